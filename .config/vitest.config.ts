@@ -1,0 +1,23 @@
+/** How the tests run: real PostgreSQL, one process a test file, the package imported by its own name. */
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vitest/config'
+
+const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+
+export default defineConfig({
+  root: fromRoot(''),
+  resolve: {
+    alias: [
+      { find: /^koa-viewsets$/, replacement: fromRoot('lib/index.ts') },
+      { find: /^koa-viewsets\/plugins$/, replacement: fromRoot('plugins/index.ts') },
+    ],
+  },
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: [fromRoot('test/support/global-setup.ts')],
+    pool: 'forks',
+    testTimeout: 15_000,
+    hookTimeout: 60_000,
+    coverage: { enabled: false, include: ['lib/**', 'plugins/**'] },
+  },
+})

@@ -1,0 +1,117 @@
+/** The only place that writes an error to the client: the JSON envelope of spec section 7. */
+import { STATUS_CODES } from 'node:http'
+import { format } from 'node:util'
+import type { Context } from './context.js'
+import { ApiError, type ErrorMessages } from './errors.js'
+
+/** What of an error reaches the client. */
+interface Answer {
+  readonly status: number
+  readonly detail: string
+  readonly errors?: ErrorMessages | undefined
+  readonly headers: Readonly<Record<string, string>>
+}
+
+const UNHANDLED: Answer = { status: 500, detail: 'Internal server error', headers: {} }
+
+/** Headers that describe the answer the handler had begun, not the error. */
+const ENTITY_HEADERS = [
+  'Accept-Ranges',
+  'Content-Disposition',
+  'Content-Encoding',
+  'Content-Language',
+  'Content-Length',
+  'Content-Location',
+  'Content-Range',
+  'Content-Type',
+  'ETag',
+  'Expires',
+  'Last-Modified',
+  'Location',
+  'Trailer',
+  'Transfer-Encoding',
+]
+
+/** Headers that RFC 9110 asks for with a status, where neither the error nor an earlier step has set them. */
+const REQUIRED_HEADERS: ReadonlyMap<number, readonly [name: string, value: string]> = new Map([
+  [401, ['WWW-Authenticate', 'Session realm="api"']],
+  [429, ['Retry-After', '1']],
+  [503, ['Retry-After', '1']],
+])
+
+/**
+ * Answers with `{detail, status}` and, if there are any, `errors`. Headers set by earlier middleware stay.
+ *
+ * - An `ApiError` is shown as it is.
+ * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it).
+ * - Anything else is a 500 that says nothing.
+ *
+ * A status of 5xx is reported by one `error` event of the app, with the error and its `cause`; a 4xx is not.
+ * Once the headers are sent nothing is written: the error is reported and the connection closed.
+ */
+export function answerError(ctx: Context, error: unknown): void {
+  if (ctx.headerSent) {
+    // An answer that is not complete must not look complete.
+    if (!ctx.res.writableEnded) ctx.res.destroy()
+    ctx.respond = false
+    report(ctx, error)
+    return
+  }
+  const answer = answerFor(error)
+  if (ctx.writable) write(ctx, answer)
+  if (answer.status >= 500) report(ctx, error)
+}
+
+/** True when no middleware has answered: Koa would send its `Not Found` text. */
+export function isUnanswered(ctx: Context): boolean {
+  const untouched = ctx.body === undefined || ctx.body === null
+  return ctx.status === 404 && untouched && ctx.writable && !ctx.headerSent && ctx.respond !== false
+}
+
+function write(ctx: Context, { status, detail, errors, headers }: Answer): void {
+  for (const name of ENTITY_HEADERS) ctx.remove(name)
+  ctx.status = status
+  ctx.set({
+    ...headers,
+    'Cache-Control': 'no-store',
+    'Content-Type': 'application/json; charset=utf-8',
+    'X-Content-Type-Options': 'nosniff',
+  })
+  const required = REQUIRED_HEADERS.get(status)
+  if (required !== undefined && !ctx.res.hasHeader(required[0])) ctx.set(...required)
+  // Koa computes Content-Length from the text, and drops the text itself for HEAD.
+  ctx.body = JSON.stringify({ detail, status, errors })
+  ctx.respond = true
+}
+
+function answerFor(error: unknown): Answer {
+  if (error instanceof ApiError) {
+    const answers = error.status !== 500 && error.status >= 400 && STATUS_CODES[error.status] !== undefined
+    return answers ? error : UNHANDLED
+  }
+  if (typeof error !== 'object' || error === null) return UNHANDLED
+  const { status, statusCode, expose, message, headers } = error as Record<string, unknown>
+  const code = status ?? statusCode
+  if (typeof code !== 'number' || code < 400 || code > 499) return UNHANDLED
+  const reason = STATUS_CODES[code]
+  if (reason === undefined) return UNHANDLED
+  return {
+    status: code,
+    detail: expose === true && typeof message === 'string' ? message : reason,
+    headers: isHeaders(headers) ? headers : {},
+  }
+}
+
+function isHeaders(headers: unknown): headers is Record<string, string> {
+  return (
+    typeof headers === 'object' &&
+    headers !== null &&
+    Object.values(headers).every((value) => typeof value === 'string')
+  )
+}
+
+function report(ctx: Context, error: unknown): void {
+  // Without a listener, which Koa adds when it serves, the event itself would throw.
+  if (ctx.app.listenerCount('error') === 0) return
+  ctx.app.emit('error', error instanceof Error ? error : new Error(format('non-error thrown: %j', error)), ctx)
+}

@@ -1,0 +1,215 @@
+/** What slips past validation: errors of PostgreSQL, pg, knex and Objection as answers for the client (spec section 7). */
+import {
+  ApiError,
+  BadRequest,
+  Conflict,
+  type ErrorMessages,
+  NotFound,
+  PermissionDenied,
+  ServiceUnavailable,
+  ValidationError,
+} from './errors.js'
+import { quote } from './quote.js'
+
+/** What the caller knows of the statement that failed, so that a constraint is reported under the client's field. */
+export interface ConstraintSubject {
+  /** What the statement was meant to do: `write` is an insert or update. */
+  readonly operation: 'write' | 'delete' | 'read'
+  /** Columns of a named constraint or unique index of a table, from the catalogue. */
+  columnsOf(table: string, constraint: string): readonly string[] | undefined
+  /** The client's field for a column of that table, if there is one. */
+  fieldOf(table: string, column: string): string | undefined
+  /** The value the client sent for that field. */
+  valueOf(field: string): unknown
+}
+
+/**
+ * The answer for an error that came from the database or on the way to it; an `ApiError` is its own answer.
+ * Null for everything unknown: the caller answers 500. The error becomes the `cause`, its text is never repeated.
+ * `subject` names fields; without it messages stand under `non_field_errors`.
+ * @example catch (error) { answerError(ctx, toApiError(error, subject) ?? error) }
+ */
+export function toApiError(error: unknown, subject: ConstraintSubject = subjectOf('GET')): ApiError | null {
+  if (error instanceof ApiError) return error
+  if (!(error instanceof Error)) return null
+  return answerObjection(error) ?? answerNative(nativeError(error), subject)
+}
+
+/** A subject that knows no names, only what a request of this method is about to do. */
+export function subjectOf(method: string): ConstraintSubject {
+  return {
+    operation: OPERATIONS.get(method) ?? 'write',
+    columnsOf: () => undefined,
+    fieldOf: () => undefined,
+    valueOf: () => undefined,
+  }
+}
+
+const OPERATIONS: ReadonlyMap<string, ConstraintSubject['operation']> = new Map([
+  ['GET', 'read'],
+  ['HEAD', 'read'],
+  ['OPTIONS', 'read'],
+  ['DELETE', 'delete'],
+])
+
+/** The parts of an error of pg, or of a socket, that we look at. */
+interface NativeError extends Error {
+  /** SQLSTATE, or a system error such as `ECONNREFUSED`. */
+  readonly code?: unknown
+  readonly table?: unknown
+  readonly column?: unknown
+  readonly constraint?: unknown
+  /** The source file of PostgreSQL that raised it: the same in every language, unlike the message. */
+  readonly file?: unknown
+  /** The system call that failed. */
+  readonly syscall?: unknown
+}
+
+type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
+
+/** Where `to_tsquery` raises 42601; elsewhere it is a syntax error of the SQL itself. */
+const SEARCH_QUERY_FILES: ReadonlySet<unknown> = new Set(['tsquery.c', 'tsvector_parser.c'])
+
+const INVALID = 'Invalid value.'
+const NOT_UNIQUE = 'This field must be unique.'
+
+const unknown: Answer = () => null
+const invalid: Answer = (cause) => new ValidationError(INVALID, { cause })
+const invalidWrite: Answer = (cause, { operation }) =>
+  operation === 'write' ? new ValidationError(INVALID, { cause }) : null
+const invalidPattern: Answer = (cause) => new BadRequest('Invalid search pattern.', { cause })
+const invalidQuery: Answer = (cause) =>
+  SEARCH_QUERY_FILES.has(cause.file) ? new BadRequest('Invalid search query.', { cause }) : null
+const denied: Answer = (cause) => new PermissionDenied(undefined, { cause })
+const referenced: Answer = (cause) => new Conflict('Object is referenced by other objects.', { cause })
+const unavailable: Answer = (cause) => new ServiceUnavailable(1, { cause })
+const standby: Answer = (cause, { operation }) => (operation === 'read' ? null : new ServiceUnavailable(1, { cause }))
+
+type OfField = (field: string, subject: ConstraintSubject) => string
+type OfNoField = (fields: readonly string[], columns: readonly string[]) => string
+
+/** One message under the only field among the columns of the constraint, else another under no field. */
+function constrained(message: OfField, general: OfNoField): Answer {
+  return (cause, subject) => {
+    const { columns, fields } = namesOf(cause, subject)
+    const [field] = fields
+    const errors: ErrorMessages =
+      field !== undefined && fields.length === 1
+        ? { [field]: [message(field, subject)] }
+        : { non_field_errors: [general(fields, columns)] }
+    return new ValidationError(errors, { cause })
+  }
+}
+
+const unique = constrained(
+  () => NOT_UNIQUE,
+  (fields, columns) =>
+    fields.length > 1 && fields.length === columns.length
+      ? `The fields ${fields.join(', ')} must make a unique set.`
+      : NOT_UNIQUE,
+)
+const notNull = constrained(
+  () => 'This field may not be null.',
+  () => 'This field may not be null.',
+)
+const check = constrained(
+  () => INVALID,
+  () => INVALID,
+)
+const missingTarget = constrained(
+  (field, subject) => missingObject(subject.valueOf(field)),
+  () => INVALID,
+)
+const reference: Answer = (cause, subject) =>
+  (subject.operation === 'delete' ? referenced : missingTarget)(cause, subject)
+
+/** By SQLSTATE, its class of two characters, or the code of a system error; the longer key wins. */
+const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
+  ['22', invalid],
+  ['2201B', invalidPattern],
+  ['42601', invalidQuery],
+  ['23505', unique],
+  ['23502', notNull],
+  ['23514', check],
+  ['23P01', check],
+  ['23503', reference],
+  ['23001', referenced],
+  ['54000', invalidWrite],
+  ['54001', invalidWrite],
+  ['40001', unavailable],
+  ['40P01', unavailable],
+  ['55P03', unavailable],
+  ['57014', unavailable],
+  ['08', unavailable],
+  ['08P01', unknown],
+  ['57P01', unavailable],
+  ['57P02', unavailable],
+  ['57P03', unavailable],
+  ['53', unavailable],
+  ['25006', standby],
+  ['42501', denied],
+  ['ECONNREFUSED', unavailable],
+  ['ECONNRESET', unavailable],
+  ['EPIPE', unavailable],
+  ['ETIMEDOUT', unavailable],
+  ['ENOTFOUND', unavailable],
+  ['EAI_AGAIN', unavailable],
+])
+
+/** Lost connections and exhausted pools that carry no code. knex puts the SQL text and ` - ` before the message. */
+const LOST_CONNECTION =
+  /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection)$/
+
+function answerNative(error: NativeError, subject: ConstraintSubject): ApiError | null {
+  // A server that is away on a unix socket is `connect ENOENT`.
+  if (error.name === 'KnexTimeoutError' || error.syscall === 'connect') return unavailable(error, subject)
+  if (typeof error.code !== 'string') {
+    return LOST_CONNECTION.test(error.message) ? unavailable(error, subject) : null
+  }
+  const answer = ANSWERS.get(error.code) ?? (error.code.length === 5 ? ANSWERS.get(error.code.slice(0, 2)) : undefined)
+  return answer?.(error, subject) ?? null
+}
+
+/** Objection's own errors. `modelClass` tells its NotFoundError from that of http-errors, which has the same name. */
+function answerObjection(error: Error & { type?: unknown; data?: unknown }): ApiError | null {
+  if (!('modelClass' in error)) return null
+  if (error.name === 'NotFoundError') return new NotFound(undefined, { cause: error })
+  if (error.name !== 'ValidationError' || error.type !== 'ModelValidation') return null
+  const failures = typeof error.data === 'object' && error.data !== null ? Object.entries(error.data) : []
+  if (failures.length === 0) return new ValidationError(INVALID, { cause: error })
+  return new ValidationError(
+    Object.fromEntries(failures.map(([property, failure]) => [property, [modelMessage(failure)]])),
+    { cause: error },
+  )
+}
+
+/** `failure` is a list of `{ keyword, message }`; the validator's own text names things a client does not know. */
+function modelMessage(failure: unknown): string {
+  const first: unknown = Array.isArray(failure) ? failure[0] : failure
+  const keyword = typeof first === 'object' && first !== null && 'keyword' in first ? first.keyword : undefined
+  return keyword === 'required' ? 'This field is required.' : INVALID
+}
+
+/** What Objection wrapped, or the error itself. */
+function nativeError(error: Error & { nativeError?: unknown }): NativeError {
+  return error.nativeError instanceof Error ? error.nativeError : error
+}
+
+/** The columns that the violated constraint covers, and the client's fields among them. */
+function namesOf(error: NativeError, subject: ConstraintSubject) {
+  const { table, column, constraint } = error
+  if (typeof table !== 'string') return { columns: [], fields: [] }
+  const columns =
+    typeof column === 'string'
+      ? [column]
+      : ((typeof constraint === 'string' ? subject.columnsOf(table, constraint) : undefined) ?? [])
+  const fields = columns.map((name) => subject.fieldOf(table, name)).filter((field) => field !== undefined)
+  return { columns, fields }
+}
+
+/** Without a value the client did not choose the target: a default or the path did. */
+function missingObject(value: unknown): string {
+  if (value === undefined || value === null) return INVALID
+  const numeric = typeof value === 'number' || typeof value === 'bigint'
+  return `Invalid pk ${quote(numeric ? String(value) : value)} - object does not exist.`
+}

@@ -1,0 +1,151 @@
+/** The errors an application meets: answers for the client, and mistakes of the programmer (spec section 7). */
+
+/** Messages by field; a nested serializer's messages are a map of the same shape, a list's are keyed by position. */
+export interface ErrorMessages {
+  [field: string]: string[] | ErrorMessages
+}
+
+export interface ApiErrorOptions {
+  /** Messages by field, sent as `errors`. */
+  errors?: ErrorMessages
+  /** Response headers that belong to the answer, such as `Retry-After`. */
+  headers?: Record<string, string>
+  /** What happened underneath, for the log; never shown to a client. */
+  cause?: unknown
+}
+
+/**
+ * An answer for the client, rendered as `{detail, status}` and, if given, `errors`.
+ * `status`, `expose` and `headers` are those Koa itself understands, so it also answers well where no part of ours catches it.
+ */
+export class ApiError extends Error {
+  override readonly name: string = 'ApiError'
+  readonly status: number
+  readonly detail: string
+  readonly errors: ErrorMessages | undefined
+  readonly headers: Record<string, string>
+  readonly expose: boolean
+
+  constructor(status: number, detail: string, options: ApiErrorOptions = {}) {
+    super(detail, options.cause === undefined ? undefined : { cause: options.cause })
+    this.status = status
+    this.detail = detail
+    this.errors = options.errors
+    this.headers = options.headers ?? {}
+    this.expose = status < 500
+  }
+}
+
+/**
+ * 400: the input is not valid.
+ * @example throw new ValidationError('Too short.')                    // of a field inside its hook, else of no field
+ * @example throw new ValidationError({ title: ['Already taken.'] })
+ */
+export class ValidationError extends ApiError {
+  override readonly name: string = 'ValidationError'
+  declare readonly errors: ErrorMessages
+
+  constructor(errors: string | readonly string[] | ErrorMessages, options: { detail?: string; cause?: unknown } = {}) {
+    const map: ErrorMessages =
+      typeof errors === 'string'
+        ? { non_field_errors: [errors] }
+        : isMessageList(errors)
+          ? { non_field_errors: [...errors] }
+          : errors
+    super(400, options.detail ?? 'Validation failed', { errors: map, cause: options.cause })
+  }
+
+  /** What stands under a field when the field's own validation threw this: a list, or the map of a nested object. */
+  get messages(): string[] | ErrorMessages {
+    const keys = Object.keys(this.errors)
+    const own = this.errors['non_field_errors']
+    return keys.length === 1 && Array.isArray(own) ? own : this.errors
+  }
+}
+
+/** 400: the request cannot be read at all (`Malformed JSON`, a wrong parameter). */
+export class BadRequest extends ApiError {
+  override readonly name: string = 'BadRequest'
+  constructor(detail: string, options?: ApiErrorOptions) {
+    super(400, detail, options)
+  }
+}
+
+/** 401: missing or invalid credentials. `challenge` becomes `WWW-Authenticate`. */
+export class AuthenticationFailed extends ApiError {
+  override readonly name: string = 'AuthenticationFailed'
+  constructor(detail = 'Authentication required', challenge?: string) {
+    super(401, detail, challenge === undefined ? {} : { headers: { 'WWW-Authenticate': challenge } })
+  }
+}
+
+/** 403: the caller is known and may not do this. */
+export class PermissionDenied extends ApiError {
+  override readonly name: string = 'PermissionDenied'
+  constructor(detail = 'Permission denied', options?: ApiErrorOptions) {
+    super(403, detail, options)
+  }
+}
+
+/** 404: there is no such object, or not for this caller. */
+export class NotFound extends ApiError {
+  override readonly name: string = 'NotFound'
+  constructor(detail = 'Not found', options?: ApiErrorOptions) {
+    super(404, detail, options)
+  }
+}
+
+/** 405: the path is known and does not take this method. `allowed` becomes `Allow` (RFC 9110 section 15.5.6). */
+export class MethodNotAllowed extends ApiError {
+  override readonly name: string = 'MethodNotAllowed'
+  constructor(method: string, allowed: readonly string[]) {
+    super(405, `Method ${method} not allowed`, { headers: { Allow: allowed.join(', ') } })
+  }
+}
+
+/** 409: the request does not fit the state of the object. */
+export class Conflict extends ApiError {
+  override readonly name: string = 'Conflict'
+  constructor(detail: string, options?: ApiErrorOptions) {
+    super(409, detail, options)
+  }
+}
+
+/** 415: no parser of the view reads this media type or content coding. */
+export class UnsupportedMediaType extends ApiError {
+  override readonly name: string = 'UnsupportedMediaType'
+  constructor(headers: Record<string, string> = {}) {
+    super(415, 'Unsupported media type', { headers })
+  }
+}
+
+/** 429: a rate limit is used up. `wait` is in seconds, rounded up to a whole number of at least 1. */
+export class Throttled extends ApiError {
+  override readonly name: string = 'Throttled'
+  constructor(wait: number, detail?: string) {
+    const seconds = Math.max(1, Math.ceil(wait))
+    super(429, detail ?? `Request was throttled. Retry after ${seconds} seconds`, {
+      headers: { 'Retry-After': String(seconds) },
+    })
+  }
+}
+
+/** 503: the database or another service is away or full. `retryAfter` is in seconds. */
+export class ServiceUnavailable extends ApiError {
+  override readonly name: string = 'ServiceUnavailable'
+  constructor(retryAfter = 1, options: { cause?: unknown } = {}) {
+    super(503, 'Service temporarily unavailable', {
+      headers: { 'Retry-After': String(retryAfter) },
+      cause: options.cause,
+    })
+  }
+}
+
+/** A mistake in a declaration, found when a view set is registered or prepared. The message names class, attribute and fix. */
+export class ConfigurationError extends Error {
+  override readonly name: string = 'ConfigurationError'
+}
+
+function isMessageList(errors: readonly string[] | ErrorMessages): errors is readonly string[] {
+  return Array.isArray(errors)
+}

@@ -1,0 +1,107 @@
+/** Columns that hold a list, such as `text[]`. */
+import { type ErrorMessages, ValidationError } from '../errors.js'
+import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
+import { readJson } from './json-text.js'
+import { type ClosedOptions, checkLengthOptions } from './options.js'
+import { counted } from './text.js'
+
+export interface ArrayFieldOptions extends FieldOptions {
+  /** The field of each item, with its own options; `allowNull` lets items be null. */
+  readonly child: SerializerField
+  /** The fewest items. */
+  readonly minLength?: number
+  /** The most items. */
+  readonly maxLength?: number
+}
+
+type Item<Child> =
+  Child extends SerializerField<infer Value, infer Options>
+    ? Value | (Options extends { readonly allowNull: true } ? null : never)
+    : never
+
+/**
+ * A list of values of one kind. Errors are keyed by the position of the item. A text from a form is a JSON array.
+ * @throws ConfigurationError when minLength is greater than maxLength
+ * @example tags: new ArrayField({ child: new StringField({ maxLength: 20 }), maxLength: 10 })
+ */
+export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOptions> extends SerializerField<
+  Item<Options['child']>[],
+  Options & FieldOptions
+> {
+  readonly #child: SerializerField
+
+  constructor(options: ClosedOptions<Options, ArrayFieldOptions>) {
+    super(options)
+    checkLengthOptions(this, options)
+    this.#child = options.child
+  }
+
+  override async toInternalValue(value: unknown, context: SerializerContext): Promise<Item<Options['child']>[]> {
+    if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
+    this.#checkLength(value.length)
+    const items: unknown[] = []
+    const errors: ErrorMessages = {}
+    for (const [position, item] of value.entries()) {
+      try {
+        items.push(await this.#item(item, context))
+      } catch (error) {
+        if (!(error instanceof ValidationError)) throw error
+        errors[position] = error.messages
+      }
+    }
+    if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+    return items as Item<Options['child']>[]
+  }
+
+  override toRepresentation(value: unknown, context: SerializerContext): unknown {
+    if (!Array.isArray(value)) return value
+    const items: unknown[] = []
+    for (const item of value) {
+      items.push(item === null || item === undefined ? null : this.#child.toRepresentation(item, context))
+    }
+    return items
+  }
+
+  override fromText(text: string): unknown {
+    return readJson(text)
+  }
+
+  override schema(): FieldSchema {
+    const { minLength, maxLength } = this.options
+    return {
+      type: 'array',
+      items: this.#child.allowNull ? orNull(this.#child.schema()) : this.#child.schema(),
+      ...(minLength !== undefined && { minItems: minLength }),
+      ...(maxLength !== undefined && { maxItems: maxLength }),
+    }
+  }
+
+  async #item(item: unknown, context: SerializerContext): Promise<unknown> {
+    if (item === null || item === undefined) {
+      if (this.#child.allowNull) return null
+      throw new ValidationError('This field may not be null.')
+    }
+    const value = await this.#child.toInternalValue(item, context)
+    for (const validator of this.#child.options.validators ?? []) await validator(value as never, context)
+    return value
+  }
+
+  #checkLength(length: number): void {
+    const { minLength, maxLength } = this.options
+    if (minLength !== undefined && length < minLength) {
+      throw new ValidationError(`Ensure this field has at least ${counted(minLength, 'item')}.`)
+    }
+    if (maxLength !== undefined && length > maxLength) {
+      throw new ValidationError(`Ensure this field has no more than ${counted(maxLength, 'item')}.`)
+    }
+  }
+}
+
+function orNull(schema: FieldSchema): FieldSchema {
+  const { type, enum: values } = schema
+  return {
+    ...schema,
+    ...(type !== undefined && { type: [...(typeof type === 'string' ? [type] : type), 'null'] }),
+    ...(values !== undefined && { enum: [...values, null] }),
+  }
+}

@@ -1,0 +1,101 @@
+/** One or several of a list of values (spec section 2.2). */
+import { ValidationError } from '../errors.js'
+import { quote } from '../quote.js'
+import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import { readJson } from './json-text.js'
+import { type ClosedOptions, optionError } from './options.js'
+
+/** A value to choose; `1` and `'1'` are two values. */
+export type Choice = string | number
+
+export interface ChoiceFieldOptions extends FieldOptions {
+  /** The values to choose from. */
+  readonly choices: readonly Choice[]
+}
+
+/**
+ * One of `choices`.
+ * @throws ConfigurationError when there are no choices
+ * @example status: new ChoiceField({ choices: ['draft', 'open'], default: 'draft' })
+ */
+export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldOptions> extends SerializerField<
+  Options['choices'][number],
+  Options & FieldOptions
+> {
+  readonly #choices: ChoiceSet
+
+  constructor(options: ClosedOptions<Options, ChoiceFieldOptions>) {
+    super(options)
+    this.#choices = new ChoiceSet(this, options.choices)
+  }
+
+  override toInternalValue(value: unknown): Options['choices'][number] {
+    return this.#choices.check(value)
+  }
+
+  override fromText(text: string): Choice {
+    return this.#choices.fromText(text)
+  }
+
+  override schema(): FieldSchema {
+    return this.#choices.schema
+  }
+}
+
+/**
+ * Several of `choices`. Values given twice are taken once, in the order they first appear.
+ * A text from a form is a JSON array.
+ * @throws ConfigurationError when there are no choices
+ */
+export class MultipleChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldOptions> extends SerializerField<
+  Options['choices'][number][],
+  Options & FieldOptions
+> {
+  readonly #choices: ChoiceSet
+
+  constructor(options: ClosedOptions<Options, ChoiceFieldOptions>) {
+    super(options)
+    this.#choices = new ChoiceSet(this, options.choices)
+  }
+
+  override toInternalValue(value: unknown): Options['choices'][number][] {
+    if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
+    const chosen = [...new Set<unknown>(value)]
+    for (const item of chosen) this.#choices.check(item)
+    return chosen as Choice[]
+  }
+
+  override fromText(text: string): unknown {
+    return readJson(text)
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'array', items: this.#choices.schema, uniqueItems: true }
+  }
+}
+
+class ChoiceSet {
+  readonly schema: FieldSchema
+  readonly #values: ReadonlySet<unknown>
+  readonly #byText: ReadonlyMap<string, Choice>
+
+  constructor(field: object, choices: readonly Choice[]) {
+    if (choices.length === 0) throw optionError(field, 'choices is empty; give at least one value')
+    const types = new Set(choices.map((choice) => typeof choice))
+    this.#values = new Set(choices)
+    // Where 1 and '1' are both choices, a text means the text: what comes later in a Map wins.
+    const texts = choices.filter((choice) => typeof choice === 'string')
+    const numbers = choices.filter((choice) => typeof choice === 'number')
+    this.#byText = new Map([...numbers, ...texts].map((choice) => [String(choice), choice]))
+    this.schema = { type: types.size === 1 ? [...types].join() : [...types], enum: [...this.#values] }
+  }
+
+  check(value: unknown): Choice {
+    if (!this.#values.has(value)) throw new ValidationError(`${quote(value)} is not a valid choice.`)
+    return value as Choice
+  }
+
+  fromText(text: string): Choice {
+    return this.#byText.get(text) ?? text
+  }
+}

@@ -1,0 +1,128 @@
+/** Points in time, days and times of day (spec section 2.2, promises B6 and B15). */
+import { ValidationError } from '../errors.js'
+import { compileDateTimeFormat, type DateTimeFormat, formatDateTime } from './date-time-format.js'
+import {
+  readDate,
+  readDateOf,
+  readDateTime,
+  readDateTimeOf,
+  readTime,
+  writeDateOf,
+  writeDateTime,
+  writeDateTimeOf,
+  writeOther,
+  writeTime,
+} from './date-time-text.js'
+import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import { type ClosedOptions, optionError } from './options.js'
+
+const DATE_TIME_MESSAGE = 'Use the format YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM].'
+const DATE_MESSAGE = 'Use the format YYYY-MM-DD.'
+const TIME_MESSAGE = 'Use the format HH:MM:SS[.ffffff].'
+
+export interface DateTimeFieldOptions extends FieldOptions {
+  /**
+   * How the value is shown, in UTC: `iso`, or a text with the strftime tokens `%Y %m %d %H %M %S %f %j %z`.
+   * Input is ISO 8601 whatever it says.
+   * @default 'iso'
+   */
+  readonly formatStr?: string
+}
+
+/**
+ * A point in time. Takes strict ISO 8601 (without an offset it is UTC) or a Date; stores and shows it in UTC with all
+ * its microseconds: `2026-03-28T15:30:00.1234Z`.
+ * @throws ConfigurationError when formatStr has a token that is not known
+ */
+export class DateTimeField<const Options extends DateTimeFieldOptions = {}> extends SerializerField<
+  string,
+  Options & FieldOptions
+> {
+  readonly #format: DateTimeFormat | undefined
+
+  constructor(
+    options: ClosedOptions<Options, DateTimeFieldOptions> = {} as ClosedOptions<Options, DateTimeFieldOptions>,
+  ) {
+    super(options)
+    const { formatStr = 'iso' }: DateTimeFieldOptions = options
+    if (formatStr === 'iso') return
+    const format = compileDateTimeFormat(formatStr)
+    if ('unknownToken' in format) {
+      throw optionError(
+        this,
+        `formatStr has the token "${format.unknownToken}"; use "iso" or %Y %m %d %H %M %S %f %j %z`,
+      )
+    }
+    this.#format = format
+  }
+
+  override toInternalValue(value: unknown): string {
+    const text =
+      typeof value === 'string' ? readDateTime(value) : value instanceof Date ? readDateTimeOf(value) : undefined
+    if (text === undefined) throw new ValidationError(DATE_TIME_MESSAGE)
+    return text
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    if (typeof value === 'string') return this.#formatted(writeDateTime(value))
+    return value instanceof Date ? this.#formatted(writeDateTimeOf(value)) : writeOther(value)
+  }
+
+  override schema(): FieldSchema {
+    return this.#format === undefined ? { type: 'string', format: 'date-time' } : { type: 'string' }
+  }
+
+  #formatted(text: string): string {
+    return this.#format === undefined ? text : formatDateTime(text, this.#format)
+  }
+}
+
+/** A day: `2026-03-28`. Takes that text, or a Date for its day in local time (as pg reads a `date` column). */
+export class DateField<const Options extends FieldOptions = {}> extends SerializerField<
+  string,
+  Options & FieldOptions
+> {
+  constructor(options: ClosedOptions<Options, FieldOptions> = {} as ClosedOptions<Options, FieldOptions>) {
+    super(options)
+  }
+
+  override toInternalValue(value: unknown): string {
+    const text = typeof value === 'string' ? readDate(value) : value instanceof Date ? readDateOf(value) : undefined
+    if (text === undefined) throw new ValidationError(DATE_MESSAGE)
+    return text
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    if (typeof value === 'string') return value
+    return value instanceof Date ? writeDateOf(value) : writeOther(value)
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'string', format: 'date' }
+  }
+}
+
+/** A time of day without offset: `15:30:00.5`. */
+export class TimeField<const Options extends FieldOptions = {}> extends SerializerField<
+  string,
+  Options & FieldOptions
+> {
+  constructor(options: ClosedOptions<Options, FieldOptions> = {} as ClosedOptions<Options, FieldOptions>) {
+    super(options)
+  }
+
+  override toInternalValue(value: unknown): string {
+    const text = typeof value === 'string' ? readTime(value) : undefined
+    if (text === undefined) throw new ValidationError(TIME_MESSAGE)
+    return text
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return typeof value === 'string' ? writeTime(value) : value
+  }
+
+  override schema(): FieldSchema {
+    // JSON Schema's format "time" has an offset; ours, as PostgreSQL's, has none.
+    return { type: 'string', format: 'time-local' }
+  }
+}

@@ -1,0 +1,115 @@
+/** The field that a model's column gets when the serializer declares none. */
+import type { Column } from '../models/describe-model.js'
+import { ArrayField } from './array-field.js'
+import { BinaryField } from './binary-field.js'
+import { BooleanField } from './boolean-field.js'
+import { ChoiceField } from './choice-fields.js'
+import { DateField, DateTimeField, TimeField } from './date-time-fields.js'
+import { DecimalField } from './decimal-field.js'
+import { DurationField } from './duration-field.js'
+import { type FieldOptions, type RelatedQueryset, SerializerField } from './field.js'
+import { FloatField } from './float-field.js'
+import { EmailField, IPAddressField, URLField, UUIDField } from './formatted-text-fields.js'
+import { BigIntegerField, IntegerField } from './integer-fields.js'
+import { JSONField } from './json-field.js'
+import { StringField } from './string-field.js'
+
+/** Options of a generated field, as `extraKwargs` takes them: those that fit the field's class are used. */
+export interface GeneratedOptions extends FieldOptions {
+  /** Texts and lists: fewest characters or items. */
+  readonly minLength?: number
+  /** Texts and lists: most characters or items. */
+  readonly maxLength?: number
+  /** Texts: whether empty text is accepted. */
+  readonly allowBlank?: boolean
+  /** Numbers: the smallest value. */
+  readonly minValue?: number
+  /** Numbers: the largest value. */
+  readonly maxValue?: number
+  /** Decimals: most digits in all. */
+  readonly maxDigits?: number
+  /** Decimals: most digits after the point. */
+  readonly decimalPlaces?: number
+  /** Date-times: the output format. */
+  readonly formatStr?: string
+  /** The accepted values. */
+  readonly choices?: readonly (string | number)[]
+  /** Foreign keys: the objects that may be chosen. */
+  readonly queryset?: RelatedQueryset
+}
+
+type Make = (column: Column, options: FieldOptions) => SerializerField
+
+/** Makes the field of a column; `options` are laid over what the column says. */
+export function fieldForColumn(column: Column, options: GeneratedOptions): SerializerField {
+  const choices = options.choices ?? column.schema.enum ?? (column.type === 'enum' ? column.labels : undefined)
+  if (choices !== undefined && column.type !== 'array') {
+    const values = (choices as readonly (string | number | null)[]).filter((choice) => choice !== null)
+    return new ChoiceField({ ...(options as FieldOptions), choices: values as string[] })
+  }
+  const make = FIELDS[column.type]
+  return make ? make(column, options) : new SerializerField(options)
+}
+
+const text: Make = (column, options) => {
+  const { schema } = column
+  const lengths = {
+    ...(schema.minLength === undefined ? {} : { minLength: schema.minLength }),
+    ...(column.maxLength === undefined ? {} : { maxLength: column.maxLength }),
+    ...options,
+  }
+  if (schema.format === 'email') return new EmailField(lengths)
+  if (schema.format === 'uri' || schema.format === 'url') return new URLField(lengths)
+  return new StringField(lengths)
+}
+
+/** `minimum` and `maximum` of the model's schema, under the names of the field's options. */
+function bounds({ schema }: Column) {
+  return {
+    ...(schema.minimum === undefined ? {} : { minValue: schema.minimum }),
+    ...(schema.maximum === undefined ? {} : { maxValue: schema.maximum }),
+  }
+}
+
+/** A scale below zero or above the precision (PostgreSQL 15) is left to the database. */
+function digits({ precision, scale }: Column) {
+  if (precision === undefined || scale === undefined || scale < 0 || scale > precision) return {}
+  return { maxDigits: precision, decimalPlaces: scale }
+}
+
+const FIELDS: Readonly<Record<string, Make>> = {
+  int2: (column, options) => new IntegerField({ bits: 16, ...bounds(column), ...options }),
+  int4: (column, options) => new IntegerField({ ...bounds(column), ...options }),
+  int8: (column, options) => new BigIntegerField({ ...bounds(column), ...options }),
+  float4: (column, options) => new FloatField({ single: true, ...bounds(column), ...options }),
+  float8: (column, options) => new FloatField({ ...bounds(column), ...options }),
+  numeric: (column, options) =>
+    new DecimalField({
+      ...digits(column),
+      ...bounds(column),
+      ...options,
+    }),
+  bool: (_, options) => new BooleanField(options),
+  text,
+  varchar: text,
+  bpchar: text,
+  citext: text,
+  name: text,
+  uuid: (_, options) => new UUIDField(options),
+  date: (_, options) => new DateField(options),
+  time: (_, options) => new TimeField(options),
+  timestamptz: (_, options) => new DateTimeField(options),
+  timestamp: (_, options) => new DateTimeField(options),
+  interval: (_, options) => new DurationField(options),
+  json: (_, options) => new JSONField(options),
+  jsonb: (_, options) => new JSONField(options),
+  bytea: (_, options) => new BinaryField(options),
+  inet: (_, options) => new IPAddressField({ network: true, ...options }),
+  array: (column, options) =>
+    new ArrayField({ child: fieldForColumn(elementOf(column), { allowNull: true }), ...options }),
+}
+
+/** An array's element as if it were a column. */
+function elementOf(column: Column): Column {
+  return { ...column, type: column.element ?? 'unknown', element: undefined, schema: column.schema.items ?? {} }
+}

@@ -1,0 +1,117 @@
+/** The contract of a serializer field: how one value is checked on the way in and written on the way out (spec section 2.2). */
+import type { Knex } from 'knex'
+import type { Context } from '../context.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+
+/** What a serializer knows of its surroundings. All parts are optional: a serializer also works outside a request. */
+export interface SerializerContext {
+  /** The request. */
+  readonly ctx?: Context
+  /** The view that made the serializer. */
+  readonly view?: unknown
+  /** The caller, as `ctx.state.user`. */
+  readonly user?: unknown
+  /** The transaction or connection pool that queries run on; the model's own when missing. */
+  readonly knex?: Knex | undefined
+}
+
+/** The objects a related field may choose from: a model, or a function that makes a query for each request. */
+export type RelatedQueryset = ModelClass | ((context: SerializerContext) => AnyQueryBuilder)
+
+/** A check of a validated value. Throws a `ValidationError`, or returns nothing. */
+export type Validator = (value: never, context: SerializerContext) => void | Promise<void>
+
+/** A default that depends on the request, such as `CurrentUserDefault`. */
+export interface ContextDefault {
+  resolve(context: SerializerContext): unknown
+}
+
+/** Options that every field takes. */
+export interface FieldOptions {
+  /** Shown, never accepted. @default false */
+  readonly readOnly?: boolean
+  /** Accepted, never shown. @default false */
+  readonly writeOnly?: boolean
+  /** Must be in the input (not on PATCH). @default true, unless there is a `default` or the field is read-only */
+  readonly required?: boolean
+  /** `null` is accepted. @default false */
+  readonly allowNull?: boolean
+  /** Used when the input lacks the field (not on PATCH): a value, a function of no arguments, or a `ContextDefault`. */
+  readonly default?: unknown
+  /** The attribute of the object; a dotted path reaches into related objects (then the field is read-only). @default the field's name */
+  readonly source?: string
+  /** A name for people, in OPTIONS and OpenAPI. */
+  readonly label?: string
+  /** A sentence for people, in OPTIONS and OpenAPI. */
+  readonly helpText?: string
+  /** Checks that run on the validated value, in order. */
+  readonly validators?: readonly Validator[]
+}
+
+/** The part of JSON Schema 2020-12 by which a field describes itself to OpenAPI and OPTIONS. */
+export interface FieldSchema {
+  readonly type?: string | readonly string[]
+  readonly format?: string
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly minimum?: number | string
+  readonly maximum?: number | string
+  readonly pattern?: string
+  readonly enum?: readonly unknown[]
+  readonly items?: FieldSchema
+  readonly [keyword: string]: unknown
+}
+
+/**
+ * A field that passes values through unchanged, and the base of all others.
+ * A field is immutable and shared by all requests: what belongs to a request comes in as an argument.
+ *
+ * A subclass overrides what differs:
+ * - `toInternalValue(value)`: checks an input value that is not null; throws `ValidationError`
+ * - `toRepresentation(value)`: a stored value that is not null, as a JSON value
+ * - `fromText(text)`: the JSON value that a text of a form or a query string stands for
+ * - `schema()`: the JSON Schema of its value
+ */
+export class SerializerField<Value = unknown, Options extends FieldOptions = FieldOptions> {
+  readonly options: Options
+
+  constructor(options: Options = {} as Options) {
+    this.options = options
+  }
+
+  /** Checks an input value (never null or undefined) and returns what is stored. @throws ValidationError */
+  toInternalValue(value: unknown, _context: SerializerContext): Value | Promise<Value> {
+    return value as Value
+  }
+
+  /** A stored value (never null or undefined) as a value for `JSON.stringify`. */
+  toRepresentation(value: unknown, _context: SerializerContext): unknown {
+    return value
+  }
+
+  /** What a text from a form or a query string stands for, before `toInternalValue`. @throws ValidationError */
+  fromText(text: string): unknown {
+    return text
+  }
+
+  /** JSON Schema of the value, without null. */
+  schema(): FieldSchema {
+    return {}
+  }
+
+  get readOnly(): boolean {
+    return this.options.readOnly === true
+  }
+
+  get writeOnly(): boolean {
+    return this.options.writeOnly === true
+  }
+
+  get required(): boolean {
+    return this.options.required ?? !(this.readOnly || 'default' in this.options)
+  }
+
+  get allowNull(): boolean {
+    return this.options.allowNull === true
+  }
+}

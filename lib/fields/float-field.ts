@@ -1,0 +1,69 @@
+/** Floating-point numbers (spec section 2.2, promise B5). */
+import { ValidationError } from '../errors.js'
+import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import { type ClosedOptions, checkRangeOptions } from './options.js'
+
+const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+export interface FloatFieldOptions extends FieldOptions {
+  /** The least value accepted. */
+  readonly minValue?: number
+  /** The greatest value accepted. */
+  readonly maxValue?: number
+  /** The column is `real`: what single precision cannot hold is refused. @default false, for `double precision` */
+  readonly single?: boolean
+}
+
+/**
+ * A finite number. Stored NaN and infinities are shown as `"NaN"`, `"Infinity"`, `"-Infinity"`: JSON has no such numbers.
+ * @throws ConfigurationError when minValue is greater than maxValue
+ */
+export class FloatField<const Options extends FloatFieldOptions = {}> extends SerializerField<
+  number,
+  Options & FieldOptions
+> {
+  constructor(options: ClosedOptions<Options, FloatFieldOptions> = {} as ClosedOptions<Options, FloatFieldOptions>) {
+    super(options)
+    checkRangeOptions(this, options)
+  }
+
+  override toInternalValue(value: unknown): number {
+    const { minValue, maxValue, single } = this.options
+    if (typeof value !== 'number' || !Number.isFinite(value) || (single === true && !fitsSingle(value))) {
+      throw new ValidationError('A valid number is required.')
+    }
+    if (minValue !== undefined && value < minValue) {
+      throw new ValidationError(`Ensure this value is at least ${minValue}.`)
+    }
+    if (maxValue !== undefined && value > maxValue) {
+      throw new ValidationError(`Ensure this value is at most ${maxValue}.`)
+    }
+    return value
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    const number = typeof value === 'string' ? Number(value) : value
+    return typeof number === 'number' && !Number.isFinite(number) ? String(number) : number
+  }
+
+  override fromText(text: string): number {
+    if (!NUMBER.test(text)) throw new ValidationError('A valid number is required.')
+    return Number(text)
+  }
+
+  override schema(): FieldSchema {
+    const { minValue, maxValue, single } = this.options
+    return {
+      type: 'number',
+      format: single === true ? 'float' : 'double',
+      ...(minValue !== undefined && { minimum: minValue }),
+      ...(maxValue !== undefined && { maximum: maxValue }),
+    }
+  }
+}
+
+/** Neither too great nor too near to zero; PostgreSQL refuses both for a `real`. */
+function fitsSingle(value: number): boolean {
+  const rounded = Math.fround(value)
+  return Number.isFinite(rounded) && (rounded !== 0 || value === 0)
+}

@@ -1,0 +1,106 @@
+/** Text of a known form: e-mail address, URL, UUID, IP address (spec section 2.2, promise B16). */
+import { isIPv4, isIPv6 } from 'node:net'
+import { ValidationError } from '../errors.js'
+import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import type { ClosedOptions } from './options.js'
+import { StringField, type StringFieldOptions } from './string-field.js'
+
+// Each pattern is linear: no two neighbouring parts can match the same character.
+const EMAIL = /^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u
+const URL_TEXT = /^https?:\/\/[^\s\p{Cc}/\\?#][^\s\p{Cc}]*$/u
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/
+
+/**
+ * An e-mail address: something before and after one `@`, without white space. Empty text is accepted only with
+ * `allowBlank: true`.
+ */
+export class EmailField<const Options extends StringFieldOptions = {}> extends StringField<Options> {
+  override toInternalValue(value: unknown): string {
+    const text = super.toInternalValue(value)
+    if (text === '' && this.options.allowBlank === true) return text
+    if (!EMAIL.test(text)) throw new ValidationError('Enter a valid email address.')
+    return text
+  }
+
+  override schema(): FieldSchema {
+    return { ...super.schema(), format: 'email' }
+  }
+}
+
+/**
+ * An absolute `http://` or `https://` URL, stored as it was sent. Empty text is accepted only with `allowBlank: true`.
+ */
+export class URLField<const Options extends StringFieldOptions = {}> extends StringField<Options> {
+  override toInternalValue(value: unknown): string {
+    const text = super.toInternalValue(value)
+    if (text === '' && this.options.allowBlank === true) return text
+    if (!URL_TEXT.test(text) || !URL.canParse(text)) throw new ValidationError('Enter a valid URL.')
+    return text
+  }
+
+  override schema(): FieldSchema {
+    return { ...super.schema(), format: 'uri' }
+  }
+}
+
+/** A UUID in its 8-4-4-4-12 form, any case in the input, stored and shown in lower case. */
+export class UUIDField<const Options extends FieldOptions = {}> extends SerializerField<
+  string,
+  Options & FieldOptions
+> {
+  constructor(options: ClosedOptions<Options, FieldOptions> = {} as ClosedOptions<Options, FieldOptions>) {
+    super(options)
+  }
+
+  override toInternalValue(value: unknown): string {
+    if (typeof value !== 'string' || !UUID.test(value)) throw new ValidationError('Must be a valid UUID.')
+    return value.toLowerCase()
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return typeof value === 'string' ? value.toLowerCase() : value
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'string', format: 'uuid' }
+  }
+}
+
+export interface IPAddressFieldOptions extends FieldOptions {
+  /** Takes a network too: an address, `/` and the length of its prefix, as an `inet` column does. @default false */
+  readonly network?: boolean
+}
+
+/** An IPv4 or IPv6 address without zone, stored as it was sent. */
+export class IPAddressField<const Options extends IPAddressFieldOptions = {}> extends SerializerField<
+  string,
+  Options & FieldOptions
+> {
+  constructor(
+    options: ClosedOptions<Options, IPAddressFieldOptions> = {} as ClosedOptions<Options, IPAddressFieldOptions>,
+  ) {
+    super(options)
+  }
+
+  override toInternalValue(value: unknown): string {
+    if (typeof value !== 'string' || !isAddress(value, this.options.network === true)) {
+      throw new ValidationError('Enter a valid IP address.')
+    }
+    return value
+  }
+
+  override schema(): FieldSchema {
+    if (this.options.network === true) return { type: 'string' }
+    return { type: 'string', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }
+  }
+}
+
+function isAddress(text: string, network: boolean): boolean {
+  const slash = network ? text.indexOf('/') : -1
+  const address = slash === -1 ? text : text.slice(0, slash)
+  const bits = isIPv4(address) ? 32 : isIPv6(address) && !address.includes('%') ? 128 : -1
+  if (slash === -1) return bits !== -1
+  const prefix = text.slice(slash + 1)
+  return PREFIX_LENGTH.test(prefix) && Number(prefix) <= bits
+}

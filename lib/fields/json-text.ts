@@ -1,0 +1,64 @@
+/** JSON values of any shape: read from text, and checked without recursion (promises A4, B7, B8, B11). */
+import { ValidationError } from '../errors.js'
+import { checkText } from './text.js'
+
+/** How deep arrays and objects may stand in each other. */
+const MAX_DEPTH = 64
+const NOT_JSON = 'Must be valid JSON.'
+/** Types that JSON.stringify drops or throws on; code may pass them. */
+const NEVER_JSON = new Set(['bigint', 'function', 'symbol'])
+
+/** What a text of a form or a query string stands for. @throws ValidationError when it is not JSON */
+export function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch (cause) {
+    throw new ValidationError(NOT_JSON, { cause })
+  }
+}
+
+/**
+ * Refuses what PostgreSQL cannot hold as JSON: NUL and lone surrogates in values and keys, numbers that are not finite
+ * (`1e400` is one once it is parsed), more than 64 levels, the key `__proto__`.
+ * @throws ValidationError
+ */
+export function checkJson(root: unknown): void {
+  checkScalar(root)
+  // What is left to look into, level by level.
+  let level = [root].filter(isObject)
+  for (let depth = 1; level.length > 0; depth++) {
+    if (depth > MAX_DEPTH) throw new ValidationError(`Nested too deeply: at most ${MAX_DEPTH} levels.`)
+    const next: object[] = []
+    for (const container of level) checkMembers(container, next)
+    level = next
+  }
+}
+
+/** Checks the members of an array or object, and adds those to `next` that have members themselves. */
+function checkMembers(container: object, next: object[]): void {
+  if (!Array.isArray(container)) {
+    for (const [key, value] of Object.entries(container)) checkKey(key, value)
+  }
+  for (const value of Object.values(container)) {
+    if (isObject(value)) next.push(value)
+    else checkScalar(value)
+  }
+}
+
+function checkScalar(value: unknown): void {
+  if (typeof value === 'string') checkText(value)
+  if (typeof value === 'number' && !Number.isFinite(value)) throw new ValidationError('A valid number is required.')
+  if (NEVER_JSON.has(typeof value)) throw new ValidationError(NOT_JSON)
+}
+
+/** The body's parser refuses the same names; a text of a form has not been through it. */
+function checkKey(key: string, value: unknown): void {
+  checkText(key)
+  const pollutes =
+    key === '__proto__' || (key === 'constructor' && isObject(value) && Object.hasOwn(value, 'prototype'))
+  if (pollutes) throw new ValidationError(NOT_JSON)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,32 @@
+/** What the constructors of all fields share: closed option types, and checks that end in a `ConfigurationError`. */
+import { ConfigurationError } from '../errors.js'
+
+/** `Options` without keys that `Known` does not have: a misspelt option does not compile, and literal types are kept. */
+export type ClosedOptions<Options, Known> = Options & {
+  readonly [Key in keyof Options as string extends Key ? never : Key extends keyof Known ? never : Key]: never
+}
+
+/** The mistake of whoever wrote `new SomeField(…)`, with the name of the class in front. */
+export function optionError(field: object, problem: string): ConfigurationError {
+  return new ConfigurationError(`${field.constructor.name}: ${problem}`)
+}
+
+/** @throws ConfigurationError unless both lengths, where given, are whole numbers from 0 up and in order */
+export function checkLengthOptions(field: object, options: { minLength?: number; maxLength?: number }): void {
+  const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = options
+  if (!Number.isSafeInteger(minLength) || minLength < 0) {
+    throw optionError(field, `minLength is ${minLength}; give a whole number of at least 0`)
+  }
+  if (options.maxLength !== undefined && (!Number.isSafeInteger(maxLength) || maxLength < 0)) {
+    throw optionError(field, `maxLength is ${maxLength}; give a whole number of at least 0`)
+  }
+  if (minLength > maxLength) throw optionError(field, `minLength ${minLength} is greater than maxLength ${maxLength}`)
+}
+
+/** @throws ConfigurationError unless both bounds, where given, are numbers and in order */
+export function checkRangeOptions(field: object, options: { minValue?: number; maxValue?: number }): void {
+  const { minValue = Number.NEGATIVE_INFINITY, maxValue = Number.POSITIVE_INFINITY } = options
+  if (Number.isNaN(minValue) || Number.isNaN(maxValue))
+    throw optionError(field, 'minValue and maxValue must be numbers')
+  if (minValue > maxValue) throw optionError(field, `minValue ${minValue} is greater than maxValue ${maxValue}`)
+}

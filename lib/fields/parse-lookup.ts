@@ -1,0 +1,22 @@
+/** Reads a path parameter as a value of the column it is compared with (promises B1, B2). */
+import { ValidationError } from '../errors.js'
+import type { Column } from '../models/describe-model.js'
+import type { SerializerField } from './field.js'
+import { fieldForColumn } from './field-for-column.js'
+
+const fields = new WeakMap<Column, SerializerField>()
+
+/** The value a text of a path stands for; undefined when no row can have it, so that no query need be sent. */
+export function parseLookup(column: Column, text: string): unknown {
+  let field = fields.get(column)
+  if (!field) {
+    field = fieldForColumn({ ...column, schema: {} }, {})
+    fields.set(column, field)
+  }
+  try {
+    return field.toInternalValue(field.fromText(text), {})
+  } catch (error) {
+    if (error instanceof ValidationError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,205 @@
+/** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField (spec section 2.2). */
+import { ConfigurationError, ValidationError } from '../errors.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import { type AnyQueryBuilder, isModelClass, type ModelClass } from '../models/objection.js'
+import { quote } from '../quote.js'
+import {
+  type FieldOptions,
+  type FieldSchema,
+  type RelatedQueryset,
+  type SerializerContext,
+  SerializerField,
+} from './field.js'
+import { fieldForColumn } from './field-for-column.js'
+
+export interface RelatedFieldOptions extends FieldOptions {
+  /** The objects that may be chosen: a model, or a function that returns a query and may look at the request. */
+  readonly queryset?: RelatedQueryset
+  /** A list of keys, for relations that lead to many objects. @default false */
+  readonly many?: boolean
+}
+
+/** The key of an object. */
+export type Key = number | string
+
+type KeyOrKeys<Options> = Options extends { many: true } ? Key[] : Key
+
+/**
+ * The base of fields that stand for a related object by one of its properties.
+ * Checking that objects exist is not done value by value: the serializer collects the keys of all items and asks once (`find`).
+ */
+export abstract class RelatedField<Options extends RelatedFieldOptions = RelatedFieldOptions> extends SerializerField<
+  KeyOrKeys<Options>,
+  Options
+> {
+  #key: { column: Column; field: SerializerField } | undefined
+
+  /** The property of the related model by which a client names an object. */
+  protected abstract keyProperty(model: ModelClass): string
+  /** What a client is told of a key that leads nowhere. */
+  abstract notFoundMessage(key: unknown): string
+
+  get many(): boolean {
+    return this.options.many === true
+  }
+
+  /** The property of the related model that is stored: its primary key, or what the foreign key points to. */
+  storedProperty(model: ModelClass): string {
+    return describeModel(model).primaryKey[0] as string
+  }
+
+  /** The property of the related model that is shown. */
+  shownProperty(model: ModelClass): string {
+    return this.keyProperty(model)
+  }
+
+  /** The keys of an input value, checked for type. With `many` a list, otherwise one key. @throws {ValidationError} */
+  override toInternalValue(value: unknown, context: SerializerContext): KeyOrKeys<Options> {
+    if (!this.many) return this.#keyField().toInternalValue(value, context) as KeyOrKeys<Options>
+    if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
+    const keys = value.map((key) => {
+      if (key === null || key === undefined) throw new ValidationError('This field may not be null.')
+      return this.#keyField().toInternalValue(key, context)
+    })
+    return [...new Set(keys)] as KeyOrKeys<Options>
+  }
+
+  override fromText(text: string): unknown {
+    return this.#keyField().fromText(text)
+  }
+
+  override toRepresentation(value: unknown, context: SerializerContext): unknown {
+    return this.#keyField().toRepresentation(value, context)
+  }
+
+  override schema(): FieldSchema {
+    const key = this.options.queryset === undefined ? {} : this.#keyField().schema()
+    return this.many ? { type: 'array', items: key } : key
+  }
+
+  /** Looks up keys in one query: from each key that exists, as text, to the value that is stored. */
+  async find(keys: readonly unknown[], context: SerializerContext): Promise<Map<string, unknown>> {
+    const query = this.query(context)
+    const model = query.modelClass() as ModelClass
+    const description = describeModel(model)
+    const stored = description.columns.get(this.storedProperty(model))
+    const { column } = this.#describeKey(model)
+    if (!stored) throw new ConfigurationError(`${model.name}: has no property "${this.storedProperty(model)}"`)
+    const table = query.tableRefFor(query.modelClass())
+    const reference = `${table}.${column.column}`
+    // one array parameter, however many keys (promise R3)
+    if (column.sqlType === undefined) void query.whereIn(reference, [...keys] as string[])
+    else void query.whereRaw(`?? = any(?::${column.sqlType}[])`, [reference, [...keys]])
+    const rows = await query.select(`${table}.${stored.column} as stored`, `${reference} as key`).castTo<Row[]>()
+    return new Map(rows.map((row) => [this.keyText(row.key), row.stored]))
+  }
+
+  /** The text by which two spellings of one key are told to be the same. */
+  keyText(key: unknown): string {
+    const text = String(key)
+    return this.#key?.column.type === 'citext' ? text.toLowerCase() : text
+  }
+
+  /** A fresh query over the objects that may be chosen. */
+  protected query(context: SerializerContext): AnyQueryBuilder {
+    const { queryset } = this.options
+    if (queryset === undefined) {
+      throw new ConfigurationError(`${this.constructor.name}: set option queryset, or make the field read-only`)
+    }
+    const knex = context.knex
+    if (isModelClass(queryset)) return queryset.query(knex)
+    const query = queryset(context)
+    return knex && !hasTransaction(query) ? query.transacting(knex as never) : query
+  }
+
+  /** The model of the related objects; undefined for a field without queryset. */
+  relatedModel(): ModelClass | undefined {
+    const { queryset } = this.options
+    if (queryset === undefined) return undefined
+    return isModelClass(queryset) ? queryset : (queryset({}).modelClass() as ModelClass)
+  }
+
+  #keyField(): SerializerField {
+    const model = this.relatedModel()
+    if (!model)
+      throw new ConfigurationError(`${this.constructor.name}: set option queryset, or make the field read-only`)
+    return this.#describeKey(model).field
+  }
+
+  #describeKey(model: ModelClass): { column: Column; field: SerializerField } {
+    const column = describeModel(model).columns.get(this.keyProperty(model))
+    if (!column) {
+      throw new ConfigurationError(
+        `${this.constructor.name}: ${model.name} has no property "${this.keyProperty(model)}"; correct slugField or queryset`,
+      )
+    }
+    if (this.#key?.column !== column) this.#key = { column, field: fieldForColumn(column, {}) }
+    return this.#key
+  }
+}
+
+interface Row {
+  key: unknown
+  stored: unknown
+}
+
+function hasTransaction(query: AnyQueryBuilder): boolean {
+  return (query.knex() as { isTransaction?: boolean } | undefined)?.isTransaction === true
+}
+
+export interface PrimaryKeyRelatedFieldOptions extends RelatedFieldOptions {}
+
+/**
+ * A related object by its primary key; with `many: true` a list of them.
+ * On write each key must exist in `queryset`; the whole request costs one query for the field.
+ * @example new PrimaryKeyRelatedField({ queryset: (context) => Author.query().where('owner_id', context.user.id) })
+ */
+export class PrimaryKeyRelatedField<
+  const Options extends PrimaryKeyRelatedFieldOptions = {},
+> extends RelatedField<Options> {
+  readonly #property: string | undefined
+
+  /** @param property the related property that the key is, when it is not the primary key (a foreign key to another unique column) */
+  constructor(options?: Options, property?: string) {
+    super(options)
+    this.#property = property
+  }
+
+  protected override keyProperty(model: ModelClass): string {
+    return this.storedProperty(model)
+  }
+
+  override storedProperty(model: ModelClass): string {
+    return this.#property ?? super.storedProperty(model)
+  }
+
+  override notFoundMessage(key: unknown): string {
+    return `Invalid pk ${quote(String(key))} - object does not exist.`
+  }
+}
+
+export interface SlugRelatedFieldOptions extends RelatedFieldOptions {
+  /** The property of the related model by which a client names an object; should be unique. */
+  readonly slugField: string
+}
+
+/**
+ * A related object by a property of it that people know; with `many: true` a list of them.
+ * @example new SlugRelatedField({ queryset: Country, slugField: 'cca2' })
+ */
+export class SlugRelatedField<
+  const Options extends SlugRelatedFieldOptions = SlugRelatedFieldOptions,
+> extends RelatedField<Options> {
+  // the options are required here
+  constructor(options: Options) {
+    super(options)
+  }
+
+  protected override keyProperty(): string {
+    return this.options.slugField
+  }
+
+  override notFoundMessage(key: unknown): string {
+    return `Object with slug ${quote(String(key))} does not exist.`
+  }
+}

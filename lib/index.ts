@@ -1,0 +1,98 @@
+/** Every public name, by section of the specification. */
+
+// Errors (7)
+export { answerError } from './answer-error.js'
+// Policies (4.9, 5, 8, 9.1)
+export { BaseAuthentication, type Credentials } from './authentication/authentication.js'
+export type { Context, Middleware } from './context.js'
+export { toApiError } from './database-errors.js'
+export {
+  ApiError,
+  type ApiErrorOptions,
+  AuthenticationFailed,
+  BadRequest,
+  ConfigurationError,
+  Conflict,
+  type ErrorMessages,
+  MethodNotAllowed,
+  NotFound,
+  PermissionDenied,
+  ServiceUnavailable,
+  Throttled,
+  UnsupportedMediaType,
+  ValidationError,
+} from './errors.js'
+// Fields (2.2)
+export { ArrayField } from './fields/array-field.js'
+export { BinaryField } from './fields/binary-field.js'
+export { BooleanField } from './fields/boolean-field.js'
+export { ChoiceField, MultipleChoiceField } from './fields/choice-fields.js'
+export { DateField, DateTimeField, TimeField } from './fields/date-time-fields.js'
+export { DecimalField } from './fields/decimal-field.js'
+export { DurationField } from './fields/duration-field.js'
+export {
+  type ContextDefault,
+  type FieldOptions,
+  type FieldSchema,
+  type RelatedQueryset,
+  type SerializerContext,
+  SerializerField,
+  type Validator,
+} from './fields/field.js'
+export { FloatField } from './fields/float-field.js'
+export { EmailField, IPAddressField, URLField, UUIDField } from './fields/formatted-text-fields.js'
+export { CurrentUserDefault, HiddenField } from './fields/hidden-field.js'
+export { BigIntegerField, IntegerField } from './fields/integer-fields.js'
+export { JSONField } from './fields/json-field.js'
+export { ReadOnlyField } from './fields/read-only-field.js'
+export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/related-field.js'
+export { StringField } from './fields/string-field.js'
+// Filters (4.8)
+export { BaseFilter } from './filters/filter.js'
+// Models
+export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
+// Pagination (4.7)
+export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
+export { PageNumberPagination, type PageNumberPaginationOptions } from './pagination/page-number-pagination.js'
+export { BasePagination, type Page, type PageRequest } from './pagination/pagination.js'
+export { JSONParser } from './parsers/json-parser.js'
+export type { ParsedBody, Parser } from './parsers/parser.js'
+export { AllowAny, BasePermission, type GuardedView } from './permissions/permission.js'
+export { JSONRenderer } from './renderers/json-renderer.js'
+export { BaseRenderer } from './renderers/renderer.js'
+// Router (4.1, 4.2)
+export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
+// Serializers (2.1)
+export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
+export { type ExtraKwargs, type FieldNames, ModelSerializer } from './serializers/model-serializer.js'
+export { NestedSerializer } from './serializers/nested-serializer.js'
+export { Serializer } from './serializers/serializer.js'
+export { SerializerMethodField } from './serializers/serializer-method-field.js'
+export type { Input, Output } from './serializers/types.js'
+export { configure } from './settings.js'
+export { BaseThrottle, type ThrottledView } from './throttling/throttle.js'
+export { BaseVersioning } from './versioning/versioning.js'
+// Views and view sets (4.1, 4.6)
+export {
+  APIView,
+  type Authentications,
+  type Parsers,
+  type Permissions,
+  type Renderers,
+  type Throttles,
+  type Versioning,
+} from './views/api-view.js'
+export {
+  type Filters,
+  GenericAPIView,
+  type Pagination,
+  type Queryset,
+  type ViewSerializer,
+} from './views/generic-api-view.js'
+export { CreateMixin } from './views/mixins/create-mixin.js'
+export { DestroyMixin } from './views/mixins/destroy-mixin.js'
+export { ListMixin } from './views/mixins/list-mixin.js'
+export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
+export { UpdateMixin } from './views/mixins/update-mixin.js'
+export type { ActionMap } from './views/view.js'
+export { GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'

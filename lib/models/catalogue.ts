@@ -1,0 +1,181 @@
+/** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Two queries, however many tables. */
+import type { Queryable } from './objection.js'
+
+/** One column as the database declares it. Domains are resolved to their base type. */
+export interface CatalogueColumn {
+  /** The column's name as the model's mappers expect it. */
+  readonly column: string
+  /** `typname` of the base type (`int4`, `varchar`), `enum`, or `array`. */
+  readonly type: string
+  /** The type as SQL writes it, without length or precision, to cast a parameter with. */
+  readonly sqlType: string
+  readonly notNull: boolean
+  readonly hasDefault: boolean
+  /** Filled by the database and not to be written: an identity, a serial or a generated column. */
+  readonly generated: boolean
+  readonly maxLength: number | undefined
+  readonly precision: number | undefined
+  readonly scale: number | undefined
+  /** The labels of an enum, or of an array's enum. */
+  readonly labels: readonly string[] | undefined
+  /** `typname` of an array's elements. */
+  readonly element: string | undefined
+}
+
+/** A constraint or unique index, by the name PostgreSQL reports in an error. */
+export interface CatalogueConstraint {
+  readonly name: string
+  readonly kind: 'primary' | 'unique' | 'foreign' | 'check' | 'exclusion' | 'index'
+  readonly columns: readonly string[]
+  /** The table a foreign key points to, without its schema. */
+  readonly target: string | undefined
+}
+
+export interface CatalogueTable {
+  readonly columns: readonly CatalogueColumn[]
+  readonly constraints: readonly CatalogueConstraint[]
+}
+
+/**
+ * Reads the catalogue for tables by the names that models give them (`books`, `public.books`).
+ * A table that does not exist, or is not in the search path, is absent from the result.
+ */
+export async function readCatalogue(knex: Queryable, tables: readonly string[]): Promise<Map<string, CatalogueTable>> {
+  const names = [...new Set(tables)]
+  const references = names.map((name) => toReference(knex, name))
+  const columns = rowsOf<ColumnRow>(await knex.raw(COLUMNS, [references]))
+  const constraints = rowsOf<ConstraintRow>(await knex.raw(CONSTRAINTS, [references, references]))
+  const catalogue = new Map<string, CatalogueTable>()
+  for (const [index, name] of names.entries()) {
+    const own = columns.filter((row) => Number(row.ordinal) === index + 1)
+    if (own.length === 0) continue
+    catalogue.set(name, {
+      columns: own.map((row) => toColumn(knex, row)),
+      constraints: constraints
+        .filter((row) => Number(row.ordinal) === index + 1)
+        .map((row) => ({
+          name: row.name,
+          kind: KINDS[row.kind] ?? 'index',
+          columns: row.columns.map((column) => modelColumn(knex, column)),
+          target: row.target ?? undefined,
+        })),
+    })
+  }
+  return catalogue
+}
+
+// Every result key is one lower-case word, so that an application's own `postProcessResponse` leaves it alone.
+interface ColumnRow {
+  ordinal: string | number
+  name: string
+  notnull: boolean
+  identity: string
+  generated: string
+  default: string | null
+  type: string
+  kind: string
+  sqltype: string
+  mod: number
+  element: string | null
+  labels: string[] | null
+}
+
+interface ConstraintRow {
+  ordinal: string | number
+  name: string
+  kind: string
+  columns: string[]
+  target: string | null
+}
+
+const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
+  p: 'primary',
+  u: 'unique',
+  f: 'foreign',
+  c: 'check',
+  x: 'exclusion',
+  i: 'index',
+}
+
+const COLUMNS = `
+  select w.ordinal, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
+    a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
+    t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, base.mod, e.typname as element,
+    (select array_agg(label.enumlabel::text order by label.enumsortorder)
+       from pg_enum label where label.enumtypid = coalesce(e.oid, t.oid)) as labels
+  from unnest(?::text[]) with ordinality as w(name, ordinal)
+  join pg_attribute a on a.attrelid = to_regclass(w.name) and a.attnum > 0 and not a.attisdropped
+  left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+  cross join lateral (
+    with recursive chain as (
+      select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, a.atttypmod as mod, ty.typnotnull as strict
+        from pg_type ty where ty.oid = a.atttypid
+      union all
+      select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, chain.typtypmod, ty.typnotnull or chain.strict
+        from chain join pg_type ty on ty.oid = chain.typbasetype where chain.typtype = 'd'
+    )
+    select oid, mod, strict from chain where typtype <> 'd'
+  ) base
+  join pg_type t on t.oid = base.oid
+  left join pg_type e on e.oid = t.typelem and t.typcategory = 'A'
+  order by w.ordinal, a.attnum`
+
+const CONSTRAINTS = `
+  select w.ordinal, c.conname as name, c.contype::text as kind, target.relname as target,
+    array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
+      join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
+  from unnest(?::text[]) with ordinality as w(name, ordinal)
+  join pg_constraint c on c.conrelid = to_regclass(w.name)
+  left join pg_class target on target.oid = c.confrelid
+  union all
+  select w.ordinal, i.relname, case when x.indpred is null and x.indexprs is null then 'u' else 'i' end, null,
+    array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
+      join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum order by k.position)
+  from unnest(?::text[]) with ordinality as w(name, ordinal)
+  join pg_index x on x.indrelid = to_regclass(w.name) and x.indisunique
+  join pg_class i on i.oid = x.indexrelid
+  where not exists (select 1 from pg_constraint c where c.conindid = x.indexrelid and c.contype in ('p', 'u'))`
+
+function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
+  const array = row.element !== null
+  const base = row.element ?? row.type
+  const limited = row.mod > 4
+  return {
+    column: modelColumn(knex, row.name),
+    type: array ? 'array' : row.kind === 'e' ? 'enum' : row.type,
+    sqlType: row.sqltype,
+    notNull: row.notnull,
+    hasDefault: row.default !== null,
+    generated: row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),
+    maxLength: limited && (base === 'varchar' || base === 'bpchar') ? row.mod - 4 : undefined,
+    precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : undefined,
+    // eleven bits, signed (PostgreSQL 15 allows a negative scale)
+    scale: limited && base === 'numeric' ? (((row.mod - 4) & 0x7ff) ^ 0x400) - 0x400 : undefined,
+    labels: row.labels ?? undefined,
+    element: array ? (row.labels === null ? base : 'enum') : undefined,
+  }
+}
+
+/** A quoted name for `to_regclass`; the same parts at a dot as knex makes of a table name. */
+function toReference(knex: Queryable, table: string): string {
+  const { wrapIdentifier } = knex.client.config as {
+    wrapIdentifier?: (name: string, quote: (n: string) => string) => string
+  }
+  const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
+  return table
+    .split('.')
+    .map((part) => (wrapIdentifier ? wrapIdentifier(part, quote) : quote(part)))
+    .join('.')
+}
+
+/** The name a column has for the model: `knexSnakeCaseMappers()` renames at knex's own level. */
+function modelColumn(knex: Queryable, name: string): string {
+  const { postProcessResponse } = knex.client.config as { postProcessResponse?: (rows: unknown) => unknown }
+  if (!postProcessResponse) return name
+  const [row] = postProcessResponse([{ [name]: null }]) as [Record<string, unknown>]
+  return Object.keys(row)[0] ?? name
+}
+
+function rowsOf<Row>(result: unknown): Row[] {
+  return (result as { rows: Row[] }).rows
+}

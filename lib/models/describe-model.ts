@@ -1,0 +1,263 @@
+/** What a model declares: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
+import { ConfigurationError } from '../errors.js'
+import { type PropertySchema, readModelSchema, typesOf } from '../json-schema.js'
+import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
+import { type ModelClass, primaryKeyOf, type Queryable, type RelationKind, relationKind } from './objection.js'
+
+/** A column of a model, as a serializer sees it. */
+export interface Column {
+  /** The name in the model's instances. */
+  readonly property: string
+  /** The name in the table. */
+  readonly column: string
+  /** PostgreSQL's type name (`int4`, `timestamptz` …), `enum`, `array`, or `unknown`. */
+  readonly type: string
+  /** The type as SQL writes it, for casts; undefined until the catalogue was read. */
+  readonly sqlType: string | undefined
+  readonly nullable: boolean
+  /** A create must give it. */
+  readonly required: boolean
+  /** The database or the model fills it in when it is missing. */
+  readonly hasDefault: boolean
+  /** Filled by the database, never written by a client. */
+  readonly auto: boolean
+  /** Part of the primary key. */
+  readonly primary: boolean
+  /** Alone in a unique constraint. */
+  readonly unique: boolean
+  readonly maxLength: number | undefined
+  readonly precision: number | undefined
+  readonly scale: number | undefined
+  /** The values of an enum, or of an array's enum. */
+  readonly labels: readonly string[] | undefined
+  /** Type of an array's elements. */
+  readonly element: string | undefined
+  /** What the model's `jsonSchema` says of it. */
+  readonly schema: PropertySchema
+}
+
+/** A relation of a model. */
+export interface RelationDescription {
+  readonly name: string
+  readonly kind: RelationKind
+  readonly model: ModelClass
+  /** True when the relation leads to at most one object. */
+  readonly single: boolean
+  /** Properties of this model that take part in the join. */
+  readonly ownerProperties: readonly string[]
+  /** Properties of the related model that take part in the join. */
+  readonly relatedProperties: readonly string[]
+}
+
+export interface ModelDescription {
+  readonly model: ModelClass
+  readonly columns: ReadonlyMap<string, Column>
+  /** The columns that `__all__` stands for: those of the `jsonSchema` if it names any, else all. */
+  readonly declared: readonly string[]
+  readonly primaryKey: readonly string[]
+  readonly relations: ReadonlyMap<string, RelationDescription>
+  /** Properties of a named constraint or unique index. */
+  readonly constraints: ReadonlyMap<string, readonly string[]>
+  /** Properties that stand alone in a foreign key of the database. */
+  readonly foreignKeys: ReadonlySet<string>
+  /** True once the catalogue was read. */
+  readonly prepared: boolean
+}
+
+const catalogues = new WeakMap<ModelClass, CatalogueTable>()
+const descriptions = new WeakMap<ModelClass, ModelDescription>()
+let revision = 0
+
+/** A number that grows when a catalogue was read; what was compiled from descriptions before is stale then. */
+export function catalogueRevision(): number {
+  return revision
+}
+
+/** The description of a model; made once, and again when its catalogue was read. */
+export function describeModel(model: ModelClass): ModelDescription {
+  let description = descriptions.get(model)
+  if (!description) {
+    description = describe(model, catalogues.get(model))
+    descriptions.set(model, description)
+  }
+  return description
+}
+
+/**
+ * Reads the database catalogue for these models, in two queries for each database they live in.
+ * @param knex where to read; each model's own knex when missing
+ * @throws {ConfigurationError} a model is bound to no knex, or its table does not exist
+ */
+export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryable): Promise<void> {
+  const byDatabase = new Map<Queryable, ModelClass[]>()
+  for (const model of new Set(models)) {
+    const database = knex ?? boundKnex(model)
+    byDatabase.set(database, [...(byDatabase.get(database) ?? []), model])
+  }
+  for (const [database, members] of byDatabase) {
+    const found = await readCatalogue(
+      database,
+      members.map((model) => model.tableName),
+    )
+    const missing = members.filter((model) => !found.has(model.tableName))
+    if (missing.length > 0) {
+      throw new ConfigurationError(
+        missing
+          .map((m) => `${m.name}: table "${m.tableName}" does not exist; create it, or correct static tableName`)
+          .join('\n'),
+      )
+    }
+    for (const model of members) {
+      catalogues.set(model, found.get(model.tableName) as CatalogueTable)
+      descriptions.delete(model)
+    }
+  }
+  revision++
+}
+
+/** The knex a model is bound to. @throws {ConfigurationError} it is bound to none */
+function boundKnex(model: ModelClass): Queryable {
+  const knex = model.knex() as Queryable | undefined
+  if (!knex) {
+    throw new ConfigurationError(
+      `${model.name}: not bound to a database; call Model.knex(knex) before the first request, or prepare({ knex })`,
+    )
+  }
+  return knex
+}
+
+function describe(model: ModelClass, catalogue: CatalogueTable | undefined): ModelDescription {
+  const schema = readModelSchema(model.jsonSchema)
+  const primaryKey = primaryKeyOf(model)
+  const relations = describeRelations(model)
+  const property = (column: string) => model.columnNameToPropertyName(column)
+  const stored = new Map(catalogue?.columns.map((column) => [property(column.column), column]))
+  const unique = new Set(
+    catalogue?.constraints
+      .filter((c) => (c.kind === 'primary' || c.kind === 'unique') && c.columns.length === 1)
+      .map((c) => property(c.columns[0] as string)),
+  )
+  const names = catalogue
+    ? [...stored.keys()]
+    : [...new Set([...primaryKey, ...[...schema.properties.keys()].filter((name) => !relations.has(name))])]
+  const columns = new Map(
+    names.map((name) => [
+      name,
+      describeColumn({
+        property: name,
+        column: stored.get(name)?.column ?? model.propertyNameToColumnName(name),
+        stored: stored.get(name),
+        schema: schema.properties.get(name) ?? {},
+        required: schema.required.has(name),
+        primary: primaryKey.includes(name),
+        composite: primaryKey.length > 1,
+        unique: unique.has(name),
+      }),
+    ]),
+  )
+  const declared = names.filter((name) => primaryKey.includes(name) || schema.properties.has(name))
+  return {
+    model,
+    columns,
+    declared: schema.properties.size > 0 ? declared : names,
+    primaryKey,
+    relations,
+    constraints: new Map(catalogue?.constraints.map((c) => [c.name, c.columns.map(property)])),
+    foreignKeys: new Set(
+      catalogue?.constraints
+        .filter((c) => c.kind === 'foreign' && c.columns.length === 1)
+        .map((c) => property(c.columns[0] as string)),
+    ),
+    prepared: catalogue !== undefined,
+  }
+}
+
+interface ColumnSources {
+  property: string
+  column: string
+  stored: CatalogueColumn | undefined
+  schema: PropertySchema
+  required: boolean
+  primary: boolean
+  composite: boolean
+  unique: boolean
+}
+
+function describeColumn(from: ColumnSources): Column {
+  const { stored, schema } = from
+  const types = typesOf(schema)
+  const allowsNull = types.length === 0 || types.includes('null')
+  const hasDefault = stored?.hasDefault === true || schema.default !== undefined
+  const nullable = stored ? !stored.notNull && allowsNull : types.includes('null')
+  // a key the database fills in; without the catalogue, a single key that the schema does not ask for
+  const auto = stored
+    ? stored.generated || (from.primary && !from.composite && stored.hasDefault)
+    : from.primary && !from.composite && !from.required
+  const required = !auto && !hasDefault && (from.required || (stored ? stored.notNull : false))
+  return {
+    property: from.property,
+    column: from.column,
+    type: stored?.type ?? typeFromSchema(schema, auto),
+    sqlType: stored?.sqlType,
+    nullable,
+    required,
+    hasDefault,
+    auto,
+    primary: from.primary,
+    unique: from.unique || (from.primary && !from.composite),
+    maxLength: smaller(stored?.maxLength, schema.maxLength),
+    precision: stored?.precision,
+    scale: stored?.scale,
+    labels: stored?.labels,
+    element: stored?.element,
+    schema,
+  }
+}
+
+const FORMATS: Readonly<Record<string, string>> = {
+  'date-time': 'timestamptz',
+  date: 'date',
+  time: 'time',
+  uuid: 'uuid',
+}
+
+/** The type a column most likely has, before the catalogue tells. */
+function typeFromSchema(schema: PropertySchema, auto: boolean): string {
+  const [type] = typesOf(schema).filter((name) => name !== 'null')
+  switch (type) {
+    case 'integer':
+      return 'int4'
+    case 'number':
+      return 'float8'
+    case 'boolean':
+      return 'bool'
+    case 'object':
+    case 'array':
+      return 'jsonb'
+    case 'string':
+      return FORMATS[schema.format ?? ''] ?? 'text'
+    default:
+      return auto ? 'int4' : 'unknown'
+  }
+}
+
+function describeRelations(model: ModelClass): Map<string, RelationDescription> {
+  return new Map(
+    Object.values(model.getRelations()).map((relation) => {
+      const kind = relationKind(model, relation)
+      const description: RelationDescription = {
+        name: relation.name,
+        kind,
+        model: relation.relatedModelClass,
+        single: kind !== 'has-many' && kind !== 'many-to-many',
+        ownerProperties: relation.ownerProp.props,
+        relatedProperties: relation.relatedProp.props,
+      }
+      return [relation.name, description]
+    }),
+  )
+}
+
+function smaller(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.min(a, b)
+}

@@ -1,0 +1,37 @@
+/** What we use of Objection, by its documented surface only. */
+import type { Knex } from 'knex'
+import type { Model, QueryBuilder, Relation } from 'objection'
+
+/** A model class. Classes are told by their shape, never by `instanceof`: an application may bring its own copy of Objection. */
+export type ModelClass = typeof Model
+
+/** A query of any model. */
+export type AnyQueryBuilder = QueryBuilder<Model, unknown>
+
+/** Where a query runs: a pool or a transaction. */
+export type Queryable = Knex | Knex.Transaction
+
+/** True for a class that can be queried as an Objection model. */
+export function isModelClass(value: unknown): value is ModelClass {
+  if (typeof value !== 'function') return false
+  const model = value as Partial<ModelClass>
+  return typeof model.query === 'function' && typeof model.getRelations === 'function' && 'tableName' in model
+}
+
+/** The properties of the model's primary key. */
+export function primaryKeyOf(model: ModelClass): string[] {
+  const columns: string | string[] = model.idColumn
+  return (Array.isArray(columns) ? columns : [columns]).map((column) => model.columnNameToPropertyName(column))
+}
+
+/** How a relation points: `one` when this model holds the key (BelongsToOne). */
+export type RelationKind = 'belongs-to-one' | 'has-one' | 'has-many' | 'many-to-many' | 'has-one-through'
+
+/** The kind of a relation, read from the classes that the model itself offers. */
+export function relationKind(model: ModelClass, relation: Relation): RelationKind {
+  const is = (type: unknown) => Object.prototype.isPrototypeOf.call((type as { prototype: object }).prototype, relation)
+  if (is(model.BelongsToOneRelation)) return 'belongs-to-one'
+  if (is(model.HasOneThroughRelation)) return 'has-one-through'
+  if (is(model.ManyToManyRelation)) return 'many-to-many'
+  return is(model.HasOneRelation) ? 'has-one' : 'has-many'
+}

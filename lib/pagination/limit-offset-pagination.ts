@@ -1,0 +1,51 @@
+/** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
+import { ConfigurationError } from '../errors.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { countRows } from '../queryset/count-rows.js'
+import { pageLink } from './links.js'
+import { BasePagination, lastValue, type Page, type PageRequest, requestedSize, wholeNumber } from './pagination.js'
+
+export interface LimitOffsetPaginationOptions {
+  /** Items in a slice. @default 25 */
+  readonly defaultLimit?: number
+  /** The most a client may ask for. @default 100 */
+  readonly maxLimit?: number
+  /** @default 'limit' */
+  readonly limitQueryParam?: string
+  /** @default 'offset' */
+  readonly offsetQueryParam?: string
+}
+
+/** Answers `{count, next, previous, results}`. A bad `limit` is the default, a bad `offset` is 0. */
+export class LimitOffsetPagination extends BasePagination {
+  readonly defaultLimit: number
+  readonly maxLimit: number
+  readonly limitQueryParam: string
+  readonly offsetQueryParam: string
+
+  constructor(options: LimitOffsetPaginationOptions = {}) {
+    super()
+    this.defaultLimit = options.defaultLimit ?? 25
+    this.maxLimit = options.maxLimit ?? Math.max(100, this.defaultLimit)
+    this.limitQueryParam = options.limitQueryParam ?? 'limit'
+    this.offsetQueryParam = options.offsetQueryParam ?? 'offset'
+    if (!(this.defaultLimit >= 1 && this.defaultLimit <= this.maxLimit)) {
+      throw new ConfigurationError(
+        `${this.constructor.name}: defaultLimit must be between 1 and maxLimit (${this.maxLimit})`,
+      )
+    }
+  }
+
+  async paginate(query: AnyQueryBuilder, request: PageRequest): Promise<Page> {
+    const limit = requestedSize(lastValue(request, this.limitQueryParam), this.maxLimit) ?? this.defaultLimit
+    const offset = wholeNumber(lastValue(request, this.offsetQueryParam)) ?? 0
+    const first = offset === 0 ? ((await query.clone().limit(limit)) as object[]) : undefined
+    const count = first && first.length < limit ? first.length : await countRows(query)
+    const items = first ?? (offset < count ? ((await query.limit(limit).offset(offset)) as object[]) : [])
+    const link = (start: number) =>
+      pageLink(request.url, { [this.limitQueryParam]: String(limit), [this.offsetQueryParam]: String(start) })
+    const next = offset + limit < count ? link(offset + limit) : null
+    const previous = offset > 0 ? link(Math.max(0, offset - limit)) : null
+    return { items, envelope: (results) => ({ count, next, previous, results }) }
+  }
+}

@@ -1,0 +1,72 @@
+/** Pages by number: `?page=2&page_size=50` (spec section 4.7). */
+import { ConfigurationError, NotFound } from '../errors.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { countRows } from '../queryset/count-rows.js'
+import { pageLink } from './links.js'
+import { BasePagination, lastValue, type Page, type PageRequest, requestedSize, wholeNumber } from './pagination.js'
+
+export interface PageNumberPaginationOptions {
+  /** Items on a page. @default 25 */
+  readonly pageSize?: number
+  /** The most a client may ask for. @default 100 */
+  readonly maxPageSize?: number
+  /** @default 'page' */
+  readonly pageQueryParam?: string
+  /** @default 'page_size' */
+  readonly pageSizeQueryParam?: string
+}
+
+/**
+ * Answers `{count, next, previous, results}`. A `page` that is not a positive whole number, or past the end, is 404
+ * `Invalid page`; page 1 of nothing is empty. A bad `page_size` is the default.
+ * @example static override paginationClass = new PageNumberPagination({ pageSize: 50 })
+ */
+export class PageNumberPagination extends BasePagination {
+  readonly pageSize: number
+  readonly maxPageSize: number
+  readonly pageQueryParam: string
+  readonly pageSizeQueryParam: string
+
+  constructor(options: PageNumberPaginationOptions = {}) {
+    super()
+    this.pageSize = options.pageSize ?? 25
+    this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
+    this.pageQueryParam = options.pageQueryParam ?? 'page'
+    this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
+    if (!(this.pageSize >= 1 && this.pageSize <= this.maxPageSize)) {
+      throw new ConfigurationError(
+        `${this.constructor.name}: pageSize must be between 1 and maxPageSize (${this.maxPageSize})`,
+      )
+    }
+  }
+
+  async paginate(query: AnyQueryBuilder, request: PageRequest): Promise<Page> {
+    const page = this.#page(request)
+    const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
+    const size = asked ?? this.pageSize
+    const offset = (page - 1) * size
+    // the first page may be the whole list, and no page past the end needs its rows
+    const first = page === 1 ? ((await query.clone().limit(size)) as object[]) : undefined
+    const count = first && first.length < size ? first.length : await countRows(query)
+    if (!first && offset >= count) throw new NotFound('Invalid page')
+    const items = first ?? ((await query.limit(size).offset(offset)) as object[])
+    const link = (number: number) =>
+      pageLink(request.url, {
+        [this.pageQueryParam]: String(number),
+        [this.pageSizeQueryParam]: asked === undefined ? null : String(asked),
+      })
+    const next = offset + size < count ? link(page + 1) : null
+    const previous = page > 1 ? link(page - 1) : null
+    return { items, envelope: (results) => ({ count, next, previous, results }) }
+  }
+
+  #page(request: PageRequest): number {
+    const text = lastValue(request, this.pageQueryParam)
+    if (text === undefined) return 1
+    const page = wholeNumber(text)
+    if (page === undefined || page === 0 || !Number.isSafeInteger(page * this.maxPageSize)) {
+      throw new NotFound('Invalid page')
+    }
+    return page
+  }
+}

@@ -1,0 +1,58 @@
+/** The request's body as data: picks the parser by media type (spec section 4.9). */
+import contentType from 'content-type'
+import type { Context } from '../context.js'
+import { BadRequest, UnsupportedMediaType } from '../errors.js'
+import type { ParsedBody, Parser } from './parser.js'
+import { isAborted } from './read-body.js'
+
+/**
+ * Reads the body with the parser for its media type; a request without a body counts as `{}`.
+ * A body that the application's own parser has read before (koa-body, @koa/bodyparser) is taken from `ctx.request.body` and checked.
+ * @throws UnsupportedMediaType no parser reads the media type, it is missing or malformed, or the charset is not UTF-8
+ * @throws ApiError what the parser throws: 400, 413 or 415
+ */
+export async function parseBody(ctx: Context, parsers: readonly Parser[]): Promise<ParsedBody> {
+  if (!hasBody(ctx)) return { data: {}, textual: false }
+  const parser = selectParser(ctx, parsers)
+  if (!isRead(ctx)) return parser.parse(ctx)
+  if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
+  const { body } = ctx.request as { body?: unknown }
+  if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')
+  return parser.accept(ctx, body)
+}
+
+/** Whether the request brings a body, from its framing alone: `ctx.request.body` may be an empty object without one. */
+function hasBody({ req }: Context): boolean {
+  if (req.headers['transfer-encoding'] !== undefined) return true
+  const length = req.headers['content-length']
+  if (length !== undefined) return Number(length) > 0
+  // HTTP/2 frames a body without either header.
+  const { stream } = req as { stream?: { endAfterHeaders?: boolean } }
+  return req.httpVersionMajor >= 2 && stream?.endAfterHeaders === false
+}
+
+function isRead({ req }: Context): boolean {
+  return req.readableDidRead || !req.readable
+}
+
+function selectParser(ctx: Context, parsers: readonly Parser[]): Parser {
+  const mediaType = mediaTypeOf(ctx)
+  const parser = parsers.find(({ mediaTypes }) => mediaType !== undefined && mediaTypes.includes(mediaType))
+  if (parser !== undefined) return parser
+  const header = ctx.method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post'
+  throw new UnsupportedMediaType({ [header]: parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ') })
+}
+
+/** The media type in lower case; undefined when it is missing, malformed, or in a charset other than UTF-8. */
+function mediaTypeOf({ req }: Context): string | undefined {
+  const header = (req.headers['content-type'] ?? '').trim()
+  try {
+    // The package refuses the empty parameter of `application/json;`.
+    const { type, parameters } = contentType.parse(header.endsWith(';') ? header.slice(0, -1) : header)
+    return UTF_8.has((parameters['charset'] ?? 'utf-8').toLowerCase()) ? type : undefined
+  } catch {
+    return undefined
+  }
+}
+
+const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8'])

@@ -1,0 +1,128 @@
+/** Path patterns such as `/books/{id:int}/reviews/{slug}`: read, matched and written back (spec section 1, rule 8). */
+import { ConfigurationError } from './errors.js'
+
+/** What a path parameter may hold. */
+export interface PathHint {
+  /** What the percent-decoded text looks like. */
+  readonly pattern: RegExp
+  /** The same as JSON Schema, for OpenAPI. */
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+/**
+ * The hints of `{name:hint}`.
+ * NUL fits none of them, so it never reaches PostgreSQL by way of a path. `path` takes all that is left, slashes included.
+ */
+export const pathHints = {
+  int: { pattern: /^[0-9]{1,19}$/, schema: { type: 'integer', minimum: 0 } },
+  str: { pattern: /^[^/\0]+$/, schema: { type: 'string', minLength: 1 } },
+  uuid: {
+    pattern: /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i,
+    schema: { type: 'string', format: 'uuid' },
+  },
+  slug: { pattern: /^[A-Za-z0-9_-]+$/, schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$' } },
+  path: { pattern: /^[^\0]+$/, schema: { type: 'string', minLength: 1 } },
+} as const satisfies Record<string, PathHint>
+
+export type Hint = keyof typeof pathHints
+
+/** One part of a path between slashes: a fixed text, not percent-encoded, or a parameter. */
+export type Segment =
+  | { readonly kind: 'literal'; readonly text: string }
+  | { readonly kind: 'param'; readonly name: string; readonly hint: Hint }
+
+const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]*)(?::([^{}]*))?\}$/
+/** What would not reach us as written (`?`, `#`, `%`, `\`, controls), or is another router's syntax (`:id`, `*`). */
+const NO_LITERAL = /^:|^\.{1,2}$|[{}*?#%\\\s\p{Cc}]/u
+/** Clients resolve `.` and `..` even when they are percent-encoded; an empty part would make a path such as `//host`. */
+const UNREACHABLE = /^\.{0,2}$/
+const LONE_SURROGATE = /\p{Surrogate}/u
+
+/**
+ * Reads a pattern. One slash at the start and one at the end make no difference.
+ * @example
+ * parsePattern('/books/{id:int}') // [{ kind: 'literal', text: 'books' }, { kind: 'param', name: 'id', hint: 'int' }]
+ * @throws ConfigurationError for an empty or malformed segment, a repeated name, an unknown hint, or text after `{…:path}`
+ */
+export function parsePattern(pattern: string): Segment[] {
+  const trimmed = pattern.replace(/^\//, '').replace(/\/$/, '')
+  if (trimmed === '') return []
+  const segments = trimmed.split('/').map((text) => parseSegment(text, pattern))
+  const names = new Set<string>()
+  for (const [position, segment] of segments.entries()) {
+    if (segment.kind === 'literal') continue
+    if (names.has(segment.name))
+      throw mistake(pattern, `the parameter "${segment.name}" occurs twice; rename one of them`)
+    names.add(segment.name)
+    if (segment.hint === 'path' && position < segments.length - 1) {
+      throw mistake(
+        pattern,
+        `{${segment.name}:path} takes the rest of the path; move it to the end or use another hint`,
+      )
+    }
+  }
+  return segments
+}
+
+/** True when a percent-decoded text fits the hint (promises B2, B7). */
+export function matchesHint(hint: Hint, decoded: string): boolean {
+  return pathHints[hint].pattern.test(decoded)
+}
+
+/** Percent-decodes a segment as the client sent it; null when its encoding is broken (promise B10). */
+export function decodeSegment(raw: string): string | null {
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    return null
+  }
+}
+
+/**
+ * Writes a path with these values in place of the parameters; superfluous values are ignored.
+ * @example buildPath(parsePattern('/books/{id:int}'), { id: 7 }) // '/books/7'
+ * @throws Error naming the parameter, when a value is missing or would not reach the same route again: it does not fit
+ *   the hint, has a part that is empty, `.` or `..`, or is not well-formed Unicode. A value that comes from stored data can be any of these.
+ */
+export function buildPath(segments: readonly Segment[], params: Readonly<Record<string, unknown>>): string {
+  const parts = segments.map((segment) =>
+    segment.kind === 'literal' ? encodeURIComponent(segment.text) : encodeValue(segment.name, segment.hint, params),
+  )
+  return `/${parts.join('/')}`
+}
+
+function parseSegment(text: string, pattern: string): Segment {
+  const parameter = PARAMETER.exec(text)
+  if (parameter) {
+    const [, name = '', hint = 'str'] = parameter
+    if (isHint(hint)) return { kind: 'param', name, hint }
+    throw mistake(pattern, `unknown hint "${hint}" of "${name}"; use one of ${Object.keys(pathHints).join(', ')}`)
+  }
+  if (text === '') throw mistake(pattern, 'an empty segment; write one slash')
+  if (NO_LITERAL.test(text)) {
+    throw mistake(pattern, `"${text}" is neither {name}, {name:hint} nor plain text that is not percent-encoded`)
+  }
+  return { kind: 'literal', text }
+}
+
+function isHint(text: string): text is Hint {
+  return Object.hasOwn(pathHints, text)
+}
+
+function encodeValue(name: string, hint: Hint, params: Readonly<Record<string, unknown>>): string {
+  const value = Object.hasOwn(params, name) ? params[name] : undefined
+  if (value === undefined || value === null) throw new Error(`Path parameter "${name}" is missing`)
+  if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') {
+    throw new Error(`Path parameter "${name}" is neither a text nor a number`)
+  }
+  const text = String(value)
+  const parts = hint === 'path' ? text.split('/') : [text]
+  if (!matchesHint(hint, text) || LONE_SURROGATE.test(text) || parts.some((part) => UNREACHABLE.test(part))) {
+    throw new Error(`Path parameter "${name}": ${JSON.stringify(text).slice(0, 64)} does not fit {${name}:${hint}}`)
+  }
+  return parts.map(encodeURIComponent).join('/')
+}
+
+function mistake(pattern: string, problem: string): ConfigurationError {
+  return new ConfigurationError(`Path pattern "${pattern}": ${problem}`)
+}

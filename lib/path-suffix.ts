@@ -1,0 +1,22 @@
+/** Format suffixes of paths: `/books.json` is `/books` asked for as JSON (spec section 4.9). */
+import type { Context } from './context.js'
+
+const FORMAT = Symbol('the format that the path asks for')
+
+/** A path without its suffix, if it ends in one of these formats. */
+export function splitSuffix(path: string, formats: ReadonlySet<string>): { path: string; format: string } | undefined {
+  const dot = path.lastIndexOf('.')
+  if (dot <= path.lastIndexOf('/') + 1) return undefined
+  const format = path.slice(dot + 1)
+  return formats.has(format) ? { path: path.slice(0, dot), format } : undefined
+}
+
+/** Remembers the format that the path asked for. */
+export function setFormat(ctx: Context, format: string | undefined): void {
+  ;(ctx.state as Record<symbol, unknown>)[FORMAT] = format
+}
+
+/** The format that the path asked for. */
+export function formatOf(ctx: Context): string | undefined {
+  return (ctx.state as Record<symbol, string | undefined>)[FORMAT]
+}

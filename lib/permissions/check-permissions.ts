@@ -1,0 +1,34 @@
+/** The third step of dispatch: may this caller do this (spec section 5; promises E1 and E10). */
+import { type Context, isAnonymous } from '../context.js'
+import { AuthenticationFailed, PermissionDenied } from '../errors.js'
+import type { BasePermission, GuardedView } from './permission.js'
+
+/** All permissions must pass. @throws AuthenticationFailed for an anonymous caller, PermissionDenied for a known one */
+export async function checkPermissions(
+  ctx: Context,
+  view: GuardedView,
+  permissions: readonly BasePermission[],
+  challenge: () => string,
+): Promise<void> {
+  for (const permission of permissions) {
+    if ((await permission.hasPermission(ctx, view)) !== true) refuse(ctx, challenge)
+  }
+}
+
+/** The same for one object. */
+export async function checkObjectPermissions(
+  ctx: Context,
+  view: GuardedView,
+  permissions: readonly BasePermission[],
+  object: object,
+  challenge: () => string,
+): Promise<void> {
+  for (const permission of permissions) {
+    if ((await permission.hasObjectPermission(ctx, view, object)) !== true) refuse(ctx, challenge)
+  }
+}
+
+function refuse(ctx: Context, challenge: () => string): never {
+  if (isAnonymous(ctx.state['user'])) throw new AuthenticationFailed(undefined, challenge())
+  throw new PermissionDenied()
+}

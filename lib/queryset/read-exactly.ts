@@ -1,0 +1,64 @@
+/** Makes a query keep PostgreSQL's own text of dates beside the values the application gets (promise B15). */
+import type { Knex } from 'knex'
+import { keepText } from '../models/database-text.js'
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+
+type Parse = (text: string) => unknown
+interface TypeParsers {
+  getTypeParser(oid: number, format?: string): Parse
+}
+
+const TEXT_ARRAY = 1009
+const DATES = new Set([1082, 1114, 1184])
+/** Arrays of dates, by the type of their elements. */
+const DATE_ARRAYS = new Map([
+  [1115, 1114],
+  [1182, 1082],
+  [1185, 1184],
+])
+
+const wrapped = new WeakMap<TypeParsers, TypeParsers>()
+
+/**
+ * Adds type parsers to a query and to those that load its relations. Values are what the application's own parsers make
+ * of them; where that is a Date, it also remembers its text, microseconds included. Other queries are not touched.
+ */
+export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query {
+  return query.context({
+    onBuild(builder: AnyQueryBuilder) {
+      void builder.onBuildKnex((knexQuery: Knex.QueryBuilder, built: AnyQueryBuilder) => {
+        knexQuery.options({ types: exactTypes(built.knex()) })
+      })
+    },
+  })
+}
+
+/** The parsers of the application's own pg, with the text kept for dates. */
+export function exactTypes(knex: Queryable): TypeParsers {
+  const { driver } = knex.client as { driver: { types: TypeParsers } }
+  let types = wrapped.get(driver.types)
+  if (!types) {
+    types = keepingText(driver.types)
+    wrapped.set(driver.types, types)
+  }
+  return types
+}
+
+function keepingText(own: TypeParsers): TypeParsers {
+  return {
+    getTypeParser(oid, format) {
+      const parse = own.getTypeParser(oid, format)
+      if (format === 'binary') return parse
+      if (DATES.has(oid)) return (text) => keepText(parse(text), text)
+      const element = DATE_ARRAYS.get(oid)
+      if (element === undefined) return parse
+      const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
+      return (text) => {
+        const values = parse(text)
+        if (!Array.isArray(values)) return values
+        const texts = parseTexts(text) as (string | null)[]
+        return values.map((value, index) => keepText(value, texts[index] ?? ''))
+      }
+    },
+  }
+}

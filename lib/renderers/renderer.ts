@@ -1,0 +1,13 @@
+/** The contract of a renderer: data as a response body of one media type (spec section 4.9). */
+
+/** Turns data into text. Immutable and shared by all requests. */
+export abstract class BaseRenderer {
+  /** The media type it is asked for by, without parameters. */
+  abstract readonly mediaType: string
+  /** The path suffix it is asked for by, without the dot. */
+  abstract readonly format: string
+  /** The value of `Content-Type`. */
+  abstract readonly contentType: string
+  /** The whole body. */
+  abstract render(data: unknown): string | Buffer
+}

@@ -1,0 +1,17 @@
+/** The API root: where each resource is (spec section 4.2). */
+import { pageLink } from '../pagination/links.js'
+import { APIView, type ViewHandler } from '../views/api-view.js'
+
+/** A view that maps each basename to the path of its collection, as seen through whatever the router is mounted under. */
+export function apiRoot(collections: () => ReadonlyMap<string, string>): ViewHandler {
+  class APIRoot extends APIView {
+    static override description = 'The resources of this API.'
+
+    get(): Record<string, string> {
+      const [path = ''] = pageLink(this.ctx.originalUrl, {}).split('?', 1)
+      const base = path.replace(/\/$/, '')
+      return Object.fromEntries([...collections()].map(([basename, collection]) => [basename, base + collection]))
+    }
+  }
+  return APIRoot.asView()
+}

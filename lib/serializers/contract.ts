@@ -1,0 +1,91 @@
+/** What the parts of this chapter know of each other: a serializer, its class, and the plan compiled from it. */
+import type { SerializerContext, SerializerField } from '../fields/field.js'
+import type { Column, ModelDescription, RelationDescription } from '../models/describe-model.js'
+
+/** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */
+export type DeclaredFields = Readonly<Record<string, SerializerField>>
+
+export interface SerializerOptions<T extends object = object> {
+  /** Data to validate, as the client sent it. */
+  readonly inputData?: unknown
+  /** The object to show or to update; with `many` a list of objects. */
+  readonly obj?: T | readonly T[] | undefined
+  /** Work on a list. @default false */
+  readonly many?: boolean
+  /** Missing fields are left as they are (PATCH). @default false */
+  readonly partial?: boolean
+  /** The input's values are texts, as in forms. @default false */
+  readonly textual?: boolean
+  /** The request, the caller and the transaction, for fields and hooks. */
+  readonly context?: SerializerContext
+}
+
+/** A serializer of any object. */
+export interface AnySerializer {
+  readonly context: SerializerContext
+  readonly plan: SerializerPlan
+  readonly partial: boolean
+  readonly textual: boolean
+  validate(data: Record<string, unknown>): unknown
+  create(data: Record<string, unknown>): Promise<object> | object
+  // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
+  update(instance: any, data: Record<string, unknown>): Promise<object> | object
+  /** The serializer of a nested field: same request, same transaction. */
+  child(field: BoundField, serializerClass: SerializerClass): AnySerializer
+}
+
+/** A serializer class. */
+export interface SerializerClass {
+  // biome-ignore lint/suspicious/noExplicitAny: a serializer of any object type
+  new (options?: SerializerOptions<any>): AnySerializer
+  readonly name: string
+  readonly prototype: object
+  readonly declaredFields: DeclaredFields
+  describeFields(): { fields: ReadonlyMap<string, SerializerField>; model: ModelDescription | undefined }
+  readOnlyFieldNames(): readonly string[]
+}
+
+/** A field in its place: name, source, and how it takes part in reading and writing. */
+export interface BoundField {
+  readonly name: string
+  readonly field: SerializerField
+  /** The path of attributes to the value. */
+  readonly source: readonly string[]
+  readonly readable: boolean
+  readonly writable: boolean
+  readonly required: boolean
+  readonly allowNull: boolean
+  /** The model's column that is read or written, when the path is one step. */
+  readonly column: Column | undefined
+  /** The relation of the path's first step. */
+  readonly relation: RelationDescription | undefined
+  /** True when the field writes values as they are. */
+  readonly passesThrough: boolean
+  /** The serializer's method that computes the value (SerializerMethodField). */
+  readonly method: string | undefined
+  /** The serializer's method that validates the value: `validateTitle` for `title`. */
+  readonly hook: string | undefined
+}
+
+/** Relations to load with an object, by name; the shape Objection takes as a relation expression. */
+export interface RelationGraph {
+  [relation: string]: RelationGraph
+}
+
+/** What is known of a serializer class before any request (spec section 2.1, rules 5 and 6). */
+export interface SerializerPlan {
+  readonly fields: readonly BoundField[]
+  readonly readable: readonly BoundField[]
+  readonly writable: readonly BoundField[]
+  /** All field names, in order. */
+  readonly fieldNames: readonly string[]
+  readonly readOnlyFields: ReadonlySet<string>
+  readonly writableFields: ReadonlySet<string>
+  /** From a database column to the field that shows it. */
+  readonly columnMap: ReadonlyMap<string, string>
+  /** True when every field is one plain column under its own name: nothing computed, typed or nested. */
+  readonly isIdentity: boolean
+  /** What must be loaded for the output and for nested writes. */
+  readonly relations: RelationGraph
+  readonly model: ModelDescription | undefined
+}

@@ -1,0 +1,294 @@
+/** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
+import type { Model } from 'objection'
+import { ConfigurationError, NotFound } from '../errors.js'
+import type { SerializerContext, SerializerField } from '../fields/field.js'
+import { fieldForColumn, type GeneratedOptions } from '../fields/field-for-column.js'
+import { ReadOnlyField } from '../fields/read-only-field.js'
+import { PrimaryKeyRelatedField } from '../fields/related-field.js'
+import { buildModel } from '../models/build-model.js'
+import {
+  type Column,
+  describeModel,
+  type ModelDescription,
+  type RelationDescription,
+} from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { readExactly } from '../queryset/read-exactly.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { attributesOf, declaredFieldsOf } from './plan.js'
+import { Serializer } from './serializer.js'
+import { splitWrites, type Writes, writeAfter, writeBefore } from './write-relations.js'
+
+/** Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns. */
+export type FieldNames = string | readonly string[]
+
+/** Options laid over those of generated fields, by field name. */
+export type ExtraKwargs = Readonly<Record<string, GeneratedOptions>>
+
+/**
+ * Fields generated from an Objection model: types, lengths, nullability and defaults are those of its `jsonSchema` and of
+ * the database. Declared fields stand before generated ones of the same name.
+ * @example
+ * class BookSerializer extends ModelSerializer<Book> {
+ *   static override model = Book
+ *   static override fields = ['id', 'title', 'price', 'author_id']
+ *   static override extraKwargs = { title: { minLength: 2 } }
+ * }
+ */
+export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
+  /** The model. */
+  static model: ModelClass | null = null
+  /** Field names, or `__all__`. Declared fields need not be listed. */
+  static fields: FieldNames = []
+  /** Fields that are shown and never written. */
+  static readOnlyFields: readonly string[] = []
+  /** Options for generated fields, by name. */
+  static extraKwargs: ExtraKwargs = {}
+  /** Levels of related objects shown beside their foreign keys. @default 0 */
+  static depth = 0
+
+  /** @internal */
+  static override describeFields(): { fields: ReadonlyMap<string, SerializerField>; model: ModelDescription } {
+    const description = describeModel(this.modelClass())
+    return { fields: generateFields(this, description), model: description }
+  }
+
+  /** @internal */
+  static override readOnlyFieldNames(): readonly string[] {
+    return this.readOnlyFields
+  }
+
+  /** The model. @throws {ConfigurationError} it is not set */
+  static modelClass(): ModelClass {
+    if (!this.model) throw new ConfigurationError(`${this.name}: set static model to an Objection model`)
+    return this.model
+  }
+
+  /** @internal Checks what needs no database. @throws {ConfigurationError} `fields` names nothing */
+  static checkFields(): void {
+    const declared = declaredFieldsOf(this)
+    const { fields } = this
+    if (typeof fields === 'string' && fields !== '__all__') {
+      throw new ConfigurationError(`${this.name}: static fields is "${fields}"; give a list of names, or '__all__'`)
+    }
+    if (fields.length === 0 && declared.size === 0) {
+      throw new ConfigurationError(`${this.name}: set static fields to a list of names, or to '__all__'`)
+    }
+    checkNames(this, declared)
+  }
+
+  get #model(): ModelClass {
+    return (this.constructor as typeof ModelSerializer).modelClass()
+  }
+
+  get #knex(): Queryable | undefined {
+    return this.context.knex
+  }
+
+  override async isValid(options: { raiseException?: boolean } = {}): Promise<boolean> {
+    await this.#loadNestedTargets()
+    return super.isValid(options)
+  }
+
+  /** Inserts a row, with its nested objects and many-to-many relations, and returns it as the database has it. */
+  override async create(data: Record<string, unknown>): Promise<M> {
+    const writes = splitWrites(this, data)
+    return this.#atomically(writes, async () => {
+      await writeBefore(this, writes, undefined)
+      const instance = buildModel(this.#model, writes.columns)
+      const query = this.#model.query(this.#knex).insert(instance).returning('*')
+      const created = (await readExactly(query as unknown as AnyQueryBuilder)) as M
+      await writeAfter(this, writes, created, undefined)
+      return this.#reload(created)
+    })
+  }
+
+  /** Writes the given fields of a row, with its nested objects and many-to-many relations. @throws {NotFound} the row is gone */
+  override async update(instance: M, data: Record<string, unknown>): Promise<M> {
+    const writes = splitWrites(this, data)
+    return this.#atomically(writes, async () => {
+      await writeBefore(this, writes, instance)
+      const updated = await this.#updateRow(instance, writes.columns)
+      await writeAfter(this, writes, updated, instance)
+      return this.#reload(updated)
+    })
+  }
+
+  async #updateRow(instance: M, columns: Record<string, unknown>): Promise<M> {
+    if (Object.keys(columns).length === 0) return instance
+    const patch = buildModel(this.#model, columns, { patch: true })
+    const query = instance
+      .$query(this.#knex)
+      .patch(patch as never)
+      .returning('*')
+    const rows: unknown = await readExactly(query as unknown as AnyQueryBuilder)
+    const row: unknown = Array.isArray(rows) ? rows[0] : rows
+    if (!row) throw new NotFound()
+    return row as M
+  }
+
+  /** Loads what the output shows of related objects. */
+  async #reload(instance: M): Promise<M> {
+    const { relations } = this.plan
+    if (Object.keys(relations).length === 0) return instance
+    const query = this.#model.fetchGraph(instance, relations, this.#knex ? { transaction: this.#knex } : {})
+    await readExactly(query as unknown as AnyQueryBuilder)
+    return instance
+  }
+
+  /** Nested data is checked against the objects it would change, so they must be loaded. */
+  async #loadNestedTargets(): Promise<void> {
+    const { obj } = this
+    if (typeof obj !== 'object' || obj === null || Array.isArray(obj)) return
+    const missing = this.plan.writable.some(
+      ({ field, relation }) =>
+        field instanceof NestedSerializer && relation && (obj as Record<string, unknown>)[relation.name] === undefined,
+    )
+    if (missing) await this.#reload(obj as M)
+  }
+
+  /** Several statements are one transaction: the caller's, or one of our own. */
+  async #atomically(writes: Writes, work: () => Promise<M>): Promise<M> {
+    const knex = this.#knex ?? (this.#model.knex() as Queryable)
+    if (knex.isTransaction || !writes.hasRelated) return work()
+    return knex.transaction((trx) => this.withContext({ ...this.context, knex: trx } satisfies SerializerContext, work))
+  }
+}
+
+function generateFields(serializer: typeof ModelSerializer, model: ModelDescription): Map<string, SerializerField> {
+  serializer.checkFields()
+  const declared = declaredFieldsOf(serializer)
+  const fields = new Map<string, SerializerField>()
+  for (const name of listedNames(serializer, model)) {
+    fields.set(name, declared.get(name) ?? generateField(serializer, model, name))
+    const nested = serializer.depth > 0 ? relationOfKey(model, name) : undefined
+    if (nested && !fields.has(nested.name) && !declared.has(nested.name)) {
+      fields.set(nested.name, nestedField(serializer, nested))
+    }
+  }
+  for (const [name, field] of declared) fields.set(name, field)
+  return fields
+}
+
+function listedNames({ fields }: typeof ModelSerializer, model: ModelDescription): readonly string[] {
+  return typeof fields === 'string' ? model.declared : fields
+}
+
+/** Names in `extraKwargs` and `readOnlyFields` must mean something. */
+function checkNames(serializer: typeof ModelSerializer, declared: ReadonlyMap<string, SerializerField>): void {
+  const { fields } = serializer
+  for (const name of Object.keys(serializer.extraKwargs)) {
+    if (declared.has(name)) {
+      throw new ConfigurationError(
+        `${serializer.name}: extraKwargs.${name} is for generated fields; give the options to declaredFields.${name}`,
+      )
+    }
+    if (Array.isArray(fields) && !fields.includes(name)) {
+      throw new ConfigurationError(`${serializer.name}: extraKwargs.${name} names no field; add "${name}" to fields`)
+    }
+  }
+  for (const name of serializer.readOnlyFields) {
+    if (Array.isArray(fields) && !fields.includes(name) && !declared.has(name)) {
+      throw new ConfigurationError(`${serializer.name}: readOnlyFields names no field "${name}"; add it to fields`)
+    }
+  }
+}
+
+function generateField(serializer: typeof ModelSerializer, model: ModelDescription, name: string): SerializerField {
+  const extra = serializer.extraKwargs[name] ?? {}
+  const source = extra.source ?? name
+  const column = model.columns.get(source)
+  if (column) return columnField(model, column, extra)
+  const relation = model.relations.get(source)
+  if (relation) return relationField(serializer, model, relation, extra)
+  if (source.includes('.')) return readOnly(extra)
+  if (attributesOf(model).includes(source) || source in model.model.prototype) return readOnly(extra)
+  throw new ConfigurationError(
+    `${serializer.name}: fields names "${name}", which is no column, relation or attribute of ${model.model.name}` +
+      `${model.prepared ? '' : ' as far as its jsonSchema tells (await api.prepare() reads the database)'}` +
+      `; correct the name, or declare the field`,
+  )
+}
+
+/** A value the model computes: only the options that describe it apply. */
+function readOnly({ source, label, helpText }: GeneratedOptions): SerializerField {
+  return new ReadOnlyField({
+    ...(source === undefined ? {} : { source }),
+    ...(label === undefined ? {} : { label }),
+    ...(helpText === undefined ? {} : { helpText }),
+  })
+}
+
+/** Options that say what the column says; `extra` is laid over them. */
+function columnOptions(column: Column, extra: GeneratedOptions): GeneratedOptions {
+  const { schema } = column
+  const readOnly = column.auto || schema.readOnly === true
+  return {
+    ...(readOnly ? { readOnly: true } : {}),
+    ...(schema.writeOnly === true ? { writeOnly: true } : {}),
+    ...(readOnly || column.required ? {} : { required: false }),
+    ...(column.nullable ? { allowNull: true } : {}),
+    ...(schema.title === undefined ? {} : { label: schema.title }),
+    ...(schema.description === undefined ? {} : { helpText: schema.description }),
+    ...extra,
+  }
+}
+
+function columnField(model: ModelDescription, column: Column, extra: GeneratedOptions): SerializerField {
+  const options = columnOptions(column, extra)
+  const relation = relationOfKey(model, column.property)
+  if (!relation) return fieldForColumn(column, options)
+  return new PrimaryKeyRelatedField({ queryset: relation.model, ...options }, relation.relatedProperties[0])
+}
+
+/** A field for a relation listed by its own name: keys, or the objects themselves with `depth`. */
+function relationField(
+  serializer: typeof ModelSerializer,
+  model: ModelDescription,
+  relation: RelationDescription,
+  extra: GeneratedOptions,
+): SerializerField {
+  if (serializer.depth > 0) return nestedField(serializer, relation)
+  const column = relation.kind === 'belongs-to-one' ? model.columns.get(relation.ownerProperties[0] ?? '') : undefined
+  if (column)
+    return new PrimaryKeyRelatedField(
+      { queryset: relation.model, ...columnOptions(column, extra) },
+      relation.relatedProperties[0],
+    )
+  const writable = relation.kind === 'many-to-many'
+  return new PrimaryKeyRelatedField({
+    queryset: relation.model,
+    many: !relation.single,
+    ...(writable ? { required: false } : { readOnly: true }),
+    ...extra,
+  })
+}
+
+/** The relation whose foreign key alone is this property. */
+function relationOfKey(model: ModelDescription, property: string): RelationDescription | undefined {
+  for (const relation of model.relations.values()) {
+    if (
+      relation.kind === 'belongs-to-one' &&
+      relation.ownerProperties.length === 1 &&
+      relation.ownerProperties[0] === property
+    ) {
+      return relation
+    }
+  }
+  return undefined
+}
+
+/** Related objects with the related model's declared columns, one level less deep. */
+function nestedField(serializer: typeof ModelSerializer, relation: RelationDescription): SerializerField {
+  const generated = class extends ModelSerializer {
+    static override model = relation.model
+    static override fields: FieldNames = '__all__'
+    static override depth = serializer.depth - 1
+  }
+  Object.defineProperty(generated, 'name', { value: `${relation.model.name}Serializer` })
+  return new NestedSerializer(generated, {
+    readOnly: true,
+    many: !relation.single,
+    source: relation.name,
+  })
+}

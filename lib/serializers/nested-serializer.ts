@@ -1,0 +1,36 @@
+/** A field whose value is an object (or a list of objects) with a serializer of its own (spec section 2.1). */
+import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
+import type { SerializerClass } from './contract.js'
+import type { Input } from './types.js'
+
+export interface NestedSerializerOptions extends FieldOptions {
+  /** A list of objects. @default false */
+  readonly many?: boolean
+}
+
+type OneOrMany<S, Options> = Options extends { many: true } ? Input<S>[] : Input<S>
+
+/**
+ * Related objects inside an object. They are shown through their own serializer, loaded with the list in a fixed number
+ * of queries. Unless `readOnly`, a create makes the related object too, and an update changes the one now related.
+ * @example author: new NestedSerializer(AuthorSerializer, { readOnly: true })
+ */
+export class NestedSerializer<
+  S extends SerializerClass = SerializerClass,
+  const Options extends NestedSerializerOptions = {},
+> extends SerializerField<OneOrMany<S, Options>, Options> {
+  readonly serializerClass: S
+
+  constructor(serializerClass: S, options?: Options) {
+    super(options)
+    this.serializerClass = serializerClass
+  }
+
+  get many(): boolean {
+    return this.options.many === true
+  }
+
+  override schema(): FieldSchema {
+    return this.many ? { type: 'array', items: { type: 'object' } } : { type: 'object' }
+  }
+}

@@ -1,0 +1,202 @@
+/** A serializer class compiled: its fields in order, each bound to where its value comes from and goes to. */
+import { ConfigurationError } from '../errors.js'
+import { BooleanField } from '../fields/boolean-field.js'
+import { SerializerField } from '../fields/field.js'
+import { FloatField } from '../fields/float-field.js'
+import { HiddenField } from '../fields/hidden-field.js'
+import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
+import { JSONField } from '../fields/json-field.js'
+import { ReadOnlyField } from '../fields/read-only-field.js'
+import { PrimaryKeyRelatedField, RelatedField } from '../fields/related-field.js'
+import { StringField } from '../fields/string-field.js'
+import {
+  catalogueRevision,
+  describeModel,
+  type ModelDescription,
+  type RelationDescription,
+} from '../models/describe-model.js'
+import { pascalCase } from '../naming.js'
+import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { SerializerMethodField } from './serializer-method-field.js'
+
+const plans = new WeakMap<SerializerClass, { revision: number; plan: SerializerPlan }>()
+
+/** The plan of a serializer class: compiled at the first call, and again after a catalogue was read. */
+export function serializerPlan(serializer: SerializerClass): SerializerPlan {
+  const known = plans.get(serializer)
+  if (known?.revision === catalogueRevision()) return known.plan
+  const plan = compile(serializer)
+  plans.set(serializer, { revision: catalogueRevision(), plan })
+  return plan
+}
+
+/** The fields a class declares, its parents' first; a name declared again keeps its place. */
+export function declaredFieldsOf(serializer: SerializerClass): Map<string, SerializerField> {
+  const parent: unknown = Object.getPrototypeOf(serializer)
+  const inherited = hasDeclaredFields(parent) ? declaredFieldsOf(parent) : new Map<string, SerializerField>()
+  for (const [name, field] of Object.entries(serializer.declaredFields)) {
+    if (!(field instanceof SerializerField)) {
+      throw new ConfigurationError(`${serializer.name}: declaredFields.${name} is not a field; write new SomeField(…)`)
+    }
+    inherited.set(name, field)
+  }
+  return inherited
+}
+
+function hasDeclaredFields(value: unknown): value is SerializerClass {
+  return typeof value === 'function' && 'declaredFields' in value
+}
+
+function compile(serializer: SerializerClass): SerializerPlan {
+  const { fields, model } = serializer.describeFields()
+  const readOnlyNames = new Set(serializer.readOnlyFieldNames())
+  const bound = [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name)))
+  const readable = bound.filter((field) => field.readable)
+  const writable = bound.filter((field) => field.writable)
+  return {
+    fields: bound,
+    readable,
+    writable,
+    fieldNames: bound.map((field) => field.name),
+    readOnlyFields: new Set(bound.filter((f) => f.readable && !f.writable).map((f) => f.name)),
+    writableFields: new Set(writable.map((field) => field.name)),
+    columnMap: new Map(readable.flatMap((field) => (field.column ? [[field.column.column, field.name]] : []))),
+    isIdentity: bound.length > 0 && bound.every(isIdentity),
+    relations: graphOf(bound.filter((field) => field.readable || field.field instanceof NestedSerializer)),
+    model,
+  }
+}
+
+function bind(
+  serializer: SerializerClass,
+  name: string,
+  field: SerializerField,
+  model: ModelDescription | undefined,
+  readOnly: boolean,
+): BoundField {
+  const source = (field.options.source ?? name).split('.')
+  const [first] = source as [string, ...string[]]
+  const isMethod = field instanceof SerializerMethodField
+  const isHidden = field instanceof HiddenField
+  let column = source.length === 1 ? model?.columns.get(first) : undefined
+  let relation = model?.relations.get(first)
+  if (!relation && column && model && (field instanceof RelatedField || field instanceof NestedSerializer)) {
+    relation = relationByKey(model, first)
+  }
+  if (relation?.kind === 'belongs-to-one' && source.length === 1 && relation.ownerProperties.length === 1) {
+    column = model?.columns.get(relation.ownerProperties[0] as string)
+  }
+  if (model?.prepared && !isMethod && !isHidden) checkSource(serializer, name, source, model)
+  const fixed = readOnly || isMethod || source.length > 1 || (model !== undefined && column?.auto === true)
+  const writable = !(field.readOnly || fixed)
+  const hook = `validate${pascalCase(name)}`
+  return {
+    name,
+    field,
+    source,
+    readable: !(field.writeOnly || isHidden),
+    writable,
+    required: writable && !isHidden && field.required,
+    allowNull: field.allowNull,
+    column,
+    relation,
+    passesThrough: field.toRepresentation === SerializerField.prototype.toRepresentation,
+    method: isMethod ? methodOf(serializer, name, field) : undefined,
+    hook: hasMethod(serializer, hook) ? hook : undefined,
+  }
+}
+
+/** The relation whose foreign key is this property. */
+function relationByKey(model: ModelDescription, property: string): RelationDescription | undefined {
+  for (const relation of model.relations.values()) {
+    if (relation.kind !== 'belongs-to-one' || relation.ownerProperties.length !== 1) continue
+    if (relation.ownerProperties[0] === property) return relation
+  }
+  return undefined
+}
+
+function methodOf(serializer: SerializerClass, name: string, field: SerializerMethodField): string {
+  const method = (field.options as { methodName?: string }).methodName ?? `get${pascalCase(name)}`
+  if (!hasMethod(serializer, method)) {
+    throw new ConfigurationError(
+      `${serializer.name}: field "${name}" is a SerializerMethodField without its method; add ${method}(object), or set methodName`,
+    )
+  }
+  return method
+}
+
+function hasMethod(serializer: SerializerClass, name: string): boolean {
+  return typeof (serializer.prototype as Record<string, unknown>)[name] === 'function'
+}
+
+/** The first step of a source must exist in the model: a column, a relation, or an attribute of its class. */
+function checkSource(
+  serializer: SerializerClass,
+  name: string,
+  source: readonly string[],
+  model: ModelDescription,
+): void {
+  const [first] = source as [string]
+  if (model.columns.has(first) || model.relations.has(first)) return
+  if (first in model.model.prototype || attributesOf(model).includes(first)) return
+  throw new ConfigurationError(
+    `${serializer.name}: field "${name}" has no source: ${model.model.name} has no column, relation or attribute "${first}"; correct the name, or set option source`,
+  )
+}
+
+/** Names the model computes for its instances (`static virtualAttributes`). */
+export function attributesOf(model: ModelDescription): readonly string[] {
+  return model.model.virtualAttributes ?? []
+}
+
+/** Fields that show a column's value as it is. */
+const PLAIN: ReadonlySet<unknown> = new Set([
+  BigIntegerField,
+  BooleanField,
+  FloatField,
+  IntegerField,
+  JSONField,
+  PrimaryKeyRelatedField,
+  ReadOnlyField,
+  SerializerField,
+  StringField,
+])
+
+function isIdentity({ name, field, source, column, readable }: BoundField): boolean {
+  return readable && source.length === 1 && column?.property === name && PLAIN.has(field.constructor)
+}
+
+/** What the output shows, and what nested writes change. */
+function graphOf(fields: readonly BoundField[]): RelationGraph {
+  const graph: RelationGraph = {}
+  for (const { field, relation, source } of fields) {
+    if (!relation) continue
+    if (field instanceof NestedSerializer) {
+      graph[relation.name] = merge(graph[relation.name] ?? {}, serializerPlan(field.serializerClass).relations)
+    } else if (source.length > 1) {
+      graph[relation.name] = merge(graph[relation.name] ?? {}, pathGraph(relation, source.slice(1)))
+    } else if (field instanceof RelatedField && needsObject(field, relation)) {
+      graph[relation.name] ??= {}
+    }
+  }
+  return graph
+}
+
+/** A foreign key is in the object itself; anything else needs the related object. */
+export function needsObject(field: RelatedField, relation: RelationDescription): boolean {
+  if (relation.kind !== 'belongs-to-one') return true
+  return field.shownProperty(relation.model) !== relation.relatedProperties[0]
+}
+
+/** The relations along the rest of a dotted path; its last step may be a plain attribute. */
+function pathGraph(from: RelationDescription, path: readonly string[]): RelationGraph {
+  const [step = '', ...rest] = path
+  const next = describeModel(from.model).relations.get(step)
+  return next ? { [next.name]: pathGraph(next, rest) } : {}
+}
+
+function merge(a: RelationGraph, b: RelationGraph): RelationGraph {
+  for (const [name, graph] of Object.entries(b)) a[name] = merge(a[name] ?? {}, graph)
+  return a
+}

@@ -1,0 +1,107 @@
+/** Writes an object as plain data, after its serializer's plan. */
+import type { SerializerContext } from '../fields/field.js'
+import { RelatedField } from '../fields/related-field.js'
+import type { AnySerializer, BoundField } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { needsObject } from './plan.js'
+
+/** The object as the client sees it. Throws when a relation it shows was not loaded. */
+export function represent(serializer: AnySerializer, object: object): Record<string, unknown> {
+  const { context } = serializer
+  const result: Record<string, unknown> = {}
+  for (const bound of serializer.plan.readable) {
+    result[bound.name] = representField(serializer, bound, object, context)
+  }
+  return result
+}
+
+function representField(
+  serializer: AnySerializer,
+  bound: BoundField,
+  object: object,
+  context: SerializerContext,
+): unknown {
+  const { field, relation, method } = bound
+  if (method !== undefined) return callMethod(serializer, method, object)
+  if (field instanceof NestedSerializer) {
+    return representNested(
+      serializer,
+      bound,
+      field,
+      loaded(serializer, bound, read(object, relation?.name ?? bound.name)),
+    )
+  }
+  if (field instanceof RelatedField) return representRelated(serializer, bound, field, object)
+  const value =
+    bound.source.length === 1 ? read(object, bound.source[0] as string) : readPath(serializer, bound, object)
+  if (value === null || value === undefined) return null
+  return bound.passesThrough ? value : field.toRepresentation(value, context)
+}
+
+function representNested(
+  serializer: AnySerializer,
+  bound: BoundField,
+  field: NestedSerializer,
+  value: unknown,
+): unknown {
+  if (value === null) return null
+  const child = serializer.child(bound, field.serializerClass)
+  return Array.isArray(value)
+    ? value.map((item) => represent(child, item as object))
+    : represent(child, value as object)
+}
+
+function representRelated(serializer: AnySerializer, bound: BoundField, field: RelatedField, object: object): unknown {
+  const { context } = serializer
+  const { relation, column } = bound
+  if (relation && needsObject(field, relation)) {
+    const related = loaded(serializer, bound, read(object, relation.name))
+    const shown = field.shownProperty(relation.model)
+    const one = (item: unknown) => {
+      const value = read(item as object, shown)
+      return value === null || value === undefined ? null : field.toRepresentation(value, context)
+    }
+    if (related === null) return null
+    return Array.isArray(related) ? related.map(one) : one(related)
+  }
+  const value = read(object, column?.property ?? (bound.source[0] as string))
+  return value === null || value === undefined ? null : field.toRepresentation(value, context)
+}
+
+function callMethod(serializer: AnySerializer, method: string, object: object): unknown {
+  const compute = (serializer as unknown as Record<string, (object: object) => unknown>)[method]
+  const value = compute?.call(serializer, object)
+  if (value instanceof Promise) {
+    value.catch(() => undefined)
+    throw new Error(
+      `${serializer.constructor.name}.${method}() returned a promise: output is synchronous; load what it needs in getQueryset()`,
+    )
+  }
+  return value ?? null
+}
+
+/** Follows a dotted source; null at the first step that leads nowhere. */
+function readPath(serializer: AnySerializer, bound: BoundField, object: object): unknown {
+  let value: unknown = object
+  for (const [index, step] of bound.source.entries()) {
+    if (value === null || value === undefined) return null
+    value = read(value, step)
+    if (index === 0 && bound.relation) value = loaded(serializer, bound, value)
+  }
+  return value
+}
+
+/** An attribute of an object, or a key of a Map. */
+function read(object: object, name: string): unknown {
+  return object instanceof Map ? object.get(name) : (object as Record<string, unknown>)[name]
+}
+
+/** The guard against one query a row: what is shown must have been loaded with the list. */
+function loaded(serializer: AnySerializer, bound: BoundField, value: unknown): unknown {
+  if (value !== undefined) return value
+  const relation = bound.relation?.name ?? bound.name
+  throw new Error(
+    `${serializer.constructor.name}: field "${bound.name}" shows the relation "${relation}", which was not loaded; ` +
+      `load it with withGraphFetched('${relation}'), or let the view's getQueryset() and getObject() do it`,
+  )
+}

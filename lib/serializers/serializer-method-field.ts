@@ -1,0 +1,23 @@
+/** A field computed by a method of the serializer (spec section 2.2). */
+import { type FieldOptions, SerializerField } from '../fields/field.js'
+
+export interface SerializerMethodFieldOptions extends FieldOptions {
+  /** The method to call with the object. @default `get` and the field's name in PascalCase: `getFullName` for `full_name` */
+  readonly methodName?: string
+}
+
+/**
+ * Shows what a method of the serializer returns; never accepted as input.
+ * The method is synchronous: what it needs must be loaded with the object.
+ * @example
+ * static override declaredFields = { label: new SerializerMethodField() }
+ * getLabel(book: Book) { return `${book.title} (${book.id})` }
+ */
+export class SerializerMethodField<const Options extends SerializerMethodFieldOptions = {}> extends SerializerField<
+  unknown,
+  Options & { readonly readOnly: true }
+> {
+  constructor(options: Options = {} as Options) {
+    super({ ...options, readOnly: true })
+  }
+}

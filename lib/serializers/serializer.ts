@@ -1,0 +1,209 @@
+/** Checks input and writes output, one object or a list of them (spec section 2.1). */
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
+import type { SerializerContext, SerializerField } from '../fields/field.js'
+import type { ModelDescription } from '../models/describe-model.js'
+import type {
+  AnySerializer,
+  BoundField,
+  DeclaredFields,
+  SerializerClass,
+  SerializerOptions,
+  SerializerPlan,
+} from './contract.js'
+import { declaredFieldsOf, serializerPlan } from './plan.js'
+import { represent } from './represent.js'
+import { type Outcome, validateItems } from './validate-items.js'
+
+/**
+ * Declared fields over plain objects. Subclass `ModelSerializer` for models.
+ *
+ * Hooks a subclass may add:
+ * - `validate<Field>(value)`: after the field's own checks; returns the value to keep, or nothing to keep it as it is
+ * - `validate(data)`: after all fields; returns the data to keep, or nothing
+ * - `create(data)`, `update(instance, data)`: called by `save()`
+ *
+ * Hooks report what is wrong by throwing a `ValidationError`, and may be asynchronous.
+ *
+ * @example
+ * class PublishInput extends Serializer {
+ *   static override declaredFields = { published_on: new DateField() }
+ * }
+ * const serializer = new PublishInput({ inputData: ctx.request.body })
+ * await serializer.isValid({ raiseException: true })
+ * serializer.validatedData
+ */
+export class Serializer<T extends object = object> implements AnySerializer {
+  /** The fields, by name. A subclass's fields are added to its parent's. */
+  static declaredFields: DeclaredFields = {}
+
+  /** What is known of the class before any request: field names, read-only and writable sets, column map, identity flag. */
+  static get plan(): SerializerPlan {
+    return serializerPlan(this)
+  }
+
+  /** @internal The fields in their order, and the model they are of. */
+  static describeFields(): { fields: ReadonlyMap<string, SerializerField>; model: ModelDescription | undefined } {
+    return { fields: declaredFieldsOf(this), model: undefined }
+  }
+
+  /** @internal Names made read-only by the class. */
+  static readOnlyFieldNames(): readonly string[] {
+    return []
+  }
+
+  /** The input as it was given. */
+  readonly inputData: unknown
+  readonly many: boolean
+  readonly partial: boolean
+  readonly textual: boolean
+  /** The object (or list) that is shown, updated, or was created by `save()`. */
+  obj: T | readonly T[] | undefined
+  #context: SerializerContext
+  #outcome: { valid: boolean; value: unknown; errors: ErrorMessages } | undefined
+  readonly #children = new Map<BoundField, AnySerializer>()
+
+  constructor(options: SerializerOptions<T> = {}) {
+    this.inputData = options.inputData
+    this.obj = options.obj
+    this.many = options.many ?? false
+    this.partial = options.partial ?? false
+    this.textual = options.textual ?? false
+    this.#context = options.context ?? {}
+  }
+
+  /** What the serializer knows of its surroundings. */
+  get context(): SerializerContext {
+    return this.#context
+  }
+
+  /** What is known of the class before any request. */
+  get plan(): SerializerPlan {
+    return serializerPlan(this.constructor as SerializerClass)
+  }
+
+  /** The names of all fields, in order. */
+  getFieldNames(): readonly string[] {
+    return this.plan.fieldNames
+  }
+
+  /** A check over all fields of an object. Returns the data to keep, or nothing to keep it as it is. */
+  validate(data: Record<string, unknown>): unknown {
+    return data
+  }
+
+  /**
+   * Validates `inputData`. Afterwards `validatedData` or `errors` tells the result.
+   * @throws {ValidationError} with `raiseException`, when the input is not valid
+   */
+  async isValid(options: { raiseException?: boolean } = {}): Promise<boolean> {
+    this.#outcome ??= await this.#validate()
+    const { valid, errors } = this.#outcome
+    if (!valid && options.raiseException) throw new ValidationError(errors)
+    return valid
+  }
+
+  /** The checked data by field name; with `many` a list. @throws {Error} before a successful `isValid()` */
+  // biome-ignore lint/suspicious/noExplicitAny: its shape is the application's; `Input<typeof S>` names it
+  get validatedData(): any {
+    if (!this.#outcome?.valid) {
+      throw new Error(`${this.constructor.name}: validatedData needs an isValid() that was true; await it first`)
+    }
+    return this.#outcome.value
+  }
+
+  /** Messages by field, empty when the input was valid; with `many` by zero-based position. @throws {Error} before `isValid()` */
+  get errors(): ErrorMessages {
+    if (!this.#outcome) throw new Error(`${this.constructor.name}: errors needs isValid(); await it first`)
+    return this.#outcome.errors
+  }
+
+  /**
+   * Creates the object, or updates `obj` if there is one. `extra` is laid over the validated data.
+   * @throws {Error} before a successful `isValid()`
+   */
+  async save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
+    const data: unknown = this.validatedData
+    if (Array.isArray(data)) {
+      this.obj = await this.createMany(data.map((item) => ({ ...item, ...extra })))
+      return this.obj as unknown as T
+    }
+    const merged = { ...(data as Record<string, unknown>), ...extra }
+    this.obj = this.obj === undefined ? await this.create(merged) : await this.update(this.obj as T, merged)
+    return this.obj
+  }
+
+  /** Creates an object from validated data. */
+  create(_data: Record<string, unknown>): Promise<T> | T {
+    throw new ConfigurationError(`${this.constructor.name}: override create(data), or extend ModelSerializer`)
+  }
+
+  /** Creates a list of objects; by default one after the other. */
+  protected async createMany(items: readonly Record<string, unknown>[]): Promise<T[]> {
+    const created: T[] = []
+    for (const item of items) created.push(await this.create(item))
+    return created
+  }
+
+  /** Changes an object by validated data. */
+  update(_instance: T, _data: Record<string, unknown>): Promise<T> | T {
+    throw new ConfigurationError(`${this.constructor.name}: override update(instance, data), or extend ModelSerializer`)
+  }
+
+  /**
+   * The output: a plain object, or with `many` a list of them.
+   * It reads what is loaded and loads nothing; a relation that is missing is an error.
+   */
+  // biome-ignore lint/suspicious/noExplicitAny: its shape is the application's; `Output<typeof S>` names it
+  get data(): any {
+    if (this.obj === undefined) {
+      throw new Error(`${this.constructor.name}: data needs an object; give obj, or await save() first`)
+    }
+    if (!this.many) return represent(this, this.obj)
+    return (this.obj as readonly T[]).map((item) => represent(this, item))
+  }
+
+  /** @internal The serializer of a nested field: same request, same transaction. */
+  child(field: BoundField, serializerClass: SerializerClass): AnySerializer {
+    let child = this.#children.get(field)
+    if (!child) {
+      child = new serializerClass({ partial: this.partial, textual: this.textual, context: this.#context })
+      this.#children.set(field, child)
+    }
+    return child
+  }
+
+  /** Runs `work` with another connection or transaction in the context, nested serializers included. */
+  protected async withContext<Result>(context: SerializerContext, work: () => Promise<Result>): Promise<Result> {
+    const before = this.#context
+    this.#setContext(context)
+    try {
+      return await work()
+    } finally {
+      this.#setContext(before)
+    }
+  }
+
+  #setContext(context: SerializerContext): void {
+    this.#context = context
+    for (const child of this.#children.values()) if (child instanceof Serializer) child.#setContext(context)
+  }
+
+  async #validate(): Promise<{ valid: boolean; value: unknown; errors: ErrorMessages }> {
+    const { inputData } = this
+    if (!this.many) {
+      const current = this.obj as object | undefined
+      const [outcome] = (await validateItems(this, [{ input: inputData, current }])) as [Outcome]
+      return { valid: outcome.errors === undefined, value: outcome.value, errors: outcome.errors ?? {} }
+    }
+    if (!Array.isArray(inputData)) {
+      return { valid: false, value: undefined, errors: { non_field_errors: ['Expected a list of items.'] } }
+    }
+    const outcomes = await validateItems(
+      this,
+      inputData.map((input: unknown) => ({ input, current: undefined })),
+    )
+    const errors: ErrorMessages = {}
+    for (const [position, outcome] of outcomes.entries()) if (outcome.errors) errors[position] = outcome.errors
+    return { valid: Object.keys(errors).length === 0, value: outcomes.map((outcome) => outcome.value), errors }
+  }
+}

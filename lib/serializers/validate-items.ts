@@ -1,0 +1,272 @@
+/** Validates a list of objects field by field, so that each related field costs one query for the whole list (promise I22). */
+import { type ErrorMessages, ValidationError } from '../errors.js'
+import type { SerializerContext, SerializerField } from '../fields/field.js'
+import { HiddenField } from '../fields/hidden-field.js'
+import { RelatedField } from '../fields/related-field.js'
+import { quote } from '../quote.js'
+import type { AnySerializer, BoundField } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+
+/** One object to validate, and the stored object it changes, if there is one. */
+export interface Candidate {
+  readonly input: unknown
+  readonly current: object | undefined
+}
+
+export interface Outcome {
+  readonly value: Record<string, unknown> | undefined
+  readonly errors: ErrorMessages | undefined
+}
+
+/** Marks validated data of a nested object with the stored object it changes. Spreading the data keeps it. */
+export const TARGET = Symbol('the object that nested data changes')
+
+interface Item {
+  readonly input: Record<string, unknown>
+  readonly current: object | undefined
+  readonly partial: boolean
+  value: Record<string, unknown>
+  errors: ErrorMessages | undefined
+}
+
+export interface ValidationScope {
+  /** Properties that the surrounding object sets; input for them is not used. */
+  readonly forced?: ReadonlySet<string>
+  /** These objects stand inside another: `partial` holds only for those that exist already. */
+  readonly nested?: boolean
+}
+
+/** Validates each candidate by the serializer's plan and hooks. @throws what hooks throw besides `ValidationError` */
+export async function validateItems(
+  serializer: AnySerializer,
+  candidates: readonly Candidate[],
+  scope: ValidationScope = {},
+): Promise<Outcome[]> {
+  const items = candidates.map((candidate) => toItem(serializer, candidate, scope))
+  const sound = items.filter((item) => item.errors === undefined)
+  for (const bound of serializer.plan.writable) {
+    if (bound.column && scope.forced?.has(bound.column.property)) continue
+    const { field } = bound
+    if (field instanceof NestedSerializer) await validateNested(serializer, bound, field, sound)
+    else if (field instanceof RelatedField) await validateRelated(serializer, bound, field, sound)
+    else await validateValues(serializer, bound, field, sound)
+  }
+  for (const item of sound) await runHooks(serializer, item)
+  return items.map(({ value, errors }) => (errors ? { value: undefined, errors } : { value, errors }))
+}
+
+function toItem(serializer: AnySerializer, { input, current }: Candidate, scope: ValidationScope): Item {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  return {
+    input: isObject ? (input as Record<string, unknown>) : {},
+    current,
+    partial: serializer.partial && !(scope.nested && current === undefined),
+    value: {},
+    errors: isObject ? undefined : { non_field_errors: ['Expected an object.'] },
+  }
+}
+
+async function validateValues(
+  serializer: AnySerializer,
+  bound: BoundField,
+  field: SerializerField,
+  items: readonly Item[],
+): Promise<void> {
+  for (const item of items) {
+    const input = take(serializer, bound, item)
+    if (input === undefined) continue
+    try {
+      const value = field.toInternalValue(convert(serializer, field, input), serializer.context)
+      item.value[bound.name] = value instanceof Promise ? await value : value
+    } catch (error) {
+      fail(item, bound.name, error)
+    }
+  }
+}
+
+async function validateRelated(
+  serializer: AnySerializer,
+  bound: BoundField,
+  field: RelatedField,
+  items: readonly Item[],
+): Promise<void> {
+  const asked: { item: Item; keys: readonly unknown[] }[] = []
+  for (const item of items) {
+    const input = take(serializer, bound, item)
+    if (input === undefined) continue
+    try {
+      const keys: unknown = field.toInternalValue(convert(serializer, field, input), serializer.context)
+      asked.push({ item, keys: field.many ? (keys as unknown[]) : [keys] })
+    } catch (error) {
+      fail(item, bound.name, error)
+    }
+  }
+  const keys = new Set(asked.flatMap((entry) => entry.keys))
+  const found = keys.size > 0 ? await field.find([...keys], serializer.context) : new Map<string, unknown>()
+  for (const { item, keys } of asked) {
+    const missing = keys.filter((key) => !found.has(field.keyText(key)))
+    if (missing.length > 0) {
+      fail(item, bound.name, new ValidationError(missing.map((key) => field.notFoundMessage(key))))
+    } else {
+      const stored = keys.map((key) => found.get(field.keyText(key)))
+      item.value[bound.name] = field.many ? stored : stored[0]
+    }
+  }
+}
+
+async function validateNested(
+  serializer: AnySerializer,
+  bound: BoundField,
+  field: NestedSerializer,
+  items: readonly Item[],
+): Promise<void> {
+  const child = serializer.child(bound, field.serializerClass)
+  const entries: { item: Item; position: number | undefined; candidate: Candidate }[] = []
+  for (const item of items) {
+    const input = take(serializer, bound, item)
+    if (input === undefined) continue
+    if (field.many && !Array.isArray(input)) {
+      fail(item, bound.name, new ValidationError('Expected a list of items.'))
+      continue
+    }
+    const current = currentOf(item, bound)
+    if (!field.many) {
+      entries.push({ item, position: undefined, candidate: { input, current: single(current) } })
+      continue
+    }
+    item.value[bound.name] = []
+    for (const [position, element] of (input as unknown[]).entries()) {
+      entries.push({ item, position, candidate: { input: element, current: matching(child, element, current) } })
+    }
+  }
+  const outcomes = await validateItems(
+    child,
+    entries.map((entry) => entry.candidate),
+    {
+      nested: true,
+      forced: forcedBy(bound),
+    },
+  )
+  for (const [index, { item, position, candidate }] of entries.entries()) {
+    const { value, errors: found } = outcomes[index] as Outcome
+    const errors = found ?? foreignKeyError(child, item, candidate)
+    if (errors) failAt(item, bound.name, position, errors)
+    else if (value) {
+      if (candidate.current) (value as { [TARGET]?: object })[TARGET] = candidate.current
+      if (position === undefined) item.value[bound.name] = value
+      else (item.value[bound.name] as unknown[]).push(value)
+    }
+  }
+}
+
+/** Keys of the related model that the surrounding object decides. */
+function forcedBy({ relation }: BoundField): ReadonlySet<string> {
+  const forced = relation && (relation.kind === 'has-one' || relation.kind === 'has-many')
+  return new Set(forced ? relation.relatedProperties : [])
+}
+
+function currentOf(item: Item, bound: BoundField): unknown {
+  return item.current ? (item.current as Record<string, unknown>)[bound.relation?.name ?? bound.name] : undefined
+}
+
+function single(current: unknown): object | undefined {
+  return typeof current === 'object' && current !== null && !Array.isArray(current) ? current : undefined
+}
+
+/** The related object that an element of a nested list names by its primary key. */
+function matching(child: AnySerializer, element: unknown, current: unknown): object | undefined {
+  const key = primaryKeyField(child)
+  if (!key?.column || typeof element !== 'object' || element === null || !Array.isArray(current)) return undefined
+  if (!Object.hasOwn(element, key.name)) return undefined
+  const wanted = String((element as Record<string, unknown>)[key.name])
+  const property = key.column.property
+  return (current as Record<string, unknown>[]).find((object) => String(object[property]) === wanted)
+}
+
+/** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */
+function foreignKeyError(child: AnySerializer, item: Item, { input, current }: Candidate): ErrorMessages | undefined {
+  const key = primaryKeyField(child)
+  if (item.current === undefined || !key?.column) return undefined
+  if (!Object.hasOwn(input as object, key.name)) return undefined
+  const given = (input as Record<string, unknown>)[key.name]
+  if (given === null || given === undefined) return undefined
+  const isKey = typeof given === 'string' || typeof given === 'number'
+  if (current && isKey && String((current as Record<string, unknown>)[key.column.property]) === String(given)) {
+    return undefined
+  }
+  return { [key.name]: [`Invalid pk ${quote(isKey ? String(given) : given)} - object does not exist.`] }
+}
+
+function primaryKeyField(serializer: AnySerializer): BoundField | undefined {
+  return serializer.plan.readable.find((field) => field.column?.primary === true)
+}
+
+/**
+ * The input of a field, when it is there to be checked. A missing value takes its default or is reported; null is kept
+ * or reported; undefined tells that nothing is left to do.
+ */
+function take(serializer: AnySerializer, bound: BoundField, item: Item): unknown {
+  const { name, field } = bound
+  const hidden = field instanceof HiddenField
+  const input = !hidden && Object.hasOwn(item.input, name) ? item.input[name] : undefined
+  if (input === null) {
+    if (bound.allowNull) item.value[name] = null
+    else fail(item, name, new ValidationError('This field may not be null.'))
+    return undefined
+  }
+  if (input !== undefined || item.partial) return input
+  if ('default' in field.options) item.value[name] = defaultOf(field, serializer.context)
+  else if (bound.required) fail(item, name, new ValidationError('This field is required.'))
+  return undefined
+}
+
+function defaultOf(field: SerializerField, context: SerializerContext): unknown {
+  const given = field.options.default
+  if (typeof given === 'function') return (given as () => unknown)()
+  const resolve = (given as { resolve?: unknown } | null | undefined)?.resolve
+  return typeof resolve === 'function' ? resolve.call(given, context) : given
+}
+
+function convert(serializer: AnySerializer, field: SerializerField, input: unknown): unknown {
+  return serializer.textual && typeof input === 'string' ? field.fromText(input) : input
+}
+
+async function runHooks(serializer: AnySerializer, item: Item): Promise<void> {
+  const hooks = serializer as unknown as Record<string, (value: unknown) => unknown>
+  for (const { name, field, hook } of serializer.plan.writable) {
+    if (!Object.hasOwn(item.value, name) || item.errors?.[name]) continue
+    try {
+      if (item.value[name] !== null) {
+        for (const check of field.options.validators ?? []) await check(item.value[name] as never, serializer.context)
+      }
+      if (hook === undefined) continue
+      const kept = hooks[hook]?.(item.value[name])
+      const value = kept instanceof Promise ? await kept : kept
+      if (value !== undefined) item.value[name] = value
+    } catch (error) {
+      fail(item, name, error)
+    }
+  }
+  if (item.errors) return
+  try {
+    const kept = serializer.validate(item.value)
+    const value = kept instanceof Promise ? await kept : kept
+    if (value !== undefined) item.value = value as Record<string, unknown>
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error
+    item.errors = error.errors
+  }
+}
+
+/** Notes a field's error. Anything but a `ValidationError` is not the client's fault and rises. */
+function fail(item: Item, name: string, error: unknown): void {
+  if (!(error instanceof ValidationError)) throw error
+  item.errors ??= {}
+  item.errors[name] = error.messages
+}
+
+function failAt(item: Item, name: string, position: number | undefined, errors: ErrorMessages): void {
+  item.errors ??= {}
+  if (position === undefined) item.errors[name] = errors
+  else item.errors[name] = { ...(item.errors[name] as ErrorMessages | undefined), [position]: errors }
+}

@@ -1,0 +1,180 @@
+/** Writes what belongs to an object besides its own row: nested objects and many-to-many relations. */
+import type { Model } from 'objection'
+import { ConfigurationError } from '../errors.js'
+import { RelatedField } from '../fields/related-field.js'
+import { describeModel, type RelationDescription } from '../models/describe-model.js'
+import type { ModelClass } from '../models/objection.js'
+import type { AnySerializer, BoundField } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { TARGET } from './validate-items.js'
+
+type Data = Record<string, unknown>
+type Row = Model & Data
+
+/** Validated data, split by where it is written. */
+export interface Writes {
+  /** Values of the object's own row, by property. */
+  readonly columns: Data
+  /** Nested objects that this row points to, written before it. */
+  readonly before: readonly NestedWrite[]
+  /** Nested objects that point to this row, written after it. */
+  readonly after: readonly NestedWrite[]
+  /** Lists of keys that become the set of related rows. */
+  readonly sets: readonly { readonly relation: RelationDescription; readonly keys: readonly unknown[] }[]
+  readonly hasRelated: boolean
+}
+
+interface NestedWrite {
+  readonly bound: BoundField
+  readonly field: NestedSerializer
+  readonly relation: RelationDescription
+  readonly value: Data | readonly Data[] | null
+}
+
+/**
+ * Sorts validated data (and what `save(extra)` adds: field names or properties of the model) by where it is written.
+ * @throws {ConfigurationError} a key is neither a field nor a property, or nested data has no relation
+ */
+export function splitWrites(serializer: AnySerializer, data: Data): Writes {
+  const { plan } = serializer
+  const fields = new Map(plan.fields.map((bound) => [bound.name, bound]))
+  const columns: Data = {}
+  const before: NestedWrite[] = []
+  const after: NestedWrite[] = []
+  const sets: { relation: RelationDescription; keys: readonly unknown[] }[] = []
+  for (const [name, value] of Object.entries(data)) {
+    const bound = fields.get(name)
+    const { relation } = bound ?? {}
+    if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
+      if (!relation)
+        throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
+      const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
+      if (relation.kind === 'belongs-to-one') before.push(write)
+      else after.push(write)
+    } else if (bound?.field instanceof RelatedField && bound.field.many) {
+      if (relation?.kind !== 'many-to-many')
+        throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
+      sets.push({ relation, keys: value as unknown[] })
+    } else {
+      const property = bound?.column?.property ?? (bound?.source.length === 1 ? bound.source[0] : undefined) ?? name
+      if (!plan.model?.columns.has(property))
+        throw unwritable(serializer, name, 'is neither a field nor a column of the model')
+      columns[property] = value
+    }
+  }
+  return { columns, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
+}
+
+function unwritable(serializer: AnySerializer, name: string, reason: string): ConfigurationError {
+  return new ConfigurationError(`${serializer.constructor.name}: cannot write "${name}": it ${reason}`)
+}
+
+/** Creates or updates the nested objects that the row points to, and puts their keys into its columns. */
+export async function writeBefore(
+  serializer: AnySerializer,
+  writes: Writes,
+  instance: Model | undefined,
+): Promise<void> {
+  for (const { bound, field, relation, value } of writes.before) {
+    const child = serializer.child(bound, field.serializerClass)
+    const current = instance ? (instance as Row)[relation.name] : undefined
+    let related: Data | null = null
+    if (value !== null) {
+      related = (current ? await child.update(current, value as Data) : await child.create(value as Data)) as Data
+    }
+    for (const [index, property] of relation.ownerProperties.entries()) {
+      const key = related === null ? null : related[relation.relatedProperties[index] as string]
+      if (!current || related === null) writes.columns[property] = key
+    }
+  }
+}
+
+/** Writes what points to the row: nested objects and sets of keys. `instance` is the object before an update. */
+export async function writeAfter(
+  serializer: AnySerializer,
+  writes: Writes,
+  row: Model,
+  instance: Model | undefined,
+): Promise<void> {
+  for (const write of writes.after) {
+    const { bound, field, relation, value } = write
+    const child = serializer.child(bound, field.serializerClass)
+    if (Array.isArray(value)) for (const item of value as Data[]) await writeOne(serializer, child, relation, row, item)
+    else if (value === null) await detach(serializer, relation, row)
+    else {
+      const current = instance ? (instance as Row)[relation.name] : undefined
+      await writeOne(serializer, child, relation, row, value as Data, current as object | undefined)
+    }
+  }
+  for (const { relation, keys } of writes.sets) await replaceSet(serializer, relation, row, keys)
+}
+
+async function writeOne(
+  serializer: AnySerializer,
+  child: AnySerializer,
+  relation: RelationDescription,
+  row: Model,
+  value: Data,
+  current?: object,
+): Promise<void> {
+  const target = (value as { [TARGET]?: object })[TARGET] ?? current
+  if (target) {
+    await child.update(target, value)
+    return
+  }
+  if (relation.kind === 'many-to-many' || relation.kind === 'has-one-through') {
+    const created = (await child.create(value)) as Row
+    await relate(serializer, relation, row, [created[relation.relatedProperties[0] as string]])
+    return
+  }
+  const keys = relation.relatedProperties.map((property, index) => [
+    property,
+    (row as Row)[relation.ownerProperties[index] as string],
+  ])
+  await child.create({ ...value, ...Object.fromEntries(keys) })
+}
+
+/** `null` for a nested object that points here: it stays, and points to nothing. */
+async function detach(serializer: AnySerializer, relation: RelationDescription, row: Model): Promise<void> {
+  const empty = relation.relatedProperties.map((property) => [property, null])
+  await relatedQuery(serializer, relation, row).patch(Object.fromEntries(empty) as never)
+}
+
+/** Makes the related rows exactly those of `keys`. */
+async function replaceSet(
+  serializer: AnySerializer,
+  relation: RelationDescription,
+  row: Model,
+  keys: readonly unknown[],
+): Promise<void> {
+  const property = relation.relatedProperties[0] as string
+  const column = `${relation.model.tableName}.${describeModel(relation.model).columns.get(property)?.column ?? property}`
+  const present = (await relatedQuery(serializer, relation, row).select(column)) as unknown as Data[]
+  const before = new Set(present.map((related) => String(related[property])))
+  const wanted = new Set(keys.map(String))
+  const removed = present.map((related) => related[property]).filter((key) => !wanted.has(String(key)))
+  if (removed.length > 0)
+    await relatedQuery(serializer, relation, row)
+      .unrelate()
+      .whereIn(column, removed as string[])
+  await relate(
+    serializer,
+    relation,
+    row,
+    keys.filter((key) => !before.has(String(key))),
+  )
+}
+
+async function relate(
+  serializer: AnySerializer,
+  relation: RelationDescription,
+  row: Model,
+  keys: readonly unknown[],
+): Promise<void> {
+  if (keys.length > 0) await relatedQuery(serializer, relation, row).relate(keys)
+}
+
+function relatedQuery(serializer: AnySerializer, relation: RelationDescription, row: Model) {
+  const model = row.constructor as ModelClass
+  return model.relatedQuery(relation.name, serializer.context.knex).for(row as never)
+}

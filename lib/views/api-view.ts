@@ -1,0 +1,183 @@
+/** The base of all views: policies, and a method for each HTTP method (spec section 4.6). */
+import type { Knex } from 'knex'
+import { answerError } from '../answer-error.js'
+import { challengeOf } from '../authentication/authenticate.js'
+import type { BaseAuthentication } from '../authentication/authentication.js'
+import type { Context } from '../context.js'
+import { subjectOf, toApiError } from '../database-errors.js'
+import { ConfigurationError, MethodNotAllowed } from '../errors.js'
+import { JSONParser } from '../parsers/json-parser.js'
+import type { ParsedBody, Parser } from '../parsers/parser.js'
+import { checkObjectPermissions } from '../permissions/check-permissions.js'
+import { AllowAny, type BasePermission } from '../permissions/permission.js'
+import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
+import { JSONRenderer } from '../renderers/json-renderer.js'
+import type { BaseRenderer } from '../renderers/renderer.js'
+import type { BaseThrottle } from '../throttling/throttle.js'
+import type { BaseVersioning } from '../versioning/versioning.js'
+import { dispatch } from './dispatch.js'
+import { type ActionMap, allowedMethods, type View, type ViewPolicies } from './view.js'
+
+/** A list of permissions. Annotate with this type to leave subclasses free. */
+export type Permissions = Policies<BasePermission>
+/** A list of authentication schemes. */
+export type Authentications = Policies<BaseAuthentication>
+/** A list of throttles. */
+export type Throttles = Policies<BaseThrottle>
+/** A list of parsers. */
+export type Parsers = Policies<Parser>
+/** A list of renderers. */
+export type Renderers = Policies<BaseRenderer>
+/** How versions are told, or null. */
+export type Versioning = Policy<BaseVersioning> | null
+
+/** A Koa handler that answers with a view. */
+export type ViewHandler = (ctx: Context) => Promise<void>
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+const policies = new WeakMap<typeof APIView, ViewPolicies>()
+
+/**
+ * A view: one instance answers one request. Statics describe it, methods act.
+ * @example
+ * class Report extends APIView {
+ *   static override permissionClasses = [IsAdminUser]
+ *   async get() { return { total: await countBooks() } }
+ * }
+ * router.get('/report', Report.asView())
+ */
+export class APIView implements View {
+  /** A sentence for people, in OPTIONS and OpenAPI. */
+  static description = ''
+  /** All must pass. @default [AllowAny] */
+  static permissionClasses: Permissions = [AllowAny]
+  /** Tried in order; the first that knows the caller counts. @default [] */
+  static authenticationClasses: Authentications = []
+  /** All must allow. @default [] */
+  static throttleClasses: Throttles = []
+  /** How the API version is told. @default null */
+  static versioningClass: Versioning = null
+  /** Which bodies are read. @default [JSONParser] */
+  static parserClasses: Parsers = [JSONParser]
+  /** How answers are written; the first is the default. @default [JSONRenderer] */
+  static rendererClasses: Renderers = [JSONRenderer]
+  /** Run a request that writes in one transaction. @default true */
+  static atomic = true
+
+  /** The request. */
+  declare ctx: Context
+  /** The name of the method that answers, such as `list` or `get`. */
+  declare action: string
+  /** The methods this path takes. */
+  declare allowed: readonly string[]
+  /** The policies of the class, settled before any request. */
+  declare policies: ViewPolicies
+  /** The request's body; empty until the policies have passed. */
+  body: ParsedBody = { data: {}, textual: false }
+  /** Where queries run outside a transaction; undefined for the models' own. */
+  knex: Knex | undefined = undefined
+  /** The transaction of a request that writes; hooks give it to their queries. */
+  trx: Knex.Transaction | undefined = undefined
+
+  /**
+   * A Koa handler for this view.
+   * @param actions which method answers which HTTP method; by default `get`, `post` … where the class has them
+   * @throws {ConfigurationError} a method does not exist, or a policy list holds something else
+   * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
+   */
+  static asView(actions: ActionMap = methodsOf(this)): ViewHandler {
+    const viewClass = this
+    const settled = settlePolicies(viewClass)
+    const allowed = allowedMethods(actions)
+    const byMethod = new Map<string, string>([['OPTIONS', 'metadata']])
+    for (const [method, action] of Object.entries(actions)) {
+      if (typeof (viewClass.prototype as unknown as Record<string, unknown>)[action] !== 'function') {
+        throw new ConfigurationError(`${viewClass.name}: has no method ${action}() for ${method.toUpperCase()}`)
+      }
+      byMethod.set(method.toUpperCase(), action)
+      if (method === 'get' && !byMethod.has('HEAD')) byMethod.set('HEAD', action)
+    }
+    return async function view(ctx) {
+      const action = byMethod.get(ctx.method)
+      if (action === undefined) {
+        answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
+        return
+      }
+      const instance = new viewClass()
+      instance.ctx = ctx
+      instance.action = action
+      instance.allowed = allowed
+      instance.policies = settled
+      await dispatch(instance)
+    }
+  }
+
+  get atomic(): boolean {
+    return (this.constructor as typeof APIView).atomic
+  }
+
+  /**
+   * The database of this request, for applications that have several; asked once, before the action.
+   * Undefined runs queries on the models' own.
+   */
+  getKnex(): Knex | undefined | Promise<Knex | undefined> {
+    return undefined
+  }
+
+  /** Answers OPTIONS: what the path takes. Touches no database. */
+  options(): unknown {
+    this.ctx.set('Allow', this.allowed.join(', '))
+    const view = this.constructor as typeof APIView
+    return {
+      name: view.name,
+      description: view.description,
+      allowed_methods: this.allowed.map((method) => method.toLowerCase()),
+    }
+  }
+
+  /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */
+  async checkObjectPermissions(object: object): Promise<void> {
+    const { permissions, authentication } = this.policies
+    if (permissions.length === 0) return
+    await checkObjectPermissions(this.ctx, this, permissions, object, () => challengeOf(authentication))
+  }
+
+  /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */
+  toError(error: unknown): unknown {
+    return toApiError(error, subjectOf(this.ctx.method)) ?? error
+  }
+}
+
+/** The HTTP methods a class answers by methods of the same name. */
+function methodsOf(view: typeof APIView): ActionMap {
+  const prototype = view.prototype as unknown as Record<string, unknown>
+  const own = METHODS.filter((method) => typeof prototype[method] === 'function')
+  if (own.length === 0) {
+    throw new ConfigurationError(
+      `${view.name}: answers no method; add get(), post() …, or name its actions: asView({ get: 'list' })`,
+    )
+  }
+  return Object.fromEntries(own.map((method) => [method, method]))
+}
+
+/** The policies of a view class as instances; made once. @throws {ConfigurationError} */
+export function settlePolicies(view: typeof APIView): ViewPolicies {
+  let settled = policies.get(view)
+  if (!settled) {
+    const where = (name: string) => `${view.name}.${name}`
+    const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
+    if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
+    settled = {
+      versioning: view.versioningClass ? resolvePolicy(view.versioningClass) : undefined,
+      authentication: resolvePolicies(where('authenticationClasses'), view.authenticationClasses, 'authenticate'),
+      permissions: resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
+        (permission) => permission.constructor !== AllowAny,
+      ),
+      throttles: resolvePolicies(where('throttleClasses'), view.throttleClasses, 'check'),
+      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
+      renderers,
+    }
+    policies.set(view, settled)
+  }
+  return settled
+}

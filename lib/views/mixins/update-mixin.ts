@@ -1,0 +1,26 @@
+/** The actions `update` and `partialUpdate` (spec section 4.6). */
+import type { Serializer } from '../../serializers/serializer.js'
+import type { ViewConstructor } from './mixin.js'
+
+/** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */
+export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
+  return class extends base {
+    async update(options: { partial?: boolean } = {}): Promise<unknown> {
+      const instance = await this.getObject()
+      const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
+      await serializer.isValid({ raiseException: true })
+      await this.performUpdate(serializer, instance)
+      return serializer.data
+    }
+
+    async partialUpdate(): Promise<unknown> {
+      return this.update({ partial: true })
+    }
+
+    /** Stores the changes. Override it to add values. */
+    // biome-ignore lint/suspicious/noExplicitAny: serializer and object are the subclass's own
+    async performUpdate(serializer: Serializer<any>, _instance: any): Promise<unknown> {
+      return serializer.save()
+    }
+  }
+}

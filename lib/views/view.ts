@@ -1,0 +1,54 @@
+/** What dispatch knows of a view, and how a view class is settled before any request. */
+import type { Knex } from 'knex'
+import type { BaseAuthentication } from '../authentication/authentication.js'
+import type { Context } from '../context.js'
+import type { ParsedBody, Parser } from '../parsers/parser.js'
+import type { BasePermission } from '../permissions/permission.js'
+import type { BaseRenderer } from '../renderers/renderer.js'
+import type { BaseThrottle } from '../throttling/throttle.js'
+import type { BaseVersioning } from '../versioning/versioning.js'
+
+/** The policies of a view class, as instances; made once. */
+export interface ViewPolicies {
+  readonly versioning: BaseVersioning | undefined
+  readonly authentication: readonly BaseAuthentication[]
+  readonly permissions: readonly BasePermission[]
+  readonly throttles: readonly BaseThrottle[]
+  readonly parsers: readonly Parser[]
+  readonly renderers: readonly BaseRenderer[]
+}
+
+/** One request's view. */
+export interface View {
+  readonly ctx: Context
+  /** The name of the method that answers. */
+  readonly action: string
+  readonly policies: ViewPolicies
+  /** One transaction for a request that writes. */
+  readonly atomic: boolean
+  /** The request's body, once it was read. */
+  body: ParsedBody
+  /** Where queries run outside a transaction; undefined for the models' own. */
+  knex: Knex | undefined
+  /** The transaction of a request that writes. */
+  trx: Knex.Transaction | undefined
+  getKnex(): Knex | undefined | Promise<Knex | undefined>
+  /** The value of an OPTIONS answer. */
+  options(): unknown
+  /** The answer for an error of the database, in terms of the client's fields. */
+  toError(error: unknown): unknown
+}
+
+/** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */
+export type ActionMap = Readonly<Record<string, string>>
+
+/** The methods of a path in the order in which `Allow` lists them (wire format, section 6). */
+export function allowedMethods(actions: ActionMap): readonly string[] {
+  const mapped = new Set(Object.keys(actions).map((method) => method.toUpperCase()))
+  if (mapped.has('GET')) mapped.add('HEAD')
+  mapped.add('OPTIONS')
+  const known = ORDER.filter((method) => mapped.has(method))
+  return [...known, ...[...mapped].filter((method) => !ORDER.includes(method))]
+}
+
+const ORDER = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']

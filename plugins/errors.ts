@@ -1,0 +1,21 @@
+/** Answers what is thrown by the middleware after it, so that every error of the app has one form (spec section 7). */
+import { answerError, isUnanswered } from '../lib/answer-error.js'
+import type { Middleware } from '../lib/context.js'
+import { subjectOf, toApiError } from '../lib/database-errors.js'
+import { NotFound } from '../lib/errors.js'
+
+/**
+ * Turns errors into `{detail, status}` as JSON, and the app's own unanswered 404 too. Mount it first.
+ * Only a 5xx reaches `app.on('error')`.
+ * @example app.use(errors())
+ */
+export function errors(): Middleware {
+  return async function answerErrors(ctx, next) {
+    try {
+      await next()
+      if (isUnanswered(ctx)) answerError(ctx, new NotFound())
+    } catch (error) {
+      answerError(ctx, toApiError(error, subjectOf(ctx.method)) ?? error)
+    }
+  }
+}

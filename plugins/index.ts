@@ -1,0 +1,2 @@
+/** Koa middleware, one factory for each feature. */
+export { errors } from './errors.js'

@@ -1,0 +1,395 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import knex, { type Knex } from 'knex'
+import { Model } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type ConstraintSubject, subjectOf, toApiError } from '../../lib/database-errors.js'
+import { ConfigurationError, NotFound } from '../../lib/errors.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+
+const schema = `
+  create table authors (id int primary key);
+  create table books (
+    id int primary key,
+    title text not null,
+    isbn text unique,
+    n int2 constraint n_positive check (n > 0),
+    tenant int,
+    slug text,
+    volume int,
+    author_id int references authors deferrable,
+    secret text not null default gen_random_uuid() unique,
+    constraint sum_positive check (n + volume > 0),
+    unique (tenant, slug),
+    unique (slug, volume),
+    exclude (volume with =)
+  );
+  create unique index on books (lower(title));
+  insert into authors values (1);
+  insert into books values (1, 'One', '111', 1, 1, 'one', 1, 1, 'hush');
+`
+
+/** What the catalogue says. */
+const constraints: Record<string, string[]> = {
+  books_isbn_key: ['isbn'],
+  books_secret_key: ['secret'],
+  n_positive: ['n'],
+  sum_positive: ['n', 'volume'],
+  books_tenant_slug_key: ['tenant', 'slug'],
+  books_slug_volume_key: ['slug', 'volume'],
+  books_volume_excl: ['volume'],
+  books_author_id_fkey: ['author_id'],
+  books_lower_idx: [],
+}
+/** The client's fields by column; `tenant` and `secret` have none. */
+const fields: Record<string, string> = {
+  id: 'id',
+  title: 'title',
+  isbn: 'ISBN',
+  n: 'n',
+  slug: 'slug',
+  volume: 'volume',
+  author_id: 'author',
+}
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase({ schema })
+})
+afterAll(() => database.drop())
+
+function subject(operation: ConstraintSubject['operation'], values: Record<string, unknown> = {}): ConstraintSubject {
+  return {
+    operation,
+    columnsOf: (table, constraint) => (table === 'books' ? constraints[constraint] : undefined),
+    fieldOf: (table, column) => (table === 'books' ? fields[column] : undefined),
+    valueOf: (field) => values[field],
+  }
+}
+
+async function listening(server: Server): Promise<{ server: Server; port: number }> {
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return { server, port: (server.address() as AddressInfo).port }
+}
+
+/** What a statement that must fail fails with. */
+async function failure(work: PromiseLike<unknown>): Promise<unknown> {
+  return Promise.resolve(work).then(
+    () => expect.unreachable('the statement must fail'),
+    (error: unknown) => error,
+  )
+}
+
+/** Runs SQL that fails, and returns what the client would see. */
+async function answer(sql: string, { operation, values, db = database.knex }: Attempt = {}) {
+  const error = await failure(db.raw(sql))
+  return seen(toApiError(error, subject(operation ?? 'write', values)), error)
+}
+
+interface Attempt {
+  operation?: ConstraintSubject['operation']
+  values?: Record<string, unknown>
+  db?: Knex
+}
+
+function seen(answered: ReturnType<typeof toApiError>, error: unknown) {
+  if (answered === null) return null
+  expect(answered.cause).toBe((error as { nativeError?: unknown }).nativeError ?? error)
+  const { status, detail, errors, headers } = answered
+  expect(JSON.stringify({ detail, errors })).not.toMatch(/violates|hush|books|key|constraint|insert|select/i)
+  return { status, detail, errors, retry: headers['Retry-After'] }
+}
+
+const invalid = (errors: object) => ({ status: 400, detail: 'Validation failed', errors })
+const book = (columns: string, values: string) =>
+  `insert into books (id, title, ${columns}) values (9, 'Nine', ${values})`
+
+describe('a violated constraint', () => {
+  it.each([
+    ['unique', book('isbn', "'111'"), { ISBN: ['This field must be unique.'] }],
+    [
+      'unique over two fields',
+      book('slug, volume', "'one', 1"),
+      { non_field_errors: ['The fields slug, volume must make a unique set.'] },
+    ],
+    [
+      'unique over a field and a column of no field',
+      book('tenant, slug', "1, 'one'"),
+      { slug: ['This field must be unique.'] },
+    ],
+    ['unique on a column of no field', book('secret', "'hush'"), { non_field_errors: ['This field must be unique.'] }],
+    [
+      'unique on an expression',
+      "insert into books (id, title) values (9, 'ONE')",
+      { non_field_errors: ['This field must be unique.'] },
+    ],
+    ['not null', 'insert into books (id) values (9)', { title: ['This field may not be null.'] }],
+    ['not null on a column of no field', book('secret', 'null'), { non_field_errors: ['This field may not be null.'] }],
+    ['check', book('n', '-1'), { n: ['Invalid value.'] }],
+    ['check over two fields', book('n, volume', '5, -9'), { non_field_errors: ['Invalid value.'] }],
+    ['exclusion', book('volume', '1'), { volume: ['Invalid value.'] }],
+    ['foreign key', book('author_id', '999'), { author: ['Invalid pk "999" - object does not exist.'] }],
+  ])('I1 I2 %s is 400 and named by field', async (_name, sql, errors) => {
+    expect(await answer(sql, { values: { author: 999 } })).toMatchObject(invalid(errors))
+  })
+
+  it.each([
+    ['a text', 'x"y', 'Invalid pk "x\\"y" - object does not exist.'],
+    ['a long text', 'x'.repeat(5_000), /^Invalid pk "x{1,64}" - object does not exist\.$/],
+    ['an object', { a: 1 }, /^Invalid pk .*a.* - object does not exist\.$/],
+    ['nothing, because the path or a default chose it', undefined, 'Invalid value.'],
+  ])('1.1.7 a foreign key repeats %s', async (_name, author, message) => {
+    const result = await answer(book('author_id', '999'), { values: { author } })
+    expect(result?.errors?.['author']).toEqual([typeof message === 'string' ? message : expect.stringMatching(message)])
+  })
+
+  it('I2 found by COMMIT is answered alike', async () => {
+    const error = await failure(
+      database.knex.transaction(async (trx) => {
+        await trx.raw('set constraints all deferred')
+        await trx.raw(book('author_id', '999'))
+      }),
+    )
+    expect(toApiError(error, subject('write', { author: 999 }))?.errors).toEqual({
+      author: ['Invalid pk "999" - object does not exist.'],
+    })
+  })
+
+  it('I2 is 409 when a referenced object is deleted', async () => {
+    const conflict = { status: 409, detail: 'Object is referenced by other objects.', errors: undefined }
+    expect(await answer('delete from authors', { operation: 'delete' })).toMatchObject(conflict)
+    expect(await answer(raise('23001'), { operation: 'write' })).toMatchObject(conflict)
+  })
+
+  it('1.1.2 stands under no field when nothing is known of the tables', async () => {
+    const error = await failure(database.knex.raw(book('isbn', "'111'")))
+    const errors = { non_field_errors: ['This field must be unique.'] }
+    expect(toApiError(error)).toMatchObject(invalid(errors))
+    expect(toApiError(error, subjectOf('POST'))).toMatchObject(invalid(errors))
+  })
+})
+
+/** A real error with this SQLSTATE, and text that must not be shown. */
+const raise = (code: string) => `do $$ begin raise exception 'violates hush' using errcode = '${code}'; end $$`
+
+const badValue = invalid({ non_field_errors: ['Invalid value.'] })
+const away = { status: 503, detail: 'Service temporarily unavailable', retry: '1' }
+const forbidden = { status: 403, detail: 'Permission denied' }
+
+describe('SQLSTATE', () => {
+  it.each([
+    ["select 'x'::int", badValue],
+    ['select 99999999999::int4', badValue],
+    ["select 'x'::date", badValue],
+    ["select '2024-02-30'::date", badValue],
+    ['select 1 / 0', badValue],
+    ['select jsonb \'{"a":"\\u0000"}\'', badValue],
+    ['select 1 limit -1', badValue],
+    ["select 'a' ~ '('", { status: 400, detail: 'Invalid search pattern.' }],
+    ["select to_tsquery('foo bar')", { status: 400, detail: 'Invalid search query.' }],
+    ["select to_tsquery('foo &')", { status: 400, detail: 'Invalid search query.' }],
+    ["select to_tsquery('(')", { status: 400, detail: 'Invalid search query.' }],
+    ["select to_tsquery('''')", { status: 400, detail: 'Invalid search query.' }],
+    ['selec 1', null],
+    ['select nope', null],
+    ['select * from nope', null],
+    ['select nope()', null],
+  ])('of %s', async (sql, expected) => {
+    const result = await answer(sql.replaceAll('?', '\\?'), { operation: 'read' })
+    if (expected === null) expect(result).toBeNull()
+    else expect(result).toMatchObject(expected)
+  })
+
+  it.each([
+    ...['22P02', '22003', '22007', '22008', '22001', '22021', '22P05', '2201W', '2201X', '22012'].map(
+      (code) => [code, badValue] as const,
+    ),
+    ...['54000', '54001'].map((code) => [code, badValue] as const),
+    ...['40001', '40P01', '55P03', '57014'].map((code) => [code, away] as const),
+    ...['08000', '08003', '08006', '57P01', '57P02', '57P03', '53000', '53100', '53200', '53300', '25006'].map(
+      (code) => [code, away] as const,
+    ),
+    ['42501', forbidden] as const,
+    ...['08P01', '42P01', '42703', '42883', '0A000', '26000', '42P05', 'XX000', 'P0001', '21000'].map(
+      (code) => [code, null] as const,
+    ),
+  ])('%s in a write', async (code, expected) => {
+    const result = await answer(raise(code))
+    if (expected === null) expect(result).toBeNull()
+    else expect(result).toMatchObject(expected)
+  })
+
+  it.each(['25006', '54000', '54001'])('%s in a read is unknown', async (code) => {
+    expect(await answer(raise(code), { operation: 'read' })).toBeNull()
+  })
+
+  it('25006 of a database that became a standby', async () => {
+    const error = await failure(database.knex.transaction((trx) => trx.raw(book('n', '1')), { readOnly: true }))
+    expect(seen(toApiError(error, subject('write')), error)).toMatchObject(away)
+    expect(toApiError(error, subject('read'))).toBeNull()
+  })
+})
+
+describe('an outage', () => {
+  const pools: Knex[] = []
+  const pool = (connection: object, config: Knex.Config = {}) => {
+    const db = knex({
+      client: 'pg',
+      connection: connection as Knex.PgConnectionConfig,
+      acquireConnectionTimeout: 2_000,
+      // knex would print each connection that fails.
+      log: { warn() {} },
+      ...config,
+    })
+    pools.push(db)
+    return db
+  }
+  afterAll(() => Promise.all(pools.map((db) => db.destroy())))
+
+  it.each([
+    ['no server on the port', { host: '127.0.0.1', port: 1 }],
+    ['no server on the socket', { host: '/nonexistent' }],
+    ['no such host', { host: 'nonexistent.invalid' }],
+  ])('I8 with %s', async (_name, connection) => {
+    expect(await answer('select 1', { db: pool(connection) })).toMatchObject(away)
+  })
+
+  it('I9 with a server that says nothing', async () => {
+    const { server: silent, port } = await listening(createServer())
+    expect(
+      await answer('select 1', { db: pool({ host: '127.0.0.1', port, connectionTimeoutMillis: 100 }) }),
+    ).toMatchObject(away)
+    silent.close()
+  })
+
+  it('I8 with a server that hangs up', async () => {
+    const { server: rude, port } = await listening(createServer((socket) => socket.once('data', () => socket.end())))
+    expect(await answer('select 1', { db: pool({ host: '127.0.0.1', port }) })).toMatchObject(away)
+    rude.close()
+  })
+
+  it('I8 with a backend that is killed while it works, and while it is idle in a transaction', async () => {
+    const db = pool(database.connection)
+    const killed = await failure(
+      db.transaction(async (trx) => {
+        const { rows } = await trx.raw('select pg_backend_pid() as pid')
+        const sleeping = failure(trx.raw('select pg_sleep(10)'))
+        await database.knex.raw('select pg_terminate_backend(?)', [rows[0].pid])
+        const error = await sleeping
+        expect(seen(toApiError(error, subject('read')), error)).toMatchObject(away)
+        await trx.raw('select 1')
+      }),
+    )
+    expect(seen(toApiError(killed, subject('read')), killed)).toMatchObject(away)
+  })
+
+  it('I9 with a query that takes too long for pg', async () => {
+    const db = pool({ ...database.connection, query_timeout: 50 })
+    expect(await answer('select pg_sleep(10)', { db })).toMatchObject(away)
+  })
+
+  it('I9 with a statement that takes too long for PostgreSQL', async () => {
+    const db = pool({ ...database.connection, statement_timeout: 50 })
+    expect(await answer('select pg_sleep(10)', { db })).toMatchObject(away)
+  })
+
+  it('I7 with an exhausted pool', async () => {
+    const db = pool(database.connection, { pool: { min: 0, max: 1 }, acquireConnectionTimeout: 50 })
+    await db.transaction(async () => {
+      expect(await answer('select 1', { db })).toMatchObject(away)
+    })
+  })
+
+  it('I12 with a pool that is closed', async () => {
+    const db = knex({ client: 'pg', connection: database.connection as Knex.PgConnectionConfig })
+    await db.destroy()
+    expect(await answer('select 1', { db })).toMatchObject(away)
+  })
+
+  it('is not read out of a text that a client has sent', () => {
+    const shown = (message: string, properties = {}) => toApiError(Object.assign(new Error(message), properties))
+    expect(shown('insert - Query read timeout - something else')).toBeNull()
+    expect(shown('insert - Query read timeout')).toMatchObject({ status: 503 })
+    expect(shown('value - Query read timeout', { code: 'P0001' })).toBeNull()
+  })
+})
+
+describe("Objection's errors", () => {
+  class Book extends Model {
+    static override tableName = 'books'
+    static override jsonSchema = {
+      type: 'object',
+      required: ['title'],
+      properties: { title: { type: 'string', minLength: 2 }, n: { type: 'integer' }, isbn: { type: 'string' } },
+    }
+  }
+
+  it('I1 wrapped ones are looked through', async () => {
+    const error = await failure(Book.query(database.knex).insert({ id: 9, title: 'Nine', isbn: '111' } as object))
+    expect(error).toHaveProperty('nativeError')
+    expect(seen(toApiError(error, subject('write')), error)).toMatchObject(
+      invalid({ ISBN: ['This field must be unique.'] }),
+    )
+  })
+
+  it.each([
+    [{}, { title: ['This field is required.'] }],
+    [{ title: 'x' }, { title: ['Invalid value.'] }],
+    [{ title: 'xx', n: 'y' }, { n: ['Invalid value.'] }],
+  ])('B13 a ValidationError of %j is 400 by field', async (values, errors) => {
+    const error = await failure(Promise.resolve().then(() => Book.fromJson(values)))
+    expect(seen(toApiError(error), error)).toMatchObject(invalid(errors))
+  })
+
+  it('a ValidationError without details is 400', () => {
+    const error = Book.createValidationError({ type: 'ModelValidation', message: 'hush', data: {} })
+    expect(seen(toApiError(error), error)).toMatchObject(badValue)
+  })
+
+  it('a ValidationError of the programmer is unknown', () => {
+    const error = Book.createValidationError({ type: 'UnallowedRelation', message: 'hush', data: {} })
+    expect(toApiError(error)).toBeNull()
+  })
+
+  it('a NotFoundError is 404', async () => {
+    const error = await failure(Book.query(database.knex).findById(77).throwIfNotFound({ message: 'hush' }))
+    expect(seen(toApiError(error), error)).toMatchObject({ status: 404, detail: 'Not found' })
+  })
+
+  it('one of http-errors by the same name is not', () => {
+    const error = Object.assign(new Error('Mine'), { name: 'NotFoundError', status: 404, expose: true })
+    expect(toApiError(error)).toBeNull()
+  })
+})
+
+describe('everything else', () => {
+  it('an ApiError is its own answer', () => {
+    const error = new NotFound('Cursor not found')
+    expect(toApiError(error)).toBe(error)
+  })
+
+  it.each([
+    ['a bug', new TypeError('undefined is not a function')],
+    ['a mistake in a declaration', new ConfigurationError('BookViewSet: …')],
+    ['a missing file', Object.assign(new Error('ENOENT: no such file'), { code: 'ENOENT', syscall: 'open' })],
+    ['a code of something else', Object.assign(new Error('x'), { code: '530 Login incorrect' })],
+    ['a code that is a number', Object.assign(new Error('x'), { code: 23505 })],
+    ['no error', 'Query read timeout'],
+    ['null', null],
+  ])('%s is unknown', (_name, error) => {
+    expect(toApiError(error, subject('write'))).toBeNull()
+  })
+
+  it.each([
+    ['GET', 'read'],
+    ['HEAD', 'read'],
+    ['OPTIONS', 'read'],
+    ['POST', 'write'],
+    ['PUT', 'write'],
+    ['PATCH', 'write'],
+    ['DELETE', 'delete'],
+  ])('%s is a %s', (method, operation) => {
+    expect(subjectOf(method).operation).toBe(operation)
+  })
+})

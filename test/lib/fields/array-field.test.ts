@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { ConfigurationError, ValidationError } from '../../../lib/errors.js'
+import { ArrayField } from '../../../lib/fields/array-field.js'
+import { DateTimeField } from '../../../lib/fields/date-time-fields.js'
+import { BigIntegerField, IntegerField } from '../../../lib/fields/integer-fields.js'
+import { StringField } from '../../../lib/fields/string-field.js'
+import { refusal, shown, textRefusal } from './refusal.js'
+
+const numbers = new ArrayField({ child: new IntegerField({ minValue: 0 }) })
+
+test('checks each item with its field', async () => {
+  expect(await numbers.toInternalValue([1, 2], {})).toEqual([1, 2])
+  expect(await numbers.toInternalValue([], {})).toEqual([])
+  expect(await new ArrayField({ child: new BigIntegerField() }).toInternalValue(['1', '9007199254740993'], {})).toEqual(
+    [1, '9007199254740993'],
+  )
+})
+
+test('keys errors by position', async () => {
+  expect(await refusal(numbers, [1, 'x', 2, -1, null])).toEqual({
+    1: ['A valid integer is required.'],
+    3: ['Ensure this value is at least 0.'],
+    4: ['This field may not be null.'],
+  })
+  expect(await refusal(new ArrayField({ child: numbers }), [[1], ['x']])).toEqual({
+    1: { 0: ['A valid integer is required.'] },
+  })
+})
+
+test('B7 B8 checks text items', async () => {
+  expect(await refusal(new ArrayField({ child: new StringField() }), ['a', '\0', '\ud800'])).toEqual({
+    1: ['Null characters are not allowed.'],
+    2: ['Invalid Unicode.'],
+  })
+})
+
+test('takes null items where the child does', async () => {
+  const field = new ArrayField({ child: new IntegerField({ allowNull: true }) })
+  expect(await field.toInternalValue([1, null], {})).toEqual([1, null])
+  expect(shown(field, [1, null])).toEqual([1, null])
+})
+
+test('runs the validators of its child', async () => {
+  const even = (value: number) => {
+    if (value % 2 === 1) throw new ValidationError('Not even.')
+  }
+  const field = new ArrayField({ child: new IntegerField({ validators: [even] }) })
+  expect(await refusal(field, [2, 3])).toEqual({ 1: ['Not even.'] })
+})
+
+test('keeps to its lengths', async () => {
+  const field = new ArrayField({ child: new StringField(), minLength: 1, maxLength: 2 })
+  expect(await field.toInternalValue(['a', 'b'], {})).toEqual(['a', 'b'])
+  expect(await refusal(field, [])).toEqual(['Ensure this field has at least 1 item.'])
+  expect(await refusal(field, ['a', 'b', 'c'])).toEqual(['Ensure this field has no more than 2 items.'])
+})
+
+test('reads a JSON array from text', async () => {
+  expect(numbers.fromText('[1,2]')).toEqual([1, 2])
+  expect(await textRefusal(numbers, '1,2')).toEqual(['Must be valid JSON.'])
+  expect(await textRefusal(numbers, '{}')).toEqual(['Expected a list of items.'])
+})
+
+test('shows each item in the form of its field', () => {
+  expect(shown(new ArrayField({ child: new DateTimeField() }), ['2026-03-28 15:30:00.5+00'])).toEqual([
+    '2026-03-28T15:30:00.5Z',
+  ])
+  expect(shown(new ArrayField({ child: numbers }), [['1'], null])).toEqual([[1], null])
+})
+
+test('describes itself', () => {
+  expect(new ArrayField({ child: new IntegerField({ allowNull: true }), minLength: 1, maxLength: 9 }).schema()).toEqual(
+    {
+      type: 'array',
+      items: { type: ['integer', 'null'], format: 'int32' },
+      minItems: 1,
+      maxItems: 9,
+    },
+  )
+})
+
+test('refuses lengths out of order', () => {
+  expect(() => new ArrayField({ child: new StringField(), minLength: 2, maxLength: 1 })).toThrow(ConfigurationError)
+})

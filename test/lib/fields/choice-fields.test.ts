@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigurationError } from '../../../lib/errors.js'
+import { ChoiceField, MultipleChoiceField } from '../../../lib/fields/choice-fields.js'
+import { refusal, textRefusal } from './refusal.js'
+
+describe('ChoiceField', () => {
+  const field = new ChoiceField({ choices: ['draft', 'open', 1, '2'] })
+
+  test('takes its choices, of their type', () => {
+    expect(['draft', 'open', 1, '2'].map((value) => field.toInternalValue(value))).toEqual(['draft', 'open', 1, '2'])
+  })
+
+  test.each([
+    ['x', '"x" is not a valid choice.'],
+    ['1', '"1" is not a valid choice.'],
+    [2, '2 is not a valid choice.'],
+    ['Draft', '"Draft" is not a valid choice.'],
+    ['toString', '"toString" is not a valid choice.'],
+    [true, 'true is not a valid choice.'],
+    [['draft'], '["draft"] is not a valid choice.'],
+    [{ a: 1 }, '{"a":1} is not a valid choice.'],
+    ['a"\n', '"a\\"\\n" is not a valid choice.'],
+  ])('B16 refuses %j', async (value, message) => {
+    expect(await refusal(field, value)).toEqual([message])
+  })
+
+  test('repeats at most 64 characters of a rejected value', async () => {
+    for (const value of ['x'.repeat(1000), '𝒳'.repeat(1000), ['x'.repeat(1000)]]) {
+      const [message] = (await refusal(field, value)) as string[]
+      expect(message?.length).toBeLessThanOrEqual(64 + ' is not a valid choice.'.length)
+    }
+  })
+
+  test('reads a text as the choice that looks like it', async () => {
+    expect(['draft', '1', '2'].map((text) => field.fromText(text))).toEqual(['draft', 1, '2'])
+    expect(new ChoiceField({ choices: ['1', 1] }).fromText('1')).toBe('1')
+    expect(new ChoiceField({ choices: [1, '1'] }).fromText('1')).toBe('1')
+    expect(await textRefusal(field, 'x')).toEqual(['"x" is not a valid choice.'])
+  })
+
+  test('describes itself', () => {
+    expect(field.schema()).toEqual({ type: ['string', 'number'], enum: ['draft', 'open', 1, '2'] })
+    expect(new ChoiceField({ choices: ['a'] }).schema()).toEqual({ type: 'string', enum: ['a'] })
+  })
+
+  test('refuses an empty list of choices', () => {
+    expect(() => new ChoiceField({ choices: [] })).toThrow(
+      new ConfigurationError('ChoiceField: choices is empty; give at least one value'),
+    )
+  })
+})
+
+describe('MultipleChoiceField', () => {
+  const field = new MultipleChoiceField({ choices: ['a', 'b', 3] })
+
+  test('removes duplicates before validation', () => {
+    expect(field.toInternalValue(['b', 'a', 'b', 3, 'b'])).toEqual(['b', 'a', 3])
+    expect(field.toInternalValue([])).toEqual([])
+  })
+
+  test.each([
+    [['a', 'x'], '"x" is not a valid choice.'],
+    [[null], 'null is not a valid choice.'],
+    [[['a']], '["a"] is not a valid choice.'],
+    ['a', 'Expected a list of items.'],
+    [{ 0: 'a' }, 'Expected a list of items.'],
+  ])('refuses %j', async (value, message) => {
+    expect(await refusal(field, value)).toEqual([message])
+  })
+
+  test('reads a JSON array from text', async () => {
+    expect(field.fromText('["a",3]')).toEqual(['a', 3])
+    expect(await textRefusal(field, 'a,b')).toEqual(['Must be valid JSON.'])
+    expect(await textRefusal(field, '"a"')).toEqual(['Expected a list of items.'])
+  })
+
+  test('describes itself', () => {
+    expect(field.schema()).toEqual({
+      type: 'array',
+      items: { type: ['string', 'number'], enum: ['a', 'b', 3] },
+      uniqueItems: true,
+    })
+  })
+})

@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { pageLink } from '../../../lib/pagination/links.js'
+
+describe('pageLink', () => {
+  it.each([
+    ['/api/books?page=2&status=open', { page: '1' }, '/api/books?page=1&status=open'],
+    ['/api/books?page=2&page=9&tag=x&tag=y', { page: '3' }, '/api/books?page=3&tag=x&tag=y'],
+    [
+      '/api/books?search=a%26b%3Dc+d&page_size=abc',
+      { page: '2', page_size: null },
+      '/api/books?search=a%26b%3Dc+d&page=2',
+    ],
+    ['/api/books?page_size=1000', { page: '2', page_size: '100' }, '/api/books?page_size=100&page=2'],
+    [
+      '/api/b%C3%BCcher.csv?title=%22%3E%3Cscript%3E',
+      { page: '2' },
+      '/api/b%C3%BCcher.csv?title=%22%3E%3Cscript%3E&page=2',
+    ],
+    ['/api/books?limit=5&offset=3', { limit: '5', offset: '0' }, '/api/books?limit=5&offset=0'],
+    ['/api/books?a=~%20*-._%2B', { page: '2' }, '/api/books?a=%7E+*-._%2B&page=2'],
+    ['http://evil.test/api/books?page=1', { page: '2' }, '/api/books?page=2'],
+    ['//evil.test/api/books', { page: '2' }, '/evil.test/api/books?page=2'],
+    ['/\\evil.test', { page: '2' }, '/%5Cevil.test?page=2'],
+  ])('wire.md section 6: %s with %o', (url, parameters, link) => {
+    expect(pageLink(url, parameters)).toBe(link)
+  })
+
+  it.each([
+    ['/api/books#part?page=1', { page: '2' }, '/api/books?page=2'],
+    ['/api/books?page=1#part', { page: '2' }, '/api/books?page=2'],
+    ['/api/books?cursor=x', { cursor: null }, '/api/books'],
+    ['/api/books?', {}, '/api/books'],
+    ['/api/books?a=1?b=2', {}, '/api/books?a=1%3Fb%3D2'],
+    ['/api/books?title=%zz', { page: '2' }, '/api/books?title=%25zz&page=2'],
+    ['/api/books?flag', { page: '2' }, '/api/books?flag=&page=2'],
+    ['/api/books', { cursor: 'a-_', page_size: '5' }, '/api/books?cursor=a-_&page_size=5'],
+    ['HTTPS://user@evil.test:81', { page: '2' }, '/?page=2'],
+    ['http://evil.test?page=1', { page: '2' }, '/?page=2'],
+    ['http://evil.test\\@other.test/a', {}, '/%5C@other.test/a'],
+    ['http:////evil.test/a', {}, '/evil.test/a'],
+    ['///evil.test', {}, '/evil.test'],
+    ['/api//books/', {}, '/api//books/'],
+    ['/api/http://books', {}, '/api/http://books'],
+    ['*', {}, '/*'],
+    ['', {}, '/'],
+  ])('writes %s with %o', (url, parameters, link) => {
+    expect(pageLink(url, parameters)).toBe(link)
+  })
+
+  it('stays on the host whatever the request target says', () => {
+    const part = fc.constantFrom('/', '\\', ':', '?', '#', '@', '.', 'http', '//', 'evil.test', 'a', '%5C', '%2F')
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
+        const link = pageLink(parts.join(''), { page: '2' })
+        expect(link).toMatch(/^\/(?!\/)/)
+        expect(new URL(link, 'http://host.test').host).toBe('host.test')
+      }),
+      { numRuns: 500 },
+    )
+  })
+})

@@ -1,0 +1,254 @@
+import http from 'node:http'
+import { connect } from 'node:net'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import Koa from 'koa'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
+import { answerError } from '../../../lib/answer-error.js'
+import { ConfigurationError } from '../../../lib/errors.js'
+import { JSONParser } from '../../../lib/parsers/json-parser.js'
+import { parseBody } from '../../../lib/parsers/parse-body.js'
+import { exchange, serve, type TestServer } from '../../support/server.js'
+
+const MB = 1024 * 1024
+
+let server: TestServer
+let failures: unknown[] = []
+const reported: unknown[] = []
+
+beforeAll(async () => {
+  const app = new Koa()
+  // Koa itself reports a socket that breaks off.
+  app.on('error', (error) => String(error.code).startsWith('HPE_') || reported.push(error))
+  app.use(async (ctx) => {
+    try {
+      const parser = ctx.path === '/big' ? new JSONParser({ limit: 3 * MB, depth: 70 }) : new JSONParser()
+      ctx.body = await parseBody(ctx, [parser])
+    } catch (error) {
+      failures.push(error)
+      answerError(ctx, error)
+    }
+  })
+  server = await serve(app)
+})
+afterEach(() => {
+  failures = []
+  // No input makes a 5xx, and none leaves a key on the prototype of all objects.
+  expect(reported).toEqual([])
+  expect(Object.keys(Object.prototype)).toEqual([])
+})
+afterAll(() => server.close())
+
+const json = { 'Content-Type': 'application/json' }
+const post = (
+  body: string | Buffer | readonly (string | Buffer)[],
+  headers: http.OutgoingHttpHeaders = {},
+  path = '/',
+) => server.send({ body, path, headers: { ...json, ...headers } })
+const malformed = { status: 400, json: { detail: 'Malformed JSON', status: 400 } }
+const tooLarge = { status: 413, json: { detail: 'Request body too large', status: 413 } }
+const unsupported = { status: 415, json: { detail: 'Unsupported media type', status: 415 } }
+
+describe('a JSON body', () => {
+  it.each([
+    ['an object', '{"a":1}', { a: 1 }],
+    ['a list', '[1,"x",null]', [1, 'x', null]],
+    ['a scalar', '1', 1],
+    ['null', 'null', null],
+    ['white space around it', ' \r\n\t{"a":1} ', { a: 1 }],
+    ['a byte order mark', '\ufeff{"a":1}', { a: 1 }],
+    ['letters beyond ASCII', '{"a":"Zürich 😀"}', { a: 'Zürich 😀' }],
+    ['A6 a repeated key, of which the last wins', '{"n":1,"n":"x"}', { n: 'x' }],
+    ['A4 a plain value under constructor', '{"meta":{"constructor":"x"}}', { meta: { constructor: 'x' } }],
+    ['A4 an object under constructor', '{"constructor":{"a":1}}', { constructor: { a: 1 } }],
+    ['A4 __proto__ as a value', '{"a":"__proto__"}', { a: '__proto__' }],
+    ['B11 64 levels', `${'['.repeat(64)}${']'.repeat(64)}`, JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`)],
+  ])('may be %s', async (_name, text, data) => {
+    expect(await post(text)).toMatchObject({ status: 200, json: { data, textual: false } })
+  })
+
+  it('may arrive in pieces that cut a letter', async () => {
+    const bytes = Buffer.from('{"a":"ü"}')
+    expect(await post([bytes.subarray(0, 7), bytes.subarray(7)])).toMatchObject({ json: { data: { a: 'ü' } } })
+  })
+
+  it('may turn out to be empty', async () => {
+    expect(await post([])).toMatchObject({ status: 200, json: { data: {} } })
+  })
+
+  it.each([
+    ['broken off', '{"a":'],
+    ['white space only', '  '],
+    ['no JSON', 'a=1'],
+    ['in single quotes', "{'a':1}"],
+    ['followed by something', '{"a":1}x'],
+    ['NaN', '{"a":NaN}'],
+    ['A4 a __proto__ key', '{"title":"x","__proto__":{"is_admin":true}}'],
+    ['A4 a nested __proto__ key', '{"a":[{"b":{"__proto__":1}}]}'],
+    ['A4 a __proto__ key among items', '[{"a":1},{"__proto__":null}]'],
+    ['A4 an escaped __proto__ key', String.raw`{"\u005f_pro\u0074o__":{"x":1}}`],
+    ['A4 constructor with prototype', '{"constructor":{"prototype":{"x":1}}}'],
+    ['A4 nested constructor with prototype', '{"a":{"constructor":{"prototype":null}}}'],
+    ['B9 bytes that are not UTF-8', Buffer.from('{"title":"\xff\xc0"}', 'latin1')],
+    ['B9 UTF-16', Buffer.from('\ufeff{"a":1}', 'utf16le')],
+    ['B9 a lone surrogate as bytes', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
+  ])('is refused when %s', async (_name, body) => {
+    expect(await post(body)).toMatchObject(malformed)
+  })
+
+  it('shows nothing of itself in the answer', async () => {
+    expect((await post('{"password":"hunter2')).text).toBe('{"detail":"Malformed JSON","status":400}')
+  })
+
+  it.each([
+    ['65 levels', `${'['.repeat(65)}${']'.repeat(65)}`],
+    ['65 levels, closed nowhere', '{"a":'.repeat(65)],
+    ['100,000 levels', '['.repeat(100_000)],
+    ['200,000 levels of objects', '{"a":'.repeat(200_000)],
+  ])('B11 is refused with %s, at once', async (_name, text) => {
+    const start = performance.now()
+    expect(await post(text)).toMatchObject({
+      status: 400,
+      json: { detail: 'JSON is nested deeper than 64 levels', status: 400 },
+    })
+    expect(performance.now() - start).toBeLessThan(100)
+  })
+})
+
+describe('a body in a content coding', () => {
+  const text = JSON.stringify({ a: 'x'.repeat(5_000) })
+  const codings: [string, (body: string | Buffer) => Buffer][] = [
+    ['gzip', gzipSync],
+    ['x-gzip', gzipSync],
+    ['GZIP', gzipSync],
+    ['deflate', deflateSync],
+    ['br', brotliCompressSync],
+    ['identity', Buffer.from],
+  ]
+
+  it.each(codings)('F2 is read in %s', async (coding, encode) => {
+    const response = await post(encode(text), { 'Content-Encoding': coding })
+    expect(response).toMatchObject({ status: 200, json: { data: JSON.parse(text) } })
+  })
+
+  it.each(['foo', 'gzip, gzip', 'gzip,br', 'compress', '*', ';'])('F2 is refused in %s', async (coding) => {
+    const response = await post(gzipSync(text), { 'Content-Encoding': coding })
+    expect(response).toMatchObject(unsupported)
+    expect(response.headers['accept-encoding']).toBe('gzip, deflate, br')
+  })
+
+  it.each(['gzip', 'deflate', 'br'])('F2 is refused when it is no %s', async (coding) => {
+    expect(await post('xxxx', { 'Content-Encoding': coding })).toMatchObject(malformed)
+  })
+
+  it.each(codings.slice(0, 5))('F2 is refused when its %s breaks off', async (coding, encode) => {
+    expect(await post(encode(text).subarray(0, -5), { 'Content-Encoding': coding })).toMatchObject(malformed)
+  })
+
+  it('F7 is refused or read, whatever byte is wrong', async () => {
+    const bytes = gzipSync(text)
+    for (let at = 0; at < bytes.length; at++) {
+      const broken = Buffer.from(bytes)
+      broken[at]! ^= 0xff
+      expect([200, 400]).toContain((await post(broken, { 'Content-Encoding': 'gzip' })).status)
+    }
+  })
+
+  it('F2 counts after decompression', async () => {
+    const bomb = gzipSync(Buffer.alloc(50 * MB, ' '))
+    expect(bomb.length).toBeLessThan(60_000)
+    const before = process.memoryUsage.rss()
+    expect(await post(bomb, { 'Content-Encoding': 'gzip' })).toMatchObject(tooLarge)
+    expect(await post([bomb.subarray(0, 9_000), bomb.subarray(9_000)], { 'Content-Encoding': 'gzip' })).toMatchObject(
+      tooLarge,
+    )
+    expect(process.memoryUsage.rss() - before).toBeLessThan(40 * MB)
+  })
+})
+
+describe('the limit', () => {
+  const sized = (bytes: number) => `"${'x'.repeat(bytes - 2)}"`
+
+  it('F1 is 1 MB, to the byte', async () => {
+    expect((await post(sized(MB))).status).toBe(200)
+    expect(await post(sized(MB + 1))).toMatchObject(tooLarge)
+    expect(await post([sized(MB + 1)])).toMatchObject(tooLarge)
+  })
+
+  it('F1 is an option, as the depth', async () => {
+    expect((await post(sized(2 * MB), {}, '/big')).status).toBe(200)
+    expect((await post('['.repeat(70) + ']'.repeat(70), {}, '/big')).status).toBe(200)
+  })
+
+  it('F1 answers a long Content-Length before anything is sent', async () => {
+    const text = await exchange(
+      server.port,
+      'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n',
+    )
+    expect(text).toMatch(/^HTTP\/1.1 413 /)
+  })
+
+  it('F1 answers an endless body once it is over', async () => {
+    const socket = connect(server.port, '127.0.0.1')
+    socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n')
+    let sent = 0
+    const timer = setInterval(() => {
+      socket.write(`10000\r\n${'x'.repeat(0x10000)}\r\n`)
+      sent += 0x10000
+    }, 1)
+    const [chunk] = (await new Promise((resolve) => socket.once('data', (data) => resolve([data])))) as [Buffer]
+    clearInterval(timer)
+    socket.destroy()
+    expect(String(chunk)).toMatch(/^HTTP\/1.1 413 /)
+    expect(sent).toBeLessThan(3 * MB)
+  })
+
+  it.each([
+    ['Content-Length', (text: string) => text],
+    ['chunks', (text: string) => [text.slice(0, 100_000), text.slice(100_000)]],
+  ])('conformance 47: keeps the connection usable after a body too big in %s', async (_name, cut) => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const created = vi.spyOn(agent as unknown as { createConnection: () => unknown }, 'createConnection')
+    for (let round = 0; round < 3; round++) {
+      expect(await server.send({ body: cut(sized(5 * MB)), headers: json, agent })).toMatchObject(tooLarge)
+      expect(await server.send({ body: '{}', headers: json, agent })).toMatchObject({ status: 200 })
+    }
+    expect(created).toHaveBeenCalledTimes(1)
+    agent.destroy()
+  })
+
+  it('conformance 47: and after a bomb', async () => {
+    const agent = new http.Agent({ keepAlive: true, maxSockets: 1 })
+    const headers = { ...json, 'Content-Encoding': 'gzip' }
+    const created = vi.spyOn(agent as unknown as { createConnection: () => unknown }, 'createConnection')
+    for (let round = 0; round < 3; round++) {
+      expect(await server.send({ body: gzipSync(Buffer.alloc(20 * MB)), headers, agent })).toMatchObject(tooLarge)
+      expect(await server.send({ body: Buffer.alloc(500_000), headers, agent })).toMatchObject(malformed)
+    }
+    expect(await server.send({ body: '{}', headers: json, agent })).toMatchObject({ status: 200 })
+    expect(created).toHaveBeenCalledTimes(1)
+    agent.destroy()
+  })
+
+  it.each([
+    [{ limit: 0 }, 'limit'],
+    [{ limit: 1.5 }, 'limit'],
+    [{ limit: Number.NaN }, 'limit'],
+    [{ depth: -1 }, 'depth'],
+  ])('I23 %o is a mistake', (options, name) => {
+    expect(() => new JSONParser(options)).toThrow(ConfigurationError)
+    expect(() => new JSONParser(options)).toThrow(`JSONParser: ${name} must be`)
+  })
+})
+
+describe('a client that goes away', () => {
+  it.each([
+    ['plain', ''],
+    ['compressed', 'Content-Encoding: gzip\r\n'],
+  ])('I10 ends the reading of a %s body', async (_name, header) => {
+    const socket = connect(server.port, '127.0.0.1')
+    const head = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${header}Content-Length: 9000\r\n\r\n`
+    socket.write(Buffer.concat([Buffer.from(head), gzipSync('{"a":1}').subarray(0, 12)]))
+    setTimeout(() => socket.destroy(), 20)
+    await vi.waitFor(() => expect(failures).toMatchObject([{ status: 400, detail: 'Request aborted' }]))
+  })
+})

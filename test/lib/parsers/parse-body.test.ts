@@ -1,0 +1,232 @@
+import { once } from 'node:events'
+import http2 from 'node:http2'
+import type { AddressInfo } from 'node:net'
+import { bodyParser } from '@koa/bodyparser'
+import Koa from 'koa'
+import { koaBody } from 'koa-body'
+import { afterEach, describe, expect, it } from 'vitest'
+import { answerError } from '../../../lib/answer-error.js'
+import type { Context } from '../../../lib/context.js'
+import { JSONParser } from '../../../lib/parsers/json-parser.js'
+import { parseBody } from '../../../lib/parsers/parse-body.js'
+import type { Parser } from '../../../lib/parsers/parser.js'
+import { exchange, serve, type TestServer } from '../../support/server.js'
+
+class LinesParser implements Parser {
+  readonly mediaTypes = ['application/x-lines', 'application/x-words']
+
+  async parse(ctx: Context) {
+    ctx.req.resume()
+    await once(ctx.req, 'end')
+    return { data: 'lines', textual: true }
+  }
+
+  accept(_ctx: Context, body: unknown) {
+    return { data: body, textual: true }
+  }
+}
+
+let server: TestServer | undefined
+let reported: unknown[] = []
+
+afterEach(async () => {
+  await server?.close()
+  server = undefined
+})
+
+function makeApp(...before: Koa.Middleware[]): Koa {
+  const app = new Koa()
+  reported = []
+  app.on('error', (error) => reported.push(error))
+  for (const middleware of before) app.use(middleware)
+  app.use(async (ctx) => {
+    try {
+      ctx.body = await parseBody(ctx, [new JSONParser(), new LinesParser()])
+    } catch (error) {
+      answerError(ctx, error)
+    }
+  })
+  return app
+}
+
+async function serving(...before: Koa.Middleware[]): Promise<TestServer> {
+  server = await serve(makeApp(...before))
+  return server
+}
+
+const types = 'application/json, application/x-lines, application/x-words'
+
+describe('the media type', () => {
+  it.each([
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json;',
+    'application/json ; charset=UTF-8',
+    'application/json; charset="utf-8"',
+    'application/json;charset=utf8; x=1',
+  ])('F3 %s is JSON', async (type) => {
+    const { send } = await serving()
+    expect(await send({ body: '{"a":1}', headers: { 'Content-Type': type } })).toMatchObject({
+      status: 200,
+      json: { data: { a: 1 }, textual: false },
+    })
+  })
+
+  it('F3 picks the parser', async () => {
+    const { send } = await serving()
+    expect(await send({ body: 'x', headers: { 'Content-Type': 'application/x-words' } })).toMatchObject({
+      json: { data: 'lines', textual: true },
+    })
+  })
+
+  it.each([
+    'application/json\t;x',
+    'application/json foo',
+    'application/json; charset',
+    'application/vnd.api+json',
+    'text/plain',
+    'application/jsonx',
+    'json',
+    '*/*',
+    ';',
+    ';;;',
+    ' ',
+    '__proto__',
+    'application/json, application/x-lines',
+  ])('F3 %j is refused', async (type) => {
+    const { send } = await serving()
+    const response = await send({ body: '{}', headers: { 'Content-Type': type } })
+    expect(response).toMatchObject({ status: 415, json: { detail: 'Unsupported media type', status: 415 } })
+    expect(response.headers['accept-post']).toBe(types)
+  })
+
+  it.each(['utf-16le', 'iso-8859-1', 'us-ascii', '""', 'utf-8x'])('B9 charset %s is refused', async (charset) => {
+    const { send } = await serving()
+    const response = await send({ body: '{}', headers: { 'Content-Type': `application/json; charset=${charset}` } })
+    expect(response.status).toBe(415)
+    expect(response.headers['accept-post']).toBe(types)
+  })
+
+  it('F3 is needed where there is a body', async () => {
+    const { send } = await serving()
+    const response = await send({ method: 'PATCH', body: '{}' })
+    expect(response.status).toBe(415)
+    expect(response.headers).toMatchObject({ 'accept-patch': types })
+    expect(response.headers).not.toHaveProperty('accept-post')
+  })
+
+  it('F3 of two lines the first counts', async () => {
+    const { port } = await serving()
+    const twice = (first: string, second: string) =>
+      exchange(
+        port,
+        `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${first}\r\nContent-Type: ${second}\r\nContent-Length: 2\r\n\r\n{}`,
+      )
+    expect(await twice('application/json', 'text/plain')).toMatch(/^HTTP\/1.1 200 /)
+    expect(await twice('text/plain', 'application/json')).toMatch(/^HTTP\/1.1 415 /)
+  })
+})
+
+describe('a request without a body', () => {
+  it.each([
+    ['and without a type', {}],
+    ['and with one', { 'Content-Type': 'application/json' }],
+    ['and with one that no parser reads', { 'Content-Type': 'text/plain' }],
+    ['of length 0', { 'Content-Length': '0', 'Content-Type': 'application/json' }],
+  ])('conformance 34: %s counts as {}', async (_name, headers) => {
+    const { send } = await serving()
+    expect(await send({ method: 'POST', headers })).toMatchObject({ status: 200, json: { data: {}, textual: false } })
+  })
+
+  it('counts as {} behind koa-body too', async () => {
+    const { send } = await serving(koaBody())
+    expect(await send({ method: 'POST' })).toMatchObject({ status: 200, json: { data: {} } })
+  })
+})
+
+describe.each([
+  ['koa-body', () => koaBody({ jsonStrict: false }) as Koa.Middleware],
+  ['@koa/bodyparser', () => bodyParser({ jsonStrict: false }) as Koa.Middleware],
+])('a body that %s has read', (_name, middleware) => {
+  const json = { 'Content-Type': 'application/json' }
+
+  it('is taken over', async () => {
+    const { send } = await serving(middleware())
+    expect(await send({ body: '{"a":[1]}', headers: json })).toMatchObject({
+      status: 200,
+      json: { data: { a: [1] }, textual: false },
+    })
+  })
+
+  it('is taken over when it is a scalar', async () => {
+    const { send } = await serving(middleware())
+    expect(await send({ body: '"x"', headers: json })).toMatchObject({ status: 200, json: { data: 'x' } })
+  })
+
+  it('A4 is searched for names of prototypes', async () => {
+    const { send } = await serving(middleware())
+    const body = '{"a":[{"constructor":{"prototype":{"x":1}}}]}'
+    expect(await send({ body, headers: json })).toMatchObject({ status: 400, json: { detail: 'Malformed JSON' } })
+  })
+
+  it('B11 is checked for depth', async () => {
+    const { send } = await serving(middleware())
+    const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
+    expect((await send({ body: nested(64), headers: json })).status).toBe(200)
+    expect((await send({ body: nested(65), headers: json })).status).toBe(400)
+  })
+
+  it('F3 is still refused in a media type of no parser', async () => {
+    const { send } = await serving(middleware())
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    expect((await send({ body: 'a=1', headers })).status).toBe(415)
+  })
+
+  it('is read by our parser in a media type that it leaves alone', async () => {
+    const { send } = await serving(middleware())
+    expect(await send({ body: 'x', headers: { 'Content-Type': 'application/x-lines' } })).toMatchObject({
+      status: 200,
+      json: { data: 'lines' },
+    })
+  })
+})
+
+it('a body that something has read and thrown away is a mistake of the app', async () => {
+  const { send } = await serving(async (ctx, next) => {
+    ctx.req.resume()
+    await once(ctx.req, 'end')
+    await next()
+  })
+  expect((await send({ body: '{}', headers: { 'Content-Type': 'application/json' } })).status).toBe(500)
+  expect(reported).toMatchObject([{ message: expect.stringContaining('ctx.request.body') }])
+})
+
+describe('over HTTP/2, where a body needs neither header', () => {
+  async function post(body: string | undefined): Promise<string> {
+    const handle = makeApp().callback()
+    const h2 = http2.createServer((req, res) => void handle(req, res)).listen(0, '127.0.0.1')
+    await once(h2, 'listening')
+    const client = http2.connect(`http://127.0.0.1:${(h2.address() as AddressInfo).port}`)
+    const headers = { ':method': 'POST', ':path': '/', 'content-type': 'application/json' }
+    const stream = client.request(headers, { endStream: body === undefined })
+    if (body !== undefined) stream.end(body)
+    let text = ''
+    for await (const chunk of stream) text += String(chunk)
+    client.close()
+    h2.close()
+    return text
+  }
+
+  it('reads it', async () => {
+    expect(await post('{"a":1}')).toBe('{"data":{"a":1},"textual":false}')
+  })
+
+  it('and without one there is {}', async () => {
+    expect(await post(undefined)).toBe('{"data":{},"textual":false}')
+  })
+
+  it('answers what is wrong with it', async () => {
+    expect(await post('{"a"')).toBe('{"detail":"Malformed JSON","status":400}')
+    expect(await post(`"${'x'.repeat(2_000_000)}"`)).toBe('{"detail":"Request body too large","status":413}')
+  })
+})

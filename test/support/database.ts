@@ -1,0 +1,79 @@
+/** A database of its own for each test file, on the server of the test run. */
+import { randomBytes } from 'node:crypto'
+import knex, { type Knex } from 'knex'
+import pg, { type ClientConfig } from 'pg'
+import { inject } from 'vitest'
+
+export interface DatabaseOptions {
+  /** SQL to run in the new database: one or more statements. */
+  schema?: string
+}
+
+export interface TestDatabase {
+  /** A pool of at most ten connections. */
+  knex: Knex
+  /** For a `pg` client or pool, or another knex. */
+  connection: ClientConfig
+  /** Closes the pool and drops the database, whoever else is still connected to it. */
+  drop(): Promise<void>
+}
+
+/**
+ * Creates an empty database and runs the schema in it.
+ * @example
+ * const database = await createDatabase({ schema: 'create table books (id int primary key)' })
+ * afterAll(() => database.drop())
+ */
+export async function createDatabase({ schema }: DatabaseOptions = {}): Promise<TestDatabase> {
+  const server = inject('postgres')
+  const name = `test_${randomBytes(8).toString('hex')}`
+  await runSql(server, `CREATE DATABASE ${name} TEMPLATE template1`)
+  const connection = withDatabase(server, name)
+  if (schema) await runSql(connection, schema)
+  const pool = { min: 0, max: 10 }
+  // A copy, because knex hides the password in the object it is given.
+  const db = knex({
+    client: 'pg',
+    connection: { ...connection } as Knex.PgConnectionConfig,
+    pool,
+    acquireConnectionTimeout: 5_000,
+  })
+  return {
+    knex: db,
+    connection,
+    async drop() {
+      await db.destroy()
+      await runSql(server, `DROP DATABASE ${name} WITH (FORCE)`)
+    },
+  }
+}
+
+/** Returns the SQL texts that ran while `work` did, `BEGIN` and `COMMIT` of its transactions included. */
+export async function countQueries(db: Knex, work: () => Promise<unknown>): Promise<string[]> {
+  const texts: string[] = []
+  const listener = ({ sql }: { sql: string }) => texts.push(sql)
+  db.on('query', listener)
+  try {
+    await work()
+  } finally {
+    db.removeListener('query', listener)
+  }
+  return texts
+}
+
+function withDatabase(server: ClientConfig, database: string): ClientConfig {
+  if (!server.connectionString) return { ...server, database }
+  const url = new URL(server.connectionString)
+  url.pathname = `/${database}`
+  return { ...server, connectionString: url.href }
+}
+
+async function runSql(connection: ClientConfig, sql: string): Promise<void> {
+  const client = new pg.Client(connection)
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
