@@ -48,13 +48,27 @@ export { ReadOnlyField } from './fields/read-only-field.js'
 export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/related-field.js'
 export { StringField } from './fields/string-field.js'
 // Filters (4.8)
-export { BaseFilter } from './filters/filter.js'
+export {
+  BaseFilter,
+  type FilterPart,
+  type FilterView,
+  type ParameterDescription,
+  type QueryParameters,
+} from './filters/filter.js'
 // Models
 export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
 // Pagination (4.7)
 export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
 export { PageNumberPagination, type PageNumberPaginationOptions } from './pagination/page-number-pagination.js'
-export { BasePagination, type Page, type PageRequest } from './pagination/pagination.js'
+export {
+  BasePagination,
+  type CountKind,
+  type ListSource,
+  type PageRequest,
+  type Position,
+  type Rows,
+  type Slice,
+} from './pagination/pagination.js'
 export { JSONParser } from './parsers/json-parser.js'
 export type { ParsedBody, Parser } from './parsers/parser.js'
 export { AllowAny, BasePermission, type GuardedView } from './permissions/permission.js'

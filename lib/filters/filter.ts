@@ -1,9 +1,94 @@
 /** The contract of a filter backend (spec section 4.8). */
 import type { Context } from '../context.js'
+import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import type { OrderTerm } from '../queryset/total-order.js'
 
-/** Narrows or orders a list by what the request asks. Immutable and shared by all requests. */
+/** Query parameters of a request, as Koa reads them; of repeated ones the last counts. */
+export type QueryParameters = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** What a filter backend knows of a view class. One object stands for a class as long as its catalogue is the same. */
+export interface FilterView {
+  /** The view's class name, for messages to the programmer. */
+  readonly name: string
+  readonly model: ModelDescription
+  readonly filtersetFields: readonly string[]
+  readonly searchFields: readonly string[]
+  readonly orderingFields: readonly string[]
+  /** PostgreSQL's text search configuration. */
+  readonly searchConfig: string
+  /** `plain`, `phrase`, `raw` or `websearch`. */
+  readonly searchType: string
+  /** Query parameter of full-text search. */
+  readonly searchParam: string
+  /** All backends of the view, in order. */
+  readonly backends: readonly BaseFilter[]
+}
+
+/** A query parameter as OpenAPI describes it. */
+export interface ParameterDescription {
+  readonly name: string
+  readonly description: string
+  readonly schema: Readonly<Record<string, unknown>>
+  /** Values of a list are separated by commas. */
+  readonly explode?: false
+}
+
+/** What a request asks of one backend. */
+export interface FilterPart {
+  /** Two parts of one shape are the same SQL but for their values, so a list's text can be kept and sent again. */
+  readonly shape: string
+  /** The bound values, in the order in which `apply` binds them. */
+  readonly values: readonly unknown[]
+  /** The database may be slow at it: the list runs in a read-only transaction with a statement timeout. */
+  readonly guarded?: boolean
+  /** Adds the conditions to a query. */
+  apply(query: AnyQueryBuilder): void
+}
+
+/**
+ * Narrows or orders a list by what the request asks. Immutable and shared by all requests.
+ *
+ * An application's own backend overrides `filterQueryset` and is done. The built-in ones override `read`, so that
+ * a list's SQL is made once for each shape.
+ * @example
+ * class OwnBooks extends BaseFilter {
+ *   override filterQueryset(query: AnyQueryBuilder, ctx: Context) { return query.where('owner_id', ctx.state.user.id) }
+ * }
+ */
 export abstract class BaseFilter {
   /** The query with this backend's conditions; the next backend gets what this one returns. */
-  abstract filterQueryset(ctx: Context, query: AnyQueryBuilder, view: object): AnyQueryBuilder
+  filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
+    this.read(ctx.query, view)?.apply(query)
+    return query
+  }
+
+  /** What the request asks of this backend; null for nothing. @throws ValidationError naming the parameter */
+  read(_query: QueryParameters, _view: FilterView): FilterPart | null {
+    return null
+  }
+
+  /** The order the request asks for; null to leave it to the view. The names are checked: they are the view's own. */
+  ordering(_query: QueryParameters, _view: FilterView): readonly OrderTerm[] | null {
+    return null
+  }
+
+  /** The parameters this backend reads. */
+  parameters(_view: FilterView): readonly ParameterDescription[] {
+    return []
+  }
+
+  /** Checks what the view declares for it, once, before any request. @throws {ConfigurationError} */
+  check(_view: FilterView): void {}
+}
+
+/** True for a backend that says all it does by `read`. */
+export function isDescribed(backend: BaseFilter): boolean {
+  return backend.filterQueryset === BaseFilter.prototype.filterQueryset
+}
+
+/** The last value of a parameter, as repeated ones count (promise B14). */
+export function lastValueOf(query: QueryParameters, name: string): string | undefined {
+  const value = query[name]
+  return typeof value === 'string' ? value : value?.at(-1)
 }

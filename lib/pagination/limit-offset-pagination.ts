@@ -1,9 +1,14 @@
 /** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
 import { ConfigurationError } from '../errors.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
-import { countRows } from '../queryset/count-rows.js'
 import { pageLink } from './links.js'
-import { BasePagination, lastValue, type Page, type PageRequest, requestedSize, wholeNumber } from './pagination.js'
+import {
+  BasePagination,
+  type ListSource,
+  lastValue,
+  type PageRequest,
+  requestedSize,
+  wholeNumber,
+} from './pagination.js'
 
 export interface LimitOffsetPaginationOptions {
   /** Items in a slice. @default 25 */
@@ -36,16 +41,19 @@ export class LimitOffsetPagination extends BasePagination {
     }
   }
 
-  async paginate(query: AnyQueryBuilder, request: PageRequest): Promise<Page> {
+  async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const limit = requestedSize(lastValue(request, this.limitQueryParam), this.maxLimit) ?? this.defaultLimit
     const offset = wholeNumber(lastValue(request, this.offsetQueryParam)) ?? 0
-    const first = offset === 0 ? ((await query.clone().limit(limit)) as object[]) : undefined
-    const count = first && first.length < limit ? first.length : await countRows(query)
-    const items = first ?? (offset < count ? ((await query.limit(limit).offset(offset)) as object[]) : [])
+    const known = offset === 0 ? undefined : await source.count()
+    const isPast = known !== undefined && offset >= known
+    const rows = isPast
+      ? undefined
+      : await source.read(known === undefined ? { limit, count: 'exact' } : { limit, offset })
+    const count = known ?? (rows?.count as number)
     const link = (start: number) =>
       pageLink(request.url, { [this.limitQueryParam]: String(limit), [this.offsetQueryParam]: String(start) })
     const next = offset + limit < count ? link(offset + limit) : null
     const previous = offset > 0 ? link(Math.max(0, offset - limit)) : null
-    return { items, envelope: (results) => ({ count, next, previous, results }) }
+    return { count, next, previous, results: rows ? rows.results(0, rows.length) : [] }
   }
 }

@@ -1,9 +1,14 @@
 /** Pages by number: `?page=2&page_size=50` (spec section 4.7). */
 import { ConfigurationError, NotFound } from '../errors.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
-import { countRows } from '../queryset/count-rows.js'
 import { pageLink } from './links.js'
-import { BasePagination, lastValue, type Page, type PageRequest, requestedSize, wholeNumber } from './pagination.js'
+import {
+  BasePagination,
+  type ListSource,
+  lastValue,
+  type PageRequest,
+  requestedSize,
+  wholeNumber,
+} from './pagination.js'
 
 export interface PageNumberPaginationOptions {
   /** Items on a page. @default 25 */
@@ -40,16 +45,16 @@ export class PageNumberPagination extends BasePagination {
     }
   }
 
-  async paginate(query: AnyQueryBuilder, request: PageRequest): Promise<Page> {
+  async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const page = this.#page(request)
     const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
     const size = asked ?? this.pageSize
     const offset = (page - 1) * size
-    // the first page may be the whole list, and no page past the end needs its rows
-    const first = page === 1 ? ((await query.clone().limit(size)) as object[]) : undefined
-    const count = first && first.length < size ? first.length : await countRows(query)
-    if (!first && offset >= count) throw new NotFound('Invalid page')
-    const items = first ?? ((await query.limit(size).offset(offset)) as object[])
+    // no page past the end needs its rows, and the first page may be the whole list
+    const known = page === 1 ? undefined : await source.count()
+    if (known !== undefined && offset >= known) throw new NotFound('Invalid page')
+    const rows = await source.read(page === 1 ? { limit: size, count: 'exact' } : { limit: size, offset })
+    const count = known ?? (rows.count as number)
     const link = (number: number) =>
       pageLink(request.url, {
         [this.pageQueryParam]: String(number),
@@ -57,7 +62,7 @@ export class PageNumberPagination extends BasePagination {
       })
     const next = offset + size < count ? link(page + 1) : null
     const previous = page > 1 ? link(page - 1) : null
-    return { items, envelope: (results) => ({ count, next, previous, results }) }
+    return { count, next, previous, results: rows.results(0, rows.length) }
   }
 
   #page(request: PageRequest): number {

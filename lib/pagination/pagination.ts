@@ -1,25 +1,89 @@
 /** The contract of pagination (spec section 4.7). */
-import type { AnyQueryBuilder } from '../models/objection.js'
+import type { Context } from '../context.js'
+import type { ModelDescription } from '../models/describe-model.js'
+import type { OrderTerm } from '../queryset/total-order.js'
+
+/** How a list is counted: exactly, by the planner's estimate, up to a limit, or not at all. */
+export type CountKind = 'exact' | 'estimated' | 'capped' | 'none'
+
+/** A place in a list: for each term of its order the value as PostgreSQL's text, or null. */
+export type Position = readonly (string | null)[]
+
+/** Which rows to read. */
+export interface Slice {
+  readonly limit: number
+  readonly offset?: number
+  /** Only rows beyond this position. */
+  readonly after?: Position
+  /** Read against the list's order. The rows come back against it, too. */
+  readonly backwards?: boolean
+  /** Also read the position of each row. */
+  readonly positions?: boolean
+  /** Also count the whole list, if the page is full: a page that is not says how many rows there are. */
+  readonly count?: CountKind
+}
+
+/** Rows that were read. */
+export interface Rows {
+  readonly length: number
+  /** The count of the whole list, when the slice asked for it; undefined where it was not needed. */
+  readonly count: number | undefined
+  /** The position of a row, when the slice asked for positions. */
+  position(index: number): Position
+  /** The rows from `start` to before `end`, `backwards` in turned order, in their written form: the `results` of an envelope. */
+  results(start: number, end: number, backwards?: boolean): unknown
+}
+
+/** A list to cut pages from: its conditions and its order are settled. */
+export interface ListSource {
+  /** What a position is bound to: the view's route name, or its class name. */
+  readonly name: string
+  readonly model: ModelDescription
+  /** The order of the list. It is total: the primary key is in it. */
+  readonly order: readonly OrderTerm[]
+  /** The parameters that the view's filter backends read. */
+  readonly parameters: ReadonlySet<string>
+  /** Columns that the output shows. */
+  readonly shown: ReadonlySet<string>
+  /** Counts the list. */
+  count(kind?: CountKind): Promise<number>
+  read(slice: Slice): Promise<Rows>
+}
 
 /** What a paginator reads of a request. */
 export interface PageRequest {
+  readonly ctx: Context
   /** The URL as the client sent it, to build links from. */
   readonly url: string
   /** The query parameters. */
   readonly query: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** The path parameters, in the order of the pattern. */
+  readonly params: Readonly<Record<string, string>>
 }
 
-/** One page of a list. */
-export interface Page {
-  readonly items: readonly object[]
-  /** The body around the page's items in their written form. */
-  envelope(results: unknown): unknown
-}
-
-/** Cuts a list into pages. Immutable and shared by all requests. */
+/**
+ * Cuts a list into pages. Immutable and shared by all requests.
+ * @example
+ * class Newest extends BasePagination {
+ *   async paginate(source: ListSource) {
+ *     const rows = await source.read({ limit: 10 })
+ *     return { newest: rows.results(0, rows.length) }
+ *   }
+ * }
+ */
 export abstract class BasePagination {
-  /** Reads one page of an ordered query. @throws NotFound when there is no such page */
-  abstract paginate(query: AnyQueryBuilder, request: PageRequest): Promise<Page>
+  /** The order this paginator wants where nothing else says one. */
+  readonly ordering: string | readonly string[] | undefined
+
+  /** Reads one page and returns the response's body. @throws NotFound when there is no such page */
+  abstract paginate(source: ListSource, request: PageRequest): Promise<object>
+
+  /** Checks it against a view, once, before any request. @throws {ConfigurationError} */
+  check(_view: {
+    readonly name: string
+    readonly model: ModelDescription
+    readonly order: readonly OrderTerm[]
+  }): void {}
 }
 
 /** The last value of a parameter, as repeated ones count (promise B14). */

@@ -305,7 +305,7 @@ export class APIRouter {
           segments,
           pattern: writePattern(segments),
           actions,
-          handler: view.asView(actions),
+          handler: view.asView(actions, basename),
           names: new Map(names),
           formats: new Set(settlePolicies(view).renderers.map((renderer) => renderer.format)),
         },

@@ -70,6 +70,8 @@ export class APIView implements View {
   declare action: string
   /** The methods this path takes. */
   declare allowed: readonly string[]
+  /** The first part of the route's name; undefined for a view that no router has registered. */
+  declare basename: string | undefined
   /** The policies of the class, settled before any request. */
   declare policies: ViewPolicies
   /** The request's body; empty until the policies have passed. */
@@ -82,10 +84,11 @@ export class APIView implements View {
   /**
    * A Koa handler for this view.
    * @param actions which method answers which HTTP method; by default `get`, `post` … where the class has them
+   * @param basename the first part of the route's name, when a router has registered the view
    * @throws {ConfigurationError} a method does not exist, or a policy list holds something else
    * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
    */
-  static asView(actions: ActionMap = methodsOf(this)): ViewHandler {
+  static asView(actions: ActionMap = methodsOf(this), basename?: string): ViewHandler {
     const viewClass = this
     const settled = settlePolicies(viewClass)
     const allowed = allowedMethods(actions)
@@ -107,6 +110,7 @@ export class APIView implements View {
       instance.ctx = ctx
       instance.action = action
       instance.allowed = allowed
+      instance.basename = basename
       instance.policies = settled
       await dispatch(instance)
     }

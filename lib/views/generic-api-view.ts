@@ -5,13 +5,13 @@ import { type ConstraintSubject, toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import { parseLookup } from '../fields/parse-lookup.js'
-import type { BaseFilter } from '../filters/filter.js'
-import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
+import { BaseFilter, type FilterView } from '../filters/filter.js'
+import { type Column, catalogueRevision, describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import type { BasePagination } from '../pagination/pagination.js'
+import type { BasePagination, ListSource } from '../pagination/pagination.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { orderTotally, parseOrderTerm } from '../queryset/total-order.js'
+import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type {
   SerializerClass as AnySerializerClass,
   RelationGraph,
@@ -20,6 +20,7 @@ import type {
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView } from './api-view.js'
+import { InstanceList } from './list-source.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
 export type Pagination = Policy<BasePagination> | null
@@ -36,6 +37,8 @@ interface Settled {
   readonly paginator: BasePagination | undefined
   readonly filters: readonly BaseFilter[]
 }
+
+const filterViews = new WeakMap<typeof GenericAPIView, { revision: number; view: FilterView }>()
 
 const settled = new WeakMap<typeof GenericAPIView, Settled>()
 
@@ -66,6 +69,14 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static searchFields: readonly string[] = []
   /** Fields a client may order by. */
   static orderingFields: readonly string[] = []
+  /** PostgreSQL's text search configuration for full-text search. @default 'english' */
+  static searchConfig = 'english'
+  /** How a full-text query is read: `plain`, `phrase`, `raw` or `websearch`. @default 'websearch' */
+  static searchType = 'websearch'
+  /** The query parameter of full-text search. @default 'search' */
+  static searchParam = 'search'
+  /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
+  static strictParams = false
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
 
@@ -103,7 +114,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
-    return this.#settled.filters.reduce((filtered, backend) => backend.filterQueryset(this.ctx, filtered, this), query)
+    const view = filterViewOf(this.#class)
+    return view.backends.reduce((filtered, backend) => backend.filterQueryset(filtered, this.ctx, view), query)
   }
 
   /**
@@ -132,15 +144,46 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return object
   }
 
-  /** One page of a list, or all of it, in a total order and with the relations that the output shows. */
-  async getPage(): Promise<{ items: readonly M[]; envelope(results: unknown): unknown }> {
-    const filtered = this.filterQueryset(this.getQueryset() as unknown as AnyQueryBuilder)
-    const query = this.loadRelated(orderTotally(filtered, this.#class.ordering.map(parseOrderTerm)))
+  /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
+  async getList(): Promise<unknown> {
     const { paginator } = this.#settled
-    if (!paginator) return { items: (await query) as M[], envelope: (results) => results }
+    const source = this.#source(paginator)
+    if (!paginator) {
+      const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
+      return rows.results(0, rows.length)
+    }
     const { ctx } = this
-    const page = await paginator.paginate(query, { url: ctx.originalUrl, query: ctx.query })
-    return page as { items: readonly M[]; envelope(results: unknown): unknown }
+    const params = (ctx['params'] ?? {}) as Record<string, string>
+    return paginator.paginate(source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
+  }
+
+  #source(paginator: BasePagination | undefined): ListSource {
+    const view = filterViewOf(this.#class)
+    const query = this.filterQueryset(this.getQueryset() as unknown as AnyQueryBuilder)
+    return new InstanceList({
+      name: this.basename ?? this.#class.name,
+      query,
+      order: this.#order(view, query, paginator),
+      parameters: parametersOf(view),
+      shown: new Set(serializerPlan(this.getSerializerClass()).readable.map((field) => field.name)),
+      load: (list) => this.loadRelated(list),
+      represent: (items) => this.getSerializer({ obj: items as readonly M[], many: true }).data,
+    })
+  }
+
+  /** The order of a list: what a filter backend was asked for, the paginator's own, the query's own, or the view's. */
+  #order(view: FilterView, query: AnyQueryBuilder, paginator: BasePagination | undefined): readonly OrderTerm[] {
+    if (query.has('distinct') || query.has('distinctOn') || query.has('groupBy')) return []
+    for (const backend of view.backends) {
+      const asked = backend.ordering(this.ctx.query, view)
+      if (asked) return totalOrder(view.model, asked)
+    }
+    if (paginator?.ordering !== undefined && !view.backends.some(orders)) {
+      query.clearOrder()
+      return totalOrder(view.model, [paginator.ordering].flat().map(parseOrderTerm))
+    }
+    if (query.has('orderBy')) return totalOrder(view.model, [])
+    return totalOrder(view.model, this.#class.ordering.map(parseOrderTerm))
   }
 
   /** Adds to a query what the serializer shows of related objects, so that a list costs a fixed number of queries. */
@@ -210,6 +253,42 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
       valueOf: (field) => (data as Record<string, unknown> | null)?.[field],
     }
   }
+}
+
+/** What filter backends know of a view class; one object for as long as the catalogue is the same. */
+export function filterViewOf(view: typeof GenericAPIView): FilterView {
+  const known = filterViews.get(view)
+  if (known?.revision === catalogueRevision()) return known.view
+  const made: FilterView = {
+    name: view.name,
+    model: describeModel(view.modelClass()),
+    filtersetFields: view.filtersetFields,
+    searchFields: view.searchFields,
+    orderingFields: view.orderingFields,
+    searchConfig: view.searchConfig,
+    searchType: view.searchType,
+    searchParam: view.searchParam,
+    backends: settleGeneric(view).filters,
+  }
+  filterViews.set(view, { revision: catalogueRevision(), view: made })
+  return made
+}
+
+const parameterNames = new WeakMap<FilterView, ReadonlySet<string>>()
+
+/** The names of the parameters that a view's filter backends read. */
+export function parametersOf(view: FilterView): ReadonlySet<string> {
+  let names = parameterNames.get(view)
+  if (!names) {
+    names = new Set(view.backends.flatMap((backend) => backend.parameters(view).map(({ name }) => name)))
+    parameterNames.set(view, names)
+  }
+  return names
+}
+
+/** True for a backend that decides on an order. */
+function orders(backend: BaseFilter): boolean {
+  return backend.ordering !== BaseFilter.prototype.ordering
 }
 
 /** The column a view looks objects up by. @throws {ConfigurationError} the model has none of that name */

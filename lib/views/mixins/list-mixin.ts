@@ -5,8 +5,7 @@ import type { ViewConstructor } from './mixin.js'
 export function ListMixin<Base extends ViewConstructor>(base: Base) {
   return class extends base {
     async list(): Promise<unknown> {
-      const page = await this.getPage()
-      return page.envelope(this.getSerializer({ obj: page.items, many: true }).data)
+      return this.getList()
     }
   }
 }

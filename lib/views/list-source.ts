@@ -1,0 +1,93 @@
+/** A list of model instances to cut pages from. */
+import type { Model } from 'objection'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { CountKind, ListSource, Position, Rows, Slice } from '../pagination/pagination.js'
+import { countRows } from '../queryset/count-rows.js'
+import { beyond, positionColumn } from '../queryset/keyset.js'
+import { type OrderTerm, orderBy } from '../queryset/total-order.js'
+
+export interface InstanceListOptions {
+  readonly name: string
+  /** The list with its conditions, without its order. */
+  readonly query: AnyQueryBuilder
+  readonly order: readonly OrderTerm[]
+  readonly parameters: ReadonlySet<string>
+  readonly shown: ReadonlySet<string>
+  /** Adds to a query what the output shows of related objects. */
+  load(query: AnyQueryBuilder): AnyQueryBuilder
+  /** Instances in their written form. */
+  represent(items: readonly Model[]): unknown
+}
+
+/** Reads instances through the model's own query builder: what hooks and method fields need. */
+export class InstanceList implements ListSource {
+  readonly name: string
+  readonly model: ModelDescription
+  readonly order: readonly OrderTerm[]
+  readonly parameters: ReadonlySet<string>
+  readonly shown: ReadonlySet<string>
+  readonly #options: InstanceListOptions
+
+  constructor(options: InstanceListOptions) {
+    this.name = options.name
+    this.model = describeModel(options.query.modelClass() as ModelClass)
+    this.order = options.order
+    this.parameters = options.parameters
+    this.shown = options.shown
+    this.#options = options
+  }
+
+  async count(_kind: CountKind = 'exact'): Promise<number> {
+    return countRows(this.#options.query)
+  }
+
+  async read(slice: Slice): Promise<Rows> {
+    const items = (await this.#options.load(this.#query(slice))) as Model[]
+    const full = slice.limit !== Number.POSITIVE_INFINITY && items.length >= slice.limit
+    const count = slice.count === undefined ? undefined : full ? await this.count(slice.count) : items.length
+    return {
+      length: items.length,
+      count,
+      position: (index) => takePosition(items[index] as Model, this.order.length),
+      results: (start, end, backwards) => {
+        const page = items.slice(start, end)
+        return this.#options.represent(backwards ? page.reverse() : page)
+      },
+    }
+  }
+
+  #query({ limit, offset = 0, after, backwards = false, positions }: Slice): AnyQueryBuilder {
+    const query = this.#options.query.clone() as AnyQueryBuilder
+    const table = query.tableRefFor(query.modelClass())
+    const terms = this.order.map(({ property, descending }) => ({
+      column: this.model.columns.get(property) as never,
+      descending,
+    }))
+    if (after) {
+      const { sql, bindings } = beyond(terms, table, after, backwards)
+      void query.whereRaw(sql, bindings as never)
+    }
+    if (positions) {
+      if (!query.hasSelects()) void query.select(`${table}.*`)
+      for (const [index, { column }] of terms.entries()) {
+        const { sql, bindings } = positionColumn(column, `${table}.${(column as { column: string }).column}`)
+        void query.select(query.modelClass().raw(`${sql} as ??`, [...bindings, positionName(index)] as never))
+      }
+    }
+    orderBy(query, this.model, this.order, backwards)
+    if (limit !== Number.POSITIVE_INFINITY) void query.limit(limit)
+    if (offset > 0) void query.offset(offset)
+    return query
+  }
+}
+
+function positionName(index: number): string {
+  return `position ${index}`
+}
+
+/** Reads the position that was selected with an instance. */
+function takePosition(item: Model, length: number): Position {
+  const values = item as unknown as Record<string, string | null>
+  return Array.from({ length }, (_, index) => values[positionName(index)] ?? null)
+}
