@@ -32,13 +32,6 @@ const ENTITY_HEADERS = [
   'Transfer-Encoding',
 ]
 
-/** Headers that RFC 9110 asks for with a status, where neither the error nor an earlier step has set them. */
-const REQUIRED_HEADERS: ReadonlyMap<number, readonly [name: string, value: string]> = new Map([
-  [401, ['WWW-Authenticate', 'Session realm="api"']],
-  [429, ['Retry-After', '1']],
-  [503, ['Retry-After', '1']],
-])
-
 /**
  * Answers with `{detail, status}` and, if there are any, `errors`. Headers set by earlier middleware stay.
  *
@@ -48,8 +41,9 @@ const REQUIRED_HEADERS: ReadonlyMap<number, readonly [name: string, value: strin
  *
  * A status of 5xx is reported by one `error` event of the app, with the error and its `cause`; a 4xx is not.
  * Once the headers are sent nothing is written: the error is reported and the connection closed.
+ * @param challenge `WWW-Authenticate` of a 401 that brings none itself
  */
-export function answerError(ctx: Context, error: unknown): void {
+export function answerError(ctx: Context, error: unknown, challenge = 'Session realm="api"'): void {
   if (ctx.headerSent) {
     // An answer that is not complete must not look complete.
     if (!ctx.res.writableEnded) ctx.res.destroy()
@@ -58,7 +52,7 @@ export function answerError(ctx: Context, error: unknown): void {
     return
   }
   const answer = answerFor(error)
-  if (ctx.writable) write(ctx, answer)
+  if (ctx.writable) write(ctx, answer, challenge)
   if (answer.status >= 500) report(ctx, error)
 }
 
@@ -68,7 +62,7 @@ export function isUnanswered(ctx: Context): boolean {
   return ctx.status === 404 && untouched && ctx.writable && !ctx.headerSent && ctx.respond !== false
 }
 
-function write(ctx: Context, { status, detail, errors, headers }: Answer): void {
+function write(ctx: Context, { status, detail, errors, headers }: Answer, challenge: string): void {
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
   ctx.set({
@@ -77,11 +71,16 @@ function write(ctx: Context, { status, detail, errors, headers }: Answer): void 
     'Content-Type': 'application/json; charset=utf-8',
     'X-Content-Type-Options': 'nosniff',
   })
-  const required = REQUIRED_HEADERS.get(status)
-  if (required !== undefined && !ctx.res.hasHeader(required[0])) ctx.set(...required)
+  if (status === 401) setMissing(ctx, 'WWW-Authenticate', challenge)
+  if (status === 429 || status === 503) setMissing(ctx, 'Retry-After', '1')
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
   ctx.body = JSON.stringify({ detail, status, errors })
   ctx.respond = true
+}
+
+/** A header that RFC 9110 asks for with a status, where neither the error nor an earlier step has set it. */
+function setMissing(ctx: Context, name: string, value: string): void {
+  if (!ctx.res.hasHeader(name)) ctx.set(name, value)
 }
 
 function answerFor(error: unknown): Answer {

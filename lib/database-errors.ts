@@ -21,6 +21,8 @@ export interface ConstraintSubject {
   fieldOf(table: string, column: string): string | undefined
   /** The value the client sent for that field. */
   valueOf(field: string): unknown
+  /** The client's field for a property of the model, if there is one; when missing, fields are named as properties. */
+  fieldOfProperty?(property: string): string | undefined
 }
 
 /**
@@ -32,7 +34,7 @@ export interface ConstraintSubject {
 export function toApiError(error: unknown, subject: ConstraintSubject = subjectOf('GET')): ApiError | null {
   if (error instanceof ApiError) return error
   if (!(error instanceof Error)) return null
-  return answerObjection(error) ?? answerNative(nativeError(error), subject)
+  return answerObjection(error, subject) ?? answerNative(nativeError(error), subject)
 }
 
 /** A subject that knows no names, only what a request of this method is about to do. */
@@ -171,16 +173,26 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
 }
 
 /** Objection's own errors. `modelClass` tells its NotFoundError from that of http-errors, which has the same name. */
-function answerObjection(error: Error & { type?: unknown; data?: unknown }): ApiError | null {
+function answerObjection(
+  error: Error & { type?: unknown; data?: unknown },
+  subject: ConstraintSubject,
+): ApiError | null {
   if (!('modelClass' in error)) return null
   if (error.name === 'NotFoundError') return new NotFound(undefined, { cause: error })
   if (error.name !== 'ValidationError' || error.type !== 'ModelValidation') return null
   const failures = typeof error.data === 'object' && error.data !== null ? Object.entries(error.data) : []
   if (failures.length === 0) return new ValidationError(INVALID, { cause: error })
-  return new ValidationError(
-    Object.fromEntries(failures.map(([property, failure]) => [property, [modelMessage(failure)]])),
-    { cause: error },
-  )
+  const errors: ErrorMessages = {}
+  for (const [path, failure] of failures) {
+    errors[fieldOfPath(path, subject) ?? 'non_field_errors'] = [modelMessage(failure)]
+  }
+  return new ValidationError(errors, { cause: error })
+}
+
+/** A failure deep inside a JSON value has a path: `meta.tags.0`. */
+function fieldOfPath(path: string, subject: ConstraintSubject): string | undefined {
+  const [property] = path.split('.', 1)
+  return subject.fieldOfProperty ? subject.fieldOfProperty(property as string) : path
 }
 
 /** `failure` is a list of `{ keyword, message }`; the validator's own text names things a client does not know. */

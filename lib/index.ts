@@ -58,17 +58,24 @@ export {
 // Models
 export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
 // Pagination (4.7)
+export { CursorPagination, type CursorPaginationOptions } from './pagination/cursor-pagination.js'
 export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
 export { PageNumberPagination, type PageNumberPaginationOptions } from './pagination/page-number-pagination.js'
 export {
   BasePagination,
   type CountKind,
+  type ListPool,
   type ListSource,
+  type PagedView,
   type PageRequest,
   type Position,
+  type RowCursor,
+  type RowCursorOptions,
   type Rows,
   type Slice,
 } from './pagination/pagination.js'
+export { ServerCursorPagination, type ServerCursorPaginationOptions } from './pagination/server-cursor-pagination.js'
+export { cleanupExpiredServerCursors } from './pagination/server-cursor-store.js'
 export { JSONParser } from './parsers/json-parser.js'
 export type { ParsedBody, Parser } from './parsers/parser.js'
 export { AllowAny, BasePermission, type GuardedView } from './permissions/permission.js'
@@ -103,6 +110,17 @@ export {
   type Queryset,
   type ViewSerializer,
 } from './views/generic-api-view.js'
+export {
+  CreateAPIView,
+  DestroyAPIView,
+  ListAPIView,
+  ListCreateAPIView,
+  RetrieveAPIView,
+  RetrieveDestroyAPIView,
+  RetrieveUpdateAPIView,
+  RetrieveUpdateDestroyAPIView,
+  UpdateAPIView,
+} from './views/generic-views.js'
 export { CreateMixin } from './views/mixins/create-mixin.js'
 export { DestroyMixin } from './views/mixins/destroy-mixin.js'
 export { ListMixin } from './views/mixins/list-mixin.js'

@@ -12,6 +12,8 @@ export interface PropertySchema {
   readonly minimum?: number
   readonly maximum?: number
   readonly items?: PropertySchema
+  readonly anyOf?: readonly PropertySchema[]
+  readonly oneOf?: readonly PropertySchema[]
   readonly default?: unknown
   readonly readOnly?: boolean
   readonly writeOnly?: boolean

@@ -11,6 +11,15 @@ export function splitSuffix(path: string, formats: ReadonlySet<string>): { path:
   return formats.has(format) ? { path: path.slice(0, dot), format } : undefined
 }
 
+/**
+ * The path of an object whose key ends in a format by chance: `/files/a.json` is the file `a`, so `a.json` is
+ * `/files/a.json.json`. Any other path is returned as it is.
+ */
+export function guardSuffix(path: string, formats: ReadonlySet<string>): string {
+  const [first] = formats
+  return first !== undefined && splitSuffix(path, formats) ? `${path}.${first}` : path
+}
+
 /** Remembers the format that the path asked for. */
 export function setFormat(ctx: Context, format: string | undefined): void {
   ;(ctx.state as Record<symbol, unknown>)[FORMAT] = format

@@ -7,9 +7,15 @@ export type Policy<T> = T | (new () => T)
 /** A list of policies. */
 export type Policies<T> = readonly Policy<T>[]
 
-/** The instance that an entry stands for. */
-export function resolvePolicy<T extends object>(policy: Policy<T>): T {
-  return typeof policy === 'function' ? new policy() : policy
+/**
+ * The instance that an entry stands for.
+ * @param has a method that it must have
+ * @throws {ConfigurationError} it is no such policy
+ */
+export function resolvePolicy<T extends object>(where: string, entry: Policy<T>, has: keyof T & string): T {
+  const policy: T | undefined = typeof entry === 'function' ? new entry() : entry
+  if (typeof policy?.[has] === 'function') return policy
+  throw new ConfigurationError(`${where}: has no method ${has}(); give a class or an instance of the right kind`)
 }
 
 /**
@@ -23,13 +29,5 @@ export function resolvePolicies<T extends object>(
   has: keyof T & string,
 ): readonly T[] {
   if (!Array.isArray(list)) throw new ConfigurationError(`${where}: give a list`)
-  return list.map((entry: Policy<T>, position) => {
-    const policy: T | undefined = entry ? resolvePolicy(entry) : undefined
-    if (typeof policy?.[has] !== 'function') {
-      throw new ConfigurationError(
-        `${where}[${position}]: has no method ${has}(); give a class or an instance of the right kind`,
-      )
-    }
-    return policy
-  })
+  return list.map((entry: Policy<T>, position) => resolvePolicy(`${where}[${position}]`, entry, has))
 }

@@ -1,12 +1,18 @@
-/** The secrets of the service, from the environment or from code, and never a fallback (spec section 4.7; wire format, section 1). */
+/** The settings of the service: secrets from the environment or from code, and never a fallback (spec section 4.7; wire format, section 1). */
 import { ConfigurationError } from './errors.js'
 
-/** Secrets given in code. Each has at least 16 characters and is taken as it is, not trimmed. */
+/** What `configure()` takes. Each secret has at least 16 characters and is taken as it is, not trimmed. */
 export interface Settings {
   /** Signs what clients hand back to us; the same on all nodes. @default the environment variable SERVICE_SECRET_KEY */
   readonly secretKey?: string | undefined
   /** Used in its place for cursors. @default the environment variable SERVICE_CURSOR_SECRET, else the secret key */
   readonly cursorSecret?: string | undefined
+  /**
+   * Keep the SQL of lists as named prepared statements on each connection. False behind a pooler that hands out
+   * connections by transaction (PgBouncer).
+   * @default true
+   */
+  readonly preparedStatements?: boolean | undefined
 }
 
 const MINIMUM_LENGTH = 16
@@ -16,7 +22,7 @@ const variables = { secretKey: 'SERVICE_SECRET_KEY', cursorSecret: 'SERVICE_CURS
 let configured: Settings = {}
 
 /**
- * Sets the secrets in code, in place of all that an earlier call has set. What is left out comes from the environment.
+ * Sets the settings in code, in place of all that an earlier call has set. What is left out comes from the environment.
  * Changing a secret makes outstanding cursors invalid.
  * @example configure({ secretKey: await vault.read('api/secret-key') })
  * @throws ConfigurationError for a secret under 16 characters
@@ -45,6 +51,11 @@ export function getSecretKey(): string {
  */
 export function getCursorSecret(): string {
   return read('cursorSecret') ?? getSecretKey()
+}
+
+/** Whether statements are prepared by name. */
+export function preparesStatements(): boolean {
+  return configured.preparedStatements ?? true
 }
 
 function read(name: keyof typeof variables): string | undefined {

@@ -64,6 +64,8 @@ function createPool(connection: ClientConfig): Knex {
     connection: { ...connection, ...limits } as Knex.PgConnectionConfig,
     pool: { min: 0, max: 10 },
     acquireConnectionTimeout: 5_000,
+    // Messages of errors, which go to the log, have placeholders in place of what a client sent.
+    compileSqlOnError: false,
   })
 }
 

@@ -2,54 +2,128 @@
  * Starts the atlas: `npm start`. The first start creates and fills the database, which takes a few seconds.
  *
  * PORT and HOST say where it listens (127.0.0.1:3000), DATABASE_URL names a PostgreSQL of your own.
- * Ctrl-C or SIGTERM answers what is running, then stops everything; a second one stops at once.
+ * Ctrl-C or SIGTERM lets running requests end and stops everything; a second one stops at once.
  */
 import { once } from 'node:events'
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { constants } from 'node:os'
 import { Model } from 'objection'
 import { createApi } from './api.js'
 import { createApp } from './app.js'
-import { openDatabase } from './database.js'
+import { type AtlasDatabase, openDatabase } from './database.js'
 
-/** How long running requests may take once we are told to stop. */
-const GRACE_MILLISECONDS = 10_000
-/** npm passes on the Ctrl-C that the terminal has given us already: what comes so soon is the same one. */
+/** How long a stop may take in all. */
+const STOP_MILLISECONDS = 10_000
+/** How long the last answers may take to reach their clients. */
+const FLUSH_MILLISECONDS = 1_000
+/** npm passes on the Ctrl-C that the terminal has sent us already: what comes so soon is the same one. */
 const SAME_SIGNAL_MILLISECONDS = 500
+/** How often we look whether the npm that started us is still there. */
+const PARENT_MILLISECONDS = 500
 
 const host = process.env['HOST'] || '127.0.0.1'
 const port = process.env['PORT'] || '3000'
 
-/** What stops the parts that run, in order. */
-const stops: (() => Promise<unknown>)[] = []
-let stopping: { since: number } | undefined
+const api = createApi()
+const answer = createApp(api).callback()
+// A request that comes before all is ready waits.
+const server = createServer((request, response) => {
+  ready.then(
+    () => answer(request, response),
+    () => response.destroy(),
+  )
+})
+let database: AtlasDatabase | undefined
+let isReady = false
+let stoppingSince: number | undefined
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stop(0))
-
+const ready = start()
+process.on('SIGINT', onSignal)
+process.on('SIGTERM', onSignal)
+if (process.env['npm_lifecycle_event']) stopWithParent()
 try {
-  await start()
+  await ready
+  isReady = true
+  printUrls()
 } catch (error) {
-  // Stopping in the middle of a start makes it fail; that is no news.
-  if (!stopping) {
-    console.error(error instanceof Failure ? error.message : error)
-    stop(1)
-  }
+  console.error(error)
+  process.exitCode = 1
+  await stop()
 }
 
 async function start(): Promise<void> {
-  // The port comes first: that it is taken should be known before any work is done. Early requests wait.
-  const { promise: ready, resolve: answerWith } = Promise.withResolvers<RequestListener>()
-  const server = createServer((request, response) => void ready.then((answer) => answer(request, response)))
-  await listen(server)
-
-  const database = await openDatabase()
-  stops.push(() => database.stop())
+  // First, so that a taken port is known before any work is done.
+  await listen()
+  database = await openDatabase()
   Model.knex(database.knex)
-  const api = createApi()
   await api.prepare()
-  stops.unshift(() => Promise.race([api.close(), sleep(GRACE_MILLISECONDS)]))
+}
 
-  answerWith(createApp(api).callback())
-  printUrls(`${urlOf(server)}/api/v1`)
+async function listen(): Promise<void> {
+  try {
+    server.listen({ host, port })
+    await once(server, 'listening')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    console.error(
+      code === 'EADDRINUSE'
+        ? `Port ${port} of ${host} is taken. Choose another one: PORT=3001 npm start`
+        : `The atlas cannot listen on port ${port} of ${host}: ${message}`,
+    )
+    process.exit(1)
+  }
+}
+
+function onSignal(signal: 'SIGINT' | 'SIGTERM'): void {
+  if (isReady && stoppingSince === undefined) {
+    stoppingSince = Date.now()
+    void stop()
+  } else if (stoppingSince === undefined || Date.now() - stoppingSince > SAME_SIGNAL_MILLISECONDS) {
+    // The PostgreSQL sees our end and ends too.
+    process.exit(128 + constants.signals[signal])
+  }
+}
+
+/** Where npm was killed, nobody is left to tell us to stop. */
+function stopWithParent(): void {
+  const parent = process.ppid
+  setInterval(() => process.ppid !== parent && onSignal('SIGTERM'), PARENT_MILLISECONDS).unref()
+}
+
+async function stop(): Promise<void> {
+  setTimeout(() => process.exit(1), STOP_MILLISECONDS).unref()
+  const closed = once(server, 'close')
+  server.close()
+  const sweep = setInterval(() => server.closeIdleConnections(), 20)
+  await api.close()
+  const flush = setTimeout(() => server.closeAllConnections(), FLUSH_MILLISECONDS)
+  await closed
+  clearInterval(sweep)
+  clearTimeout(flush)
+  await database?.stop()
+}
+
+function printUrls(): void {
+  const address = server.address() as AddressInfo
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/api/v1`
+  // A number that no city has: those of GeoNames are far smaller, and it is another one each second.
+  const city = {
+    geoname_id: Math.floor(Date.now() / 1_000),
+    name: 'Atlantis',
+    country_id: 1,
+    latitude: '31.25',
+    longitude: '-24.25',
+  }
+  console.log(`
+The atlas is at ${url}/ with 250 countries and 135,233 cities. Try:
+
+  curl '${url}/countries?page_size=3'
+  curl '${url}/cities?page=2&page_size=10'
+  curl '${url}/cities/1'
+  curl '${url}/cities' -H 'Content-Type: application/json' -d '${JSON.stringify(city)}'
+  curl '${url}/cities/1' -X PATCH -H 'Content-Type: application/json' -d '{"population":-1}'
+  curl '${url}/countries/1' -X DELETE
+
+Ctrl-C stops it.`)
 }

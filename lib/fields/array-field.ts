@@ -1,6 +1,9 @@
 /** Columns that hold a list, such as `text[]`. */
 import { type ErrorMessages, ValidationError } from '../errors.js'
+import { databaseItemText } from '../models/database-text.js'
+import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
+import { JSONField } from './json-field.js'
 import { readJson } from './json-text.js'
 import { type ClosedOptions, checkLengthOptions } from './options.js'
 import { counted } from './text.js'
@@ -54,12 +57,13 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   }
 
   override toRepresentation(value: unknown, context: SerializerContext): unknown {
-    if (!Array.isArray(value)) return value
-    const items: unknown[] = []
-    for (const item of value) {
-      items.push(item === null || item === undefined ? null : this.#child.toRepresentation(item, context))
-    }
-    return items
+    const items: unknown = typeof value === 'string' ? readArrayText(value) : value
+    if (!Array.isArray(items)) return value
+    return items.map((item: unknown, position): unknown => {
+      if (item === null || item === undefined) return null
+      if (Array.isArray(item) && !this.#takesLists()) return this.toRepresentation(item, context)
+      return this.#child.toRepresentation(databaseItemText(items, position) ?? item, context)
+    })
   }
 
   override fromText(text: string): unknown {
@@ -74,6 +78,11 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
       ...(minLength !== undefined && { minItems: minLength }),
       ...(maxLength !== undefined && { maxItems: maxLength }),
     }
+  }
+
+  /** False for items of a further dimension: PostgreSQL does not tell `int[]` from `int[][]`. */
+  #takesLists(): boolean {
+    return this.#child instanceof JSONField || this.#child instanceof ArrayField
   }
 
   async #item(item: unknown, context: SerializerContext): Promise<unknown> {

@@ -1,11 +1,12 @@
 /** The field that a model's column gets when the serializer declares none. */
+import { ValidationError } from '../errors.js'
 import type { Column } from '../models/describe-model.js'
 import { ArrayField } from './array-field.js'
 import { BinaryField } from './binary-field.js'
 import { BooleanField } from './boolean-field.js'
 import { ChoiceField } from './choice-fields.js'
 import { DateField, DateTimeField, TimeField } from './date-time-fields.js'
-import { DecimalField } from './decimal-field.js'
+import { DecimalField, type DecimalFieldOptions } from './decimal-field.js'
 import { DurationField } from './duration-field.js'
 import { type FieldOptions, type RelatedQueryset, SerializerField } from './field.js'
 import { FloatField } from './float-field.js'
@@ -38,6 +39,31 @@ export interface GeneratedOptions extends FieldOptions {
   readonly queryset?: RelatedQueryset
 }
 
+/** The names of these options; the compiler sees to it that none is missing. */
+export const GENERATED_OPTIONS: ReadonlySet<string> = new Set(
+  Object.keys({
+    readOnly: true,
+    writeOnly: true,
+    required: true,
+    allowNull: true,
+    default: true,
+    source: true,
+    label: true,
+    helpText: true,
+    validators: true,
+    minLength: true,
+    maxLength: true,
+    allowBlank: true,
+    minValue: true,
+    maxValue: true,
+    maxDigits: true,
+    decimalPlaces: true,
+    formatStr: true,
+    choices: true,
+    queryset: true,
+  } satisfies Record<keyof GeneratedOptions, true>),
+)
+
 type Make = (column: Column, options: FieldOptions) => SerializerField
 
 /** Makes the field of a column; `options` are laid over what the column says. */
@@ -48,7 +74,9 @@ export function fieldForColumn(column: Column, options: GeneratedOptions): Seria
     return new ChoiceField({ ...(options as FieldOptions), choices: values as string[] })
   }
   const make = FIELDS[column.type]
-  return make ? make(column, options) : new SerializerField(options)
+  if (make) return make(column, options)
+  // any other type of PostgreSQL is read and shown as its text; a type that is not known yet is not judged
+  return column.sqlType === undefined ? new SerializerField(options) : text(column, options)
 }
 
 const text: Make = (column, options) => {
@@ -71,10 +99,25 @@ function bounds({ schema }: Column) {
   }
 }
 
-/** A scale below zero or above the precision (PostgreSQL 15) is left to the database. */
-function digits({ precision, scale }: Column) {
-  if (precision === undefined || scale === undefined || scale < 0 || scale > precision) return {}
-  return { maxDigits: precision, decimalPlaces: scale }
+/** What a numeric column holds. */
+function digits({ precision, scale }: Column): DecimalFieldOptions {
+  if (precision === undefined || scale === undefined) return {}
+  if (scale >= 0 && scale <= precision) return { maxDigits: precision, decimalPlaces: scale }
+  // PostgreSQL 15 allows a scale below zero, `numeric(3,-2)` up to 99900, and one above the precision, `numeric(2,4)`
+  const nines = '9'.repeat(precision)
+  const greatest = scale < 0 ? `${nines}${'0'.repeat(-scale)}` : `0.${nines.padStart(scale, '0')}`
+  return { decimalPlaces: Math.max(scale, 0), minValue: `-${greatest}`, maxValue: greatest }
+}
+
+/** With a scale below zero PostgreSQL would round other values (promise B5). */
+function multiples({ scale = 0 }: Column, { validators = [] }: FieldOptions): Pick<FieldOptions, 'validators'> {
+  if (scale >= 0) return {}
+  const zeros = '0'.repeat(-scale)
+  const check = (value: string) => {
+    if (value === '0' || value.endsWith(zeros)) return
+    throw new ValidationError(`Ensure that this value is a multiple of 1${zeros}.`)
+  }
+  return { validators: [check, ...validators] }
 }
 
 const FIELDS: Readonly<Record<string, Make>> = {
@@ -88,6 +131,7 @@ const FIELDS: Readonly<Record<string, Make>> = {
       ...digits(column),
       ...bounds(column),
       ...options,
+      ...multiples(column, options),
     }),
   bool: (_, options) => new BooleanField(options),
   text,
@@ -105,11 +149,13 @@ const FIELDS: Readonly<Record<string, Make>> = {
   jsonb: (_, options) => new JSONField(options),
   bytea: (_, options) => new BinaryField(options),
   inet: (_, options) => new IPAddressField({ network: true, ...options }),
+  cidr: (_, options) => new IPAddressField({ network: true, ...options }),
   array: (column, options) =>
     new ArrayField({ child: fieldForColumn(elementOf(column), { allowNull: true }), ...options }),
 }
 
 /** An array's element as if it were a column. */
 function elementOf(column: Column): Column {
-  return { ...column, type: column.element ?? 'unknown', element: undefined, schema: column.schema.items ?? {} }
+  const type = column.element ?? 'unknown'
+  return { ...column, type, element: undefined, schema: column.schema.items ?? {}, sqlType: column.sqlType && type }
 }

@@ -11,6 +11,8 @@ import {
   SerializerField,
 } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
+import { readJson } from './json-text.js'
+import type { ClosedOptions } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
   /** The objects that may be chosen: a model, or a function that returns a query and may look at the request. */
@@ -30,9 +32,11 @@ type KeyOrKeys<Options> = Options extends { many: true } ? Key[] : Key
  */
 export abstract class RelatedField<Options extends RelatedFieldOptions = RelatedFieldOptions> extends SerializerField<
   KeyOrKeys<Options>,
-  Options
+  Options & RelatedFieldOptions
 > {
   #key: { column: Column; field: SerializerField } | undefined
+  /** The model that a queryset function was found to be of. */
+  #model: ModelClass | undefined
 
   /** The property of the related model by which a client names an object. */
   protected abstract keyProperty(model: ModelClass): string
@@ -55,36 +59,46 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   /** The keys of an input value, checked for type. With `many` a list, otherwise one key. @throws {ValidationError} */
   override toInternalValue(value: unknown, context: SerializerContext): KeyOrKeys<Options> {
-    if (!this.many) return this.#keyField().toInternalValue(value, context) as KeyOrKeys<Options>
+    const keyField = this.#keyField(context)
+    if (!this.many) return keyField.toInternalValue(value, context) as KeyOrKeys<Options>
     if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
     const keys = value.map((key) => {
       if (key === null || key === undefined) throw new ValidationError('This field may not be null.')
-      return this.#keyField().toInternalValue(key, context)
+      return keyField.toInternalValue(key, context)
     })
     return [...new Set(keys)] as KeyOrKeys<Options>
   }
 
   override fromText(text: string): unknown {
-    return this.#keyField().fromText(text)
+    if (this.many) return readJson(text)
+    const model = this.relatedModel()
+    return model ? this.keyFieldOf(model).fromText(text) : text
   }
 
+  /** The key of a related object as it is shown. Without a queryset, as it is stored. */
   override toRepresentation(value: unknown, context: SerializerContext): unknown {
-    return this.#keyField().toRepresentation(value, context)
+    const model = this.relatedModel(context)
+    return model ? this.keyFieldOf(model).toRepresentation(value, context) : value
   }
 
   override schema(): FieldSchema {
-    const key = this.options.queryset === undefined ? {} : this.#keyField().schema()
+    const model = this.relatedModel()
+    const key = model ? this.keyFieldOf(model).schema() : {}
     return this.many ? { type: 'array', items: key } : key
   }
 
-  /** Looks up keys in one query: from each key that exists, as text, to the value that is stored. */
-  async find(keys: readonly unknown[], context: SerializerContext): Promise<Map<string, unknown>> {
+  /**
+   * Looks up keys in one query: from each key that exists, as text, to the value that is stored.
+   * @param property the related property that is stored, where the relation tells
+   */
+  async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<Map<string, unknown>> {
     const query = this.query(context)
     const model = query.modelClass() as ModelClass
     const description = describeModel(model)
-    const stored = description.columns.get(this.storedProperty(model))
+    const storedProperty = property ?? this.storedProperty(model)
+    const stored = description.columns.get(storedProperty)
     const { column } = this.#describeKey(model)
-    if (!stored) throw new ConfigurationError(`${model.name}: has no property "${this.storedProperty(model)}"`)
+    if (!stored) throw new ConfigurationError(`${model.name}: has no property "${storedProperty}"`)
     const table = query.tableRefFor(query.modelClass())
     const reference = `${table}.${column.column}`
     // one array parameter, however many keys (promise R3)
@@ -97,7 +111,14 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   /** The text by which two spellings of one key are told to be the same. */
   keyText(key: unknown): string {
     const text = String(key)
-    return this.#key?.column.type === 'citext' ? text.toLowerCase() : text
+    switch (this.#key?.column.type) {
+      case 'citext':
+        return text.toLowerCase()
+      case 'bpchar':
+        return text.trimEnd()
+      default:
+        return text
+    }
   }
 
   /** A fresh query over the objects that may be chosen. */
@@ -109,21 +130,36 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const knex = context.knex
     if (isModelClass(queryset)) return queryset.query(knex)
     const query = queryset(context)
+    if (!isQuery(query)) throw notAQuery(this)
     return knex && !hasTransaction(query) ? query.transacting(knex as never) : query
   }
 
-  /** The model of the related objects; undefined for a field without queryset. */
-  relatedModel(): ModelClass | undefined {
+  /**
+   * The model of the related objects; undefined for a field without queryset, and for a queryset function that only a
+   * request can answer, before the first one.
+   */
+  relatedModel(context?: SerializerContext): ModelClass | undefined {
     const { queryset } = this.options
-    if (queryset === undefined) return undefined
-    return isModelClass(queryset) ? queryset : (queryset({}).modelClass() as ModelClass)
+    if (queryset === undefined || isModelClass(queryset)) return queryset
+    if (!this.#model) {
+      const query = context ? queryset(context) : withoutRequest(queryset)
+      if (query !== undefined && !isQuery(query)) throw notAQuery(this)
+      this.#model = query?.modelClass() as ModelClass | undefined
+    }
+    return this.#model
   }
 
-  #keyField(): SerializerField {
-    const model = this.relatedModel()
-    if (!model)
-      throw new ConfigurationError(`${this.constructor.name}: set option queryset, or make the field read-only`)
+  /** The field that reads and writes the keys of a model. */
+  keyFieldOf(model: ModelClass): SerializerField {
     return this.#describeKey(model).field
+  }
+
+  #keyField(context: SerializerContext): SerializerField {
+    const model = this.relatedModel(context)
+    if (!model) {
+      throw new ConfigurationError(`${this.constructor.name}: set option queryset, or make the field read-only`)
+    }
+    return this.keyFieldOf(model)
   }
 
   #describeKey(model: ModelClass): { column: Column; field: SerializerField } {
@@ -136,6 +172,25 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (this.#key?.column !== column) this.#key = { column, field: fieldForColumn(column, {}) }
     return this.#key
   }
+}
+
+/** The query of a function that may look at the request, asked without one. */
+function withoutRequest(queryset: (context: SerializerContext) => AnyQueryBuilder): AnyQueryBuilder | undefined {
+  try {
+    return queryset({})
+  } catch {
+    return undefined
+  }
+}
+
+function isQuery(value: unknown): value is AnyQueryBuilder {
+  return typeof (value as { modelClass?: unknown } | null | undefined)?.modelClass === 'function'
+}
+
+function notAQuery(field: object): ConfigurationError {
+  return new ConfigurationError(
+    `${field.constructor.name}: the function of option queryset must return a query; do not make it async`,
+  )
 }
 
 interface Row {
@@ -160,7 +215,13 @@ export class PrimaryKeyRelatedField<
   readonly #property: string | undefined
 
   /** @param property the related property that the key is, when it is not the primary key (a foreign key to another unique column) */
-  constructor(options?: Options, property?: string) {
+  constructor(
+    options: ClosedOptions<Options, PrimaryKeyRelatedFieldOptions> = {} as ClosedOptions<
+      Options,
+      PrimaryKeyRelatedFieldOptions
+    >,
+    property?: string,
+  ) {
     super(options)
     this.#property = property
   }
@@ -191,7 +252,7 @@ export class SlugRelatedField<
   const Options extends SlugRelatedFieldOptions = SlugRelatedFieldOptions,
 > extends RelatedField<Options> {
   // the options are required here
-  constructor(options: Options) {
+  constructor(options: ClosedOptions<Options, SlugRelatedFieldOptions>) {
     super(options)
   }
 

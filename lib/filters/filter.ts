@@ -1,7 +1,7 @@
 /** The contract of a filter backend (spec section 4.8). */
 import type { Context } from '../context.js'
 import type { ModelDescription } from '../models/describe-model.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
 /** Query parameters of a request, as Koa reads them; of repeated ones the last counts. */
@@ -36,12 +36,18 @@ export interface ParameterDescription {
 
 /** What a request asks of one backend. */
 export interface FilterPart {
-  /** Two parts of one shape are the same SQL but for their values, so a list's text can be kept and sent again. */
-  readonly shape: string
-  /** The bound values, in the order in which `apply` binds them. */
+  /**
+   * Two parts of one shape are the same SQL but for their values, so a list's text can be kept and sent again.
+   * Null where it cannot: the SQL or its values are known only once the query is built.
+   */
+  readonly shape: string | null
+  /** The bound values, in the order in which `apply` binds them. With a null shape it may bind more. */
   readonly values: readonly unknown[]
-  /** The database may be slow at it: the list runs in a read-only transaction with a statement timeout. */
-  readonly guarded?: boolean
+  /**
+   * The database may be slow at it: the list runs in a read-only transaction, and a statement of it takes at most so
+   * many milliseconds.
+   */
+  readonly guarded?: number
   /** Adds the conditions to a query. */
   apply(query: AnyQueryBuilder): void
 }
@@ -78,8 +84,12 @@ export abstract class BaseFilter {
     return []
   }
 
-  /** Checks what the view declares for it, once, before any request. @throws {ConfigurationError} */
-  check(_view: FilterView): void {}
+  /**
+   * Checks what the view declares for it, once, before any request; the catalogue has been read.
+   * @param knex where to ask the database; undefined when the model is bound to none
+   * @throws {ConfigurationError} naming class, attribute and fix
+   */
+  check(_view: FilterView, _knex: Queryable | undefined): void | Promise<void> {}
 }
 
 /** True for a backend that says all it does by `read`. */
@@ -91,4 +101,17 @@ export function isDescribed(backend: BaseFilter): boolean {
 export function lastValueOf(query: QueryParameters, name: string): string | undefined {
   const value = query[name]
   return typeof value === 'string' ? value : value?.at(-1)
+}
+
+/** Makes something of a view's declarations once, and again when its catalogue was read. */
+export function oncePerView<T>(make: (view: FilterView) => T): (view: FilterView) => T {
+  const known = new WeakMap<FilterView, T>()
+  return (view) => {
+    let made = known.get(view)
+    if (made === undefined) {
+      made = make(view)
+      known.set(view, made)
+    }
+    return made
+  }
 }

@@ -1,6 +1,6 @@
 /** Makes model instances for writing from validated values, through the model's own validation. */
 import type { Model } from 'objection'
-import { typesOf } from '../json-schema.js'
+import { type PropertySchema, typesOf } from '../json-schema.js'
 import { type Column, describeModel } from './describe-model.js'
 import type { ModelClass } from './objection.js'
 
@@ -9,7 +9,7 @@ const JSON_TYPES = new Set(['json', 'jsonb'])
 /**
  * An instance to insert, or with `patch` to update with. `values` are by property and already checked field by field;
  * the model's `jsonSchema`, `$parseJson` and `$beforeValidate` run as they do for `fromJson`.
- * @throws Objection's ValidationError when the model's own schema refuses a value
+ * @throws Objection's ValidationError when the model's own schema refuses a value, or Objection would take it for a query
  */
 export function buildModel(
   model: ModelClass,
@@ -19,46 +19,81 @@ export function buildModel(
   const { columns } = describeModel(model)
   const json: Record<string, unknown> = {}
   for (const [property, value] of Object.entries(values)) {
-    if (value !== undefined) json[property] = forSchema(columns.get(property), value)
+    if (value === undefined) continue
+    if (looksLikeQuery(value)) throw refusal(model, property)
+    json[property] = forSchema(columns.get(property), value)
   }
   const instance = model.fromJson(json, options) as Model & Record<string, unknown>
-  for (const property of Object.keys(json)) {
+  for (const property of Object.keys(instance)) {
+    if (Object.hasOwn(json, property) && instance[property] === json[property]) instance[property] = values[property]
     const column = columns.get(property)
-    if (instance[property] === json[property] && json[property] !== values[property]) {
-      instance[property] = values[property]
-    }
-    if (column && JSON_TYPES.has(column.type) && !isJsonAttribute(model, column)) {
-      const value = instance[property]
-      if (value !== null && value !== undefined) instance[property] = JSON.stringify(value)
-    }
+    if (column) instance[property] = forDatabase(model, column, instance[property])
   }
   return instance
+}
+
+/**
+ * True for an object that Objection and knex tell from data by its properties alone. A client may send such a thing as a
+ * JSON value; what application code passes (`raw`, `ref`, a query) has methods and is let through.
+ */
+function looksLikeQuery(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { isRawInstance, isObjectionQueryBuilderBase, toSQL, toKnexQuery } = value as Record<string, unknown>
+  if (typeof toSQL === 'function' || typeof toKnexQuery === 'function') return false
+  return Boolean(isRawInstance) || Boolean(isObjectionQueryBuilderBase)
+}
+
+function refusal(model: ModelClass, property: string): Error {
+  const failure = { keyword: 'type', message: 'is no data', params: {} }
+  return model.createValidationError({ type: 'ModelValidation', data: { [property]: [failure] } })
+}
+
+/** What an instance made by `buildModel` puts into its columns, by column name: what Objection would send. */
+export function databaseValues(model: ModelClass, instance: Model): Map<string, unknown> {
+  const { columns } = describeModel(model)
+  const values = new Map<string, unknown>()
+  for (const [property, value] of Object.entries(instance)) {
+    const column = columns.get(property)
+    if (!column || value === undefined) continue
+    const isJson = value !== null && isJsonAttribute(model, column)
+    values.set(column.column, isJson ? JSON.stringify(value) : value)
+  }
+  return values
 }
 
 /** The value in the type that the model's schema asks for: decimals are texts to us, and numbers to many schemas. */
 function forSchema(column: Column | undefined, value: unknown): unknown {
   const types = typesOf(column?.schema)
-  if (typeof value === 'string' && types.length > 0 && !types.includes('string')) {
-    if ((types.includes('number') || types.includes('integer')) && value !== '') {
-      const number = Number(value)
-      return Number.isNaN(number) ? value : number
-    }
+  if (types.length === 0) return value
+  const takesNumber = types.includes('number') || types.includes('integer')
+  if (typeof value === 'string' && takesNumber && !types.includes('string') && value !== '') {
+    const number = Number(value)
+    return Number.isNaN(number) ? value : number
   }
-  if (
-    typeof value === 'number' &&
-    types.includes('string') &&
-    !types.includes('number') &&
-    !types.includes('integer')
-  ) {
-    return String(value)
-  }
-  return value
+  if (!types.includes('string')) return value
+  if (typeof value === 'number' && !takesNumber) return String(value)
+  return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value
+}
+
+/** JSON as text where Objection does not write it itself: pg would make a PostgreSQL array of a list. */
+function forDatabase(model: ModelClass, column: Column, value: unknown): unknown {
+  if (value === null || value === undefined) return value
+  if (JSON_TYPES.has(column.type)) return isJsonAttribute(model, column) ? value : JSON.stringify(value)
+  if (column.type !== 'array' || !JSON_TYPES.has(column.element ?? '') || !Array.isArray(value)) return value
+  return value.map((item: unknown) => (item === null ? null : JSON.stringify(item)))
 }
 
 /** True when Objection itself turns the property into JSON text: named in `jsonAttributes`, or object or array by schema. */
 export function isJsonAttribute(model: ModelClass, column: Column): boolean {
   const named = model.jsonAttributes as string[] | undefined
   if (Array.isArray(named)) return named.includes(column.property)
-  const types = typesOf(column.schema)
+  const types = possibleTypes(column.schema)
   return types.includes('object') || types.includes('array')
+}
+
+/** The types a property names, or those of its alternatives. */
+function possibleTypes(schema: PropertySchema): readonly string[] {
+  const types = typesOf(schema)
+  if (types.length > 0) return types
+  return (schema.anyOf ?? schema.oneOf ?? []).flatMap((alternative) => typesOf(alternative))
 }

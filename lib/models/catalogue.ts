@@ -5,10 +5,14 @@ import type { Queryable } from './objection.js'
 export interface CatalogueColumn {
   /** The column's name as the model's mappers expect it. */
   readonly column: string
+  /** The column's name in the database. */
+  readonly nativeName: string
   /** `typname` of the base type (`int4`, `varchar`), `enum`, or `array`. */
   readonly type: string
   /** The type as SQL writes it, without length or precision, to cast a parameter with. */
   readonly sqlType: string
+  /** The type's number, by which pg chooses a parser. */
+  readonly oid: number
   readonly notNull: boolean
   readonly hasDefault: boolean
   /** Filled by the database and not to be written: an identity, a serial or a generated column. */
@@ -32,6 +36,8 @@ export interface CatalogueConstraint {
 }
 
 export interface CatalogueTable {
+  /** The table's name in the database, without its schema. */
+  readonly nativeName: string
   readonly columns: readonly CatalogueColumn[]
   readonly constraints: readonly CatalogueConstraint[]
 }
@@ -50,6 +56,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
     const own = columns.filter((row) => Number(row.ordinal) === index + 1)
     if (own.length === 0) continue
     catalogue.set(name, {
+      nativeName: own[0]?.relation ?? name,
       columns: own.map((row) => toColumn(knex, row)),
       constraints: constraints
         .filter((row) => Number(row.ordinal) === index + 1)
@@ -67,6 +74,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
 // Every result key is one lower-case word, so that an application's own `postProcessResponse` leaves it alone.
 interface ColumnRow {
   ordinal: string | number
+  relation: string
   name: string
   notnull: boolean
   identity: string
@@ -75,6 +83,7 @@ interface ColumnRow {
   type: string
   kind: string
   sqltype: string
+  oid: string | number
   mod: number
   element: string | null
   labels: string[] | null
@@ -98,13 +107,14 @@ const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
 }
 
 const COLUMNS = `
-  select w.ordinal, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
+  select w.ordinal, r.relname as relation, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
-    t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, base.mod, e.typname as element,
+    t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, base.mod, e.typname as element,
     (select array_agg(label.enumlabel::text order by label.enumsortorder)
        from pg_enum label where label.enumtypid = coalesce(e.oid, t.oid)) as labels
   from unnest(?::text[]) with ordinality as w(name, ordinal)
-  join pg_attribute a on a.attrelid = to_regclass(w.name) and a.attnum > 0 and not a.attisdropped
+  join pg_class r on r.oid = to_regclass(w.name)
+  join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
   left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
   cross join lateral (
     with recursive chain as (
@@ -117,7 +127,8 @@ const COLUMNS = `
     select oid, mod, strict from chain where typtype <> 'd'
   ) base
   join pg_type t on t.oid = base.oid
-  left join pg_type e on e.oid = t.typelem and t.typcategory = 'A'
+  left join pg_type item on item.oid = t.typelem and t.typcategory = 'A'
+  left join pg_type e on e.oid = case when item.typtype = 'd' then item.typbasetype else item.oid end
   order by w.ordinal, a.attnum`
 
 const CONSTRAINTS = `
@@ -142,8 +153,10 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
   const limited = row.mod > 4
   return {
     column: modelColumn(knex, row.name),
+    nativeName: row.name,
     type: array ? 'array' : row.kind === 'e' ? 'enum' : row.type,
     sqlType: row.sqltype,
+    oid: Number(row.oid),
     notNull: row.notnull,
     hasDefault: row.default !== null,
     generated: row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),

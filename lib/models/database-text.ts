@@ -1,4 +1,7 @@
-/** Keeps PostgreSQL's own text beside a `Date`, which cannot hold microseconds (promise B15). */
+/**
+ * Keeps PostgreSQL's own text beside values that cannot hold it: a `Date` has no microseconds (promise B15), and pg makes
+ * floats of the items of a `numeric[]`.
+ */
 
 const TEXT = Symbol('text from the database')
 const TIME = Symbol('time when it was read')
@@ -23,4 +26,24 @@ export function keepText(value: unknown, text: string): unknown {
 export function databaseText(value: Date): string | undefined {
   const date: ReadDate = value
   return Object.is(date[TIME], value.getTime()) ? date[TEXT] : undefined
+}
+
+const ITEM_TEXTS = Symbol('texts of the items')
+
+interface ReadList extends Array<unknown> {
+  [ITEM_TEXTS]?: readonly unknown[]
+}
+
+/** Remembers the texts that the numbers of a list were read from. */
+export function keepItemTexts(values: unknown, texts: unknown): unknown {
+  if (Array.isArray(values) && Array.isArray(texts)) {
+    Object.defineProperty(values, ITEM_TEXTS, { value: texts, enumerable: false })
+  }
+  return values
+}
+
+/** The text PostgreSQL sent for a number of this list; undefined when it came from elsewhere or was changed since. */
+export function databaseItemText(list: readonly unknown[], position: number): string | undefined {
+  const text = (list as ReadList)[ITEM_TEXTS]?.[position]
+  return typeof text === 'string' && Object.is(Number(text), list[position]) ? text : undefined
 }

@@ -8,12 +8,16 @@ import { type ModelClass, primaryKeyOf, type Queryable, type RelationKind, relat
 export interface Column {
   /** The name in the model's instances. */
   readonly property: string
-  /** The name in the table. */
+  /** The name that queries use. */
   readonly column: string
+  /** The name in the database itself, which errors use; another one where knex has mappers of its own. */
+  readonly nativeName: string
   /** PostgreSQL's type name (`int4`, `timestamptz` …), `enum`, `array`, or `unknown`. */
   readonly type: string
   /** The type as SQL writes it, for casts; undefined until the catalogue was read. */
   readonly sqlType: string | undefined
+  /** The type's number, by which pg chooses a parser; undefined until the catalogue was read. */
+  readonly oid: number | undefined
   readonly nullable: boolean
   /** A create must give it. */
   readonly required: boolean
@@ -41,6 +45,8 @@ export interface RelationDescription {
   readonly name: string
   readonly kind: RelationKind
   readonly model: ModelClass
+  /** The mapping narrows the related objects by a query of its own (`modify`, `filter`). */
+  readonly narrowed: boolean
   /** True when the relation leads to at most one object. */
   readonly single: boolean
   /** Properties of this model that take part in the join. */
@@ -51,6 +57,8 @@ export interface RelationDescription {
 
 export interface ModelDescription {
   readonly model: ModelClass
+  /** The table's name in the database, without its schema. */
+  readonly nativeName: string
   readonly columns: ReadonlyMap<string, Column>
   /** The columns that `__all__` stands for: those of the `jsonSchema` if it names any, else all. */
   readonly declared: readonly string[]
@@ -158,6 +166,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
   const declared = names.filter((name) => primaryKey.includes(name) || schema.properties.has(name))
   return {
     model,
+    nativeName: catalogue?.nativeName ?? (model.tableName.split('.').at(-1) as string),
     columns,
     declared: schema.properties.size > 0 ? declared : names,
     primaryKey,
@@ -197,8 +206,10 @@ function describeColumn(from: ColumnSources): Column {
   return {
     property: from.property,
     column: from.column,
+    nativeName: stored?.nativeName ?? from.column,
     type: stored?.type ?? typeFromSchema(schema, auto),
     sqlType: stored?.sqlType,
+    oid: stored?.oid,
     nullable,
     required,
     hasDefault,
@@ -249,6 +260,7 @@ function describeRelations(model: ModelClass): Map<string, RelationDescription> 
         name: relation.name,
         kind,
         model: relation.relatedModelClass,
+        narrowed: isNarrowed(model, relation.name),
         single: kind !== 'has-many' && kind !== 'many-to-many',
         ownerProperties: relation.ownerProp.props,
         relatedProperties: relation.relatedProp.props,
@@ -256,6 +268,14 @@ function describeRelations(model: ModelClass): Map<string, RelationDescription> 
       return [relation.name, description]
     }),
   )
+}
+
+/** True when a relation's mapping has a query of its own. */
+function isNarrowed(model: ModelClass, name: string): boolean {
+  const mappings: unknown = model.relationMappings
+  const all: unknown = typeof mappings === 'function' ? mappings.call(model) : mappings
+  const mapping = (all as Record<string, { modify?: unknown; filter?: unknown }> | undefined)?.[name]
+  return mapping?.modify !== undefined || mapping?.filter !== undefined
 }
 
 function smaller(a: number | undefined, b: number | undefined): number | undefined {

@@ -1,8 +1,8 @@
 /** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
-import { ConfigurationError } from '../errors.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
+  checkSizes,
   type ListSource,
   lastValue,
   type PageRequest,
@@ -34,11 +34,11 @@ export class LimitOffsetPagination extends BasePagination {
     this.maxLimit = options.maxLimit ?? Math.max(100, this.defaultLimit)
     this.limitQueryParam = options.limitQueryParam ?? 'limit'
     this.offsetQueryParam = options.offsetQueryParam ?? 'offset'
-    if (!(this.defaultLimit >= 1 && this.defaultLimit <= this.maxLimit)) {
-      throw new ConfigurationError(
-        `${this.constructor.name}: defaultLimit must be between 1 and maxLimit (${this.maxLimit})`,
-      )
-    }
+    checkSizes(this, 'defaultLimit', 'maxLimit')
+  }
+
+  override check(): void {
+    checkSizes(this, 'defaultLimit', 'maxLimit')
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {

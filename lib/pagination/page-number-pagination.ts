@@ -1,8 +1,9 @@
 /** Pages by number: `?page=2&page_size=50` (spec section 4.7). */
-import { ConfigurationError, NotFound } from '../errors.js'
+import { NotFound } from '../errors.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
+  checkSizes,
   type ListSource,
   lastValue,
   type PageRequest,
@@ -38,11 +39,11 @@ export class PageNumberPagination extends BasePagination {
     this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
     this.pageQueryParam = options.pageQueryParam ?? 'page'
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
-    if (!(this.pageSize >= 1 && this.pageSize <= this.maxPageSize)) {
-      throw new ConfigurationError(
-        `${this.constructor.name}: pageSize must be between 1 and maxPageSize (${this.maxPageSize})`,
-      )
-    }
+    checkSizes(this, 'pageSize', 'maxPageSize')
+  }
+
+  override check(): void {
+    checkSizes(this, 'pageSize', 'maxPageSize')
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {

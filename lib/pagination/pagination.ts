@@ -1,5 +1,6 @@
 /** The contract of pagination (spec section 4.7). */
 import type { Context } from '../context.js'
+import { ConfigurationError } from '../errors.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
@@ -45,9 +46,42 @@ export interface ListSource {
   readonly parameters: ReadonlySet<string>
   /** Columns that the output shows. */
   readonly shown: ReadonlySet<string>
+  /** True where clients never see the primary keys, so that no token may show one. */
+  readonly hidesKeys?: boolean
+  /** The connections behind the list. */
+  readonly pool: ListPool
   /** Counts the list. */
   count(kind?: CountKind): Promise<number>
   read(slice: Slice): Promise<Rows>
+  /** Declares a cursor of the database for the whole list, on a connection of its own. */
+  open(options: RowCursorOptions): Promise<RowCursor>
+}
+
+/** A pool of connections. */
+export interface ListPool {
+  /** What lists of the same pool have in common. */
+  readonly key: object
+  /** The most connections it opens. */
+  readonly size: number
+}
+
+export interface RowCursorOptions {
+  /** Its name in the database: lower-case letters, digits and `_`. */
+  readonly name: string
+  /** The database ends it by itself after this many milliseconds without a fetch. */
+  readonly idleMilliseconds: number
+}
+
+/** A list that is read in portions, as it was when the cursor was opened. */
+export interface RowCursor {
+  /** True once the connection is gone. */
+  readonly lost: boolean
+  /** Calls back when the connection is lost. */
+  onLost(listener: () => void): void
+  /** The next rows; fewer than asked for at the end. */
+  fetch(size: number): Promise<Rows>
+  /** Gives the connection back. Never throws. */
+  close(): Promise<void>
 }
 
 /** What a paginator reads of a request. */
@@ -59,6 +93,14 @@ export interface PageRequest {
   readonly query: Readonly<Record<string, string | readonly string[] | undefined>>
   /** The path parameters, in the order of the pattern. */
   readonly params: Readonly<Record<string, string>>
+}
+
+/** What a paginator is checked against. */
+export interface PagedView {
+  readonly name: string
+  readonly model: ModelDescription
+  /** The terms of the view's default order, and all others that a client may order by. */
+  readonly order: readonly OrderTerm[]
 }
 
 /**
@@ -79,12 +121,31 @@ export abstract class BasePagination {
   abstract paginate(source: ListSource, request: PageRequest): Promise<object>
 
   /** Checks it against a view, once, before any request. @throws {ConfigurationError} */
-  check(_view: {
-    readonly name: string
-    readonly model: ModelDescription
-    readonly order: readonly OrderTerm[]
-  }): void {}
+  check(_view: PagedView): void {}
+
+  /** Gives back what it holds between requests; called by the router's `close()`. */
+  async close(): Promise<void> {}
 }
+
+/**
+ * Checks a paginator's sizes: of an instance when it is made, of a subclass, whose attributes are set later, in `check()`.
+ * @throws {ConfigurationError} naming class and attribute
+ */
+export function checkSizes<P extends BasePagination>(paginator: P, size: keyof P & string, maximum: keyof P & string) {
+  const most = paginator[maximum] as number
+  if (!(Number.isSafeInteger(most) && most >= 1 && most <= MOST)) {
+    throw new ConfigurationError(`${paginator.constructor.name}: ${maximum} must be a whole number from 1 to ${MOST}`)
+  }
+  const usual = paginator[size] as number
+  if (!(Number.isSafeInteger(usual) && usual >= 1 && usual <= most)) {
+    throw new ConfigurationError(
+      `${paginator.constructor.name}: ${size} must be a whole number from 1 to ${maximum} (${most})`,
+    )
+  }
+}
+
+/** No page is larger: beyond it offsets would not be exact. */
+const MOST = 1_000_000
 
 /** The last value of a parameter, as repeated ones count (promise B14). */
 export function lastValue(request: PageRequest, name: string): string | undefined {

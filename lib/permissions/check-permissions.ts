@@ -8,10 +8,9 @@ export async function checkPermissions(
   ctx: Context,
   view: GuardedView,
   permissions: readonly BasePermission[],
-  challenge: () => string,
 ): Promise<void> {
   for (const permission of permissions) {
-    if ((await permission.hasPermission(ctx, view)) !== true) refuse(ctx, challenge)
+    if ((await permission.hasPermission(ctx, view)) !== true) refuse(ctx)
   }
 }
 
@@ -21,14 +20,13 @@ export async function checkObjectPermissions(
   view: GuardedView,
   permissions: readonly BasePermission[],
   object: object,
-  challenge: () => string,
 ): Promise<void> {
   for (const permission of permissions) {
-    if ((await permission.hasObjectPermission(ctx, view, object)) !== true) refuse(ctx, challenge)
+    if ((await permission.hasObjectPermission(ctx, view, object)) !== true) refuse(ctx)
   }
 }
 
-function refuse(ctx: Context, challenge: () => string): never {
-  if (isAnonymous(ctx.state['user'])) throw new AuthenticationFailed(undefined, challenge())
+function refuse(ctx: Context): never {
+  if (isAnonymous(ctx.state['user'])) throw new AuthenticationFailed()
   throw new PermissionDenied()
 }

@@ -1,4 +1,5 @@
 /** Positions in an ordered list: read as PostgreSQL's text, and compared in the order's own way (wire format, section 2). */
+import { ConfigurationError } from '../errors.js'
 import type { Column } from '../models/describe-model.js'
 
 /** A piece of SQL with its bindings, in knex's notation. */
@@ -13,17 +14,163 @@ export interface KeysetTerm {
   readonly descending: boolean
 }
 
-/** The value of a column as text, exact and independent of the session's settings. `reference` is `table.column`. */
-export function positionColumn(_column: Column, reference: string): SqlPart {
-  return { sql: '??::text', bindings: [reference] }
+/** How a position's value is named in a token. */
+export type PositionTag = 'int' | 'float' | 'decimal' | 'datetime' | 'date' | 'uuid' | 'bool' | 'str'
+
+const TAGS: ReadonlyMap<string, PositionTag> = new Map([
+  ['int2', 'int'],
+  ['int4', 'int'],
+  ['int8', 'int'],
+  ['float4', 'float'],
+  ['float8', 'float'],
+  ['numeric', 'decimal'],
+  ['timestamptz', 'datetime'],
+  ['timestamp', 'datetime'],
+  ['date', 'date'],
+  ['uuid', 'uuid'],
+  ['bool', 'bool'],
+  ['text', 'str'],
+  ['varchar', 'str'],
+  ['bpchar', 'str'],
+  ['citext', 'str'],
+  ['enum', 'str'],
+  ['time', 'str'],
+  ['inet', 'str'],
+])
+
+/** Types of dates: JSON is the form that neither `DateStyle` nor `TimeZone` changes. `?` is the value. */
+const TEXTS: Readonly<Record<string, string>> = {
+  timestamptz: "to_json(?? at time zone 'UTC') #>> '{}'",
+  timestamp: "to_json(??) #>> '{}'",
+  date: "to_json(??) #>> '{}'",
 }
 
-/** The condition that a row lies beyond a position. `shape` tells apart positions whose SQL differs (NULLs). */
+/** Whether a list can be cut at values of this column, and as what. @throws {ConfigurationError} its type has no such text */
+export function positionTag(column: Column): PositionTag {
+  const tag = TAGS.get(column.type)
+  if (tag) return tag
+  throw new ConfigurationError(
+    `a cursor cannot hold a position by "${column.property}" of type ${column.sqlType ?? column.type}; order by a number, ` +
+      'text, date, uuid or boolean',
+  )
+}
+
+/** The value of a column as text, exact and independent of the session's settings. `reference` is `table.column`. */
+export function positionColumn(column: Column, reference: string): SqlPart {
+  return { sql: TEXTS[column.type] ?? '??::text', bindings: [reference] }
+}
+
+/** The value of a position, as one of the column's own type. */
+function bound(column: Column): string {
+  if (column.type === 'timestamptz') return "(?::timestamp at time zone 'UTC')"
+  // before the catalogue was read the type is a guess, and the wider one takes both
+  return `?::${column.sqlType ?? (column.type === 'int4' ? 'int8' : column.type)}`
+}
+
+/**
+ * The rows beyond a position, as stretches of the list that follow each other in the list's order. NULL is larger than
+ * every value. Each is one range of an index on the terms, however many rows are alike in the first of them: equalities,
+ * then a comparison of the terms that run in one direction. Usually there is one; more where directions are mixed, or
+ * where NULLs lie ahead.
+ */
+export function rangesBeyond(
+  terms: readonly KeysetTerm[],
+  table: string,
+  position: readonly (string | null)[],
+  backwards: boolean,
+): readonly SqlPart[] {
+  const steps = terms.map(({ column, descending }, index) => ({
+    column,
+    reference: `${table}.${column.column}`,
+    value: position[index] ?? null,
+    descending: descending !== backwards,
+  }))
+  const from = (start: number, prefix: readonly SqlPart[]): SqlPart[] => {
+    const first = steps[start]
+    if (!first) return []
+    const isNull = { sql: '?? is null', bindings: [first.reference] }
+    if (first.value === null) {
+      const alike = from(start + 1, [...prefix, isNull])
+      return first.descending ? [...alike, every([...prefix, not(isNull)])] : alike
+    }
+    let end = start + 1
+    // a row comparison is never true for a row with a NULL: right where they lie behind, or in the first term, see below
+    while (isAlike(steps[end], first.descending)) end++
+    const run = steps.slice(start, end)
+    const equal = run.map(({ column, reference, value }) => ({
+      sql: `?? = ${bound(column)}`,
+      bindings: [reference, value],
+    }))
+    const ranges = [...from(end, [...prefix, ...equal]), every([...prefix, compare(run, first.descending ? '<' : '>')])]
+    return !first.descending && first.column.nullable ? [...ranges, every([...prefix, isNull])] : ranges
+  }
+  return from(0, [])
+}
+
+interface Step {
+  readonly column: Column
+  readonly reference: string
+  readonly value: string | null
+  readonly descending: boolean
+}
+
+/** True for a step that can stand in a row comparison of this direction, behind its first. */
+function isAlike(step: Step | undefined, descending: boolean): boolean {
+  return (
+    step !== undefined && step.value !== null && step.descending === descending && (descending || !step.column.nullable)
+  )
+}
+
+function compare(run: readonly Step[], operator: '<' | '>'): SqlPart {
+  const references = run.map(({ reference }) => reference)
+  const values = run.map(({ value }) => value)
+  const casts = run.map(({ column }) => bound(column)).join(', ')
+  if (run.length === 1) return { sql: `?? ${operator} ${casts}`, bindings: [...references, ...values] }
+  return { sql: `(${run.map(() => '??').join(', ')}) ${operator} (${casts})`, bindings: [...references, ...values] }
+}
+
+function not({ sql, bindings }: SqlPart): SqlPart {
+  return { sql: sql.replace(' is null', ' is not null'), bindings }
+}
+
+function every(parts: readonly SqlPart[]): SqlPart {
+  return { sql: parts.map(({ sql }) => sql).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
+}
+
+/**
+ * The condition that a row lies beyond a position. `shape` tells apart positions whose SQL differs (NULLs).
+ * Where the ranges are several, PostgreSQL starts at the first column's value if it can; to read each range by itself,
+ * take `rangesBeyond`.
+ */
 export function beyond(
-  _terms: readonly KeysetTerm[],
-  _table: string,
-  _position: readonly (string | null)[],
-  _backwards: boolean,
+  terms: readonly KeysetTerm[],
+  table: string,
+  position: readonly (string | null)[],
+  backwards: boolean,
 ): SqlPart & { readonly shape: string } {
-  throw new Error('written next')
+  const shape = `${backwards ? 'before' : 'after'} ${position.map((value) => (value === null ? '0' : '1')).join('')}`
+  const ranges = rangesBeyond(terms, table, position, backwards)
+  // behind the last NULL of an ascending order there is nothing
+  if (ranges.length === 0) return { sql: 'false', bindings: [], shape }
+  const [only] = ranges
+  if (ranges.length === 1 && only) return { ...only, shape }
+  const any = {
+    sql: `(${ranges.map(({ sql }) => `(${sql})`).join(' or ')})`,
+    bindings: ranges.flatMap(({ bindings }) => bindings),
+  }
+  return { ...every([...leading(terms[0] as KeysetTerm, table, position[0] ?? null, backwards), any]), shape }
+}
+
+/** What all rows beyond a position have in common in the first term, where an index can start from it. */
+function leading(
+  { column, descending }: KeysetTerm,
+  table: string,
+  value: string | null,
+  backwards: boolean,
+): SqlPart[] {
+  const reference = `${table}.${column.column}`
+  const falls = descending !== backwards
+  if (value === null) return falls ? [] : [{ sql: '?? is null', bindings: [reference] }]
+  if (!falls && column.nullable) return []
+  return [{ sql: `?? ${falls ? '<=' : '>='} ${bound(column)}`, bindings: [reference, value] }]
 }

@@ -1,6 +1,6 @@
 /** Makes a query keep PostgreSQL's own text of dates beside the values the application gets (promise B15). */
 import type { Knex } from 'knex'
-import { keepText } from '../models/database-text.js'
+import { keepItemTexts, keepText } from '../models/database-text.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 
 type Parse = (text: string) => unknown
@@ -9,6 +9,7 @@ interface TypeParsers {
 }
 
 const TEXT_ARRAY = 1009
+const NUMERIC_ARRAY = 1231
 const DATES = new Set([1082, 1114, 1184])
 /** Arrays of dates, by the type of their elements. */
 const DATE_ARRAYS = new Map([
@@ -50,6 +51,10 @@ function keepingText(own: TypeParsers): TypeParsers {
       const parse = own.getTypeParser(oid, format)
       if (format === 'binary') return parse
       if (DATES.has(oid)) return (text) => keepText(parse(text), text)
+      if (oid === NUMERIC_ARRAY) {
+        const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
+        return (text) => keepItemTexts(parse(text), parseTexts(text))
+      }
       const element = DATE_ARRAYS.get(oid)
       if (element === undefined) return parse
       const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')

@@ -24,6 +24,21 @@ export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[])
   return [...terms, ...keys.map((property) => ({ property, descending }))]
 }
 
+/**
+ * False where SQL would refuse the order: a query with DISTINCT or GROUP BY can only be ordered by what it selects.
+ * Its order is then the application's own.
+ */
+export function canOrderBy(query: AnyQueryBuilder, model: ModelDescription, terms: readonly OrderTerm[]): boolean {
+  if (query.has('distinctOn')) return false
+  if (!query.has('distinct') && !query.has('groupBy')) return true
+  // `max(id) as id` is no column to order by
+  if (query.has('groupBy') && query.has(/^(min|max)$/)) return false
+  const table = query.tableRefFor(query.modelClass())
+  return terms.every(({ property }) =>
+    query.hasSelection(`${table}.${model.columns.get(property)?.column ?? property}`),
+  )
+}
+
 /** Orders a query. Names must come from a declaration, never from a client. */
 export function orderBy(
   query: AnyQueryBuilder,

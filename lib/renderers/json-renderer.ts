@@ -1,4 +1,5 @@
 /** Compact JSON (wire format, section 6). */
+import { JsonText } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
 
 /** Renders JSON, as `application/json` and for the suffix `.json`. */
@@ -8,6 +9,17 @@ export class JSONRenderer extends BaseRenderer {
   readonly contentType = 'application/json; charset=utf-8'
 
   render(data: unknown): string {
-    return JSON.stringify(data)
+    if (data instanceof JsonText) return data.text
+    if (typeof data !== 'object' || data === null || Array.isArray(data)) return JSON.stringify(data)
+    const { results } = data as { results?: unknown }
+    return results instanceof JsonText ? writeEnvelope(data as Record<string, unknown>) : JSON.stringify(data)
   }
+}
+
+/** A page whose results are written already. */
+function writeEnvelope(envelope: Record<string, unknown>): string {
+  const members = Object.entries(envelope).map(
+    ([name, value]) => `${JSON.stringify(name)}:${value instanceof JsonText ? value.text : JSON.stringify(value)}`,
+  )
+  return `{${members.join(',')}}`
 }

@@ -4,16 +4,17 @@ import type { Knex } from 'knex'
 import { answerError } from '../answer-error.js'
 import type { Context, Middleware } from '../context.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../errors.js'
-import { prepareModels } from '../models/describe-model.js'
-import { isModelClass, type ModelClass } from '../models/objection.js'
+import { describeModel, prepareModels } from '../models/describe-model.js'
+import type { ModelClass } from '../models/objection.js'
 import { singularize } from '../naming.js'
 import { buildPath, type Hint, parsePattern, type Segment } from '../path-pattern.js'
-import { setFormat, splitSuffix } from '../path-suffix.js'
+import { guardSuffix, setFormat, splitSuffix } from '../path-suffix.js'
 import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
 import { GenericAPIView, lookupColumn } from '../views/generic-api-view.js'
+import { modelsOf } from '../views/models-of.js'
 import { type ActionMap, allowedMethods } from '../views/view.js'
 import { apiRoot } from './api-root.js'
-import { checkView, modelsOf, prepareView } from './check-view.js'
+import { checkView, closeView, prepareView } from './check-view.js'
 import { mountOn } from './mount.js'
 import { RouteTree, writePattern } from './route-tree.js'
 import { RESOURCE_ROUTES, ROUTE_NAMES, type RouteTemplate } from './routes.js'
@@ -31,7 +32,11 @@ export type RouteTuple = readonly [method: string, pattern: string, handler: Vie
 
 /** One path of the API, with all methods it takes. */
 export interface Endpoint {
+  /** The class that answers. */
+  readonly view: string
   readonly segments: readonly Segment[]
+  /** What requests are matched by: until the catalogue was read, a lookup takes any text. */
+  readonly matched: readonly Segment[]
   readonly pattern: string
   readonly actions: ActionMap
   readonly handler: ViewHandler
@@ -69,9 +74,10 @@ export class APIRouter {
   #table: Table | undefined
   #preparing: Promise<void> | undefined
   #prepared = false
+  #mounted = false
   #closing = false
   #running = 0
-  #idle: (() => void) | undefined
+  readonly #idle: (() => void)[] = []
 
   constructor(options: APIRouterOptions = {}) {
     this.prefix = options.prefix ?? ''
@@ -81,14 +87,11 @@ export class APIRouter {
   /**
    * Routes a view set under a prefix. Checks what needs no database; the rest is checked by `prepare()`.
    * @param basename the first part of route names; by default the model's table name, singularised
-   * @throws {ConfigurationError} the view set is incomplete, the prefix or basename is taken, or requests have begun
+   * @throws {ConfigurationError} the view set is incomplete, the prefix or basename is taken, or it comes too late
    */
   register(prefix: string, view: ViewSetClass, basename?: string): this {
-    if (this.#preparing) {
-      throw new ConfigurationError(
-        `APIRouter: register("${prefix}") came after prepare() or the first request; register first`,
-      )
-    }
+    const before = this.#preparing ? 'prepare() or the first request' : this.#mounted ? 'mount()' : undefined
+    if (before) throw new ConfigurationError(`APIRouter: register("${prefix}") came after ${before}; register first`)
     checkView(prefix, view)
     const registration = { prefix: parsePattern(prefix), view, basename: basename ?? defaultBasename(prefix, view) }
     for (const other of this.#registrations) {
@@ -104,6 +107,7 @@ export class APIRouter {
       }
     }
     settlePolicies(view)
+    this.#checkPaths(registration)
     this.#registrations.push(registration)
     this.#table = undefined
     return this
@@ -130,8 +134,11 @@ export class APIRouter {
   routes(): Middleware {
     const router = this
     return async function apiRoutes(ctx, next) {
+      const path = pathOf(ctx)
+      // what cannot be one of our paths does not wait for the database
+      if (path === undefined || !router.#find(path)) return next()
       if (!router.#prepared && !(await router.#prepareFor(ctx))) return
-      const found = router.#find(ctx.path)
+      const found = router.#find(path)
       if (!found) return next()
       const { endpoint, params, format } = found
       ctx['params'] = params
@@ -151,7 +158,8 @@ export class APIRouter {
     return async function apiAllowedMethods(ctx, next) {
       await next()
       if (ctx.status !== 404 || (ctx.body !== undefined && ctx.body !== null)) return
-      const found = router.#find(ctx.path)
+      const path = pathOf(ctx)
+      const found = path === undefined ? undefined : router.#find(path)
       if (found) answerError(ctx, new MethodNotAllowed(ctx.method, allowedMethods(found.endpoint.actions)))
     }
   }
@@ -161,14 +169,14 @@ export class APIRouter {
    * @param options.namespace put before route names: `v1:book-list`
    */
   mount(router: Router, options: { namespace?: string } = {}): this {
+    this.#mounted = true
     for (const endpoint of this.#routeTable().endpoints) {
       mountOn(router, {
         endpoint,
         namespace: options.namespace,
         current: () => this.#routeTable().byName.get([...endpoint.names.values()][0] ?? '') ?? endpoint,
-        serve: async (ctx, handler) => {
-          if (this.#prepared || (await this.#prepareFor(ctx))) await this.#serve(ctx, handler)
-        },
+        prepare: async (ctx) => this.#prepared || this.#prepareFor(ctx),
+        serve: (ctx, handler) => this.#serve(ctx, handler),
       })
     }
     return this
@@ -192,22 +200,24 @@ export class APIRouter {
   url(name: string, params: Readonly<Record<string, unknown>> = {}): string {
     const endpoint = this.#routeTable().byName.get(name)
     if (!endpoint) throw new Error(`APIRouter: there is no route "${name}"`)
-    return buildPath(endpoint.segments, params)
+    const path = buildPath(endpoint.segments, params)
+    return endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path
   }
 
-  /** Refuses new requests with 503 and resolves when those that run are answered. */
+  /** Refuses new requests with 503, waits until those that run are answered, and closes server cursors. */
   async close(): Promise<void> {
     this.#closing = true
     if (this.#running > 0) {
       await new Promise<void>((resolve) => {
-        this.#idle = resolve
+        this.#idle.push(resolve)
       })
     }
+    await Promise.all(this.#registrations.map(({ view }) => closeView(view)))
   }
 
   async #prepare(knex: Knex | undefined): Promise<void> {
     const views = this.#registrations.map(({ view }) => view)
-    const models = new Set<ModelClass>(views.flatMap((view) => modelsOf(view)))
+    const models = new Set<ModelClass>(views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [])))
     await prepareModels(models, knex)
     const mistakes: string[] = []
     for (const view of views) {
@@ -219,7 +229,7 @@ export class APIRouter {
       }
     }
     if (mistakes.length > 0) throw new ConfigurationError([...new Set(mistakes)].join('\n'))
-    this.#table = this.#build()
+    this.#table = this.#build({ prepared: true })
   }
 
   /** Prepares on the first request. False when that failed and was answered: the next request tries again. */
@@ -243,7 +253,7 @@ export class APIRouter {
       await handler(ctx)
     } finally {
       this.#running--
-      if (this.#closing && this.#running === 0) this.#idle?.()
+      if (this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve()
     }
   }
 
@@ -261,16 +271,22 @@ export class APIRouter {
   }
 
   #routeTable(): Table {
-    this.#table ??= this.#build()
+    this.#table ??= this.#build({ prepared: false })
     return this.#table
   }
 
-  #build(): Table {
-    const endpoints = [this.#rootEndpoint(), ...this.#registrations.flatMap((entry) => this.#endpointsOf(entry))]
+  #build(options: { prepared: boolean }): Table {
+    const resources = this.#registrations.flatMap((entry) => this.#endpointsOf(entry, options))
+    const endpoints = [this.#rootEndpoint(), ...resources]
     const tree = new RouteTree<Endpoint>()
     const byName = new Map<string, Endpoint>()
     for (const endpoint of endpoints) {
-      tree.add(endpoint.segments, endpoint)
+      const other = tree.add(endpoint.matched, endpoint)
+      if (other && options.prepared) {
+        throw new ConfigurationError(
+          `${other.view} and ${endpoint.view} both have the path ${endpoint.pattern}; give one of them another prefix`,
+        )
+      }
       for (const name of endpoint.names.values()) byName.set(name, endpoint)
     }
     return { endpoints, tree, byName, formats: new Set(endpoints.flatMap((endpoint) => [...endpoint.formats])) }
@@ -283,7 +299,9 @@ export class APIRouter {
         .map(({ basename, prefix }) => [basename, buildPath(prefix, {})]),
     )
     return {
+      view: 'The API root',
       segments: this.#prefix,
+      matched: this.#prefix,
       pattern: writePattern(this.#prefix),
       actions: { get: 'get' },
       handler: apiRoot(() => collections),
@@ -292,17 +310,38 @@ export class APIRouter {
     }
   }
 
-  #endpointsOf({ prefix, view, basename }: Registration): Endpoint[] {
+  /** The whole pattern is read, too: no name may occur twice, and nothing follows `{…:path}`. */
+  #checkPaths({ prefix, view }: Registration): void {
+    const templates = RESOURCE_ROUTES.filter((template) => Object.keys(actionsOf(view, template)).length > 0)
+    if (templates.length === 0) {
+      throw new ConfigurationError(`${view.name}: has no action; add list(), retrieve() … or extend ModelViewSet`)
+    }
+    for (const { detail } of templates) {
+      const segments = [...this.#prefix, ...prefix, ...(detail ? [lookupSegment(view)] : [])]
+      try {
+        parsePattern(writePattern(segments))
+      } catch (error) {
+        const name = detail ? `lookupUrlKwarg "${lookupSegment(view).name}" does not fit: ` : ''
+        throw new ConfigurationError(`${view.name}: ${name}${(error as Error).message}`)
+      }
+    }
+  }
+
+  #endpointsOf({ prefix, view, basename }: Registration, { prepared }: { prepared: boolean }): Endpoint[] {
     return RESOURCE_ROUTES.flatMap((template) => {
       const actions = actionsOf(view, template)
       if (Object.keys(actions).length === 0) return []
-      const segments = [...this.#prefix, ...prefix, ...(template.detail ? [lookupSegment(view)] : [])]
+      const collection = [...this.#prefix, ...prefix]
+      const lookup = lookupSegment(view)
+      const segments = template.detail ? [...collection, lookup] : collection
       const names = Object.entries(actions).map(
         ([method, action]) => [method.toUpperCase(), `${basename}-${ROUTE_NAMES[action] ?? action}`] as const,
       )
       return [
         {
+          view: view.name,
           segments,
+          matched: prepared || !template.detail ? segments : [...collection, { ...lookup, hint: 'str' }],
           pattern: writePattern(segments),
           actions,
           handler: view.asView(actions, basename),
@@ -314,6 +353,15 @@ export class APIRouter {
   }
 }
 
+/** The path of a request; undefined for a target that has none, such as `http://[`. */
+function pathOf(ctx: Context): string | undefined {
+  try {
+    return (ctx.path as string | null) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
 function actionsOf(view: ViewSetClass, { actions }: RouteTemplate): ActionMap {
   const prototype = view.prototype as unknown as Record<string, unknown>
   return Object.fromEntries(Object.entries(actions).filter(([, action]) => typeof prototype[action] === 'function'))
@@ -322,10 +370,13 @@ function actionsOf(view: ViewSetClass, { actions }: RouteTemplate): ActionMap {
 const HINTS: Readonly<Record<string, Hint>> = { int2: 'int', int4: 'int', int8: 'int', uuid: 'uuid' }
 
 /** The path parameter of a detail route; its hint is the type of the column that objects are looked up by. */
-function lookupSegment(view: ViewSetClass): Segment {
+function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
   if (!isGeneric(view)) return { kind: 'param', name: 'id', hint: 'str' }
-  const name = view.lookupUrlKwarg ?? view.lookupField
-  return { kind: 'param', name, hint: HINTS[lookupColumn(view).type] ?? 'str' }
+  const { lookupField } = view
+  const { columns, prepared } = describeModel(view.modelClass())
+  const isKnown = prepared || lookupField === 'id' || columns.has(lookupField)
+  const hint = isKnown ? HINTS[lookupColumn(view).type] : undefined
+  return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
 }
 
 function defaultBasename(prefix: string, view: ViewSetClass): string {
@@ -336,8 +387,5 @@ function defaultBasename(prefix: string, view: ViewSetClass): string {
 }
 
 function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {
-  return (
-    view.prototype instanceof GenericAPIView &&
-    ((view as typeof GenericAPIView).queryset !== null || isModelClass((view as typeof GenericAPIView).model))
-  )
+  return view.prototype instanceof GenericAPIView
 }

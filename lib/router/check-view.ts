@@ -1,15 +1,17 @@
 /** What can be wrong with a view set before any request, and what must be known of it (promise I23). */
 import { ConfigurationError } from '../errors.js'
-import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
-import { isModelClass, type ModelClass } from '../models/objection.js'
-import { parseOrderTerm } from '../queryset/total-order.js'
+import { isModelClass } from '../models/objection.js'
+import { parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
-import { declaredFieldsOf, serializerPlan } from '../serializers/plan.js'
+import { serializerPlan } from '../serializers/plan.js'
 import { APIView } from '../views/api-view.js'
-import { GenericAPIView, lookupColumn, settleGeneric } from '../views/generic-api-view.js'
+import { defaultOrder, GenericAPIView, lookupColumn, orders, settleGeneric } from '../views/generic-api-view.js'
+import { RESOURCE_ROUTES } from './routes.js'
+
+const DETAIL_ACTIONS = RESOURCE_ROUTES.flatMap(({ detail, actions }) => (detail ? Object.values(actions) : []))
 
 /** Checks what needs no database. @throws {ConfigurationError} naming class, attribute and fix */
 export function checkView(prefix: string, view: unknown): asserts view is typeof APIView {
@@ -21,15 +23,14 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
   const viewClass = view as typeof APIView
   if (!(viewClass.prototype instanceof GenericAPIView)) return
   const generic = viewClass as typeof GenericAPIView
-  if (!isModelClass(generic.model) && generic.queryset === null && !overrides(generic, 'getQueryset')) {
-    throw new ConfigurationError(
-      `${generic.name}: set static model to an Objection model, or static queryset to a function`,
-    )
-  }
-  if (!generic.serializerClass && !overrides(generic, 'getSerializerClass')) {
+  checkModel(generic)
+  if (
+    !generic.serializerClass &&
+    generic.prototype.getSerializerClass === GenericAPIView.prototype.getSerializerClass
+  ) {
     throw new ConfigurationError(`${generic.name}: set static serializerClass, or override getSerializerClass()`)
   }
-  if (generic.serializerClass) checkSerializer(generic.serializerClass)
+  if (generic.serializerClass) checkSerializer(generic, generic.serializerClass)
   settleGeneric(generic)
 }
 
@@ -41,7 +42,11 @@ export function prepareView(view: typeof APIView): void {
   if (!generic.model && !generic.queryset) return
   const { columns, model, primaryKey } = describeModel(generic.modelClass())
   lookupColumn(generic)
-  if (primaryKey.length > 1 && generic.lookupField === 'id' && 'retrieve' in view.prototype) {
+  if (
+    primaryKey.length > 1 &&
+    generic.lookupField === 'id' &&
+    DETAIL_ACTIONS.some((action) => action in view.prototype)
+  ) {
     throw new ConfigurationError(
       `${view.name}: ${model.name} has a primary key of several columns, which no detail route can name; ` +
         'set static lookupField to a unique column, or use only list and create',
@@ -53,46 +58,48 @@ export function prepareView(view: typeof APIView): void {
       throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${model.name}`)
     }
   }
+  checkPaginator(generic)
 }
 
-/** The models whose tables a view set touches. */
-export function modelsOf(view: typeof APIView): ModelClass[] {
-  if (!(view.prototype instanceof GenericAPIView)) return []
-  const generic = view as typeof GenericAPIView
-  const models = new Set<ModelClass>()
-  if (generic.model || generic.queryset) models.add(generic.modelClass())
-  if (generic.serializerClass) collectModels(generic.serializerClass, models, new Set())
-  for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
-  return [...models]
+/** Gives back what a view set holds between requests. */
+export async function closeView(view: typeof APIView): Promise<void> {
+  if (view.prototype instanceof GenericAPIView) await settleGeneric(view as typeof GenericAPIView).paginator?.close()
 }
 
-function collectModels(serializer: SerializerClass, models: Set<ModelClass>, seen: Set<SerializerClass>): void {
-  if (seen.has(serializer)) return
-  seen.add(serializer)
-  const { model, depth } = serializer as Partial<typeof ModelSerializer>
-  if (isModelClass(model)) {
-    models.add(model)
-    let level = [model]
-    for (let remaining = depth ?? 0; remaining > 0; remaining--) {
-      level = level.flatMap((owner) => relatedModels(owner))
-      for (const related of level) models.add(related)
-    }
+/** Checks the paginator against every order the list can have. */
+function checkPaginator(view: typeof GenericAPIView): void {
+  const { paginator, filters } = settleGeneric(view)
+  if (!paginator) return
+  const model = describeModel(view.modelClass())
+  const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
+  paginator.check({
+    name: view.name,
+    model,
+    order: [...totalOrder(model, defaultOrder(view, paginator)), ...asked],
+  })
+}
+
+/** Transactions, lookups and the catalogue need to know the model; `getQueryset()` alone cannot tell it early. */
+function checkModel({ name, model, queryset }: typeof GenericAPIView): void {
+  if (queryset !== null && typeof queryset !== 'function') {
+    throw new ConfigurationError(`${name}: static queryset is no function; write static queryset = () => Model.query()`)
   }
-  for (const field of declaredFieldsOf(serializer).values()) {
-    if (field instanceof NestedSerializer) collectModels(field.serializerClass, models, seen)
-    const related = field instanceof RelatedField ? field.relatedModel() : undefined
-    if (related) models.add(related)
+  if (model !== null && !isModelClass(model)) {
+    throw new ConfigurationError(`${name}: static model is no Objection model; set it to a class that extends Model`)
   }
-}
-
-function relatedModels(model: ModelClass): ModelClass[] {
-  return Object.values(model.getRelations()).map((relation) => relation.relatedModelClass)
+  if (model === null && queryset === null) {
+    throw new ConfigurationError(
+      `${name}: set static model to an Objection model, or static queryset to a function that returns a query`,
+    )
+  }
 }
 
 /** `fields` is checked early where that needs no catalogue: it must name something. */
-function checkSerializer(serializer: SerializerClass): void {
+function checkSerializer(view: typeof GenericAPIView, serializer: SerializerClass): void {
   if (typeof serializer !== 'function' || typeof serializer.describeFields !== 'function') {
-    throw new ConfigurationError('serializerClass must be a serializer class; extend Serializer or ModelSerializer')
+    throw new ConfigurationError(
+      `${view.name}: static serializerClass is no serializer class; extend Serializer or ModelSerializer`,
+    )
   }
   const { fields } = serializer as unknown as Partial<typeof ModelSerializer>
   if (fields === undefined) return
@@ -106,8 +113,4 @@ function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClas
   for (const { field } of serializerPlan(serializer).fields) {
     if (field instanceof NestedSerializer) prepareSerializer(field.serializerClass, seen)
   }
-}
-
-function overrides(view: typeof GenericAPIView, method: 'getQueryset' | 'getSerializerClass'): boolean {
-  return view.prototype[method] !== GenericAPIView.prototype[method]
 }

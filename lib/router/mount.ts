@@ -8,6 +8,8 @@ import type { ViewHandler } from '../views/api-view.js'
 /** What is mounted. */
 export interface Mounted {
   readonly segments: readonly Segment[]
+  /** What requests are matched by. */
+  readonly matched: readonly Segment[]
   readonly actions: Readonly<Record<string, string>>
   readonly handler: ViewHandler
   readonly names: ReadonlyMap<string, string>
@@ -19,6 +21,8 @@ export interface MountOptions {
   readonly namespace: string | undefined
   /** The endpoint as it is now: its hints are known for certain once the catalogue was read. */
   current(): Mounted
+  /** False when the catalogue could not be read and the request was answered. */
+  prepare(ctx: Context): Promise<boolean>
   serve(ctx: Context, handler: ViewHandler): Promise<void>
 }
 
@@ -33,10 +37,14 @@ interface Layer {
 export function mountOn(router: Router, options: MountOptions): void {
   const { endpoint, namespace } = options
   const path = writePath(endpoint.segments)
-  const handle = async (ctx: Context) => {
-    const suffix = splitSuffix(ctx.path, options.current().formats)
+  const handle = async (ctx: Context, next: () => Promise<unknown>) => {
+    if (!(await options.prepare(ctx))) return
+    const { matched, formats, handler } = options.current()
+    // only now is it known what type a key has
+    if (!paramsFit(ctx['params'] as Record<string, string>, matched)) return next()
+    const suffix = splitSuffix(ctx.path, formats)
     if (suffix) setFormat(ctx, suffix.format)
-    await options.serve(ctx, options.current().handler)
+    await options.serve(ctx, handler)
   }
   for (const method of [...Object.keys(endpoint.actions), 'options']) {
     const name = endpoint.names.get(method.toUpperCase())
@@ -48,25 +56,36 @@ export function mountOn(router: Router, options: MountOptions): void {
   }
 }
 
-/** Lets a layer see paths without their format suffix, and refuse values that do not fit. */
-function adapt(layer: Layer, options: MountOptions): void {
-  const match = layer.match.bind(layer)
-  const captures = layer.captures.bind(layer)
-  const plain = (path: string) => {
-    const suffix = splitSuffix(path, options.current().formats)
-    return suffix && fits(suffix.path) ? suffix.path : path
+/**
+ * Lets a layer see paths without their format suffix, and refuse values that do not fit.
+ * A router copies the layers of a router nested in it and gives the copies a prefix: so nothing is bound to this layer.
+ */
+function adapt(layer: Layer, { current }: MountOptions): void {
+  const { match, captures } = layer
+  const fits = (self: Layer, path: string) => {
+    if (!match.call(self, path)) return false
+    const values = captures.call(self, path).map(decodeSegment)
+    const params = self.paramNames.map(({ name }, index) => [name, values[index]] as const)
+    return paramsFit(Object.fromEntries(params), current().matched)
   }
-  const fits = (path: string) => match(path) && valuesFit(layer, captures(path), options.current().segments)
-  layer.match = (path) => fits(plain(path))
-  layer.captures = (path) => captures(plain(path))
+  const plain = (self: Layer, path: string) => {
+    const suffix = splitSuffix(path, current().formats)
+    return suffix && fits(self, suffix.path) ? suffix.path : path
+  }
+  layer.match = function (path) {
+    return fits(this, plain(this, path))
+  }
+  layer.captures = function (path) {
+    return captures.call(this, plain(this, path))
+  }
 }
 
-function valuesFit(layer: Layer, values: readonly string[], segments: readonly Segment[]): boolean {
+/** True when each of our parameters has a value that fits its hint; a router's prefix may have brought others. */
+function paramsFit(params: Readonly<Record<string, string | null | undefined>>, segments: readonly Segment[]): boolean {
   return segments.every((segment) => {
     if (segment.kind === 'literal') return true
-    const raw = values[layer.paramNames.findIndex((key) => key.name === segment.name)]
-    const text = raw === undefined ? null : decodeSegment(raw)
-    return text !== null && matchesHint(segment.hint, text)
+    const text = params[segment.name]
+    return typeof text === 'string' && matchesHint(segment.hint, text)
   })
 }
 

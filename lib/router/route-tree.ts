@@ -1,5 +1,4 @@
 /** Finds the endpoint of a path by its segments: the cost is that of the path's length, however many routes there are. */
-import { ConfigurationError } from '../errors.js'
 import { decodeSegment, matchesHint, type Segment } from '../path-pattern.js'
 
 interface Branch<T> {
@@ -24,16 +23,13 @@ export interface Match<T> {
 export class RouteTree<T> {
   readonly #root: Node<T> = makeNode()
 
-  /** @throws {ConfigurationError} another route has the same pattern */
-  add(segments: readonly Segment[], value: T): void {
+  /** Adds a route, unless another has the same pattern: that one is returned. */
+  add(segments: readonly Segment[], value: T): T | undefined {
     let node = this.#root
     for (const segment of segments) node = step(node, segment)
-    if (node.value !== undefined) {
-      throw new ConfigurationError(
-        `Two routes have the path ${writePattern(segments)}; give one of them another prefix`,
-      )
-    }
+    if (node.value !== undefined) return node.value
     node.value = value
+    return undefined
   }
 
   /** The route of a path as the client sent it, without query; one slash at its end makes no difference. */

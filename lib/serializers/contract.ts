@@ -27,11 +27,23 @@ export interface AnySerializer {
   readonly partial: boolean
   readonly textual: boolean
   validate(data: Record<string, unknown>): unknown
+  // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
+  toRepresentation(object: any): unknown
   create(data: Record<string, unknown>): Promise<object> | object
   // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
   update(instance: any, data: Record<string, unknown>): Promise<object> | object
   /** The serializer of a nested field: same request, same transaction. */
   child(field: BoundField, serializerClass: SerializerClass): AnySerializer
+}
+
+/** What a serializer class says of itself before its plan is compiled. */
+export interface FieldsDescription {
+  /** The fields in their order. */
+  readonly fields: ReadonlyMap<string, SerializerField>
+  /** The model they are of. */
+  readonly model: ModelDescription | undefined
+  /** True when what was validated goes into the model's table as it is, with no hook of the class in between. */
+  readonly writesRows?: boolean
 }
 
 /** A serializer class. */
@@ -41,7 +53,7 @@ export interface SerializerClass {
   readonly name: string
   readonly prototype: object
   readonly declaredFields: DeclaredFields
-  describeFields(): { fields: ReadonlyMap<string, SerializerField>; model: ModelDescription | undefined }
+  describeFields(): FieldsDescription
   readOnlyFieldNames(): readonly string[]
 }
 

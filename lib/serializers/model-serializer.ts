@@ -1,10 +1,11 @@
 /** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
 import type { Model } from 'objection'
+import { toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound } from '../errors.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
-import { fieldForColumn, type GeneratedOptions } from '../fields/field-for-column.js'
+import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
 import { ReadOnlyField } from '../fields/read-only-field.js'
-import { PrimaryKeyRelatedField } from '../fields/related-field.js'
+import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
 import { buildModel } from '../models/build-model.js'
 import {
   type Column,
@@ -13,11 +14,14 @@ import {
   type RelationDescription,
 } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import { constraintSubject } from './constraint-subject.js'
+import type { FieldsDescription, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { attributesOf, declaredFieldsOf } from './plan.js'
-import { Serializer } from './serializer.js'
-import { splitWrites, type Writes, writeAfter, writeBefore } from './write-relations.js'
+import { attributesOf, declaredFieldsOf, serializerPlan } from './plan.js'
+import { Serializer, type ValidityOptions } from './serializer.js'
+import { splitWrites, under, writeAfter, writeBefore } from './write-relations.js'
 
 /** Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns. */
 export type FieldNames = string | readonly string[]
@@ -48,9 +52,12 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   static depth = 0
 
   /** @internal */
-  static override describeFields(): { fields: ReadonlyMap<string, SerializerField>; model: ModelDescription } {
-    const description = describeModel(this.modelClass())
-    return { fields: generateFields(this, description), model: description }
+  static override describeFields(): FieldsDescription {
+    const model = describeModel(this.modelClass())
+    const { create, update, validate } = this.prototype
+    const base = ModelSerializer.prototype
+    const writesRows = create === base.create && update === base.update && validate === base.validate
+    return { fields: generateFields(this, model), model, writesRows }
   }
 
   /** @internal */
@@ -71,6 +78,9 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     if (typeof fields === 'string' && fields !== '__all__') {
       throw new ConfigurationError(`${this.name}: static fields is "${fields}"; give a list of names, or '__all__'`)
     }
+    if (!Number.isInteger(this.depth) || this.depth < 0) {
+      throw new ConfigurationError(`${this.name}: static depth is ${this.depth}; give a whole number of at least 0`)
+    }
     if (fields.length === 0 && declared.size === 0) {
       throw new ConfigurationError(`${this.name}: set static fields to a list of names, or to '__all__'`)
     }
@@ -85,19 +95,17 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     return this.context.knex
   }
 
-  override async isValid(options: { raiseException?: boolean } = {}): Promise<boolean> {
-    await this.#loadNestedTargets()
+  override async isValid(options: ValidityOptions = {}): Promise<boolean> {
+    if (isObject(this.obj)) await this.#loadNestedTargets(this.obj as M)
     return super.isValid(options)
   }
 
   /** Inserts a row, with its nested objects and many-to-many relations, and returns it as the database has it. */
   override async create(data: Record<string, unknown>): Promise<M> {
     const writes = splitWrites(this, data)
-    return this.#atomically(writes, async () => {
+    return this.#atomically(writes.hasRelated, async () => {
       await writeBefore(this, writes, undefined)
-      const instance = buildModel(this.#model, writes.columns)
-      const query = this.#model.query(this.#knex).insert(instance).returning('*')
-      const created = (await readExactly(query as unknown as AnyQueryBuilder)) as M
+      const created = await this.#inOwnTerms(data, () => this.#insertRow(writes.columns))
       await writeAfter(this, writes, created, undefined)
       return this.#reload(created)
     })
@@ -106,12 +114,26 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   /** Writes the given fields of a row, with its nested objects and many-to-many relations. @throws {NotFound} the row is gone */
   override async update(instance: M, data: Record<string, unknown>): Promise<M> {
     const writes = splitWrites(this, data)
-    return this.#atomically(writes, async () => {
+    return this.#atomically(writes.hasRelated, async () => {
       await writeBefore(this, writes, instance)
-      const updated = await this.#updateRow(instance, writes.columns)
+      const updated = await this.#inOwnTerms(data, () => this.#updateRow(instance, writes.columns))
       await writeAfter(this, writes, updated, instance)
       return this.#reload(updated)
     })
+  }
+
+  /** All or nothing; what is wrong with an item stands under its position. */
+  protected override async createMany(items: readonly Record<string, unknown>[]): Promise<M[]> {
+    return this.#atomically(items.length > 1, async () => {
+      const created: M[] = []
+      for (const [position, item] of items.entries()) created.push(await under([position], () => this.create(item)))
+      return created
+    })
+  }
+
+  async #insertRow(columns: Record<string, unknown>): Promise<M> {
+    const query = this.#model.query(this.#knex).insert(buildModel(this.#model, columns)).returning('*')
+    return (await readExactly(query as unknown as AnyQueryBuilder)) as M
   }
 
   async #updateRow(instance: M, columns: Record<string, unknown>): Promise<M> {
@@ -129,30 +151,45 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
 
   /** Loads what the output shows of related objects. */
   async #reload(instance: M): Promise<M> {
-    const { relations } = this.plan
-    if (Object.keys(relations).length === 0) return instance
-    const query = this.#model.fetchGraph(instance, relations, this.#knex ? { transaction: this.#knex } : {})
-    await readExactly(query as unknown as AnyQueryBuilder)
+    await loadRelations(this.#model, [instance], this.plan.relations, this.#knex)
     return instance
   }
 
   /** Nested data is checked against the objects it would change, so they must be loaded. */
-  async #loadNestedTargets(): Promise<void> {
-    const { obj } = this
-    if (typeof obj !== 'object' || obj === null || Array.isArray(obj)) return
-    const missing = this.plan.writable.some(
-      ({ field, relation }) =>
-        field instanceof NestedSerializer && relation && (obj as Record<string, unknown>)[relation.name] === undefined,
-    )
-    if (missing) await this.#reload(obj as M)
+  async #loadNestedTargets(instance: M): Promise<void> {
+    if (!hasNestedTargets(this.plan, instance)) await this.#reload(instance)
+  }
+
+  /** Runs a statement on the object's own row: what the database or the model refuses is told by the client's fields. */
+  async #inOwnTerms(data: Record<string, unknown>, statement: () => Promise<M>): Promise<M> {
+    try {
+      return await statement()
+    } catch (error) {
+      throw toApiError(error, constraintSubject(this.plan, 'write', data)) ?? error
+    }
   }
 
   /** Several statements are one transaction: the caller's, or one of our own. */
-  async #atomically(writes: Writes, work: () => Promise<M>): Promise<M> {
+  async #atomically<Result>(isSeveral: boolean, work: () => Promise<Result>): Promise<Result> {
     const knex = this.#knex ?? (this.#model.knex() as Queryable)
-    if (knex.isTransaction || !writes.hasRelated) return work()
+    if (knex.isTransaction || !isSeveral) return work()
     return knex.transaction((trx) => this.withContext({ ...this.context, knex: trx } satisfies SerializerContext, work))
   }
+}
+
+/** True when all objects that nested data may change are loaded, those of nested objects too. */
+function hasNestedTargets(plan: SerializerPlan, object: object): boolean {
+  return plan.writable.every(({ field, relation }) => {
+    if (!(field instanceof NestedSerializer) || !relation) return true
+    const related = (object as Record<string, unknown>)[relation.name]
+    if (related === undefined) return false
+    const child = serializerPlan(field.serializerClass)
+    return (Array.isArray(related) ? related : [related]).every((one) => !isObject(one) || hasNestedTargets(child, one))
+  })
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function generateFields(serializer: typeof ModelSerializer, model: ModelDescription): Map<string, SerializerField> {
@@ -182,6 +219,13 @@ function checkNames(serializer: typeof ModelSerializer, declared: ReadonlyMap<st
       throw new ConfigurationError(
         `${serializer.name}: extraKwargs.${name} is for generated fields; give the options to declaredFields.${name}`,
       )
+    }
+    for (const option of Object.keys(serializer.extraKwargs[name] as object)) {
+      if (!GENERATED_OPTIONS.has(option)) {
+        throw new ConfigurationError(
+          `${serializer.name}: extraKwargs.${name} has the unknown option "${option}"; take one of ${[...GENERATED_OPTIONS].join(', ')}`,
+        )
+      }
     }
     if (Array.isArray(fields) && !fields.includes(name)) {
       throw new ConfigurationError(`${serializer.name}: extraKwargs.${name} names no field; add "${name}" to fields`)
@@ -238,7 +282,13 @@ function columnField(model: ModelDescription, column: Column, extra: GeneratedOp
   const options = columnOptions(column, extra)
   const relation = relationOfKey(model, column.property)
   if (!relation) return fieldForColumn(column, options)
-  return new PrimaryKeyRelatedField({ queryset: relation.model, ...options }, relation.relatedProperties[0])
+  return keyField(relation, options)
+}
+
+/** A foreign key, which may point to another column than the primary key. */
+function keyField(relation: RelationDescription, extra: GeneratedOptions): SerializerField {
+  const options: PrimaryKeyRelatedFieldOptions = { queryset: relation.model, ...extra }
+  return new PrimaryKeyRelatedField(options, relation.relatedProperties[0])
 }
 
 /** A field for a relation listed by its own name: keys, or the objects themselves with `depth`. */
@@ -250,18 +300,17 @@ function relationField(
 ): SerializerField {
   if (serializer.depth > 0) return nestedField(serializer, relation)
   const column = relation.kind === 'belongs-to-one' ? model.columns.get(relation.ownerProperties[0] ?? '') : undefined
-  if (column)
-    return new PrimaryKeyRelatedField(
-      { queryset: relation.model, ...columnOptions(column, extra) },
-      relation.relatedProperties[0],
-    )
+  if (column) {
+    return keyField(relation, columnOptions(column, extra))
+  }
   const writable = relation.kind === 'many-to-many'
-  return new PrimaryKeyRelatedField({
+  const options: PrimaryKeyRelatedFieldOptions = {
     queryset: relation.model,
     many: !relation.single,
     ...(writable ? { required: false } : { readOnly: true }),
     ...extra,
-  })
+  }
+  return new PrimaryKeyRelatedField(options)
 }
 
 /** The relation whose foreign key alone is this property. */

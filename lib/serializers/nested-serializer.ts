@@ -1,5 +1,6 @@
 /** A field whose value is an object (or a list of objects) with a serializer of its own (spec section 2.1). */
 import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
+import type { ClosedOptions } from '../fields/options.js'
 import type { SerializerClass } from './contract.js'
 import type { Input } from './types.js'
 
@@ -18,10 +19,13 @@ type OneOrMany<S, Options> = Options extends { many: true } ? Input<S>[] : Input
 export class NestedSerializer<
   S extends SerializerClass = SerializerClass,
   const Options extends NestedSerializerOptions = {},
-> extends SerializerField<OneOrMany<S, Options>, Options> {
+> extends SerializerField<OneOrMany<S, Options>, Options & NestedSerializerOptions> {
   readonly serializerClass: S
 
-  constructor(serializerClass: S, options?: Options) {
+  constructor(
+    serializerClass: S,
+    options: ClosedOptions<Options, NestedSerializerOptions> = {} as ClosedOptions<Options, NestedSerializerOptions>,
+  ) {
     super(options)
     this.serializerClass = serializerClass
   }

@@ -9,6 +9,7 @@ import { JSONField } from '../fields/json-field.js'
 import { ReadOnlyField } from '../fields/read-only-field.js'
 import { PrimaryKeyRelatedField, RelatedField } from '../fields/related-field.js'
 import { StringField } from '../fields/string-field.js'
+import { isJsonAttribute } from '../models/build-model.js'
 import {
   catalogueRevision,
   describeModel,
@@ -20,15 +21,27 @@ import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from 
 import { NestedSerializer } from './nested-serializer.js'
 import { SerializerMethodField } from './serializer-method-field.js'
 
+/** Classes whose plan is being made: one of them again is a circle. */
+const compiling = new Set<SerializerClass>()
 const plans = new WeakMap<SerializerClass, { revision: number; plan: SerializerPlan }>()
 
 /** The plan of a serializer class: compiled at the first call, and again after a catalogue was read. */
 export function serializerPlan(serializer: SerializerClass): SerializerPlan {
   const known = plans.get(serializer)
   if (known?.revision === catalogueRevision()) return known.plan
-  const plan = compile(serializer)
-  plans.set(serializer, { revision: catalogueRevision(), plan })
-  return plan
+  if (compiling.has(serializer)) {
+    throw new ConfigurationError(
+      `${serializer.name}: declaredFields nest the serializer in itself without end; nest another class at the last level`,
+    )
+  }
+  compiling.add(serializer)
+  try {
+    const plan = compile(serializer)
+    plans.set(serializer, { revision: catalogueRevision(), plan })
+    return plan
+  } finally {
+    compiling.delete(serializer)
+  }
 }
 
 /** The fields a class declares, its parents' first; a name declared again keeps its place. */
@@ -49,11 +62,12 @@ function hasDeclaredFields(value: unknown): value is SerializerClass {
 }
 
 function compile(serializer: SerializerClass): SerializerPlan {
-  const { fields, model } = serializer.describeFields()
+  const { fields, model, writesRows } = serializer.describeFields()
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
   const bound = [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name)))
   const readable = bound.filter((field) => field.readable)
   const writable = bound.filter((field) => field.writable)
+  if (model) for (const field of writable) checkWritable(serializer, field, model, writesRows === true)
   return {
     fields: bound,
     readable,
@@ -61,10 +75,47 @@ function compile(serializer: SerializerClass): SerializerPlan {
     fieldNames: bound.map((field) => field.name),
     readOnlyFields: new Set(bound.filter((f) => f.readable && !f.writable).map((f) => f.name)),
     writableFields: new Set(writable.map((field) => field.name)),
-    columnMap: new Map(readable.flatMap((field) => (field.column ? [[field.column.column, field.name]] : []))),
+    columnMap: columnMapOf(readable),
     isIdentity: bound.length > 0 && bound.every(isIdentity),
     relations: graphOf(bound.filter((field) => field.readable || field.field instanceof NestedSerializer)),
     model,
+  }
+}
+
+/** A foreign key shown flat and nested is named by the flat field. */
+function columnMapOf(readable: readonly BoundField[]): Map<string, string> {
+  const isNested = ({ field }: BoundField) => field instanceof NestedSerializer
+  const shown = [...readable.filter(isNested), ...readable.filter((field) => !isNested(field))]
+  return new Map(shown.flatMap((field) => (field.column ? [[field.column.column, field.name]] : [])))
+}
+
+/** What a client may write must have somewhere to go, unless the class writes in its own way. */
+function checkWritable(
+  serializer: SerializerClass,
+  { name, field, column, relation }: BoundField,
+  model: ModelDescription,
+  writesRows: boolean,
+): void {
+  const fail = (problem: string) => {
+    throw new ConfigurationError(`${serializer.name}: field "${name}" ${problem}`)
+  }
+  if (field instanceof RelatedField && field.options.queryset === undefined) {
+    fail('is a related field that a client may write; set option queryset, or readOnly: true')
+  }
+  if (column?.type === 'array' && isJsonAttribute(model.model, column)) {
+    fail(
+      `is the column "${column.column}" of type ${column.sqlType}, which Objection would write as JSON text because the ` +
+        `jsonSchema of ${model.model.name} says array; set static jsonAttributes of the model to its json columns only`,
+    )
+  }
+  if (!model.prepared || !writesRows || field instanceof HiddenField) return
+  const override = 'set readOnly: true, or override create() and update()'
+  if (field instanceof NestedSerializer) {
+    if (!relation) fail(`is nested, and ${model.model.name} has no relation of that name; ${override}`)
+  } else if (field instanceof RelatedField && field.many) {
+    if (relation?.kind !== 'many-to-many') fail(`is a list of keys without a many-to-many relation; ${override}`)
+  } else if (!column) {
+    fail(`is no column of ${model.model.name}, so it cannot be written; ${override}`)
   }
 }
 
@@ -87,7 +138,9 @@ function bind(
   if (relation?.kind === 'belongs-to-one' && source.length === 1 && relation.ownerProperties.length === 1) {
     column = model?.columns.get(relation.ownerProperties[0] as string)
   }
-  if (model?.prepared && !isMethod && !isHidden) checkSource(serializer, name, source, model)
+  const isInput = isHidden || field.writeOnly
+  if (model?.prepared && !isMethod && !isInput) checkSource(serializer, name, source, model)
+  if (field instanceof RelatedField) checkKey(field, relation)
   const fixed = readOnly || isMethod || source.length > 1 || (model !== undefined && column?.auto === true)
   const writable = !(field.readOnly || fixed)
   const hook = `validate${pascalCase(name)}`
@@ -105,6 +158,12 @@ function bind(
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hasMethod(serializer, hook) ? hook : undefined,
   }
+}
+
+/** The property that a related field shows must exist. @throws {ConfigurationError} from the field */
+function checkKey(field: RelatedField, relation: RelationDescription | undefined): void {
+  const model = field.relatedModel() ?? relation?.model
+  if (model && describeModel(model).prepared) field.keyFieldOf(model)
 }
 
 /** The relation whose foreign key is this property. */

@@ -1,6 +1,7 @@
 /** Writes an object as plain data, after its serializer's plan. */
 import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
+import { isModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { needsObject } from './plan.js'
@@ -46,9 +47,7 @@ function representNested(
 ): unknown {
   if (value === null) return null
   const child = serializer.child(bound, field.serializerClass)
-  return Array.isArray(value)
-    ? value.map((item) => represent(child, item as object))
-    : represent(child, value as object)
+  return Array.isArray(value) ? value.map((item) => child.toRepresentation(item)) : child.toRepresentation(value)
 }
 
 function representRelated(serializer: AnySerializer, bound: BoundField, field: RelatedField, object: object): unknown {
@@ -57,22 +56,24 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
   if (relation && needsObject(field, relation)) {
     const related = loaded(serializer, bound, read(object, relation.name))
     const shown = field.shownProperty(relation.model)
+    const keyField = field.keyFieldOf(relation.model)
     const one = (item: unknown) => {
       const value = read(item as object, shown)
-      return value === null || value === undefined ? null : field.toRepresentation(value, context)
+      return value === null || value === undefined ? null : keyField.toRepresentation(value, context)
     }
     if (related === null) return null
     return Array.isArray(related) ? related.map(one) : one(related)
   }
   const value = read(object, column?.property ?? (bound.source[0] as string))
-  return value === null || value === undefined ? null : field.toRepresentation(value, context)
+  if (value === null || value === undefined) return null
+  return (relation ? field.keyFieldOf(relation.model) : field).toRepresentation(value, context)
 }
 
 function callMethod(serializer: AnySerializer, method: string, object: object): unknown {
   const compute = (serializer as unknown as Record<string, (object: object) => unknown>)[method]
   const value = compute?.call(serializer, object)
-  if (value instanceof Promise) {
-    value.catch(() => undefined)
+  if (isThenable(value)) {
+    if (value instanceof Promise) value.catch(() => undefined)
     throw new Error(
       `${serializer.constructor.name}.${method}() returned a promise: output is synchronous; load what it needs in getQueryset()`,
     )
@@ -80,15 +81,30 @@ function callMethod(serializer: AnySerializer, method: string, object: object): 
   return value ?? null
 }
 
+/** A promise, or a query: awaiting one would run it. */
+function isThenable(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
 /** Follows a dotted source; null at the first step that leads nowhere. */
 function readPath(serializer: AnySerializer, bound: BoundField, object: object): unknown {
   let value: unknown = object
   for (const [index, step] of bound.source.entries()) {
     if (value === null || value === undefined) return null
-    value = read(value, step)
-    if (index === 0 && bound.relation) value = loaded(serializer, bound, value)
+    const owner: object = value
+    value = read(owner, step)
+    if (value === undefined && hasRelation(owner, step)) throw notLoaded(serializer, bound, path(bound, index))
   }
   return value
+}
+
+function path({ source }: BoundField, last: number): string {
+  return source.slice(0, last + 1).join('.')
+}
+
+/** True for a model instance with a relation of this name. */
+function hasRelation(object: object, name: string): boolean {
+  return isModelClass(object.constructor) && Object.hasOwn(object.constructor.getRelations(), name)
 }
 
 /** An attribute of an object, or a key of a Map. */
@@ -99,8 +115,12 @@ function read(object: object, name: string): unknown {
 /** The guard against one query a row: what is shown must have been loaded with the list. */
 function loaded(serializer: AnySerializer, bound: BoundField, value: unknown): unknown {
   if (value !== undefined) return value
-  const relation = bound.relation?.name ?? bound.name
-  throw new Error(
+  throw notLoaded(serializer, bound, bound.relation?.name ?? bound.name)
+}
+
+/** `relation` is a path: `author.country`. */
+function notLoaded(serializer: AnySerializer, bound: BoundField, relation: string): Error {
+  return new Error(
     `${serializer.constructor.name}: field "${bound.name}" shows the relation "${relation}", which was not loaded; ` +
       `load it with withGraphFetched('${relation}'), or let the view's getQueryset() and getObject() do it`,
   )

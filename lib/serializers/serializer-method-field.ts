@@ -1,5 +1,6 @@
 /** A field computed by a method of the serializer (spec section 2.2). */
 import { type FieldOptions, SerializerField } from '../fields/field.js'
+import type { ClosedOptions } from '../fields/options.js'
 
 export interface SerializerMethodFieldOptions extends FieldOptions {
   /** The method to call with the object. @default `get` and the field's name in PascalCase: `getFullName` for `full_name` */
@@ -15,9 +16,17 @@ export interface SerializerMethodFieldOptions extends FieldOptions {
  */
 export class SerializerMethodField<const Options extends SerializerMethodFieldOptions = {}> extends SerializerField<
   unknown,
-  Options & { readonly readOnly: true }
+  Options & SerializerMethodFieldOptions & { readonly readOnly: true }
 > {
-  constructor(options: Options = {} as Options) {
+  /** Tells it from all other fields, for types too. */
+  readonly computed = true
+
+  constructor(
+    options: ClosedOptions<Options, SerializerMethodFieldOptions> = {} as ClosedOptions<
+      Options,
+      SerializerMethodFieldOptions
+    >,
+  ) {
     super({ ...options, readOnly: true })
   }
 }

@@ -1,18 +1,25 @@
 /** Checks input and writes output, one object or a list of them (spec section 2.1). */
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
-import type { SerializerContext, SerializerField } from '../fields/field.js'
-import type { ModelDescription } from '../models/describe-model.js'
+import type { SerializerContext } from '../fields/field.js'
 import type {
   AnySerializer,
   BoundField,
   DeclaredFields,
+  FieldsDescription,
   SerializerClass,
   SerializerOptions,
   SerializerPlan,
 } from './contract.js'
 import { declaredFieldsOf, serializerPlan } from './plan.js'
 import { represent } from './represent.js'
-import { type Outcome, validateItems } from './validate-items.js'
+import { type Outcome, type ValidationScope, validateItems } from './validate-items.js'
+
+export interface ValidityOptions {
+  /** Throw a `ValidationError` when the input is not valid. @default false */
+  readonly raiseException?: boolean
+  /** @internal Leave foreign keys to the database, which checks them when the row is written. */
+  readonly trustKeys?: boolean
+}
 
 /**
  * Declared fields over plain objects. Subclass `ModelSerializer` for models.
@@ -42,7 +49,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
   }
 
   /** @internal The fields in their order, and the model they are of. */
-  static describeFields(): { fields: ReadonlyMap<string, SerializerField>; model: ModelDescription | undefined } {
+  static describeFields(): FieldsDescription {
     return { fields: declaredFieldsOf(this), model: undefined }
   }
 
@@ -95,8 +102,8 @@ export class Serializer<T extends object = object> implements AnySerializer {
    * Validates `inputData`. Afterwards `validatedData` or `errors` tells the result.
    * @throws {ValidationError} with `raiseException`, when the input is not valid
    */
-  async isValid(options: { raiseException?: boolean } = {}): Promise<boolean> {
-    this.#outcome ??= await this.#validate()
+  async isValid(options: ValidityOptions = {}): Promise<boolean> {
+    this.#outcome ??= await this.#validate({ trustKeys: options.trustKeys ?? false })
     const { valid, errors } = this.#outcome
     if (!valid && options.raiseException) throw new ValidationError(errors)
     return valid
@@ -124,6 +131,11 @@ export class Serializer<T extends object = object> implements AnySerializer {
   async save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
     const data: unknown = this.validatedData
     if (Array.isArray(data)) {
+      if (this.obj !== undefined) {
+        throw new Error(
+          `${this.constructor.name}: save() creates a list and cannot update one; save each object by itself`,
+        )
+      }
       this.obj = await this.createMany(data.map((item) => ({ ...item, ...extra })))
       return this.obj as unknown as T
     }
@@ -158,8 +170,13 @@ export class Serializer<T extends object = object> implements AnySerializer {
     if (this.obj === undefined) {
       throw new Error(`${this.constructor.name}: data needs an object; give obj, or await save() first`)
     }
-    if (!this.many) return represent(this, this.obj)
-    return (this.obj as readonly T[]).map((item) => represent(this, item))
+    if (!this.many) return this.toRepresentation(this.obj as T)
+    return (this.obj as readonly T[]).map((item) => this.toRepresentation(item))
+  }
+
+  /** One object as the client sees it. Override it to change the whole: `return { ...super.toRepresentation(book), kind: 'book' }`. */
+  toRepresentation(object: T): unknown {
+    return represent(this, object)
   }
 
   /** @internal The serializer of a nested field: same request, same transaction. */
@@ -188,11 +205,11 @@ export class Serializer<T extends object = object> implements AnySerializer {
     for (const child of this.#children.values()) if (child instanceof Serializer) child.#setContext(context)
   }
 
-  async #validate(): Promise<{ valid: boolean; value: unknown; errors: ErrorMessages }> {
+  async #validate(scope: ValidationScope): Promise<{ valid: boolean; value: unknown; errors: ErrorMessages }> {
     const { inputData } = this
     if (!this.many) {
       const current = this.obj as object | undefined
-      const [outcome] = (await validateItems(this, [{ input: inputData, current }])) as [Outcome]
+      const [outcome] = (await validateItems(this, [{ input: inputData, current }], scope)) as [Outcome]
       return { valid: outcome.errors === undefined, value: outcome.value, errors: outcome.errors ?? {} }
     }
     if (!Array.isArray(inputData)) {

@@ -1,4 +1,5 @@
 /** What TypeScript knows of a serializer's declared fields: the types of its input and its output. */
+import type { BinaryField } from '../fields/binary-field.js'
 import type { FieldOptions, SerializerField } from '../fields/field.js'
 import type { HiddenField } from '../fields/hidden-field.js'
 import type { SerializerMethodField } from './serializer-method-field.js'
@@ -50,22 +51,28 @@ type Pascal<Name> = Name extends `${infer Head}_${infer Tail}`
     ? Capitalize<Name>
     : never
 
-type MethodResult<S, Name> = S extends abstract new (
+type MethodName<Name, Options> = Options extends { readonly methodName: infer Method extends string }
+  ? Method
+  : `get${Pascal<Name>}`
+
+type MethodResult<S, Method extends string> = S extends abstract new (
   ...args: never[]
 ) => infer Instance
-  ? Instance extends { [M in `get${Pascal<Name>}`]: (...args: never[]) => infer Result }
+  ? Instance extends { [M in Method]: (...args: never[]) => infer Result }
     ? Result
     : unknown
   : unknown
 
 type OutputValue<S, Name, F> =
   F extends SerializerMethodField<infer _Options>
-    ? MethodResult<S, Name>
-    : F extends { readonly serializerClass: infer Nested; readonly options: infer Options }
-      ? Options extends { readonly many: true }
-        ? Output<Nested>[]
-        : Output<Nested>
-      : ValueOf<F>
+    ? MethodResult<S, MethodName<Name, OptionsOf<F>>>
+    : F extends BinaryField<infer _Options>
+      ? string
+      : F extends { readonly serializerClass: infer Nested; readonly options: infer Options }
+        ? Options extends { readonly many: true }
+          ? Output<Nested>[]
+          : Output<Nested>
+        : ValueOf<F>
 
 /** What a serializer class shows, as far as its declared fields tell. */
 export type Output<S> = Simplify<{

@@ -2,7 +2,8 @@
 import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
-import { RelatedField } from '../fields/related-field.js'
+import { PrimaryKeyRelatedField, RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
+import { hasPlainQueries } from '../models/plain-model.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -32,6 +33,8 @@ interface Item {
 export interface ValidationScope {
   /** Properties that the surrounding object sets; input for them is not used. */
   readonly forced?: ReadonlySet<string>
+  /** Foreign keys that the database checks itself are not looked up, unless something else is wrong. */
+  readonly trustKeys?: boolean
   /** These objects stand inside another: `partial` holds only for those that exist already. */
   readonly nested?: boolean
 }
@@ -44,15 +47,39 @@ export async function validateItems(
 ): Promise<Outcome[]> {
   const items = candidates.map((candidate) => toItem(serializer, candidate, scope))
   const sound = items.filter((item) => item.errors === undefined)
+  const trusted: BoundField[] = []
   for (const bound of serializer.plan.writable) {
     if (bound.column && scope.forced?.has(bound.column.property)) continue
     const { field } = bound
     if (field instanceof NestedSerializer) await validateNested(serializer, bound, field, sound)
-    else if (field instanceof RelatedField) await validateRelated(serializer, bound, field, sound)
+    else if (scope.trustKeys && isTrusted(serializer, bound)) {
+      trusted.push(bound)
+      await validateValues(serializer, bound, field, sound)
+    } else if (field instanceof RelatedField) await validateRelated(serializer, bound, field, sound)
     else await validateValues(serializer, bound, field, sound)
   }
+  if (trusted.length > 0) await checkTrusted(serializer, trusted, sound)
   for (const item of sound) await runHooks(serializer, item)
   return items.map(({ value, errors }) => (errors ? { value: undefined, errors } : { value, errors }))
+}
+
+/** A key of the whole related table, which a foreign key of the database checks. */
+function isTrusted({ plan }: AnySerializer, { field, relation, column }: BoundField): boolean {
+  const made: unknown = field.constructor
+  if (made !== PrimaryKeyRelatedField || !column || !relation || !plan.model?.foreignKeys.has(column.property))
+    return false
+  const { queryset, many } = field.options as RelatedFieldOptions
+  return many !== true && queryset === relation.model && hasPlainQueries(relation.model)
+}
+
+/** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */
+async function checkTrusted(serializer: AnySerializer, trusted: readonly BoundField[], items: readonly Item[]) {
+  const refused = items.filter((item) => item.errors !== undefined)
+  if (refused.length === 0) return
+  for (const bound of trusted) {
+    const asking = refused.filter((item) => item.errors && !Object.hasOwn(item.errors, bound.name))
+    await validateRelated(serializer, bound, bound.field as RelatedField, asking)
+  }
 }
 
 function toItem(serializer: AnySerializer, { input, current }: Candidate, scope: ValidationScope): Item {
@@ -91,6 +118,8 @@ async function validateRelated(
   items: readonly Item[],
 ): Promise<void> {
   const asked: { item: Item; keys: readonly unknown[] }[] = []
+  // a queryset function tells its model from the request on
+  field.relatedModel(serializer.context)
   for (const item of items) {
     const input = take(serializer, bound, item)
     if (input === undefined) continue
@@ -101,8 +130,9 @@ async function validateRelated(
       fail(item, bound.name, error)
     }
   }
+  const stored = bound.relation?.relatedProperties[0]
   const keys = new Set(asked.flatMap((entry) => entry.keys))
-  const found = keys.size > 0 ? await field.find([...keys], serializer.context) : new Map<string, unknown>()
+  const found = keys.size > 0 ? await field.find([...keys], serializer.context, stored) : new Map<string, unknown>()
   for (const { item, keys } of asked) {
     const missing = keys.filter((key) => !found.has(field.keyText(key)))
     if (missing.length > 0) {

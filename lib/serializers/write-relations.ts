@@ -1,6 +1,7 @@
 /** Writes what belongs to an object besides its own row: nested objects and many-to-many relations. */
 import type { Model } from 'objection'
-import { ConfigurationError } from '../errors.js'
+import { subjectOf, toApiError } from '../database-errors.js'
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
@@ -20,8 +21,14 @@ export interface Writes {
   /** Nested objects that point to this row, written after it. */
   readonly after: readonly NestedWrite[]
   /** Lists of keys that become the set of related rows. */
-  readonly sets: readonly { readonly relation: RelationDescription; readonly keys: readonly unknown[] }[]
+  readonly sets: readonly KeySet[]
   readonly hasRelated: boolean
+}
+
+interface KeySet {
+  readonly name: string
+  readonly relation: RelationDescription
+  readonly keys: readonly unknown[]
 }
 
 interface NestedWrite {
@@ -41,7 +48,7 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
   const columns: Data = {}
   const before: NestedWrite[] = []
   const after: NestedWrite[] = []
-  const sets: { relation: RelationDescription; keys: readonly unknown[] }[] = []
+  const sets: KeySet[] = []
   for (const [name, value] of Object.entries(data)) {
     const bound = fields.get(name)
     const { relation } = bound ?? {}
@@ -54,7 +61,7 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
     } else if (bound?.field instanceof RelatedField && bound.field.many) {
       if (relation?.kind !== 'many-to-many')
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
-      sets.push({ relation, keys: value as unknown[] })
+      sets.push({ name, relation, keys: value as unknown[] })
     } else {
       const property = bound?.column?.property ?? (bound?.source.length === 1 ? bound.source[0] : undefined) ?? name
       if (!plan.model?.columns.has(property))
@@ -80,7 +87,8 @@ export async function writeBefore(
     const current = instance ? (instance as Row)[relation.name] : undefined
     let related: Data | null = null
     if (value !== null) {
-      related = (current ? await child.update(current, value as Data) : await child.create(value as Data)) as Data
+      const data = value as Data
+      related = (await under([bound.name], () => (current ? child.update(current, data) : child.create(data)))) as Data
     }
     for (const [index, property] of relation.ownerProperties.entries()) {
       const key = related === null ? null : related[relation.relatedProperties[index] as string]
@@ -99,15 +107,40 @@ export async function writeAfter(
   for (const write of writes.after) {
     const { bound, field, relation, value } = write
     const child = serializer.child(bound, field.serializerClass)
-    if (Array.isArray(value)) for (const item of value as Data[]) await writeOne(serializer, child, relation, row, item)
-    else if (value === null) await detach(serializer, relation, row)
-    else {
-      const current = instance ? (instance as Row)[relation.name] : undefined
-      await writeOne(serializer, child, relation, row, value as Data, current as object | undefined)
+    if (Array.isArray(value)) {
+      for (const [position, item] of (value as Data[]).entries()) {
+        await under([bound.name, position], () => writeOne(serializer, child, relation, row, item))
+      }
+    } else if (value === null) {
+      await under([bound.name], () => detach(serializer, relation, row))
+    } else {
+      const current = (instance ? (instance as Row)[relation.name] : undefined) as object | undefined
+      await under([bound.name], () => writeOne(serializer, child, relation, row, value as Data, current))
     }
   }
-  for (const { relation, keys } of writes.sets) await replaceSet(serializer, relation, row, keys)
+  if (instance && writes.sets.length > 0) await row.$query(serializer.context.knex).forUpdate()
+  for (const set of writes.sets) await under([set.name], () => replaceSet(serializer, set, row))
 }
+
+/**
+ * Does the work of a nested object: its validation errors stand under the path from the surrounding object.
+ * What the database refuses there, and no serializer has told in its own terms, belongs to no field of it.
+ */
+export async function under<Result>(
+  path: readonly (string | number)[],
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work()
+  } catch (error) {
+    const answer = toApiError(error, UNNAMED)
+    if (!(answer instanceof ValidationError)) throw answer ?? error
+    const errors = path.reduceRight<ErrorMessages>((inner, step) => ({ [step]: inner }), answer.errors)
+    throw new ValidationError(errors, { cause: answer.cause })
+  }
+}
+
+const UNNAMED = subjectOf('POST')
 
 async function writeOne(
   serializer: AnySerializer,
@@ -134,29 +167,24 @@ async function writeOne(
   await child.create({ ...value, ...Object.fromEntries(keys) })
 }
 
-/** `null` for a nested object that points here: it stays, and points to nothing. */
+/** `null` for a nested object that points here: it stays, and is related to nothing. */
 async function detach(serializer: AnySerializer, relation: RelationDescription, row: Model): Promise<void> {
-  const empty = relation.relatedProperties.map((property) => [property, null])
-  await relatedQuery(serializer, relation, row).patch(Object.fromEntries(empty) as never)
+  await relatedQuery(serializer, relation, row).unrelate()
 }
 
 /** Makes the related rows exactly those of `keys`. */
-async function replaceSet(
-  serializer: AnySerializer,
-  relation: RelationDescription,
-  row: Model,
-  keys: readonly unknown[],
-): Promise<void> {
+async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet, row: Model): Promise<void> {
   const property = relation.relatedProperties[0] as string
   const column = `${relation.model.tableName}.${describeModel(relation.model).columns.get(property)?.column ?? property}`
   const present = (await relatedQuery(serializer, relation, row).select(column)) as unknown as Data[]
   const before = new Set(present.map((related) => String(related[property])))
   const wanted = new Set(keys.map(String))
   const removed = present.map((related) => related[property]).filter((key) => !wanted.has(String(key)))
-  if (removed.length > 0)
+  for (const part of parts(removed)) {
     await relatedQuery(serializer, relation, row)
       .unrelate()
-      .whereIn(column, removed as string[])
+      .whereIn(column, part as string[])
+  }
   await relate(
     serializer,
     relation,
@@ -171,8 +199,16 @@ async function relate(
   row: Model,
   keys: readonly unknown[],
 ): Promise<void> {
-  if (keys.length > 0) await relatedQuery(serializer, relation, row).relate(keys)
+  for (const part of parts(keys)) await relatedQuery(serializer, relation, row).relate(part)
 }
+
+/** A statement takes at most 65,535 parameters, and Objection sends two for each key (promise R3). */
+function parts(keys: readonly unknown[]): unknown[][] {
+  const count = Math.ceil(keys.length / KEYS_AT_ONCE)
+  return Array.from({ length: count }, (_, part) => keys.slice(part * KEYS_AT_ONCE, (part + 1) * KEYS_AT_ONCE))
+}
+
+const KEYS_AT_ONCE = 10_000
 
 function relatedQuery(serializer: AnySerializer, relation: RelationDescription, row: Model) {
   const model = row.constructor as ModelClass

@@ -1,7 +1,6 @@
 /** The base of all views: policies, and a method for each HTTP method (spec section 4.6). */
 import type { Knex } from 'knex'
 import { answerError } from '../answer-error.js'
-import { challengeOf } from '../authentication/authenticate.js'
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
@@ -63,6 +62,8 @@ export class APIView implements View {
   static rendererClasses: Renderers = [JSONRenderer]
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
+  /** Which method answers which HTTP method, beside those named `get`, `post` …; for `asView()` without actions. */
+  static actions: ActionMap = {}
 
   /** The request. */
   declare ctx: Context
@@ -83,7 +84,7 @@ export class APIView implements View {
 
   /**
    * A Koa handler for this view.
-   * @param actions which method answers which HTTP method; by default `get`, `post` … where the class has them
+   * @param actions which method answers which HTTP method; by default `get`, `post` … where the class has them, and static actions
    * @param basename the first part of the route's name, when a router has registered the view
    * @throws {ConfigurationError} a method does not exist, or a policy list holds something else
    * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
@@ -98,21 +99,27 @@ export class APIView implements View {
         throw new ConfigurationError(`${viewClass.name}: has no method ${action}() for ${method.toUpperCase()}`)
       }
       byMethod.set(method.toUpperCase(), action)
-      if (method === 'get' && !byMethod.has('HEAD')) byMethod.set('HEAD', action)
     }
+    const get = byMethod.get('GET')
+    if (get !== undefined && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
     return async function view(ctx) {
       const action = byMethod.get(ctx.method)
       if (action === undefined) {
         answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
         return
       }
-      const instance = new viewClass()
-      instance.ctx = ctx
-      instance.action = action
-      instance.allowed = allowed
-      instance.basename = basename
-      instance.policies = settled
-      await dispatch(instance)
+      try {
+        const instance = new viewClass()
+        instance.ctx = ctx
+        instance.action = action
+        instance.allowed = allowed
+        instance.basename = basename
+        instance.policies = settled
+        await dispatch(instance)
+      } catch (error) {
+        // the constructor or toError() of an application
+        answerError(ctx, error)
+      }
     }
   }
 
@@ -141,9 +148,7 @@ export class APIView implements View {
 
   /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */
   async checkObjectPermissions(object: object): Promise<void> {
-    const { permissions, authentication } = this.policies
-    if (permissions.length === 0) return
-    await checkObjectPermissions(this.ctx, this, permissions, object, () => challengeOf(authentication))
+    await checkObjectPermissions(this.ctx, this, this.policies.permissions, object)
   }
 
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */
@@ -152,16 +157,17 @@ export class APIView implements View {
   }
 }
 
-/** The HTTP methods a class answers by methods of the same name. */
+/** The HTTP methods a class answers: by its static actions, and by methods of the same name. */
 function methodsOf(view: typeof APIView): ActionMap {
   const prototype = view.prototype as unknown as Record<string, unknown>
   const own = METHODS.filter((method) => typeof prototype[method] === 'function')
-  if (own.length === 0) {
+  const actions = { ...view.actions, ...Object.fromEntries(own.map((method) => [method, method])) }
+  if (Object.keys(actions).length === 0) {
     throw new ConfigurationError(
       `${view.name}: answers no method; add get(), post() …, or name its actions: asView({ get: 'list' })`,
     )
   }
-  return Object.fromEntries(own.map((method) => [method, method]))
+  return actions
 }
 
 /** The policies of a view class as instances; made once. @throws {ConfigurationError} */
@@ -172,7 +178,9 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
     const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
     if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
     settled = {
-      versioning: view.versioningClass ? resolvePolicy(view.versioningClass) : undefined,
+      versioning: view.versioningClass
+        ? resolvePolicy(where('versioningClass'), view.versioningClass, 'determineVersion')
+        : undefined,
       authentication: resolvePolicies(where('authenticationClasses'), view.authenticationClasses, 'authenticate'),
       permissions: resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
         (permission) => permission.constructor !== AllowAny,

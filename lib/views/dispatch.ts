@@ -15,11 +15,11 @@ export async function dispatch(view: View): Promise<void> {
   try {
     if (versioning) determineVersion(ctx, versioning)
     if (authentication.length > 0) await authenticate(ctx, authentication)
-    if (permissions.length > 0) await checkPermissions(ctx, view, permissions, () => challengeOf(authentication))
+    if (permissions.length > 0) await checkPermissions(ctx, view, permissions)
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
     const data = ctx.method === 'OPTIONS' ? view.options() : await runAction(view)
     respond(view, data)
   } catch (error) {
-    answerError(ctx, view.toError(error))
+    answerError(ctx, view.toError(error), challengeOf(authentication))
   }
 }

@@ -1,26 +1,42 @@
 /** Views over a model and a serializer (spec section 4.6). */
 import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
-import { type ConstraintSubject, toApiError } from '../database-errors.js'
-import { ConfigurationError, NotFound } from '../errors.js'
+import { answerError } from '../answer-error.js'
+import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
+import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import { parseLookup } from '../fields/parse-lookup.js'
-import { BaseFilter, type FilterView } from '../filters/filter.js'
-import { type Column, catalogueRevision, describeModel, type ModelDescription } from '../models/describe-model.js'
+import { BaseFilter, type FilterPart, type FilterView, isDescribed } from '../filters/filter.js'
+import { buildModel, databaseValues } from '../models/build-model.js'
+import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { hasPlainQueries } from '../models/plain-model.js'
 import type { BasePagination, ListSource } from '../pagination/pagination.js'
+import { BasePermission } from '../permissions/permission.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { readsRawRows } from '../queryset/run-statement.js'
+import { canOrderBy, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import type { JsonText } from '../renderers/json-text.js'
+import { constraintSubject } from '../serializers/constraint-subject.js'
 import type {
   SerializerClass as AnySerializerClass,
   RelationGraph,
   SerializerOptions,
+  SerializerPlan,
 } from '../serializers/contract.js'
+import { insertsRows } from '../serializers/insert-plan.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { rowPlan } from '../serializers/row-plan.js'
 import type { Serializer } from '../serializers/serializer.js'
-import { APIView } from './api-view.js'
+import { splitWrites } from '../serializers/write-relations.js'
+import { APIView, type ViewHandler } from './api-view.js'
 import { InstanceList } from './list-source.js'
+import { isPrepared, prepareModelsOf } from './models-of.js'
+import { writesJson } from './respond.js'
+import { type Lookup, RowReader } from './row-reader.js'
+import { isStandard, markStandard } from './standard.js'
+import type { ActionMap } from './view.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
 export type Pagination = Policy<BasePagination> | null
@@ -75,6 +91,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static searchType = 'websearch'
   /** The query parameter of full-text search. @default 'search' */
   static searchParam = 'search'
+  /** Let PostgreSQL write the JSON of lists and objects, where SQL can say all that they show. @default false */
+  static useNativeJson = false
   /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
   static strictParams = false
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
@@ -91,6 +109,20 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     throw new ConfigurationError(
       `${this.name}: set static model, or static queryset to a function that returns a query`,
     )
+  }
+
+  /** @see APIView.asView. A view that no router has registered reads the database catalogue at its first request. */
+  static override asView(actions?: ActionMap, basename?: string): ViewHandler {
+    const answer = super.asView(actions, basename)
+    return async (ctx) => {
+      try {
+        if (!isPrepared(this)) await prepareModelsOf(this)
+      } catch (error) {
+        answerError(ctx, new ServiceUnavailable(5, { cause: error }))
+        return
+      }
+      await answer(ctx)
+    }
   }
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {
@@ -124,6 +156,17 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
    * @throws PermissionDenied, AuthenticationFailed an object permission refuses
    */
   async getObject(): Promise<M> {
+    const { query, column } = this.#lookup()
+    const found = query()
+    if (!column.unique) void found.limit(1)
+    const [object] = (await this.loadRelated(found)) as M[]
+    if (!object) throw new NotFound()
+    await this.checkObjectPermissions(object)
+    return object
+  }
+
+  /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
+  #lookup(): Lookup {
     const { lookupField, lookupUrlKwarg } = this.#class
     const kwarg = lookupUrlKwarg ?? lookupField
     const text = (this.ctx['params'] as Record<string, string> | undefined)?.[kwarg]
@@ -135,13 +178,16 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     const column = lookupColumn(this.#class)
     const value = parseLookup(column, text)
     if (value === undefined) throw new NotFound()
-    const query = this.getQueryset() as unknown as AnyQueryBuilder
-    void query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
-    if (!column.unique) void query.limit(1)
-    const [object] = (await this.loadRelated(query)) as M[]
-    if (!object) throw new NotFound()
-    await this.checkObjectPermissions(object)
-    return object
+    return {
+      column,
+      value,
+      plain: isStandard(this, 'getQueryset') && !this.#class.queryset && hasPlainQueries(this.#class.modelClass()),
+      query: () => {
+        const query = this.getQueryset() as unknown as AnyQueryBuilder
+        refuseLimit(this.#class.name, query)
+        return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
+      },
+    }
   }
 
   /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
@@ -157,33 +203,128 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return paginator.paginate(source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
   }
 
+  /** The body of a detail answer: the object that the path names. */
+  async getDetail(): Promise<unknown> {
+    const rows = this.#rowReader('retrieve')
+    if (!rows || !isStandard(this, 'getObject', 'checkObjectPermissions') || guardsObjects(this.policies.permissions)) {
+      return this.getSerializer({ obj: await this.getObject() }).data
+    }
+    const text = await rows.readOne(this.#lookup())
+    if (text === undefined) throw new NotFound()
+    return text
+  }
+
   #source(paginator: BasePagination | undefined): ListSource {
     const view = filterViewOf(this.#class)
-    const query = this.filterQueryset(this.getQueryset() as unknown as AnyQueryBuilder)
-    return new InstanceList({
+    const base = {
       name: this.basename ?? this.#class.name,
-      query,
-      order: this.#order(view, query, paginator),
       parameters: parametersOf(view),
-      shown: new Set(serializerPlan(this.getSerializerClass()).readable.map((field) => field.name)),
+      shown: shownColumns(serializerPlan(this.getSerializerClass())),
+    }
+    const rows = this.#rowReader('list')
+    const parts = rows && hasPlainQueries(rows.model) ? this.#parts(view) : undefined
+    if (rows && parts) {
+      const order = this.#order(view, undefined, paginator)
+      return rows.list({ ...base, order, shape: rows.shapeOf(view, parts), query: () => this.#apply(parts) })
+    }
+    const query = this.filterQueryset(this.getQueryset() as unknown as AnyQueryBuilder)
+    if (paginator) refuseLimit(this.#class.name, query)
+    const order = this.#order(view, query, paginator)
+    if (rows?.canList(query)) {
+      return rows.list({ ...base, order, shape: undefined, query: () => query.clone() as AnyQueryBuilder })
+    }
+    return new InstanceList({
+      ...base,
+      query,
+      order,
       load: (list) => this.loadRelated(list),
       represent: (items) => this.getSerializer({ obj: items as readonly M[], many: true }).data,
     })
   }
 
-  /** The order of a list: what a filter backend was asked for, the paginator's own, the query's own, or the view's. */
-  #order(view: FilterView, query: AnyQueryBuilder, paginator: BasePagination | undefined): readonly OrderTerm[] {
-    if (query.has('distinct') || query.has('distinctOn') || query.has('groupBy')) return []
+  /** A create that is one statement needs no transaction around it. */
+  override get atomic(): boolean {
+    return super.atomic && !(this.action === 'create' && this.#insertsRow())
+  }
+
+  /** Creates the object by one statement, where nothing of the application stands in between; else undefined. */
+  async insertRow(): Promise<{ object: object; text: JsonText } | undefined> {
+    const rows = this.#insertsRow() ? this.#rowReader('create') : undefined
+    if (!rows) return undefined
+    const serializer = this.getInputSerializer()
+    await serializer.isValid({ raiseException: true, trustKeys: true })
+    const { columns } = splitWrites(serializer, serializer.validatedData)
+    const values = databaseValues(rows.model, buildModel(rows.model, columns))
+    const column = lookupColumn(this.#class)
+    const { key, text } = await rows.insert(column, values)
+    return { object: { [column.property]: key }, text }
+  }
+
+  #insertsRow(): boolean {
+    const names = ['create', 'performCreate', 'getInputSerializer', 'getSerializerClass']
+    if (!this.#class.serializerClass || !isStandard(this, ...names)) return false
+    return insertsRows(this.#class.serializerClass) && this.#rowReader('create') !== undefined
+  }
+
+  /** Reads rows without making instances of them, where nothing of the application needs instances. */
+  #rowReader(action: 'list' | 'retrieve' | 'create'): RowReader | undefined {
+    if (!isStandard(this, action, 'getSerializer', 'loadRelated')) return undefined
+    const plan = rowPlan(this.getSerializerClass())
+    const knex = this.trx ?? this.knex
+    if (!plan || !knex || !readsRawRows(knex) || !writesJson(this)) return undefined
+    const model = this.#class.modelClass()
+    return new RowReader({
+      model,
+      plan,
+      knex,
+      native: this.#class.useNativeJson,
+      context: () => this.getSerializerContext(),
+    })
+  }
+
+  /** What the filter backends are asked for, when that and the model say all there is to know of the list's SQL. */
+  #parts(view: FilterView): readonly FilterPart[] | undefined {
+    if (this.#class.queryset || !isStandard(this, 'getQueryset', 'filterQueryset')) return undefined
+    if (!view.backends.every(isDescribed)) return undefined
+    const parts: FilterPart[] = []
+    for (const backend of view.backends) {
+      const part = backend.read(this.ctx.query, view)
+      if (part?.guarded) return undefined
+      if (part) parts.push(part)
+    }
+    return parts
+  }
+
+  #apply(parts: readonly FilterPart[]): AnyQueryBuilder {
+    const query = this.getQueryset() as unknown as AnyQueryBuilder
+    for (const part of parts) part.apply(query)
+    return query
+  }
+
+  /** The order of a list; none where the query cannot be ordered. */
+  #order(
+    view: FilterView,
+    query: AnyQueryBuilder | undefined,
+    paginator: BasePagination | undefined,
+  ): readonly OrderTerm[] {
+    const order = this.#wantedOrder(view, query, paginator)
+    return query === undefined || canOrderBy(query, view.model, order) ? order : []
+  }
+
+  /** What a filter backend was asked for, the paginator's own, the query's own, or the view's. */
+  #wantedOrder(
+    view: FilterView,
+    query: AnyQueryBuilder | undefined,
+    paginator: BasePagination | undefined,
+  ): readonly OrderTerm[] {
+    // a paginator with an order of its own knows rows by their place in it
+    if (paginator?.ordering !== undefined) query?.clearOrder()
     for (const backend of view.backends) {
       const asked = backend.ordering(this.ctx.query, view)
       if (asked) return totalOrder(view.model, asked)
     }
-    if (paginator?.ordering !== undefined && !view.backends.some(orders)) {
-      query.clearOrder()
-      return totalOrder(view.model, [paginator.ordering].flat().map(parseOrderTerm))
-    }
-    if (query.has('orderBy')) return totalOrder(view.model, [])
-    return totalOrder(view.model, this.#class.ordering.map(parseOrderTerm))
+    if (query?.has('orderBy')) return totalOrder(view.model, [])
+    return totalOrder(view.model, defaultOrder(this.#class, paginator))
   }
 
   /** Adds to a query what the serializer shows of related objects, so that a list costs a fixed number of queries. */
@@ -231,26 +372,14 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return settleGeneric(this.#class)
   }
 
-  /** Names a constraint's columns by the client's fields. */
+  /** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
   #subject(): ConstraintSubject {
-    const { method } = this.ctx
-    const { data } = this.body
-    let model: ModelDescription | undefined
-    let fields: ReadonlyMap<string, string> = new Map()
+    const subject = subjectOf(this.ctx.method)
     try {
-      const plan = serializerPlan(this.getSerializerClass())
-      model = plan.model
-      fields = new Map(plan.fields.flatMap((field) => (field.column ? [[field.column.column, field.name]] : [])))
+      return constraintSubject(serializerPlan(this.getSerializerClass()), subject.operation, this.body.data)
     } catch {
       // a view without a serializer names no fields
-    }
-    const isOwn = (table: string) => model?.model.tableName.split('.').at(-1) === table
-    const columnOf = (property: string) => model?.columns.get(property)?.column ?? property
-    return {
-      operation: method === 'DELETE' ? 'delete' : method === 'GET' || method === 'HEAD' ? 'read' : 'write',
-      columnsOf: (table, constraint) => (isOwn(table) ? model?.constraints.get(constraint)?.map(columnOf) : undefined),
-      fieldOf: (table, column) => (isOwn(table) ? fields.get(column) : undefined),
-      valueOf: (field) => (data as Record<string, unknown> | null)?.[field],
+      return subject
     }
   }
 }
@@ -286,8 +415,61 @@ export function parametersOf(view: FilterView): ReadonlySet<string> {
   return names
 }
 
+const shownNames = new WeakMap<SerializerPlan, ReadonlySet<string>>()
+
+/** The columns that a serializer shows under their own names. */
+function shownColumns(plan: SerializerPlan): ReadonlySet<string> {
+  let names = shownNames.get(plan)
+  if (!names) {
+    names = new Set(plan.readable.filter(({ name, column }) => column?.property === name).map(({ name }) => name))
+    shownNames.set(plan, names)
+  }
+  return names
+}
+
+/** The order of a list that no request has asked for: the view's, or the paginator's where no filter backend orders. */
+export function defaultOrder(view: typeof GenericAPIView, paginator: BasePagination | undefined): readonly OrderTerm[] {
+  const { backends, model } = filterViewOf(view)
+  const declared =
+    view.ordering.length > 0 && backends.some(orders) ? view.ordering : (paginator?.ordering ?? view.ordering)
+  return [declared].flat().flatMap((text) => {
+    const term = parseOrderTerm(text)
+    // `id` is the primary key, whatever its name
+    const isKey = term.property === 'id' && !model.columns.has('id')
+    return isKey ? model.primaryKey.map((property) => ({ ...term, property })) : [term]
+  })
+}
+
+markStandard(
+  GenericAPIView.prototype,
+  'getQueryset',
+  'filterQueryset',
+  'getObject',
+  'getSerializer',
+  'getInputSerializer',
+  'getSerializerClass',
+  'getSerializerContext',
+  'loadRelated',
+  'checkObjectPermissions',
+)
+
+/** True when a permission looks at objects. */
+function guardsObjects(permissions: readonly BasePermission[]): boolean {
+  return permissions.some(
+    (permission) => permission.hasObjectPermission !== BasePermission.prototype.hasObjectPermission,
+  )
+}
+
+/** A page or a lookup would take the place of a limit, and look beyond it. @throws {ConfigurationError} */
+function refuseLimit(view: string, query: AnyQueryBuilder): void {
+  if (!query.has(/^(limit|offset|first|range|page)$/)) return
+  throw new ConfigurationError(
+    `${view}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
+  )
+}
+
 /** True for a backend that decides on an order. */
-function orders(backend: BaseFilter): boolean {
+export function orders(backend: BaseFilter): boolean {
   return backend.ordering !== BaseFilter.prototype.ordering
 }
 
@@ -309,7 +491,9 @@ export function settleGeneric(view: typeof GenericAPIView): Settled {
   let made = settled.get(view)
   if (!made) {
     made = {
-      paginator: view.paginationClass ? resolvePolicy(view.paginationClass) : undefined,
+      paginator: view.paginationClass
+        ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
+        : undefined,
       filters: resolvePolicies(`${view.name}.filterBackends`, view.filterBackends, 'filterQueryset'),
     }
     settled.set(view, made)

@@ -1,11 +1,23 @@
 /** A list of model instances to cut pages from. */
 import type { Model } from 'objection'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import type { CountKind, ListSource, Position, Rows, Slice } from '../pagination/pagination.js'
+import type {
+  CountKind,
+  ListPool,
+  ListSource,
+  Position,
+  RowCursor,
+  RowCursorOptions,
+  Rows,
+  Slice,
+} from '../pagination/pagination.js'
 import { countRows } from '../queryset/count-rows.js'
-import { beyond, positionColumn } from '../queryset/keyset.js'
+import { positionColumn, rangesBeyond } from '../queryset/keyset.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
+import { whereBeyond } from '../queryset/where-beyond.js'
+import { nativeSql } from '../serializers/row-sql.js'
+import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 
 export interface InstanceListOptions {
   readonly name: string
@@ -38,6 +50,10 @@ export class InstanceList implements ListSource {
     this.#options = options
   }
 
+  get pool(): ListPool {
+    return poolOf(this.#options.query.knex())
+  }
+
   async count(_kind: CountKind = 'exact'): Promise<number> {
     return countRows(this.#options.query)
   }
@@ -46,6 +62,23 @@ export class InstanceList implements ListSource {
     const items = (await this.#options.load(this.#query(slice))) as Model[]
     const full = slice.limit !== Number.POSITIVE_INFINITY && items.length >= slice.limit
     const count = slice.count === undefined ? undefined : full ? await this.count(slice.count) : items.length
+    return this.#rows(items, count)
+  }
+
+  async open(options: RowCursorOptions): Promise<RowCursor> {
+    const { query, load } = this.#options
+    const model = query.modelClass()
+    const all = load(this.#query({ limit: Number.POSITIVE_INFINITY }))
+    const cursor = await openCursor(query.knex(), options, nativeSql(all.toKnexQuery()))
+    return rowCursor(cursor, async (size) => {
+      const items = (await cursor.fetch(size)).map((row) => model.fromDatabaseJson(row))
+      // find hooks and related objects, as if the query itself had found the rows
+      const loaded = load((query.clone() as AnyQueryBuilder).transacting(cursor.trx)).resolve(items)
+      return this.#rows((await loaded) as Model[], undefined)
+    })
+  }
+
+  #rows(items: readonly Model[], count: number | undefined): Rows {
     return {
       length: items.length,
       count,
@@ -61,17 +94,18 @@ export class InstanceList implements ListSource {
     const query = this.#options.query.clone() as AnyQueryBuilder
     const table = query.tableRefFor(query.modelClass())
     const terms = this.order.map(({ property, descending }) => ({
-      column: this.model.columns.get(property) as never,
+      column: this.model.columns.get(property) as Column,
       descending,
     }))
     if (after) {
-      const { sql, bindings } = beyond(terms, table, after, backwards)
-      void query.whereRaw(sql, bindings as never)
+      const keys = this.model.primaryKey.map((property) => this.model.columns.get(property)?.column ?? property)
+      const ordered = (part: AnyQueryBuilder) => orderBy(part, this.model, this.order, backwards).limit(limit)
+      whereBeyond(query, { ranges: rangesBeyond(terms, table, after, backwards), keys, ordered })
     }
     if (positions) {
       if (!query.hasSelects()) void query.select(`${table}.*`)
       for (const [index, { column }] of terms.entries()) {
-        const { sql, bindings } = positionColumn(column, `${table}.${(column as { column: string }).column}`)
+        const { sql, bindings } = positionColumn(column, `${table}.${column.column}`)
         void query.select(query.modelClass().raw(`${sql} as ??`, [...bindings, positionName(index)] as never))
       }
     }

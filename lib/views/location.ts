@@ -1,19 +1,22 @@
 /** The `Location` of a created object: the path of the request, and the object's key (RFC 9110 section 10.2.2). */
 import { pageLink } from '../pagination/links.js'
 import { buildPath } from '../path-pattern.js'
-import { formatOf } from '../path-suffix.js'
+import { formatOf, guardSuffix } from '../path-suffix.js'
 import { type GenericAPIView, lookupColumn } from './generic-api-view.js'
 
-/** The object's own path; undefined when no path leads to it, as with a key of `..`. */
+/** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
 export function locationOf(view: GenericAPIView, object: unknown): string | undefined {
   if (typeof object !== 'object' || object === null) return undefined
-  const { property } = lookupColumn(view.constructor as typeof GenericAPIView)
+  const { property, primary, unique } = lookupColumn(view.constructor as typeof GenericAPIView)
+  if (primary && !unique) return undefined
   const key = (object as Record<string, unknown>)[property]
   const [path = ''] = pageLink(view.ctx.originalUrl, {}).split('?', 1)
   const format = formatOf(view.ctx)
+  const formats = new Set(view.policies.renderers.map((renderer) => renderer.format))
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
   try {
-    return collection + buildPath([{ kind: 'param', name: property, hint: 'str' }], { [property]: key })
+    const own = buildPath([{ kind: 'param', name: property, hint: 'str' }], { [property]: key })
+    return collection + guardSuffix(own, formats)
   } catch {
     return undefined
   }

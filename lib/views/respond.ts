@@ -1,19 +1,46 @@
 /** Sends what an action returned, in the form the client asked for (spec section 4.9). */
+import { STATUS_CODES } from 'node:http'
+import type { Context } from '../context.js'
+import { ApiError, NotFound } from '../errors.js'
 import { formatOf } from '../path-suffix.js'
+import { JSONRenderer } from '../renderers/json-renderer.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { View } from './view.js'
 
-/** Renders data into the response. Nothing returned and no body set is 204; an action may also set `ctx.body` itself. */
+/**
+ * Renders data into the response. Nothing returned and no body set is 204, or the status that the action has set;
+ * an action may also set `ctx.body` itself.
+ * @throws ApiError the action has set a status of 400 or more and nothing to go with it
+ */
 export function respond(view: View, data: unknown): void {
   const { ctx, policies } = view
+  // the action has written the response itself
+  if (ctx.respond === false || ctx.headerSent) return
   ctx.set('X-Content-Type-Options', 'nosniff')
-  if (data === undefined) {
-    if (ctx.body === undefined || ctx.body === null) ctx.body = null
+  if (data === undefined && (ctx.body === undefined || ctx.body === null)) {
+    respondEmpty(ctx)
     return
   }
+  if (ctx.status >= 400) ctx.set('Cache-Control', 'no-store')
+  if (data === undefined) return
   const { renderers } = policies
   const renderer = selectRenderer(ctx, renderers, formatOf(ctx))
   if (renderers.length > 1) ctx.vary('Accept')
   ctx.set('Content-Type', renderer.contentType)
   ctx.body = renderer.render(data)
+}
+
+/** True when the answer will be our own JSON, so that it may be written before it is rendered. */
+export function writesJson({ ctx, policies }: View): boolean {
+  return selectRenderer(ctx, policies.renderers, formatOf(ctx)).constructor === JSONRenderer
+}
+
+function respondEmpty(ctx: Context): void {
+  const { status } = ctx
+  if (status === 404) throw new NotFound()
+  if (status >= 400) throw new ApiError(status, STATUS_CODES[status] ?? 'Error')
+  // Koa would keep a type that was set before, and write `null` for it
+  ctx.remove('Content-Type')
+  ctx.body = null
+  if (status !== 200) ctx.status = status
 }

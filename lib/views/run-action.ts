@@ -26,7 +26,7 @@ export async function runAction(view: View): Promise<unknown> {
   }
 }
 
-function call(view: View): unknown {
+async function call(view: View): Promise<unknown> {
   return (view as unknown as Record<string, () => unknown>)[view.action]?.()
 }
 
@@ -35,8 +35,16 @@ async function inTransaction(view: View, knex: Knex): Promise<unknown> {
   try {
     return await knex.transaction(async (trx) => {
       view.trx = trx
-      const data = await call(view)
+      let failure: unknown
+      trx.on('query-error', (error) => {
+        failure = error
+      })
+      const data = await call(view).catch((error: unknown) => {
+        // knex would take nothing thrown for nothing wrong
+        throw error ?? new Error(`${view.action}() has thrown ${String(error)}`)
+      })
       if (view.ctx.status >= 400) throw new Refused(data)
+      if (failure !== undefined) await checkUsable(trx, view.action, failure)
       return data
     })
   } catch (error) {
@@ -44,6 +52,20 @@ async function inTransaction(view: View, knex: Knex): Promise<unknown> {
     throw error
   } finally {
     view.trx = undefined
+  }
+}
+
+/**
+ * A failed query that the action has swallowed spoils its transaction: PostgreSQL then rolls back at COMMIT and reports
+ * no error, so the client would be told of a success that is none. A savepoint (`trx.transaction()`) keeps it usable.
+ */
+async function checkUsable(trx: Knex.Transaction, action: string, cause: unknown): Promise<void> {
+  try {
+    await trx.raw('select 1')
+  } catch {
+    throw new Error(`${action}(): a query failed and the error was not passed on; run such queries in a savepoint`, {
+      cause,
+    })
   }
 }
 

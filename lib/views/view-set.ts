@@ -8,6 +8,7 @@ import { DestroyMixin } from './mixins/destroy-mixin.js'
 import { ListMixin } from './mixins/list-mixin.js'
 import { RetrieveMixin } from './mixins/retrieve-mixin.js'
 import { UpdateMixin } from './mixins/update-mixin.js'
+import { markStandard } from './standard.js'
 
 /** A view set without model and actions: add methods named as the routes' actions (`list`, `retrieve` …). */
 export class ViewSet extends APIView {}
@@ -25,8 +26,8 @@ export class ReadOnlyModelViewSet<M extends Model = Model> extends ReadOnlyActio
     return super.getQueryset() as QueryBuilder<M>
   }
 
-  override async getObject(): Promise<M> {
-    return (await super.getObject()) as M
+  override getObject(): Promise<M> {
+    return super.getObject() as Promise<M>
   }
 }
 
@@ -44,19 +45,23 @@ export class ModelViewSet<M extends Model = Model> extends AllActions {
     return super.getQueryset() as QueryBuilder<M>
   }
 
-  override async getObject(): Promise<M> {
-    return (await super.getObject()) as M
+  override getObject(): Promise<M> {
+    return super.getObject() as Promise<M>
   }
 
-  override async performCreate(serializer: Serializer<M>): Promise<unknown> {
+  override performCreate(serializer: Serializer<M>): Promise<unknown> {
     return super.performCreate(serializer)
   }
 
-  override async performUpdate(serializer: Serializer<M>, instance: M): Promise<unknown> {
+  override performUpdate(serializer: Serializer<M>, instance: M): Promise<unknown> {
     return super.performUpdate(serializer, instance)
   }
 
-  override async performDestroy(instance: M): Promise<unknown> {
+  override performDestroy(instance: M): Promise<unknown> {
     return super.performDestroy(instance)
   }
 }
+
+// these overrides only name the model: a view that has them is as it comes
+for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet]) markStandard(prototype, 'getQueryset', 'getObject')
+markStandard(ModelViewSet.prototype, 'performCreate')

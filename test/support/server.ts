@@ -4,10 +4,13 @@ import http from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import type Koa from 'koa'
 
-export interface TestServer {
+export interface TestClient {
   readonly port: number
   /** Sends one request and reads the whole answer. */
   send(request: TestRequest): Promise<TestResponse>
+}
+
+export interface TestServer extends TestClient {
   close(): Promise<void>
 }
 
@@ -41,8 +44,7 @@ export async function serve(app: Koa): Promise<TestServer> {
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
   return {
-    port,
-    send: (request) => send(port, request),
+    ...connectTo(port),
     async close() {
       const closed = once(server, 'close')
       server.close()
@@ -50,6 +52,11 @@ export async function serve(app: Koa): Promise<TestServer> {
       await closed
     },
   }
+}
+
+/** A client of a server on 127.0.0.1. */
+export function connectTo(port: number): TestClient {
+  return { port, send: (request) => send(port, request) }
 }
 
 /** Writes the bytes to a new connection and returns what comes back until `until` is true of it, or the end. */

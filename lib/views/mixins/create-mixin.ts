@@ -1,20 +1,20 @@
 /** The action `create` (spec section 4.6). */
 import type { Serializer } from '../../serializers/serializer.js'
+import type { GenericAPIView } from '../generic-api-view.js'
 import { locationOf } from '../location.js'
+import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `create`: 201 with the object as it was stored, and its `Location`. */
 export function CreateMixin<Base extends ViewConstructor>(base: Base) {
-  return class extends base {
+  const mixed = class extends base {
     async create(): Promise<unknown> {
+      const row = await this.insertRow()
+      if (row) return created(this, row.object, row.text)
       const serializer = this.getInputSerializer()
       await serializer.isValid({ raiseException: true })
       await this.performCreate(serializer)
-      const { ctx } = this
-      const location = locationOf(this, serializer.obj)
-      if (location !== undefined) ctx.set('Location', location)
-      ctx.status = 201
-      return serializer.data
+      return created(this, serializer.obj, serializer.data)
     }
 
     /** Stores a new object. Override it to add values: `return serializer.save({ owner_id: this.ctx.state.user.id })`. */
@@ -23,4 +23,14 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.save()
     }
   }
+  markStandard(mixed.prototype, 'create', 'performCreate')
+  return mixed
+}
+
+function created(view: GenericAPIView, object: unknown, body: unknown): unknown {
+  const { ctx } = view
+  const location = locationOf(view, object)
+  if (location !== undefined) ctx.set('Location', location)
+  ctx.status = 201
+  return body
 }

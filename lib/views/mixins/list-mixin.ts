@@ -1,11 +1,14 @@
 /** The action `list` (spec section 4.6). */
+import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `list`: filtered, ordered, paginated if a pagination class is set. */
 export function ListMixin<Base extends ViewConstructor>(base: Base) {
-  return class extends base {
+  const mixed = class extends base {
     async list(): Promise<unknown> {
       return this.getList()
     }
   }
+  markStandard(mixed.prototype, 'list')
+  return mixed
 }

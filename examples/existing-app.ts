@@ -1,0 +1,92 @@
+/**
+ * An app that has its body parser, its session and its routes already, and gets an API beside them.
+ *
+ * DATABASE_URL=postgres://… npx tsx examples/existing-app.ts
+ */
+import Router from '@koa/router'
+import knex from 'knex'
+import Koa from 'koa'
+import { koaBody } from 'koa-body'
+import session from 'koa-session'
+import {
+  APIRouter,
+  type Authentications,
+  BaseAuthentication,
+  BasePermission,
+  type Context,
+  ModelSerializer,
+  ModelViewSet,
+  PageNumberPagination,
+  type Permissions,
+} from 'koa-viewsets'
+import { Model } from 'objection'
+
+const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
+
+// What was there before.
+
+class Book extends Model {
+  static override tableName = 'books'
+}
+Model.knex(knex({ client: 'pg', connection: { connectionString: DATABASE_URL } }))
+
+const app = new Koa()
+app.keys = ['a fixed secret, as this is an example']
+app.use(session(app)).use(koaBody())
+
+const router = new Router()
+router.get('/', (ctx) => {
+  ctx.body = `The bookshop. Its books are at ${String(router.url('v1:book-list'))}`
+})
+router.post('/login', (ctx) => {
+  ctx.session!['name'] = (ctx.request.body as { name: string }).name
+  ctx.redirect('/')
+})
+
+// What is new: the API, which knows the app's users, and four lines that mount it.
+
+class SessionUser extends BaseAuthentication {
+  override authenticate(ctx: Context) {
+    const name: unknown = ctx.session?.['name']
+    return typeof name === 'string' ? { user: { name } } : null
+  }
+}
+
+class KnownUsersWrite extends BasePermission {
+  override hasPermission(ctx: Context) {
+    return ctx.method === 'GET' || ctx.state['user'] !== undefined
+  }
+}
+
+class BookSerializer extends ModelSerializer<Book> {
+  static override model = Book
+  static override fields = ['id', 'title', 'added_by']
+  static override readOnlyFields = ['added_by']
+  static override extraKwargs = { title: { minLength: 2 } }
+}
+
+class BookViewSet extends ModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass = BookSerializer
+  static override authenticationClasses: Authentications = [SessionUser]
+  static override permissionClasses: Permissions = [KnownUsersWrite]
+  static override paginationClass = new PageNumberPagination({ pageSize: 50 })
+  static override ordering = ['title']
+
+  override getQueryset() {
+    return super.getQueryset().where('archived', false)
+  }
+
+  override async performCreate(serializer: BookSerializer) {
+    return serializer.save({ added_by: this.ctx.state['user'].name })
+  }
+}
+
+const api = new APIRouter({ prefix: '/api/v1' })
+api.register('books', BookViewSet)
+await api.prepare()
+api.mount(router, { namespace: 'v1' })
+
+// The innermost comes first: the API answers 405 for its own paths, the app for all others.
+app.use(router.routes()).use(router.allowedMethods()).use(api.allowedMethods())
+app.listen(Number(PORT), '127.0.0.1')

@@ -1,0 +1,61 @@
+/** Who sends a request, as counters and owners know it (wire format, section 10). */
+import { isIP } from 'node:net'
+import { type Context, userId } from './context.js'
+
+/** A logged-in user by id, or anybody else by address. Typed, so that no user's id can pass for an address. */
+export type Caller = { readonly kind: 'user'; readonly id: string } | { readonly kind: 'ip'; readonly address: string }
+
+const warned = new WeakSet<object>()
+
+/** The caller of a request: the user of `ctx.state.user`, or the address that Koa trusts (`ctx.ip`). */
+export function callerOf(ctx: Context): Caller {
+  const id = userId(ctx.state['user'])
+  if (id !== undefined) return { kind: 'user', id: String(id) }
+  warnAboutProxy(ctx.app)
+  return { kind: 'ip', address: canonicalAddress(ctx.ip) }
+}
+
+/** Kind and name of a caller, to put into a frame. */
+export function callerParts(caller: Caller): [kind: string, name: string] {
+  return caller.kind === 'user' ? ['user', caller.id] : ['ip', caller.address]
+}
+
+/**
+ * One text for one caller: a zone is dropped, an IPv4-mapped address is IPv4, and IPv6 is cut to its /64, which is what
+ * one subscriber has.
+ * @example canonicalAddress('::ffff:203.0.113.7') // '203.0.113.7'
+ * @example canonicalAddress('2001:DB8:1:2:3:4:5:6') // '2001:db8:1:2::/64'
+ */
+export function canonicalAddress(text: string | undefined): string {
+  const [address = ''] = (text ?? '').split('%', 1)
+  if (isIP(address) !== 6) return address
+  const groups = groupsOf(address)
+  const [high = 0, low = 0] = groups.slice(6)
+  if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
+    return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  }
+  const network = groups.slice(0, 4)
+  while (network.at(-1) === 0) network.pop()
+  return `${network.map((group) => group.toString(16)).join(':')}::/64`
+}
+
+/** The eight groups of an IPv6 address. */
+function groupsOf(address: string): number[] {
+  // the URL standard writes the last four bytes in hexadecimal, too
+  const [left = '', right] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
+  const read = (part: string) => part.split(':').flatMap((group) => (group === '' ? [] : [Number.parseInt(group, 16)]))
+  const head = read(left)
+  const tail = read(right ?? '')
+  return [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail]
+}
+
+/** Without `maxIpsCount` a proxied address is whatever the client wrote (promise D16). */
+function warnAboutProxy(app: Context['app']): void {
+  if (!app.proxy || app.maxIpsCount > 0 || warned.has(app)) return
+  warned.add(app)
+  process.emitWarning(
+    'app.proxy is set without app.maxIpsCount: clients choose the address they are known by. ' +
+      'Set maxIpsCount to the number of proxies in front of the application.',
+    { code: 'KOA_VIEWSETS_PROXY' },
+  )
+}

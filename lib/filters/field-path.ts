@@ -1,0 +1,250 @@
+/** Where a declared name leads: a column of the view's model, or of one related to it (`author__country__name`). */
+import { ConfigurationError } from '../errors.js'
+import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { SqlPart } from '../queryset/keyset.js'
+
+/** What stands between the names of a path, and before a lookup. */
+export const SEPARATOR = '__'
+
+/** A relation on the way, with the columns that join it. */
+interface Step {
+  readonly model: ModelClass
+  /** Pairs of columns: the owner's and the related table's, or the join table's in its place. */
+  readonly join: readonly (readonly [owner: string, other: string])[]
+  readonly through: Through | undefined
+  /** What the mapping narrows the related rows by. */
+  readonly narrowing: unknown
+}
+
+interface Through {
+  readonly table: string
+  readonly model: () => ModelClass
+  readonly narrowing: unknown
+  /** Pairs of columns: the join table's and the related table's. */
+  readonly join: readonly (readonly [through: string, related: string])[]
+}
+
+/** A column that a declaration names. */
+export class FieldPath {
+  /** The name as it was declared. */
+  readonly name: string
+  readonly column: Column
+  /** There is at most one value for each object. */
+  readonly single: boolean
+  /** A mapping on the way has a query of its own: the SQL is known only once it is built. */
+  readonly narrowed: boolean
+  readonly #steps: readonly Step[]
+
+  constructor(name: string, column: Column, relations: readonly RelationStep[]) {
+    this.name = name
+    this.column = column
+    this.single = relations.every((relation) => relation.single)
+    this.#steps = relations.map(({ step }) => step)
+    this.narrowed = this.#steps.some((step) => step.narrowing !== undefined || step.through?.narrowing !== undefined)
+  }
+
+  get related(): boolean {
+    return this.#steps.length > 0
+  }
+
+  /**
+   * A condition on the column. On a related one it is EXISTS, so that no row of the list is multiplied.
+   * @param table the list's table, as its query names it
+   */
+  where(table: string, condition: (reference: string) => SqlPart): SqlPart {
+    return this.#from(table, 0, (related) => condition(`${related}.${this.column.column}`), EXISTS)
+  }
+
+  /** The value of the column, as an expression; on a path that is `single`. */
+  value(table: string, expression: (reference: string) => SqlPart): SqlPart {
+    return this.#from(table, 0, (related) => expression(`${related}.${this.column.column}`), SELECT)
+  }
+
+  #from(owner: string, index: number, inner: (table: string) => SqlPart, form: Form): SqlPart {
+    const step = this.#steps[index]
+    if (!step) return inner(owner)
+    // with a space, so that it cannot be a table of the application's
+    const related = `related ${index + 1}`
+    const source = sourceOf(step.model, related, step.narrowing)
+    const { through } = step
+    const join = through
+      ? joinThrough(source, through, { owner, related, index, keys: step.join })
+      : { from: source, where: equal(owner, related, step.join) }
+    return form(join.from, join.where, this.#from(related, index + 1, inner, form))
+  }
+}
+
+type Form = (from: SqlPart, join: SqlPart, inner: SqlPart) => SqlPart
+
+const EXISTS: Form = (from, join, inner) => ({
+  sql: `exists (select 1 from ${from.sql} where ${join.sql} and ${inner.sql})`,
+  bindings: [...from.bindings, ...join.bindings, ...inner.bindings],
+})
+
+const SELECT: Form = (from, join, inner) => ({
+  sql: `(select ${inner.sql} from ${from.sql} where ${join.sql})`,
+  bindings: [...inner.bindings, ...from.bindings, ...join.bindings],
+})
+
+/** The related table, or a query for the part of it that the mapping narrows it to. */
+function sourceOf(model: ModelClass, alias: string, narrowing: unknown): SqlPart {
+  if (narrowing === undefined) return { sql: '?? as ??', bindings: [model.tableName, alias] }
+  return { sql: '? as ??', bindings: [narrowed(model.query(), narrowing), alias] }
+}
+
+/** Mappings take a function, the name of a modifier, a list of those, or an object of equalities. */
+function narrowed(query: AnyQueryBuilder, narrowing: unknown): AnyQueryBuilder {
+  const isModifier = typeof narrowing === 'function' || typeof narrowing === 'string' || Array.isArray(narrowing)
+  return isModifier ? query.modify(narrowing as never) : query.where(narrowing as never)
+}
+
+interface Between {
+  readonly owner: string
+  readonly related: string
+  readonly index: number
+  readonly keys: Step['join']
+}
+
+function joinThrough(source: SqlPart, through: Through, { owner, related, index, keys }: Between) {
+  const alias = `through ${index + 1}`
+  const table =
+    through.narrowing === undefined
+      ? { sql: '?? as ??', bindings: [through.table, alias] }
+      : sourceOf(through.model(), alias, through.narrowing)
+  const on = equal(alias, related, through.join)
+  return {
+    from: {
+      sql: `${table.sql} join ${source.sql} on ${on.sql}`,
+      bindings: [...table.bindings, ...source.bindings, ...on.bindings],
+    },
+    where: equal(owner, alias, keys),
+  }
+}
+
+function equal(left: string, right: string, pairs: Step['join']): SqlPart {
+  return {
+    sql: pairs.map(() => '?? = ??').join(' and '),
+    bindings: pairs.flatMap(([one, other]) => [`${left}.${one}`, `${right}.${other}`]),
+  }
+}
+
+interface RelationStep {
+  readonly step: Step
+  readonly single: boolean
+}
+
+/**
+ * The columns that a view's declared names lead to.
+ * @param where the class and attribute that declare them, for the message
+ * @throws {ConfigurationError} some lead nowhere, one a line
+ */
+export function resolvePaths(where: string, model: ModelDescription, names: readonly string[]): readonly FieldPath[] {
+  const mistakes: string[] = []
+  const paths = names.flatMap((name) => {
+    try {
+      return [resolvePath(where, model, name)]
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error
+      mistakes.push(error.message)
+      return []
+    }
+  })
+  if (mistakes.length > 0) throw new ConfigurationError(mistakes.join('\n'))
+  return paths
+}
+
+function resolvePath(where: string, model: ModelDescription, name: string): FieldPath {
+  const steps: RelationStep[] = []
+  let description = model
+  let rest = name
+  for (;;) {
+    const column = description.columns.get(rest)
+    if (column) return new FieldPath(name, column, steps)
+    const relation = relationAt(description, rest)
+    if (!relation) throw leadsNowhere(where, name, rest, description)
+    steps.push({ step: describeStep(where, description.model, relation), single: isSingle(description, relation) })
+    rest = rest.slice(relation.length + SEPARATOR.length)
+    description = describeModel((description.relations.get(relation) as { model: ModelClass }).model)
+  }
+}
+
+/** The models that declared names lead through, so that their tables are known before the names are resolved. */
+export function modelsOnPaths(model: ModelClass, names: readonly string[]): ModelClass[] {
+  const found = new Set<ModelClass>()
+  for (const name of names) {
+    let owner = model
+    let rest = name
+    for (;;) {
+      const relations = owner.getRelations()
+      const relation = longestPrefix(Object.keys(relations), rest)
+      if (relation === undefined) break
+      owner = (relations[relation] as { relatedModelClass: ModelClass }).relatedModelClass
+      found.add(owner)
+      rest = rest.slice(relation.length + SEPARATOR.length)
+    }
+  }
+  return [...found]
+}
+
+function relationAt(description: ModelDescription, rest: string): string | undefined {
+  return longestPrefix([...description.relations.keys()], rest)
+}
+
+/** The longest of the names that `text` begins with, before a separator: names may hold one themselves. */
+function longestPrefix(names: readonly string[], text: string): string | undefined {
+  const found = names.filter((name) => text.startsWith(name + SEPARATOR))
+  return found.sort((one, other) => other.length - one.length)[0]
+}
+
+function isSingle(description: ModelDescription, relation: string): boolean {
+  return description.relations.get(relation)?.single === true
+}
+
+function leadsNowhere(where: string, name: string, rest: string, { model, relations }: ModelDescription) {
+  const fix = relations.has(rest)
+    ? `"${rest}" is a relation of ${model.name}; name a column behind it, such as ${rest}${SEPARATOR}id, or the foreign key`
+    : `${model.name} has neither a column nor a relation "${rest.split(SEPARATOR, 1)[0]}"; correct the name`
+  return new ConfigurationError(`${where} names "${name}": ${fix}`)
+}
+
+interface Mapping {
+  readonly modify?: unknown
+  readonly filter?: unknown
+  readonly join?: { from?: unknown; to?: unknown; through?: { modify?: unknown; filter?: unknown } }
+}
+
+function describeStep(where: string, owner: ModelClass, name: string): Step {
+  const relation = owner.getRelations()[name] as NonNullable<ReturnType<ModelClass['getRelations']>[string]>
+  const mapping = mappingOf(owner, name)
+  const ends = [mapping.join?.from, mapping.join?.to].flat()
+  if (ends.some((end) => typeof end !== 'string' || end.includes(':'))) {
+    throw new ConfigurationError(
+      `${where} leads through "${name}" of ${owner.name}, which is not joined by columns; override filterQueryset() for it`,
+    )
+  }
+  const { relatedModelClass: model, ownerProp, relatedProp } = relation
+  const narrowing = mapping.modify ?? mapping.filter
+  if (!mapping.join?.through) return { model, join: pairs(ownerProp.cols, relatedProp.cols), through: undefined, narrowing }
+  return {
+    model,
+    join: pairs(ownerProp.cols, relation.joinTableOwnerProp.cols),
+    through: {
+      table: relation.joinTable,
+      model: () => relation.joinModelClass,
+      narrowing: mapping.join.through.modify ?? mapping.join.through.filter,
+      join: pairs(relation.joinTableRelatedProp.cols, relatedProp.cols),
+    },
+    narrowing,
+  }
+}
+
+function mappingOf(model: ModelClass, name: string): Mapping {
+  const mappings: unknown = model.relationMappings
+  const all: unknown = typeof mappings === 'function' ? mappings.call(model) : mappings
+  return (all as Record<string, Mapping>)[name] ?? {}
+}
+
+function pairs(ones: readonly string[], others: readonly string[]): [string, string][] {
+  return ones.map((one, index) => [one, others[index] as string])
+}

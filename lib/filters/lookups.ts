@@ -1,0 +1,163 @@
+/** The lookups of field filters, each a way to compare a column with the text of a parameter (spec section 4.8). */
+import { ValidationError } from '../errors.js'
+import { ArrayField } from '../fields/array-field.js'
+import type { FieldSchema, SerializerField } from '../fields/field.js'
+import { fieldForColumn } from '../fields/field-for-column.js'
+import { JSONField } from '../fields/json-field.js'
+import type { Column } from '../models/describe-model.js'
+import { checkedText, escapeLike, textOf } from './text-match.js'
+
+/** The most values that `in` takes. */
+const MOST_VALUES = 1_000
+
+/** Types whose values are compared as such. */
+const TYPES = new Set([
+  ...['int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'bool', 'uuid', 'enum', 'bytea', 'inet'],
+  ...['text', 'varchar', 'bpchar', 'citext', 'name', 'date', 'time', 'timestamptz', 'timestamp', 'interval'],
+])
+/** Types that the `jsonSchema` alone can tell. */
+const DECLARED = new Set(['int4', 'float8', 'bool', 'timestamptz', 'date', 'time', 'uuid'])
+
+/** What a filter compares with: a column, and how its values are read. */
+export class Operand {
+  readonly column: Column
+  /** Its values are compared; of JSON and lists only NULL is told. */
+  readonly comparable: boolean
+  /** Its values have an order. Any other type of PostgreSQL is compared by its text. */
+  readonly ordered: boolean
+  /** SQL for the column, with `??` for its name. */
+  readonly sql: string
+  readonly #field: SerializerField
+
+  constructor(column: Column) {
+    this.column = column
+    // a value beyond a serializer's limits is in no row, but it is not a wrong one
+    this.#field = fieldForColumn({ ...column, schema: {}, maxLength: undefined }, {})
+    this.comparable = !(this.#field instanceof ArrayField || this.#field instanceof JSONField)
+    this.ordered = TYPES.has(column.type)
+    this.sql = this.ordered ? '??' : '??::text'
+  }
+
+  /** The value that a text stands for. @throws ValidationError */
+  read(text: string): unknown {
+    return this.#field.toInternalValue(this.#field.fromText(checkedText(text)), {})
+  }
+
+  schema(): FieldSchema {
+    return this.#field.schema()
+  }
+
+  /** SQL for `column = any(list)`; one parameter, however many values (promise R3). */
+  anyOf(): string {
+    const { sqlType, type } = this.column
+    if (this.ordered && sqlType !== undefined) return `?? = any(?::${sqlType.replaceAll('?', '\\?')}[])`
+    return DECLARED.has(type) ? `?? = any(?::${type}[])` : '??::text = any(?::text[])'
+  }
+}
+
+/** A way to filter. */
+export interface Lookup {
+  /** What it asks of the column, to follow its name. */
+  readonly description: string
+  /** Only for columns whose values have an order. */
+  readonly ordered?: true
+  /** The values to bind. @throws ValidationError the text stands for none */
+  values(text: string, operand: Operand): readonly unknown[]
+  /** SQL with `??` for the column's name, and a `?` for each value. */
+  sql(operand: Operand): string
+  readonly parameter: (operand: Operand) => { readonly schema: FieldSchema; readonly explode?: false }
+}
+
+const ofColumn: Lookup['parameter'] = (operand) => ({ schema: operand.schema() })
+const ofText: Lookup['parameter'] = () => ({ schema: { type: 'string' } })
+
+const exact: Lookup = {
+  description: 'is this value',
+  values: (text, operand) => [operand.read(text)],
+  sql: (operand) => `${operand.sql} = ?`,
+  parameter: ofColumn,
+}
+
+function compare(operator: string, description: string): Lookup {
+  return {
+    description,
+    ordered: true,
+    values: (text, operand) => [operand.read(text)],
+    sql: () => `?? ${operator} ?`,
+    parameter: ofColumn,
+  }
+}
+
+function matchPattern(operator: 'like' | 'ilike', pattern: (escaped: string) => string, description: string): Lookup {
+  return {
+    description,
+    values: (text) => [pattern(escapeLike(checkedText(text)))],
+    sql: ({ column }) => `${textOf(column)} ${operator} ?`,
+    parameter: ofText,
+  }
+}
+
+const contains = (escaped: string) => `%${escaped}%`
+const startsWith = (escaped: string) => `${escaped}%`
+const endsWith = (escaped: string) => `%${escaped}`
+
+const iexact: Lookup = {
+  description: 'is this text in any case',
+  values: (text) => [checkedText(text)],
+  sql: ({ column }) => `lower(${textOf(column)}) = lower(?)`,
+  parameter: ofText,
+}
+
+const anyOf: Lookup = {
+  description: 'is one of these values',
+  // nothing is no value: it matches nothing
+  values: (text, operand) => [text === '' ? [] : readList(text, MOST_VALUES + 1, operand)],
+  sql: (operand) => operand.anyOf(),
+  parameter: (operand) => ({
+    schema: { type: 'array', items: operand.schema(), maxItems: MOST_VALUES },
+    explode: false,
+  }),
+}
+
+const range: Lookup = {
+  description: 'lies between two values, or is one of them',
+  ordered: true,
+  values: (text, operand) => {
+    const ends = text.split(',', 3)
+    if (ends.length !== 2) throw new ValidationError('Give two values, separated by a comma.')
+    return ends.map((end) => operand.read(end))
+  },
+  sql: () => '?? between ? and ?',
+  parameter: (operand) => ({
+    schema: { type: 'array', items: operand.schema(), minItems: 2, maxItems: 2 },
+    explode: false,
+  }),
+}
+
+function readList(text: string, most: number, operand: Operand): unknown[] {
+  const items = text.split(',', most)
+  if (items.length === most) throw new ValidationError(`Give at most ${most - 1} values.`)
+  return items.map((item) => {
+    if (item === '') throw new ValidationError('Give a value before and after each comma.')
+    return operand.read(item)
+  })
+}
+
+/** All lookups but `isnull`, by the name that follows a field. */
+export const LOOKUPS: ReadonlyMap<string, Lookup> = new Map([
+  ['exact', exact],
+  ['iexact', iexact],
+  ['gt', compare('>', 'is greater than this value')],
+  ['gte', compare('>=', 'is this value or greater')],
+  ['lt', compare('<', 'is less than this value')],
+  ['lte', compare('<=', 'is this value or less')],
+  ['contains', matchPattern('like', contains, 'contains this text')],
+  ['icontains', matchPattern('ilike', contains, 'contains this text in any case')],
+  ['startswith', matchPattern('like', startsWith, 'starts with this text')],
+  ['istartswith', matchPattern('ilike', startsWith, 'starts with this text in any case')],
+  ['endswith', matchPattern('like', endsWith, 'ends with this text')],
+  ['iendswith', matchPattern('ilike', endsWith, 'ends with this text in any case')],
+  ['in', anyOf],
+  ['range', range],
+])
+

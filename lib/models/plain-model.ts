@@ -1,0 +1,69 @@
+/** Tells models whose rows are exactly what the table holds from those that change rows or queries on the way. */
+import { describeModel } from './describe-model.js'
+import type { ModelClass } from './objection.js'
+
+/** What a model class may override, of which we compare the functions only. */
+interface Overridable {
+  readonly query: unknown
+  readonly QueryBuilder: unknown
+  readonly fromDatabaseJson: unknown
+  readonly beforeFind?: unknown
+  readonly afterFind?: unknown
+  readonly beforeInsert?: unknown
+  readonly afterInsert?: unknown
+  readonly prototype: {
+    readonly $afterFind: unknown
+    readonly $parseDatabaseJson: unknown
+    readonly $beforeInsert: unknown
+    readonly $afterInsert: unknown
+    readonly $formatDatabaseJson: unknown
+    readonly $toDatabaseJson: unknown
+  }
+}
+
+/** True when reading rows runs no code of the application: no find hooks, no parsing of its own. */
+export function hasPlainRows(model: ModelClass): boolean {
+  const own = model as unknown as Overridable
+  const base = baseModel(model)
+  return (
+    own.fromDatabaseJson === base.fromDatabaseJson &&
+    own.beforeFind === base.beforeFind &&
+    own.afterFind === base.afterFind &&
+    own.prototype.$afterFind === base.prototype.$afterFind &&
+    own.prototype.$parseDatabaseJson === base.prototype.$parseDatabaseJson &&
+    describeModel(model).prepared
+  )
+}
+
+/** True when the model's queries are the same at every request: `query()` and the builder are Objection's own. */
+export function hasPlainQueries(model: ModelClass): boolean {
+  const own = model as unknown as Overridable
+  const base = baseModel(model)
+  return own.query === base.query && own.QueryBuilder === base.QueryBuilder
+}
+
+/** True when inserting a row runs no code of the application: no insert hooks, no formatting of its own. */
+export function hasPlainInserts(model: ModelClass): boolean {
+  const own = model as unknown as Overridable
+  const base = baseModel(model)
+  return (
+    hasPlainQueries(model) &&
+    own.beforeInsert === base.beforeInsert &&
+    own.afterInsert === base.afterInsert &&
+    own.prototype.$beforeInsert === base.prototype.$beforeInsert &&
+    own.prototype.$afterInsert === base.prototype.$afterInsert &&
+    own.prototype.$formatDatabaseJson === base.prototype.$formatDatabaseJson &&
+    own.prototype.$toDatabaseJson === base.prototype.$toDatabaseJson
+  )
+}
+
+/** The Model class that the application's copy of Objection exports: one below the root, which has no builder class yet. */
+function baseModel(model: ModelClass): Overridable {
+  let base: object = model
+  for (let parent = parentOf(base); parentOf(parent) !== Function.prototype; parent = parentOf(base)) base = parent
+  return base as Overridable
+}
+
+function parentOf(value: object): object {
+  return Object.getPrototypeOf(value) as object
+}

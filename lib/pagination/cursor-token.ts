@@ -1,0 +1,138 @@
+/** The token of a keyset cursor: a position in a list, signed together with what it is a position of (wire format, section 2). */
+import { createCipheriv, createDecipheriv } from 'node:crypto'
+import type { PositionTag } from '../queryset/keyset.js'
+import { decodeBase64Url, derive, encodeBase64Url, equalBytes, frame, mac } from '../signing.js'
+import type { Position } from './pagination.js'
+
+/** What a token is signed for. Elsewhere it is worthless. */
+export interface CursorScope {
+  readonly secret: string
+  /** The view's route name or class name. */
+  readonly view: string
+  /** The terms as property names, `-` before descending ones, joined by commas. */
+  readonly ordering: string
+  /** The frame of the path parameters and of what the filters were given. */
+  readonly filters: Uint8Array
+  /** For each term, the tag of its values, and whether there may be none. */
+  readonly terms: readonly CursorTerm[]
+  /** The position is encrypted. */
+  readonly sealed: boolean
+}
+
+export interface CursorTerm {
+  readonly tag: PositionTag
+  readonly nullable: boolean
+}
+
+/** A position, and on which side of it the page lies. */
+export interface Cursor {
+  readonly direction: 'next' | 'prev'
+  readonly position: Position
+}
+
+/** The most that is issued, in characters. */
+const LONGEST_ISSUED = 4096
+/** The most that is read. */
+const LONGEST_READ = 8192
+const NONCE_BYTES = 12
+const TAG_BYTES = 16
+const SIGNATURE_BYTES = 16
+/** What is encrypted is filled up to a multiple of this, so that the number of digits does not show. */
+const BLOCK_BYTES = 32
+
+const PAYLOAD = /^(?<payload>(?<direction>[^:]*):(?<type>[^:]*):(?<value>.*)):(?<signature>[0-9a-f]{32})$/su
+
+/** What a part may be, so that nothing else reaches a cast, whatever the column has become since. */
+const FORMS: Readonly<Record<PositionTag, RegExp>> = {
+  int: /^-?[0-9]{1,19}$/,
+  float: /^(?:-?[0-9.]+(?:e[+-]?[0-9]+)?|NaN|-?Infinity)$/,
+  decimal: /^(?:-?[0-9.]+|NaN|-?Infinity)$/,
+  datetime: /^(?:[0-9]+-[0-9]{2}-[0-9]{2}T[0-9:.]+(?: BC)?|-?infinity)$/,
+  date: /^(?:[0-9]+-[0-9]{2}-[0-9]{2}(?: BC)?|-?infinity)$/,
+  uuid: /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/,
+  bool: /^(?:true|false)$/,
+  str: /^[^\0]*$/s,
+}
+
+/** The token of a position; null when it would be too long. */
+export function writeCursor(scope: CursorScope, { direction, position }: Cursor): string | null {
+  const types = scope.terms.map(({ tag }, index) => (position[index] === null ? 'null' : tag))
+  const parts = position.map((part) => (part ?? '').replaceAll('%', '%25').replaceAll(',', '%2C'))
+  const plain = `${types.join(',')}:${parts.join(',')}`
+  const payload = `${direction}:${scope.sealed ? `sealed:${seal(scope, direction, plain)}` : plain}`
+  const token = encodeBase64Url(`${payload}:${sign(scope, payload).toString('hex')}`)
+  return token.length > LONGEST_ISSUED ? null : token
+}
+
+/** The position a token holds; null for anything that `writeCursor` has not made for the same scope. */
+export function readCursor(scope: CursorScope, token: string | undefined): Cursor | null {
+  if (token === undefined || token === '' || token.length > LONGEST_READ) return null
+  const bytes = decodeBase64Url(token)
+  const text = bytes && decodeUtf8(bytes)
+  const { payload, direction, type, value, signature } = PAYLOAD.exec(text ?? '')?.groups ?? {}
+  if (payload === undefined || type === undefined || value === undefined || signature === undefined) return null
+  if (!equalBytes(Buffer.from(signature, 'hex'), sign(scope, payload))) return null
+  if (direction !== 'next' && direction !== 'prev') return null
+  const plain = scope.sealed ? unseal(scope, direction, type, value) : `${type}:${value}`
+  const position = plain === null ? null : readPosition(scope.terms, plain)
+  return position && { direction, position }
+}
+
+function sign({ secret, view, ordering, filters }: CursorScope, payload: string): Buffer {
+  return mac(secret, 'cursor/mac/v1', [view, ordering, filters, payload], SIGNATURE_BYTES)
+}
+
+function readPosition(terms: readonly CursorTerm[], plain: string): Position | null {
+  const colon = plain.indexOf(':')
+  const types = plain.slice(0, colon).split(',')
+  const parts = plain.slice(colon + 1).split(',')
+  if (types.length !== terms.length || parts.length !== terms.length) return null
+  const position = terms.map((term, index) => readPart(term, types[index] as string, parts[index] as string))
+  return position.includes(undefined) ? null : (position as Position)
+}
+
+/** One value: null for NULL, undefined for what cannot be one. */
+function readPart({ tag, nullable }: CursorTerm, type: string, part: string): string | null | undefined {
+  if (type === 'null') return nullable && part === '' ? null : undefined
+  if (type !== tag || /%(?!25|2C)/.test(part)) return undefined
+  const value = part.replaceAll(/%25|%2C/g, (code) => (code === '%25' ? '%' : ','))
+  return FORMS[tag].test(value) ? value : undefined
+}
+
+function seal(scope: CursorScope, direction: string, plain: string): string {
+  const bytes = Buffer.from(plain)
+  const filled = Buffer.alloc(Math.ceil(bytes.length / BLOCK_BYTES) * BLOCK_BYTES)
+  bytes.copy(filled)
+  const context = [scope.view, scope.ordering, scope.filters, direction]
+  // a function of what is encrypted: the same page always has the same links
+  const nonce = mac(scope.secret, 'cursor/nonce/v1', [...context, filled], NONCE_BYTES)
+  const cipher = createCipheriv('aes-256-gcm', derive(scope.secret, 'cursor/seal/v1'), nonce)
+  cipher.setAAD(frame(...context))
+  return encodeBase64Url(Buffer.concat([nonce, cipher.update(filled), cipher.final(), cipher.getAuthTag()]))
+}
+
+function unseal(scope: CursorScope, direction: string, type: string, value: string): string | null {
+  const bytes = type === 'sealed' ? decodeBase64Url(value) : null
+  if (!bytes || bytes.length < NONCE_BYTES + TAG_BYTES) return null
+  const key = derive(scope.secret, 'cursor/seal/v1')
+  const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })
+  decipher.setAAD(frame(scope.view, scope.ordering, scope.filters, direction))
+  decipher.setAuthTag(bytes.subarray(-TAG_BYTES))
+  try {
+    const filled = Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
+    return decodeUtf8(filled)?.replace(/\0+$/, '') ?? null
+  } catch {
+    // not encrypted with this key, or not whole
+    return null
+  }
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+function decodeUtf8(bytes: Uint8Array): string | null {
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,26 @@
+/** What of a request decides which rows a list has: path parameters and filters, as bytes to sign (wire format, section 2.1). */
+import { frame } from '../signing.js'
+import type { ListSource, PageRequest } from './pagination.js'
+
+/** The path parameters in the order of the pattern, their names in braces. */
+export function pathParts({ params }: PageRequest): string[] {
+  return Object.entries(params).flatMap(([name, value]) => [`{${name}}`, value])
+}
+
+/** The parameters that the filter backends read, by name; repeated ones in the order sent. */
+export function queryParts({ parameters }: Pick<ListSource, 'parameters'>, { query }: PageRequest): string[] {
+  return [...parameters]
+    .sort(byCodeUnits)
+    .flatMap((name) => [query[name] ?? []].flat().flatMap((value) => [name, value]))
+}
+
+/** Path parameters and filters, framed. The ordering is signed by itself, as the terms it comes to. */
+export function requestFrame(source: ListSource, request: PageRequest): Buffer {
+  const parameters = new Set(source.parameters)
+  parameters.delete('ordering')
+  return frame(...pathParts(request), ...queryParts({ parameters }, request))
+}
+
+function byCodeUnits(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0
+}

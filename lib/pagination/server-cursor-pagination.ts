@@ -1,0 +1,171 @@
+/** Pages from a cursor that PostgreSQL keeps: `?server_cursor=…` (spec sections 3 and 4.7; wire format, section 3). */
+import { randomBytes } from 'node:crypto'
+import { callerOf } from '../caller.js'
+import type { Context } from '../context.js'
+import { ConfigurationError } from '../errors.js'
+import { getCursorSecret } from '../settings.js'
+import { frame } from '../signing.js'
+import { BasePagination, type ListSource, lastValue, type PagedView, type PageRequest } from './pagination.js'
+import { pathParts, queryParts } from './request-frame.js'
+import {
+  isNodeName,
+  ownerTag,
+  readServerCursorId,
+  type ServerCursorScope,
+  writeServerCursorId,
+} from './server-cursor-id.js'
+import { type HeldCursor, notFound, ServerCursorStore, type Used } from './server-cursor-store.js'
+
+export interface ServerCursorPaginationOptions {
+  /** Items on a page. @default 100 */
+  readonly pageSize?: number
+  /** A cursor is closed after this many seconds without a request. @default 300 */
+  readonly maxIdleSeconds?: number
+  /** A cursor is closed after this many seconds, whatever happens. @default 1800 */
+  readonly maxLifetimeSeconds?: number
+  /** Cursors that one user, or one address, may have open. @default 5 */
+  readonly maxPerUser?: number
+  /** Connections that cursors may keep, of all views that share the pool. @default half the pool */
+  readonly maxTotal?: number
+  /** @default 'server_cursor' */
+  readonly cursorQueryParam?: string
+  /**
+   * A name of this process that ids begin with, so that a proxy can send a cursor's requests to it: up to 32 lower-case
+   * letters, digits and `-`.
+   * @default the environment variable SERVICE_NODE, else none
+   */
+  readonly node?: string
+  /** The clock, in milliseconds. @default performance.now */
+  readonly now?: () => number
+}
+
+/**
+ * Answers `{cursor_id, results, exhausted}`. The first request declares a cursor on a connection of the view's own pool
+ * and keeps it; each request with its `cursor_id` reads the next page of what the list was at that moment. Meant for
+ * exports: a cursor costs a connection until it is exhausted, or has been idle too long.
+ *
+ * A cursor belongs to its user, or address, to its view and its query. One that is not here is 404 `Cursor not found`,
+ * whatever the reason; start again then. One that another request reads from is 409. Too many of one user are 429, too
+ * many of all 503.
+ * @example static override paginationClass = new ServerCursorPagination({ pageSize: 1000 })
+ */
+export class ServerCursorPagination extends BasePagination {
+  readonly pageSize: number
+  readonly maxIdleSeconds: number
+  readonly maxLifetimeSeconds: number
+  readonly maxPerUser: number
+  readonly maxTotal: number | undefined
+  readonly cursorQueryParam: string
+  readonly node: string | undefined
+  readonly #now: () => number
+  #store: ServerCursorStore | undefined
+
+  constructor(options: ServerCursorPaginationOptions = {}) {
+    super()
+    this.pageSize = options.pageSize ?? 100
+    this.maxIdleSeconds = options.maxIdleSeconds ?? 300
+    this.maxLifetimeSeconds = options.maxLifetimeSeconds ?? 1800
+    this.maxPerUser = options.maxPerUser ?? 5
+    this.maxTotal = options.maxTotal
+    this.cursorQueryParam = options.cursorQueryParam ?? 'server_cursor'
+    this.node = options.node ?? process.env['SERVICE_NODE']
+    this.#now = options.now ?? (() => performance.now())
+  }
+
+  override check({ name }: PagedView): void {
+    const where = `${name}: ${this.constructor.name}`
+    for (const option of ['pageSize', 'maxPerUser'] as const) {
+      if (!(Number.isSafeInteger(this[option]) && this[option] >= 1)) {
+        throw new ConfigurationError(`${where}: ${option} must be a whole number of at least 1`)
+      }
+    }
+    for (const option of ['maxIdleSeconds', 'maxLifetimeSeconds'] as const) {
+      if (!(this[option] > 0)) throw new ConfigurationError(`${where}: ${option} must be a number of seconds above 0`)
+    }
+    if (this.node !== undefined && !isNodeName(this.node)) {
+      throw new ConfigurationError(
+        `${where}: node "${this.node}" must be up to 32 lower-case letters, digits and "-"; correct the option or SERVICE_NODE`,
+      )
+    }
+    getCursorSecret()
+  }
+
+  async paginate(source: ListSource, request: PageRequest): Promise<object> {
+    const { ctx } = request
+    const scope = {
+      secret: getCursorSecret(),
+      caller: callerOf(ctx),
+      view: source.name,
+      path: frame(...pathParts(request)),
+    }
+    const text = lastValue(request, this.cursorQueryParam)
+    return text === undefined ? this.#open(source, request, scope) : this.#next(source, request, scope, text)
+  }
+
+  /** Closes all cursors of this paginator. */
+  override async close(): Promise<void> {
+    await this.#store?.close()
+  }
+
+  async #open(source: ListSource, request: PageRequest, scope: ServerCursorScope): Promise<object> {
+    const bytes = randomBytes(16)
+    const id = bytes.toString('hex')
+    const owner = ownerTag(scope).toString('hex')
+    const query = queryParts(source, request)
+    if (this.maxTotal === undefined && source.pool.size < 2) {
+      throw new ConfigurationError(
+        `${source.name}: a pool of one connection has none to keep for a cursor; set pool.max of knex to 2 or more`,
+      )
+    }
+    return this.#cursors.open(
+      { owner, id, pool: source.pool },
+      async () => {
+        const cursor = await source.open({ name: `koa_viewsets_${id}`, idleMilliseconds: this.#backstop })
+        return { cursor, query }
+      },
+      (held) => this.#read(held, { ctx: request.ctx, id, text: writeServerCursorId(scope, bytes, this.node) }),
+    )
+  }
+
+  async #next(source: ListSource, request: PageRequest, scope: ServerCursorScope, text: string): Promise<object> {
+    const id = readServerCursorId(scope, text)?.toString('hex')
+    if (id === undefined) throw notFound()
+    const asked = queryParts(source, request)
+    const fits = ({ query }: HeldCursor) => asked.length === 0 || JSON.stringify(asked) === JSON.stringify(query)
+    return this.#cursors.use(id, fits, async (held) => {
+      // a HEAD must not take a page from the GET that follows it
+      if (request.ctx.method === 'HEAD')
+        return { result: { cursor_id: text, results: [], exhausted: false }, ended: false }
+      return this.#read(held, { ctx: request.ctx, id, text })
+    })
+  }
+
+  async #read(held: HeldCursor, { ctx, id, text }: { ctx: Context; id: string; text: string }): Promise<Used<object>> {
+    ctx.res.once('close', () => {
+      // the client went away without its page: it cannot go on from here
+      if (!ctx.res.writableFinished) void this.#cursors.abandon(id, held)
+    })
+    const rows = await held.cursor.fetch(this.pageSize)
+    const exhausted = rows.length < this.pageSize
+    const result = { cursor_id: exhausted ? null : text, results: rows.results(0, rows.length), exhausted }
+    // nobody gets the id of a HEAD
+    const unread = ctx.method === 'HEAD' || ctx.res.destroyed || ctx.res.closed
+    return { result, ended: exhausted || unread }
+  }
+
+  /** PostgreSQL's own timeout: a little above ours. */
+  get #backstop(): number {
+    return this.maxIdleSeconds * 1000 + 10_000
+  }
+
+  get #cursors(): ServerCursorStore {
+    this.#store ??= new ServerCursorStore({
+      maxPerUser: this.maxPerUser,
+      maxTotal: this.maxTotal,
+      idleMilliseconds: this.maxIdleSeconds * 1000,
+      lifetimeMilliseconds: this.maxLifetimeSeconds * 1000,
+      now: this.#now,
+    })
+    return this.#store
+  }
+}

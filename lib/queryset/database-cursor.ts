@@ -1,0 +1,144 @@
+/** A cursor of PostgreSQL's own, in a transaction on a connection that is kept for it (spec section 4.7). */
+import type { Knex } from 'knex'
+import type { Queryable } from '../models/objection.js'
+import { exactTypes } from './read-exactly.js'
+import { type RawRow, runStatement } from './run-statement.js'
+
+export interface DatabaseCursorOptions {
+  /** A name of lower-case letters, digits and `_`. */
+  readonly name: string
+  /** PostgreSQL ends the transaction by itself after this many milliseconds without a statement. */
+  readonly idleMilliseconds: number
+}
+
+/** The part of pg's connection that tells of its end. */
+interface Connection {
+  on(event: 'error' | 'end', listener: () => void): void
+  removeListener(event: 'error' | 'end', listener: () => void): void
+}
+
+/** Classes of SQLSTATE after which the connection is gone. */
+const LOST = /^(?:08|57P|25P03)/
+const LONGEST_TIMEOUT = 2 ** 31 - 1
+
+/** Reads a query in portions. One statement at a time. */
+export class DatabaseCursor {
+  /** The transaction, for queries that belong to the rows. */
+  readonly trx: Knex.Transaction
+  readonly #name: string
+  readonly #connection: Connection
+  readonly #lostListener: () => void
+  #lost = false
+  #closed = false
+  #onLost: (() => void) | undefined
+
+  private constructor(trx: Knex.Transaction, name: string, connection: Connection) {
+    this.trx = trx
+    this.#name = name
+    this.#connection = connection
+    this.#lostListener = () => {
+      this.#lost = true
+      this.#onLost?.()
+    }
+    // a killed backend is an event of the connection, and one that nobody hears ends the process
+    connection.on('error', this.#lostListener)
+    connection.on('end', this.#lostListener)
+  }
+
+  /**
+   * Declares a cursor for a statement in PostgreSQL's notation. Its rows, and those of other queries in its transaction,
+   * are as of now.
+   */
+  static async open(
+    knex: Queryable,
+    { name, idleMilliseconds }: DatabaseCursorOptions,
+    statement: { readonly text: string; readonly values: readonly unknown[] },
+  ): Promise<DatabaseCursor> {
+    const trx = await knex.transaction({ readOnly: true, isolationLevel: 'repeatable read' } as never)
+    try {
+      const client = trx.client as { acquireConnection(): Promise<Connection> }
+      const cursor = new DatabaseCursor(trx, name, await client.acquireConnection())
+      try {
+        const timeout = String(Math.min(Math.ceil(idleMilliseconds), LONGEST_TIMEOUT))
+        await trx.raw(`select set_config('idle_in_transaction_session_timeout', ?, true)`, [timeout])
+        await runStatement(
+          trx,
+          { text: `declare ${name} no scroll cursor for ${statement.text}`, name: undefined },
+          statement.values,
+        )
+      } catch (error) {
+        await cursor.close()
+        throw error
+      }
+      return cursor
+    } catch (error) {
+      if (!trx.isCompleted()) await trx.rollback().catch(() => {})
+      throw error
+    }
+  }
+
+  /** True once the connection is gone: there is nothing to fetch any more. */
+  get lost(): boolean {
+    return this.#lost
+  }
+
+  /** Calls back when the connection is lost between two statements. */
+  onLost(listener: () => void): void {
+    this.#onLost = listener
+    if (this.#lost) listener()
+  }
+
+  /** The next rows, as objects with the values that the application's own parsers make. */
+  async fetch(size: number): Promise<Record<string, unknown>[]> {
+    return this.#run(async () => {
+      const query = this.trx.raw(this.#fetchText(size)) as unknown as PromiseLike<{
+        rows: Record<string, unknown>[]
+      }> & {
+        options(options: object): PromiseLike<{ rows: Record<string, unknown>[] }>
+      }
+      const { rows } = await query.options({ types: exactTypes(this.trx) })
+      return rows
+    })
+  }
+
+  /** The next rows as texts. */
+  async fetchRaw(size: number): Promise<RawRow[]> {
+    return this.#run(() => runStatement(this.trx, { text: this.#fetchText(size), name: undefined }, []))
+  }
+
+  /** Ends the transaction and gives the connection back. Never throws. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    this.#onLost = undefined
+    try {
+      await (this.#lost ? this.trx.rollback() : this.trx.commit())
+      await this.trx.executionPromise
+    } catch {
+      // the connection is lost; the pool drops it when it is next asked for
+    }
+    this.#connection.removeListener('error', this.#lostListener)
+    this.#connection.removeListener('end', this.#lostListener)
+  }
+
+  #fetchText(size: number): string {
+    return `fetch forward ${Math.trunc(size)} from ${this.#name}`
+  }
+
+  async #run<T>(statement: () => Promise<T>): Promise<T> {
+    try {
+      return await statement()
+    } catch (error) {
+      const { code } = error as { code?: unknown }
+      // an error without a SQLSTATE comes from the connection
+      if (typeof code !== 'string' || code.length !== 5 || LOST.test(code)) this.#lost = true
+      throw error
+    }
+  }
+}
+
+/** The most connections that a pool opens; undefined where it does not tell. */
+export function poolSize(knex: Queryable): number | undefined {
+  const { pool } = knex.client as { pool?: { max?: unknown } }
+  return typeof pool?.max === 'number' ? pool.max : undefined
+}

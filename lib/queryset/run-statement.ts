@@ -1,0 +1,106 @@
+/** Runs SQL on a connection of knex's own pool: prepared by name, rows as raw text (promise I21). */
+import type { Queryable } from '../models/objection.js'
+import { preparesStatements } from '../settings.js'
+
+/** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
+export interface Statement {
+  readonly text: string
+  /** Undefined: sent without a name. */
+  name: string | undefined
+}
+
+/** A row as PostgreSQL sent it: the text of each column, or null. */
+export type RawRow = (string | null)[]
+
+/** The connection of pg that knex hands out, as far as we use it. */
+interface Connection {
+  readonly __knexUid?: string
+  query(
+    query: {
+      text: string
+      name?: string
+      values: unknown[]
+      rowMode: 'array'
+      types: typeof RAW
+    },
+    done: (error: Error | null, result: { rows: RawRow[] }) => void,
+  ): void
+}
+
+interface Client {
+  acquireConnection(): Promise<Connection>
+  releaseConnection(connection: Connection): Promise<void>
+  emit(event: string, ...values: unknown[]): void
+}
+
+/** Named statements, all view sets together: each costs memory on every connection, and clients choose the shapes. */
+const MOST_NAMES = 500
+/** A named statement met a migration, or a pooler that gave it another connection. */
+const STALE = new Set(['0A000', '26000', '42P05'])
+/** Leaves every value as the text that PostgreSQL sent. */
+const RAW = { getTypeParser: () => (text: string) => text }
+
+const statements = new Map<string, Statement>()
+let names = 0
+
+/** The statement of a SQL text; the same text is prepared once for each connection. */
+export function statementOf(text: string): Statement {
+  let statement = statements.get(text)
+  if (!statement) {
+    if (statements.size >= MOST_NAMES) return { text, name: undefined }
+    statement = { text, name: `koa_viewsets_${++names}` }
+    statements.set(text, statement)
+  }
+  return statement
+}
+
+/**
+ * Runs a statement and returns its rows as text. Inside a transaction it is sent without a name: a stale one would end
+ * the transaction. Elsewhere a stale one is sent again without, and stays so.
+ */
+export async function runStatement(
+  knex: Queryable,
+  statement: Statement,
+  values: readonly unknown[],
+): Promise<RawRow[]> {
+  const client = knex.client as Client
+  if (knex.isTransaction || !preparesStatements()) return send(client, statement.text, undefined, values)
+  try {
+    return await send(client, statement.text, statement.name, values)
+  } catch (error) {
+    if (statement.name === undefined || !STALE.has((error as { code?: string }).code ?? '')) throw error
+    statement.name = undefined
+    return await send(client, statement.text, undefined, values)
+  }
+}
+
+async function send(
+  client: Client,
+  text: string,
+  name: string | undefined,
+  values: readonly unknown[],
+): Promise<RawRow[]> {
+  const connection = await client.acquireConnection()
+  const bindings = [...values]
+  const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
+  client.emit('query', event)
+  // the callback form: with promises V8 comes to keep rows in the old generation, which costs half as much again
+  return new Promise((resolve, reject) => {
+    const query = { text, values: bindings, rowMode: 'array', types: RAW } as const
+    connection.query(name === undefined ? query : { ...query, name }, (error, result) => {
+      client.releaseConnection(connection).catch(reject)
+      if (error) {
+        client.emit('query-error', error, event)
+        reject(error)
+      } else {
+        client.emit('query-response', result, event)
+        resolve(result.rows)
+      }
+    })
+  })
+}
+
+/** True where rows can be read this way: knex over pg's own JavaScript client. */
+export function readsRawRows(knex: Queryable): boolean {
+  return (knex.client as { driverName?: string }).driverName === 'pg'
+}

@@ -1,0 +1,43 @@
+/** Names what the database or the model refuses by the client's fields. */
+import type { ConstraintSubject } from '../database-errors.js'
+import { HiddenField } from '../fields/hidden-field.js'
+import type { BoundField, SerializerPlan } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+
+/**
+ * The subject of a statement on a serializer's own table.
+ * @param data the values of the request by field name; anything but an object has none
+ */
+export function constraintSubject(
+  plan: SerializerPlan,
+  operation: ConstraintSubject['operation'],
+  data: unknown,
+): ConstraintSubject {
+  const { model } = plan
+  const isOwn = (table: string) => model?.nativeName === table
+  const columnNamed = (name: string) => plan.fields.filter((field) => field.column?.nativeName === name)
+  const values = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
+  return {
+    operation,
+    columnsOf: (table, constraint) =>
+      isOwn(table)
+        ? model?.constraints.get(constraint)?.map((name) => model.columns.get(name)?.nativeName ?? name)
+        : undefined,
+    fieldOf: (table, column) => (isOwn(table) ? fieldAmong(columnNamed(column)) : undefined),
+    valueOf: (name) => {
+      const isSent = plan.fields.some((field) => field.name === name && field.writable)
+      return isSent && Object.hasOwn(values, name) ? values[name] : undefined
+    },
+    fieldOfProperty: (property) => fieldAmong(plan.fields.filter((field) => field.column?.property === property)),
+  }
+}
+
+/** Of several fields on one column, the one a client writes; never one it does not know. */
+function fieldAmong(fields: readonly BoundField[]): string | undefined {
+  const known = fields.filter(({ field, readable, writable }) => {
+    if (field instanceof HiddenField) return false
+    return field instanceof NestedSerializer ? writable : readable || writable
+  })
+  const plain = known.filter(({ field }) => !(field instanceof NestedSerializer))
+  return (plain.find((field) => field.writable) ?? plain[0] ?? known[0])?.name
+}

@@ -1,0 +1,35 @@
+/** Tells serializers whose `create` is one insert, with nothing of the application between the input and the row. */
+import { RelatedField } from '../fields/related-field.js'
+import { catalogueRevision } from '../models/describe-model.js'
+import { hasPlainInserts } from '../models/plain-model.js'
+import type { SerializerClass } from './contract.js'
+import { ModelSerializer } from './model-serializer.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { serializerPlan } from './plan.js'
+import { rowPlan } from './row-plan.js'
+
+const known = new WeakMap<SerializerClass, { revision: number; inserts: boolean }>()
+
+/** Methods that an application may put in the place of ours. */
+const METHODS = ['isValid', 'validate', 'save', 'create', 'createMany'] as const
+
+/** True when an object is created by one statement that also returns it in its written form. */
+export function insertsRows(serializer: SerializerClass): boolean {
+  const last = known.get(serializer)
+  if (last?.revision === catalogueRevision()) return last.inserts
+  const inserts = decide(serializer)
+  known.set(serializer, { revision: catalogueRevision(), inserts })
+  return inserts
+}
+
+function decide(serializer: SerializerClass): boolean {
+  const prototype = serializer.prototype as Record<string, unknown>
+  const own = ModelSerializer.prototype as unknown as Record<string, unknown>
+  if (!METHODS.every((method) => prototype[method] === own[method])) return false
+  const { model, writable } = serializerPlan(serializer)
+  const isPlain = writable.every(
+    ({ field, hook }) =>
+      hook === undefined && !(field instanceof NestedSerializer) && !(field instanceof RelatedField && field.many),
+  )
+  return isPlain && model !== undefined && hasPlainInserts(model.model) && rowPlan(serializer) !== undefined
+}

@@ -1,0 +1,105 @@
+/** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import type { RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
+import { type CompiledSql, fromClause, LIST, nativeSql, type Part, type RowSelection, selectList } from './row-sql.js'
+
+/** PostgreSQL cuts longer names. */
+const LONGEST_NAME = 63
+
+/** True when SQL can say all that the plan writes. */
+export function isNative({ object }: RowPlan): boolean {
+  return object.members.every(isNativeMember)
+}
+
+function isNativeMember(member: RowMember): boolean {
+  if (Buffer.byteLength(member.name) > LONGEST_NAME) return false
+  return 'nested' in member ? member.nested.members.every(isNativeMember) : member.cell.kind !== 'value'
+}
+
+/**
+ * Compiles a list whose rows PostgreSQL writes. With positions each row is its position and its JSON; else there is one
+ * row for the whole page: the count (if asked for), the number of rows, and their JSON with commas between.
+ */
+export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
+  const { plan, order, positions, counting, limit } = selection
+  const page = selectList(query, selection, true)
+  const from = fromClause(selection)
+  const object = objectColumns(plan.object, plan)
+  const knex = query.knex() as unknown as Queryable
+  const source = { sql: ` from ? as ??${from.sql}`, bindings: [page, LIST, ...from.bindings] }
+  if (positions) {
+    const position = order.map((_, index) => `${LIST}.p${index}`)
+    return nativeSql(
+      knex.raw(
+        `select ${position.map(() => '??, ').join('')}(select row_to_json(r)::text from (select ${object.sql}) as r)${source.sql}`,
+        [...position, ...object.bindings, ...source.bindings] as never,
+      ),
+    )
+  }
+  const rows = `select count(*), string_agg(row_to_json(r)::text, ',') from (select ${object.sql}`
+  if (!counting)
+    return nativeSql(knex.raw(`${rows}${source.sql}) as r`, [...object.bindings, ...source.bindings] as never))
+  const text = `with ?? as materialized ? select case when (select count(*) from ??) >= ${limit ?? 0} then ? end, page.* from (${rows} from ??${from.sql}) as r) as page`
+  const bindings = [LIST, page, LIST, counting.toKnexQuery(), ...object.bindings, LIST, ...from.bindings]
+  return nativeSql(knex.raw(text, bindings as never))
+}
+
+/** Compiles one object that PostgreSQL writes. */
+export function compileNativeRow(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
+  return compileNative(query, { ...selection, order: [], positions: true, counting: undefined })
+}
+
+/** The members of an object as columns of their names. */
+function objectColumns(object: RowObject, plan: RowPlan): Part {
+  const parts = object.members.map((member) => {
+    const value = 'nested' in member ? nestedObject(member.nested, plan) : cellValue(member.cell, plan)
+    return { sql: `${value.sql} as ??`, bindings: [...value.bindings, member.name] }
+  })
+  return { sql: parts.map((part) => part.sql).join(', '), bindings: parts.flatMap((part) => part.bindings) }
+}
+
+function nestedObject(object: RowObject, plan: RowPlan): Part {
+  const columns = objectColumns(object, plan)
+  return {
+    sql: `case when ?? is not null then (select row_to_json(n) from (select ${columns.sql}) as n) end`,
+    bindings: [referenceOf(object.key ?? 0, plan), ...columns.bindings],
+  }
+}
+
+const SAFE = String(Number.MAX_SAFE_INTEGER)
+const FIRST = "'0001-01-01 00:00:00"
+const LAST = "'10000-01-01 00:00:00"
+
+/** A cell as a value of which `row_to_json` makes what the writer of rows makes. */
+function cellValue({ index, kind, column }: RowCell, plan: RowPlan): Part {
+  const reference = referenceOf(index, plan)
+  switch (kind) {
+    case 'bigint':
+      return same(reference, `case when ?? between -${SAFE} and ${SAFE} then to_json(??) else to_json(??::text) end`)
+    case 'quoted':
+      return same(reference, column.type === 'numeric' ? '??::text' : '??')
+    case 'datetime':
+      return same(reference, column.type === 'timestamptz' ? TIMESTAMPTZ : TIMESTAMP)
+    default:
+      return same(reference, '??')
+  }
+}
+
+/** UTC with `Z`; beyond the years 1 to 9999 as PostgreSQL writes it. */
+const TIMESTAMPTZ =
+  `case when ?? >= ${FIRST}+00'::timestamptz and ?? < ${LAST}+00'::timestamptz then (to_json(?? at time zone 'UTC') #>> '{}') || 'Z' ` +
+  `when isfinite(??) then regexp_replace(to_json(?? at time zone 'UTC') #>> '{}', '( BC)\\?$', '+00:00\\1') else ??::text end`
+const TIMESTAMP =
+  `case when ?? >= ${FIRST}'::timestamp and ?? < ${LAST}'::timestamp then (to_json(??) #>> '{}') || 'Z' ` +
+  `when isfinite(??) then to_json(??) #>> '{}' else ??::text end`
+
+/** SQL in which every placeholder is the same reference. */
+function same(reference: string, sql: string): Part {
+  const count = sql.replaceAll('\\?', '').split('??').length - 1
+  return { sql, bindings: Array.from({ length: count }, () => reference) }
+}
+
+function referenceOf(index: number, plan: RowPlan): string {
+  const column = plan.columns[index]
+  return column && column.table > 0 ? `j${column.table}.${column.column.column}` : `${LIST}.c${index}`
+}

@@ -1,0 +1,237 @@
+/** A serializer's output compiled for rows of raw text: which columns to select, what to join, how to write (promise E22). */
+
+import { BooleanField } from '../fields/boolean-field.js'
+import { ChoiceField } from '../fields/choice-fields.js'
+import { DateField, DateTimeField, TimeField } from '../fields/date-time-fields.js'
+import { DecimalField } from '../fields/decimal-field.js'
+import type { SerializerContext, SerializerField } from '../fields/field.js'
+import { FloatField } from '../fields/float-field.js'
+import { EmailField, IPAddressField, URLField, UUIDField } from '../fields/formatted-text-fields.js'
+import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
+import { JSONField } from '../fields/json-field.js'
+import { PrimaryKeyRelatedField, RelatedField, SlugRelatedField } from '../fields/related-field.js'
+import { StringField } from '../fields/string-field.js'
+import { type Column, catalogueRevision, describeModel, type RelationDescription } from '../models/describe-model.js'
+import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
+import type { BoundField, SerializerClass } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { needsObject, serializerPlan } from './plan.js'
+import { Serializer } from './serializer.js'
+
+/** How the raw text of a cell becomes JSON text. */
+export type CellKind =
+  | 'number'
+  | 'bigint'
+  | 'float'
+  | 'boolean'
+  | 'quoted'
+  | 'text'
+  | 'json'
+  | 'datetime'
+  | 'time'
+  | 'value'
+
+/** A value that is selected: a column of the model's table or of a table joined to it. */
+export interface RowCell {
+  /** Where in the row the cell stands. */
+  readonly index: number
+  readonly kind: CellKind
+  readonly column: Column
+  /** The field, for cells of kind `value`: it gets what the application's own pg parser makes of the text. */
+  readonly field: SerializerField
+}
+
+/** A member of the JSON object. */
+export type RowMember =
+  | { readonly name: string; readonly cell: RowCell }
+  | { readonly name: string; readonly nested: RowObject }
+
+/** A JSON object: the row itself, or an object joined to it. */
+export interface RowObject {
+  readonly members: readonly RowMember[]
+  /** The cell that is null when there is no such object; undefined for the row itself. */
+  readonly key: number | undefined
+}
+
+/** A table joined to the list by a foreign key. */
+export interface RowJoin {
+  /** The position of this table: 0 is the list itself. */
+  readonly table: number
+  readonly parent: number
+  readonly relation: RelationDescription
+}
+
+/** A column of one of the tables. */
+export interface RowColumn {
+  readonly table: number
+  readonly column: Column
+}
+
+export interface RowPlan {
+  readonly columns: readonly RowColumn[]
+  readonly joins: readonly RowJoin[]
+  readonly object: RowObject
+}
+
+const plans = new WeakMap<SerializerClass, { revision: number; plan: RowPlan | undefined }>()
+
+/** The row plan of a serializer class; undefined where the output needs model instances. */
+export function rowPlan(serializer: SerializerClass): RowPlan | undefined {
+  const known = plans.get(serializer)
+  if (known?.revision === catalogueRevision()) return known.plan
+  const plan = compile(serializer)
+  plans.set(serializer, { revision: catalogueRevision(), plan })
+  return plan
+}
+
+/** Collects columns and joins while the output is walked. */
+class Collector {
+  readonly columns: RowColumn[] = []
+  readonly joins: RowJoin[] = []
+
+  add(table: number, column: Column): number {
+    const index = this.columns.findIndex((known) => known.table === table && known.column === column)
+    if (index >= 0) return index
+    return this.columns.push({ table, column }) - 1
+  }
+
+  join(parent: number, relation: RelationDescription): number | undefined {
+    const known = this.joins.find((join) => join.parent === parent && join.relation === relation)
+    if (known) return known.table
+    const isSimple = relation.kind === 'belongs-to-one' && !relation.narrowed
+    if (!isSimple || !hasPlainRows(relation.model) || !hasPlainQueries(relation.model)) return undefined
+    const table = this.joins.length + 1
+    this.joins.push({ table, parent, relation })
+    return table
+  }
+}
+
+function compile(serializer: SerializerClass): RowPlan | undefined {
+  const { model } = serializerPlan(serializer)
+  if (!model || !hasPlainRows(model.model)) return undefined
+  const collector = new Collector()
+  const members = compileObject(serializer, 0, collector)
+  return members && { columns: collector.columns, joins: collector.joins, object: { members, key: undefined } }
+}
+
+function compileObject(serializer: SerializerClass, table: number, collector: Collector): RowMember[] | undefined {
+  if (!writesItself(serializer)) return undefined
+  const members: RowMember[] = []
+  for (const bound of serializerPlan(serializer).readable) {
+    const member = compileMember(bound, table, collector)
+    if (!member) return undefined
+    members.push(member)
+  }
+  return members
+}
+
+/** False when the class changes how objects are written. */
+function writesItself(serializer: SerializerClass): boolean {
+  const prototype = serializer.prototype as Serializer
+  return (
+    prototype instanceof Serializer &&
+    prototype.toRepresentation === Serializer.prototype.toRepresentation &&
+    Object.getOwnPropertyDescriptor(prototype, 'data') === undefined
+  )
+}
+
+function compileMember(bound: BoundField, table: number, collector: Collector): RowMember | undefined {
+  const { name, field, method, relation, source } = bound
+  if (method !== undefined) return undefined
+  if (field instanceof NestedSerializer) {
+    const joined = relation && !field.many ? collector.join(table, relation) : undefined
+    if (!relation || joined === undefined) return undefined
+    const members = compileObject(field.serializerClass, joined, collector)
+    const key = describeModel(relation.model).columns.get(relation.relatedProperties[0] as string)
+    return members && key && { name, nested: { members, key: collector.add(joined, key) } }
+  }
+  if (field instanceof RelatedField && relation && needsObject(field, relation)) {
+    const joined = field.many ? undefined : collector.join(table, relation)
+    const shown = describeModel(relation.model).columns.get(field.shownProperty(relation.model))
+    return joined === undefined || !shown ? undefined : makeMember(name, field, shown, joined, collector)
+  }
+  if (source.length > 1) return compilePath(bound, table, collector)
+  return bound.column && makeMember(name, field, bound.column, table, collector)
+}
+
+/** A dotted source: foreign keys all the way, and a column at its end. */
+function compilePath({ name, field, source, relation }: BoundField, table: number, collector: Collector) {
+  let at = table
+  let next = relation
+  for (const step of source.slice(1)) {
+    const joined = next && collector.join(at, next)
+    if (!next || joined === undefined) return undefined
+    const { columns, relations } = describeModel(next.model)
+    const column = columns.get(step)
+    if (column) return step === source.at(-1) ? makeMember(name, field, column, joined, collector) : undefined
+    at = joined
+    next = relations.get(step)
+  }
+  return undefined
+}
+
+function makeMember(
+  name: string,
+  field: SerializerField,
+  column: Column,
+  table: number,
+  collector: Collector,
+): RowMember {
+  return { name, cell: { index: collector.add(table, column), kind: cellKind(field, column), column, field } }
+}
+
+const TEXTS = ['text', 'varchar', 'bpchar', 'citext', 'name']
+
+/** Field classes by the column types whose text they only have to quote, or not even that. */
+const KINDS: ReadonlyMap<unknown, Readonly<Record<string, CellKind>>> = new Map<
+  unknown,
+  Readonly<Record<string, CellKind>>
+>([
+  [StringField, all(TEXTS, 'text')],
+  [EmailField, all(TEXTS, 'text')],
+  [URLField, all(TEXTS, 'text')],
+  [IPAddressField, { ...all(TEXTS, 'text'), inet: 'text' }],
+  [ChoiceField, { ...all([...TEXTS, 'enum'], 'text'), int2: 'number', int4: 'number' }],
+  [IntegerField, { int2: 'number', int4: 'number' }],
+  [BigIntegerField, { int2: 'number', int4: 'number', int8: 'bigint' }],
+  [FloatField, { float4: 'float', float8: 'float' }],
+  [BooleanField, { bool: 'boolean' }],
+  [DecimalField, { numeric: 'quoted' }],
+  [UUIDField, { uuid: 'quoted' }],
+  [DateField, { date: 'quoted' }],
+  [TimeField, { time: 'time' }],
+  [JSONField, { json: 'json', jsonb: 'json' }],
+])
+
+/** Keys of related objects are written after the type of the key. */
+const KEY_KINDS: Readonly<Record<string, CellKind>> = {
+  ...all(TEXTS, 'text'),
+  int2: 'number',
+  int4: 'number',
+  int8: 'bigint',
+  uuid: 'quoted',
+}
+
+function cellKind(field: SerializerField, column: Column): CellKind {
+  const made: unknown = field.constructor
+  if (made === DateTimeField) {
+    const { formatStr } = field.options as { formatStr?: string }
+    const isIso = formatStr === undefined || formatStr === 'iso'
+    return isIso && (column.type === 'timestamptz' || column.type === 'timestamp') ? 'datetime' : 'value'
+  }
+  if (made === PrimaryKeyRelatedField || made === SlugRelatedField) {
+    return KEY_KINDS[column.type] ?? 'value'
+  }
+  return KINDS.get(made)?.[column.type] ?? 'value'
+}
+
+function all(types: readonly string[], kind: CellKind): Record<string, CellKind> {
+  return Object.fromEntries(types.map((type) => [type, kind]))
+}
+
+/** What cells of kind `value` need besides their text. */
+export interface CellScope {
+  readonly context: SerializerContext
+  /** The application's own parser for a type. */
+  parse(oid: number, text: string): unknown
+}

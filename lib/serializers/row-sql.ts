@@ -1,0 +1,196 @@
+/** The SQL behind a row plan: the list inside, the tables joined to it around it. */
+import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { positionColumn } from '../queryset/keyset.js'
+import { type OrderTerm, orderBy } from '../queryset/total-order.js'
+import type { RowJoin, RowPlan } from './row-plan.js'
+
+/** What to select. A row has the count (if asked for), then the position (if asked for), then the plan's columns. */
+export interface RowSelection {
+  readonly plan: RowPlan
+  readonly model: ModelDescription
+  readonly order: readonly OrderTerm[]
+  readonly backwards: boolean
+  /** Also select the position in the order. */
+  readonly positions: boolean
+  /** The literal LIMIT: PostgreSQL plans a statement anew each time when the limit is a parameter. */
+  readonly limit: number | undefined
+  readonly offset: number
+  /** Also count the list, unless the page is not full. */
+  readonly counting: AnyQueryBuilder | undefined
+}
+
+/** A piece of SQL whose bindings are identifiers. */
+export interface Part {
+  readonly sql: string
+  readonly bindings: readonly string[]
+}
+
+/** A text in PostgreSQL's notation, with the values it binds. */
+export interface CompiledSql {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** Knex's own builder, as far as we use it. */
+interface KnexQuery {
+  limit(value: number, options: { skipBinding: true }): KnexQuery
+  offset(value: number): KnexQuery
+}
+
+/** The name of the page in the SQL around it. */
+export const LIST = 'list'
+
+/**
+ * Compiles a query that has its conditions and nothing else. Tables are joined to the page, not to the whole list, so
+ * that conditions of the application need not say which table their columns are of.
+ */
+export function compileRows(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
+  const { plan, counting, limit } = selection
+  const wrapped = plan.joins.length > 0 || counting !== undefined
+  const page = selectList(query, selection, wrapped)
+  if (!wrapped) return nativeSql(page)
+  const columns = outerColumns(selection)
+  const from = fromClause(selection)
+  const parts = counting
+    ? {
+        sql: `with ?? as materialized ? select case when (select count(*) from ??) >= ${limit ?? 0} then ? end, ${columns.sql} from ??${from.sql}`,
+        bindings: [LIST, page, LIST, counting.toKnexQuery(), ...columns.bindings, LIST, ...from.bindings],
+      }
+    : {
+        sql: `select ${columns.sql} from ? as ??${from.sql}`,
+        bindings: [...columns.bindings, page, LIST, ...from.bindings],
+      }
+  const knex = query.knex() as unknown as Queryable
+  return nativeSql(knex.raw(parts.sql, parts.bindings as never))
+}
+
+/** What to insert: values by column name. */
+export interface InsertSelection {
+  readonly plan: RowPlan
+  readonly model: ModelDescription
+  readonly values: ReadonlyMap<string, unknown>
+  /** The column that names the object in paths; its value comes first in the row that is returned. */
+  readonly key: Column
+}
+
+/** Compiles the insert of one row that returns it in its written form: its key, then the plan's columns. */
+export function compileInsert(knex: Queryable, { plan, model, values, key }: InsertSelection): CompiledSql {
+  const table = model.model.tableName
+  const names = [...values.keys()]
+  const marks = (mark: string) => names.map(() => mark).join(', ')
+  const wrapped = plan.joins.length > 0
+  const selection = {
+    plan,
+    model,
+    order: [],
+    backwards: false,
+    positions: false,
+    limit: 1,
+    offset: 0,
+    counting: undefined,
+  }
+  const returned = [['key', key] as const, ...innerColumns(selection, wrapped)]
+  const insert = {
+    sql:
+      `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'} ` +
+      `returning ${returned.map(() => '?? as ??').join(', ')}`,
+    bindings: [table, ...names, ...values.values(), ...returned.flatMap(([name, column]) => [column.column, name])],
+  }
+  if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))
+  const columns = outerColumns(selection)
+  const from = fromClause(selection)
+  return nativeSql(
+    knex.raw(`with ?? as (${insert.sql}) select ??, ${columns.sql} from ??${from.sql}`, [
+      LIST,
+      ...insert.bindings,
+      `${LIST}.key`,
+      ...columns.bindings,
+      LIST,
+      ...from.bindings,
+    ] as never),
+  )
+}
+
+/** Compiles a query as it is. */
+export function compileQuery(query: AnyQueryBuilder): CompiledSql {
+  return nativeSql(query.toKnexQuery())
+}
+
+/** A knex query as PostgreSQL takes it. */
+export function nativeSql(query: unknown): CompiledSql {
+  const compilable = query as { toSQL(): { toNative(): { sql: string; bindings: readonly unknown[] } } }
+  const { sql, bindings } = compilable.toSQL().toNative()
+  return { text: sql, values: bindings }
+}
+
+/** The page of the list itself: its own columns, under plain names when something is put around it. */
+export function selectList(query: AnyQueryBuilder, selection: RowSelection, wrapped: boolean): unknown {
+  const { plan, model, order, backwards, positions, limit, offset } = selection
+  const table = query.tableRefFor(query.modelClass())
+  const list = query.clone().clearSelect() as AnyQueryBuilder
+  if (positions) {
+    for (const [index, term] of order.entries()) {
+      const column = model.columns.get(term.property) as Column
+      const { sql, bindings } = positionColumn(column, `${table}.${column.column}`)
+      void list.select(query.modelClass().raw(`${sql} as ??`, [...bindings, `p${index}`] as never))
+    }
+  }
+  for (const [name, column] of innerColumns(selection, wrapped))
+    void list.select(`${table}.${column.column} as ${name}`)
+  orderBy(list, model, order, backwards)
+  const built = list.toKnexQuery() as unknown as KnexQuery
+  if (plan.columns.length === 0 && !positions) (built as unknown as { select(text: unknown): void }).select(1)
+  if (limit !== undefined) built.limit(limit, { skipBinding: true })
+  if (offset > 0) built.offset(offset)
+  return built
+}
+
+/** Columns of the list's own table that are needed, with the names they get. */
+function innerColumns({ plan, model, order }: RowSelection, wrapped: boolean): Map<string, Column> {
+  const needed = new Map<string, Column>()
+  for (const [index, { table, column }] of plan.columns.entries()) if (table === 0) needed.set(`c${index}`, column)
+  if (!wrapped) return needed
+  for (const [index, { property }] of order.entries()) needed.set(`o${index}`, model.columns.get(property) as Column)
+  for (const { table, parent, relation } of plan.joins) {
+    if (parent !== 0) continue
+    for (const [index, property] of relation.ownerProperties.entries()) {
+      needed.set(`k${table}_${index}`, model.columns.get(property) as Column)
+    }
+  }
+  return needed
+}
+
+function outerColumns({ plan, order, positions }: RowSelection): Part {
+  const bindings = [
+    ...(positions ? order.map((_, index) => `${LIST}.p${index}`) : []),
+    ...plan.columns.map(({ table, column }, index) =>
+      table === 0 ? `${LIST}.c${index}` : `j${table}.${column.column}`,
+    ),
+  ]
+  return { sql: bindings.length > 0 ? bindings.map(() => '??').join(', ') : '1', bindings }
+}
+
+/** The joins, and the list's order once more: a join may lose it. */
+export function fromClause({ plan, order, backwards }: RowSelection): Part {
+  if (plan.joins.length === 0) return { sql: '', bindings: [] }
+  const joins = plan.joins.map((join) => joinClause(join, plan))
+  const terms = order.map(({ descending }) => `?? ${descending === backwards ? 'asc' : 'desc'}`)
+  return {
+    sql: joins.map((join) => join.sql).join('') + (terms.length > 0 ? ` order by ${terms.join(', ')}` : ''),
+    bindings: [...joins.flatMap((join) => join.bindings), ...order.map((_, index) => `${LIST}.o${index}`)],
+  }
+}
+
+function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan): Part {
+  const related = describeModel(relation.model)
+  const owner = plan.joins.find((join) => join.table === parent)?.relation.model
+  const keys = relation.ownerProperties.map((property, index) => [
+    `j${table}.${related.columns.get(relation.relatedProperties[index] as string)?.column}`,
+    owner ? `j${parent}.${describeModel(owner).columns.get(property)?.column}` : `${LIST}.k${table}_${index}`,
+  ])
+  return {
+    sql: ` left join ?? as ?? on ${keys.map(() => '?? = ??').join(' and ')}`,
+    bindings: [relation.model.tableName, `j${table}`, ...keys.flat()],
+  }
+}

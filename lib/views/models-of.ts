@@ -1,0 +1,65 @@
+/** The models whose tables a view touches; their catalogue must be read before the first request. */
+import { RelatedField } from '../fields/related-field.js'
+import { describeModel, prepareModels } from '../models/describe-model.js'
+import { isModelClass, type ModelClass } from '../models/objection.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { ModelSerializer } from '../serializers/model-serializer.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
+import { declaredFieldsOf } from '../serializers/plan.js'
+
+/** What of a generic view's class names models. */
+export interface ModelledView {
+  readonly model: ModelClass | null
+  readonly queryset: unknown
+  readonly serializerClass: SerializerClass | null
+  modelClass(): ModelClass
+}
+
+/** The models of the view, of its serializers, and those related to them. */
+export function modelsOf(view: ModelledView): ModelClass[] {
+  const models = new Set<ModelClass>()
+  if (view.model || view.queryset) models.add(view.modelClass())
+  if (view.serializerClass) collectModels(view.serializerClass, models, new Set())
+  for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
+  return [...models]
+}
+
+const preparing = new WeakMap<ModelledView, Promise<void>>()
+
+/** True when the catalogue of the view's models was read, as a router's `prepare()` does. */
+export function isPrepared(view: ModelledView): boolean {
+  return (!view.model && !view.queryset) || describeModel(view.modelClass()).prepared
+}
+
+/** Reads it, for a view that no router has registered. What failed is tried again at the next call. */
+export function prepareModelsOf(view: ModelledView): Promise<void> {
+  let running = preparing.get(view)
+  if (!running) {
+    running = prepareModels(modelsOf(view)).finally(() => preparing.delete(view))
+    preparing.set(view, running)
+  }
+  return running
+}
+
+function collectModels(serializer: SerializerClass, models: Set<ModelClass>, seen: Set<SerializerClass>): void {
+  if (seen.has(serializer)) return
+  seen.add(serializer)
+  const { model, depth } = serializer as Partial<typeof ModelSerializer>
+  if (isModelClass(model)) {
+    models.add(model)
+    let level = [model]
+    for (let remaining = depth ?? 0; remaining > 0; remaining--) {
+      level = level.flatMap((owner) => relatedModels(owner))
+      for (const related of level) models.add(related)
+    }
+  }
+  for (const field of declaredFieldsOf(serializer).values()) {
+    if (field instanceof NestedSerializer) collectModels(field.serializerClass, models, seen)
+    const related = field instanceof RelatedField ? field.relatedModel() : undefined
+    if (related) models.add(related)
+  }
+}
+
+function relatedModels(model: ModelClass): ModelClass[] {
+  return Object.values(model.getRelations()).map((relation) => relation.relatedModelClass)
+}

@@ -1,0 +1,40 @@
+/** What lists of instances and lists of rows have in common when they are read from a cursor of the database. */
+import { ConfigurationError } from '../errors.js'
+import type { Queryable } from '../models/objection.js'
+import type { ListPool, RowCursor, RowCursorOptions, Rows } from '../pagination/pagination.js'
+import { DatabaseCursor, poolSize } from '../queryset/database-cursor.js'
+import type { CompiledSql } from '../serializers/row-sql.js'
+
+/** knex's own default. */
+const USUAL_SIZE = 10
+
+/** The pool behind a knex. */
+export function poolOf(knex: unknown): ListPool {
+  const { client } = knex as { client: { pool?: object } }
+  return { key: client.pool ?? client, size: poolSize(knex as Queryable) ?? USUAL_SIZE }
+}
+
+/** Declares a cursor. @throws {ConfigurationError} the request runs in a transaction, which would end before the cursor */
+export async function openCursor(
+  knex: unknown,
+  options: RowCursorOptions,
+  statement: CompiledSql,
+): Promise<DatabaseCursor> {
+  const queryable = knex as Queryable
+  if (queryable.isTransaction) {
+    throw new ConfigurationError('a server cursor outlives its request: read the list outside of a transaction')
+  }
+  return DatabaseCursor.open(queryable, options, statement)
+}
+
+/** A cursor of the database whose rows are read by `fetch`. */
+export function rowCursor(cursor: DatabaseCursor, fetch: (size: number) => Promise<Rows>): RowCursor {
+  return {
+    get lost() {
+      return cursor.lost
+    },
+    onLost: (listener) => cursor.onLost(listener),
+    fetch,
+    close: () => cursor.close(),
+  }
+}

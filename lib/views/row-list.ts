@@ -1,0 +1,229 @@
+/** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
+import type { Column, ModelDescription } from '../models/describe-model.js'
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import type {
+  CountKind,
+  ListPool,
+  ListSource,
+  RowCursor,
+  RowCursorOptions,
+  Rows,
+  Slice,
+} from '../pagination/pagination.js'
+import { countQuery, countRows } from '../queryset/count-rows.js'
+import { beyond, type KeysetTerm, type SqlPart } from '../queryset/keyset.js'
+import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
+import type { OrderTerm } from '../queryset/total-order.js'
+import { JsonText } from '../renderers/json-text.js'
+import { compileNative } from '../serializers/native-sql.js'
+import type { CellScope, RowPlan } from '../serializers/row-plan.js'
+import { type CompiledSql, compileQuery, compileRows } from '../serializers/row-sql.js'
+import { type RowWriter, rowWriter } from '../serializers/row-writer.js'
+import { openCursor, poolOf, rowCursor } from './row-cursor.js'
+
+/** What a request asks of the list, when its SQL can be kept: equal shapes are equal texts. */
+export interface ListShape {
+  readonly key: string
+  /** The values that the conditions bind, in order. */
+  readonly values: readonly unknown[]
+  /** Compiled lists of the view, by shape. */
+  readonly cache: Map<string, Statement>
+}
+
+export interface RowListOptions {
+  readonly name: string
+  readonly model: ModelDescription
+  readonly knex: Queryable
+  readonly plan: RowPlan
+  /** The table as the query names it. */
+  readonly table: string
+  /** A fresh query with the list's conditions. */
+  readonly query: () => AnyQueryBuilder
+  readonly shape: ListShape | undefined
+  readonly order: readonly OrderTerm[]
+  readonly parameters: ReadonlySet<string>
+  readonly shown: ReadonlySet<string>
+  readonly scope: CellScope
+  /** PostgreSQL writes the JSON. */
+  readonly native: boolean
+}
+
+/** Shapes kept for one view; a client that asks for more has its lists compiled each time. */
+const MOST_SHAPES = 500
+
+const writers = new WeakMap<RowPlan, RowWriter[]>()
+
+/** The writer of a plan whose columns begin at `offset`; made once. */
+export function writerOf(plan: RowPlan, offset: number): RowWriter {
+  let made = writers.get(plan)
+  if (!made) {
+    made = []
+    writers.set(plan, made)
+  }
+  made[offset] ??= rowWriter(plan, offset)
+  return made[offset]
+}
+
+/** Reads rows of raw text through prepared statements. */
+export class RowList implements ListSource {
+  readonly name: string
+  readonly model: ModelDescription
+  readonly order: readonly OrderTerm[]
+  readonly parameters: ReadonlySet<string>
+  readonly shown: ReadonlySet<string>
+  readonly #options: RowListOptions
+
+  constructor(options: RowListOptions) {
+    this.name = options.name
+    this.model = options.model
+    this.order = options.order
+    this.parameters = options.parameters
+    this.shown = options.shown
+    this.#options = options
+  }
+
+  async count(kind: CountKind = 'exact'): Promise<number> {
+    const { knex, shape, query } = this.#options
+    if (kind !== 'exact' || !shape) return countRows(query())
+    const key = `count|${shape.key}`
+    const kept = shape.cache.get(key)
+    const statement = kept ?? this.#keep(key, compileQuery(countQuery(query())), shape.values)
+    const [row] = await runStatement(knex, statement, shape.values)
+    return Number(row?.[0] ?? 0)
+  }
+
+  get pool(): ListPool {
+    return poolOf(this.#options.knex)
+  }
+
+  async open(options: RowCursorOptions): Promise<RowCursor> {
+    const { plan, query, knex } = this.#options
+    const statement = compileRows(query(), {
+      plan,
+      model: this.model,
+      order: this.order,
+      backwards: false,
+      positions: false,
+      limit: undefined,
+      offset: 0,
+      counting: undefined,
+    })
+    const cursor = await openCursor(knex, options, statement)
+    return rowCursor(cursor, async (size) => ({
+      ...this.#textRows(await cursor.fetchRaw(size), { limit: size }, false),
+      count: undefined,
+    }))
+  }
+
+  async read(slice: Slice): Promise<Rows> {
+    const counted = slice.count === 'exact' && Number.isFinite(slice.limit)
+    const raw = await this.#rows(slice, counted)
+    const rows = this.#options.native ? this.#nativeRows(raw, slice, counted) : this.#textRows(raw, slice, counted)
+    return { ...rows, count: await this.#countOf(slice, rows.length, raw, counted) }
+  }
+
+  #textRows(raw: readonly RawRow[], slice: Slice, counted: boolean): Omit<Rows, 'count'> {
+    const { plan, scope } = this.#options
+    const first = counted ? 1 : 0
+    const last = first + (slice.positions ? this.order.length : 0)
+    const write = writerOf(plan, last)
+    return {
+      length: raw.length,
+      position: (index) => (raw[index] as RawRow).slice(first, last),
+      results: (start, end, backwards = false) =>
+        new JsonText(joinRows(start, end, backwards, (index) => write(raw[index] as RawRow, scope))),
+    }
+  }
+
+  #nativeRows(raw: readonly RawRow[], slice: Slice, counted: boolean): Omit<Rows, 'count'> {
+    if (slice.positions) {
+      const last = this.order.length
+      return {
+        length: raw.length,
+        position: (index) => (raw[index] as RawRow).slice(0, last),
+        results: (start, end, backwards = false) =>
+          new JsonText(joinRows(start, end, backwards, (index) => raw[index]?.[last] as string)),
+      }
+    }
+    const [length, text] = (raw[0] as RawRow).slice(counted ? 1 : 0)
+    return {
+      length: Number(length),
+      position: () => [],
+      results: () => new JsonText(`[${text ?? ''}]`),
+    }
+  }
+
+  async #countOf(slice: Slice, length: number, raw: readonly RawRow[], counted: boolean): Promise<number | undefined> {
+    if (slice.count === undefined) return undefined
+    if (length < slice.limit) return length
+    return counted ? Number(raw[0]?.[0]) : this.count(slice.count)
+  }
+
+  /** Runs the list: by a kept text where the shape has one, else by a text made now. */
+  #rows(slice: Slice, counted: boolean): Promise<RawRow[]> {
+    const { knex, shape } = this.#options
+    const { limit, offset = 0, after, backwards = false, positions = false } = slice
+    const position = after && beyond(this.#terms(), this.#options.table, after, backwards)
+    if (!shape) {
+      const { text, values } = this.#compile(slice, counted, position)
+      return runStatement(knex, statementOf(text), values)
+    }
+    const conditions = [...shape.values, ...(position ? valuesOf(position) : [])]
+    const values = [...conditions, ...(offset > 0 ? [offset] : []), ...(counted ? shape.values : [])]
+    const page = `${this.#options.native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${position?.shape ?? ''}`
+    const key = `${page}|${this.order.map((term) => (term.descending ? '-' : '') + term.property).join()}|${shape.key}`
+    const kept = shape.cache.get(key)
+    const statement = kept ?? this.#keep(key, this.#compile(slice, counted, position), values)
+    return runStatement(knex, statement, values)
+  }
+
+  /** Keeps a compiled text, once it is certain that it binds what the shape says it does. */
+  #keep(key: string, compiled: CompiledSql, values: readonly unknown[]): Statement {
+    const { shape } = this.#options
+    if (compiled.values.length !== values.length || compiled.values.some((value, index) => value !== values[index])) {
+      throw new Error(`${this.name}: a filter backend binds other values than its part says`)
+    }
+    const statement = statementOf(compiled.text)
+    if (shape && shape.cache.size < MOST_SHAPES) shape.cache.set(key, statement)
+    return statement
+  }
+
+  #compile(slice: Slice, counted: boolean, position: SqlPart | undefined): CompiledSql {
+    const { plan, query } = this.#options
+    const list = query()
+    if (position) void list.whereRaw(position.sql, position.bindings as never)
+    return (this.#options.native ? compileNative : compileRows)(list, {
+      plan,
+      model: this.model,
+      order: this.order,
+      backwards: slice.backwards ?? false,
+      positions: slice.positions ?? false,
+      limit: Number.isFinite(slice.limit) ? slice.limit : undefined,
+      offset: slice.offset ?? 0,
+      counting: counted ? countQuery(query()) : undefined,
+    })
+  }
+
+  #terms(): KeysetTerm[] {
+    return this.order.map(({ property, descending }) => ({
+      column: this.model.columns.get(property) as Column,
+      descending,
+    }))
+  }
+}
+
+/** The rows from `start` to before `end` as a JSON list. */
+function joinRows(start: number, end: number, backwards: boolean, write: (index: number) => string): string {
+  let text = '['
+  for (let index = start; index < end; index++) {
+    if (index > start) text += ','
+    text += write(backwards ? end - 1 - (index - start) : index)
+  }
+  return `${text}]`
+}
+
+/** The values among a part's bindings; the others are identifiers. */
+function valuesOf({ sql, bindings }: SqlPart): unknown[] {
+  const marks = sql.match(/\?\??/g) ?? []
+  return bindings.filter((_, index) => marks[index] === '?')
+}

@@ -1,0 +1,144 @@
+/** Reads lists and objects as rows of raw text, for views whose output needs no model instances. */
+
+import type { SerializerContext } from '../fields/field.js'
+import type { FilterPart, FilterView } from '../filters/filter.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { isShaped } from '../queryset/count-rows.js'
+import { exactTypes } from '../queryset/read-exactly.js'
+import { runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
+import { JsonText } from '../renderers/json-text.js'
+import { compileNativeRow, isNative } from '../serializers/native-sql.js'
+import type { CellScope, RowPlan } from '../serializers/row-plan.js'
+import { compileInsert, compileRows } from '../serializers/row-sql.js'
+import { type ListShape, RowList, type RowListOptions, writerOf } from './row-list.js'
+
+export interface RowReaderOptions {
+  readonly model: ModelClass
+  readonly plan: RowPlan
+  readonly knex: Queryable
+  readonly context: () => SerializerContext
+  /** PostgreSQL writes the JSON, where it can. */
+  readonly native: boolean
+}
+
+/** What a path names. */
+export interface Lookup {
+  readonly column: Column
+  readonly value: unknown
+  /** The query is the same for every request but for the value. */
+  readonly plain: boolean
+  query(): AnyQueryBuilder
+}
+
+/** Compiled texts by output and by what is asked for. */
+const shapes = new WeakMap<RowPlan, Map<string, Statement>>()
+/** What a query may do besides its conditions that rows of text would miss. */
+const HOOKED =
+  /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|modifyGraph)$/
+
+export class RowReader {
+  readonly model: ModelClass
+  readonly #options: RowReaderOptions
+  readonly #native: boolean
+
+  constructor(options: RowReaderOptions) {
+    this.model = options.model
+    this.#options = options
+    this.#native = options.native && isNative(options.plan)
+  }
+
+  /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */
+  canList(query: AnyQueryBuilder): boolean {
+    const { plan } = this.#options
+    const joined = plan.joins.length > 0
+    return !isShaped(query) && !query.has(HOOKED) && !(joined && query.has('orderBy'))
+  }
+
+  /** The shape of a list that the filter parts describe. */
+  shapeOf(view: FilterView, parts: readonly FilterPart[]): ListShape {
+    return {
+      key: `${view.name}|${parts.map((part) => part.shape).join('|')}`,
+      values: parts.flatMap((part) => part.values),
+      cache: this.#cache(),
+    }
+  }
+
+  list(options: Pick<RowListOptions, 'name' | 'parameters' | 'shown' | 'order' | 'shape' | 'query'>): RowList {
+    const { plan, knex } = this.#options
+    const model = describeModel(this.model)
+    return new RowList({
+      ...options,
+      model,
+      plan,
+      knex,
+      table: this.model.tableName,
+      scope: this.#scope(),
+      native: this.#native,
+    })
+  }
+
+  /** One object as JSON; undefined when there is none. */
+  async readOne(lookup: Lookup): Promise<JsonText | undefined> {
+    const { plan, knex } = this.#options
+    const cache = this.#cache()
+    const key = `one|${this.#native}|${lookup.column.property}`
+    const kept = lookup.plain ? cache.get(key) : undefined
+    if (kept) return this.#write(await runStatement(knex, kept, [lookup.value]))
+    const query = lookup.query()
+    const { text, values } = (this.#native ? compileNativeRow : compileRows)(query, {
+      plan,
+      model: describeModel(this.model),
+      order: [],
+      backwards: false,
+      positions: false,
+      limit: lookup.column.unique ? undefined : 1,
+      offset: 0,
+      counting: undefined,
+    })
+    const statement = statementOf(text)
+    if (lookup.plain) cache.set(key, statement)
+    return this.#write(await runStatement(knex, statement, values))
+  }
+
+  /** Inserts a row by one statement, and returns its key and its JSON. */
+  async insert(key: Column, values: ReadonlyMap<string, unknown>): Promise<{ key: unknown; text: JsonText }> {
+    const { plan, knex } = this.#options
+    const cache = this.#cache()
+    const shape = `insert|${[...values.keys()].join()}`
+    const bindings = [...values.values()]
+    let statement = cache.get(shape)
+    if (!statement) {
+      statement = statementOf(compileInsert(knex, { plan, model: describeModel(this.model), values, key }).text)
+      cache.set(shape, statement)
+    }
+    const [row] = await runStatement(knex, statement, bindings)
+    if (!row) throw new Error(`${this.model.name}: the database returned no row for an insert`)
+    return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
+  }
+
+  #write([row]: readonly (readonly (string | null)[])[]): JsonText | undefined {
+    if (!row) return undefined
+    return new JsonText(this.#native ? (row[0] as string) : writerOf(this.#options.plan, 0)(row, this.#scope()))
+  }
+
+  #cache(): Map<string, Statement> {
+    const { plan } = this.#options
+    let cache = shapes.get(plan)
+    if (!cache) {
+      cache = new Map()
+      shapes.set(plan, cache)
+    }
+    return cache
+  }
+
+  #scope(): CellScope {
+    const { knex, context } = this.#options
+    return {
+      get context() {
+        return context()
+      },
+      parse: (oid, text) => exactTypes(knex).getTypeParser(oid, 'text')(text),
+    }
+  }
+}

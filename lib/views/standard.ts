@@ -1,0 +1,13 @@
+/** Tells methods that come with the package from those an application has put in their place. */
+
+const standard = new WeakSet<object>()
+
+/** Names methods of a class of ours. */
+export function markStandard(prototype: object, ...names: readonly string[]): void {
+  for (const name of names) standard.add((prototype as Record<string, object>)[name] as object)
+}
+
+/** True when none of these methods was overridden by the application. */
+export function isStandard(view: object, ...names: readonly string[]): boolean {
+  return names.every((name) => standard.has((view as Record<string, object>)[name] as object))
+}

@@ -1,0 +1,127 @@
+/** The contender of the side-by-side benchmark: books and authors, served by ordinary view sets. */
+
+import knexLibrary from 'knex'
+import Koa from 'koa'
+import * as library from 'koa-viewsets'
+import { APIRouter, ModelSerializer, ModelViewSet, NestedSerializer } from 'koa-viewsets'
+import { Model } from 'objection'
+
+const { BasePagination, CursorPagination, PageNumberPagination } = library
+const native = process.env['NATIVE_JSON'] === '1'
+
+class Author extends Model {
+  static override tableName = 'author'
+}
+
+class Book extends Model {
+  static override tableName = 'book'
+  static override relationMappings = {
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'book.author_id', to: 'author.id' },
+    },
+  }
+}
+
+class AuthorSerializer extends ModelSerializer<Author> {
+  static override model = Author
+  static override fields = ['id', 'name', 'country', 'born_on']
+}
+
+const COLUMNS = ['id', 'title', 'isbn', 'price', 'published_on', 'created_at', 'rating', 'in_stock']
+
+class BookSerializer extends ModelSerializer<Book> {
+  static override model = Book
+  static override fields = [...COLUMNS, 'author_id']
+  static override readOnlyFields = ['created_at']
+  static override extraKwargs = {
+    title: { maxLength: 200, minLength: 1 },
+    rating: { minValue: 0, maxValue: 5 },
+    price: { minValue: 0 },
+  }
+}
+
+class BookNestedSerializer extends ModelSerializer<Book> {
+  static override model = Book
+  static override fields = COLUMNS
+  static override declaredFields = { author: new NestedSerializer(AuthorSerializer, { readOnly: true }) }
+}
+
+/** A list without an envelope, of at most `?limit=` items. */
+class Plain extends BasePagination {
+  readonly #size: number
+
+  constructor(size: number) {
+    super()
+    this.#size = size
+  }
+
+  async paginate(source: library.ListSource, { query }: library.PageRequest): Promise<object> {
+    const limit = Number(query['limit'] ?? this.#size)
+    const rows = await source.read({ limit: Number.isInteger(limit) && limit > 0 ? limit : this.#size })
+    return rows.results(0, rows.length) as object
+  }
+}
+
+class BookViewSet extends ModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass: typeof ModelSerializer<Book> = BookSerializer
+  static override useNativeJson = native
+  static override paginationClass: library.Pagination = PageNumberPagination
+  static override filterBackends: library.Filters = []
+  static override filtersetFields = ['price', 'author_id', 'in_stock']
+  static override searchFields = ['title']
+  static override orderingFields = ['id', 'price', 'title', 'published_on']
+}
+
+class AuthorViewSet extends ModelViewSet<Author> {
+  static override model = Author
+  static override serializerClass = AuthorSerializer
+  static override useNativeJson = native
+  static override paginationClass = PageNumberPagination
+}
+
+class FirstBooks extends BookViewSet {
+  static override paginationClass = new Plain(100)
+}
+
+class NestedBooks extends BookViewSet {
+  static override serializerClass = BookNestedSerializer
+  static override paginationClass = new Plain(25)
+}
+
+class CursorBooks extends BookViewSet {
+  static override filterBackends: library.Filters = []
+  static override paginationClass = CursorPagination
+}
+
+const knex = knexLibrary({
+  client: 'pg',
+  pool: { min: 0, max: Number(process.env['POOL_MAX'] ?? 10) },
+  connection: {
+    host: process.env['PGHOST'],
+    port: Number(process.env['PGPORT']),
+    user: process.env['PGUSER'],
+    database: process.env['PGDATABASE'],
+    password: process.env['PGPASSWORD'],
+  } as object,
+})
+Model.knex(knex)
+library.configure({ secretKey: 'a secret of the benchmark only' })
+
+const api = new APIRouter()
+api.register('books', BookViewSet)
+api.register('authors', AuthorViewSet)
+api.register('books-100', FirstBooks, 'first-book')
+api.register('books-nested', NestedBooks, 'nested-book')
+api.register('books-cursor', CursorBooks, 'cursor-book')
+await api.prepare()
+
+const server = new Koa().use(api.routes()).listen(Number(process.env['PORT']), '127.0.0.1')
+
+process.once('SIGTERM', () => {
+  server.close()
+  server.closeAllConnections()
+  void api.close().then(() => knex.destroy())
+})

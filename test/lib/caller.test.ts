@@ -1,0 +1,37 @@
+import { describe, expect, it } from 'vitest'
+import { callerOf, canonicalAddress } from '../../lib/caller.js'
+import type { Context } from '../../lib/context.js'
+
+describe('canonicalAddress', () => {
+  it.each([
+    ['203.0.113.7', '203.0.113.7'],
+    ['::ffff:203.0.113.7', '203.0.113.7'],
+    ['::ffff:cb00:7107', '203.0.113.7'],
+    ['::FFFF:CB00:7107', '203.0.113.7'],
+    ['2001:DB8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:db8:0:0:1::', '2001:db8::/64'],
+    ['2001:db8:0:2::', '2001:db8:0:2::/64'],
+    ['0:0:0:1::', '0:0:0:1::/64'],
+    ['::1', '::/64'],
+    ['::', '::/64'],
+    ['fe80::1%eth0', 'fe80::/64'],
+    ['', ''],
+    [undefined, ''],
+  ])('writes %s as %s', (address, text) => {
+    expect(canonicalAddress(address)).toBe(text)
+  })
+})
+
+describe('callerOf', () => {
+  const of = (user: unknown, ip = '203.0.113.7') => callerOf({ state: { user }, ip, app: {} } as Context)
+
+  it('is the user, or the address of anybody else', () => {
+    expect(of({ id: 7 })).toEqual({ kind: 'user', id: '7' })
+    expect(of({ id: 7, isAnonymous: true })).toEqual({ kind: 'ip', address: '203.0.113.7' })
+    expect(of(undefined, '::1')).toEqual({ kind: 'ip', address: '::/64' })
+  })
+
+  it('D16 tells a user from an address of the same text', () => {
+    expect(of({ id: '203.0.113.7' })).not.toEqual(of(null))
+  })
+})

@@ -1,0 +1,314 @@
+import Router from '@koa/router'
+import Koa from 'koa'
+import mount from 'koa-mount'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { APIRouter, ModelViewSet, PageNumberPagination, ViewSet } from '../../../lib/index.js'
+import { errors } from '../../../plugins/index.js'
+import { type Client, serving } from '../../support/client.js'
+import type { TestDatabase } from '../../support/database.js'
+import {
+  Author,
+  AuthorSerializer,
+  Book,
+  BookSerializer,
+  createLibrary,
+  removeBooks,
+  Tag,
+  TagSerializer,
+} from '../../support/library.js'
+
+let database: TestDatabase
+let client: Client | undefined
+
+beforeAll(async () => {
+  database = await createLibrary()
+})
+afterAll(() => database.drop())
+beforeEach(() => removeBooks(database))
+afterEach(async () => {
+  await client?.close()
+  client = undefined
+})
+
+class BookViewSet extends ModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass = BookSerializer
+  static override paginationClass = new PageNumberPagination({ pageSize: 1 })
+}
+
+class AuthorViewSet extends ModelViewSet<Author> {
+  static override model = Author
+  static override serializerClass = AuthorSerializer
+}
+
+class TagViewSet extends ModelViewSet<Tag> {
+  static override model = Tag
+  static override serializerClass = TagSerializer
+}
+
+class FileViewSet extends ViewSet {
+  list() {
+    return { path: this.ctx['params'].name }
+  }
+}
+
+function library(prefix?: string): APIRouter {
+  return new APIRouter(prefix === undefined ? {} : { prefix })
+    .register('books', BookViewSet)
+    .register('authors', AuthorViewSet)
+}
+
+async function serve(...middleware: unknown[]): Promise<Client> {
+  client = await serving(...(middleware as Koa.Middleware[]))
+  return client
+}
+
+describe('url()', () => {
+  it('writes the path of a route by its name', async () => {
+    const api = library('/api/v1').register('tags', TagViewSet)
+    await api.prepare()
+    expect(api.url('api-root')).toBe('/api/v1')
+    expect(api.url('book-list')).toBe('/api/v1/books')
+    expect(api.url('book-partial_update', { id: 7 })).toBe('/api/v1/books/7')
+    expect(api.url('book-destroy', { id: 7n, more: 1 })).toBe('/api/v1/books/7')
+    expect(api.url('tag-retrieve', { id: 'ä b' })).toBe('/api/v1/tags/%C3%A4%20b')
+  })
+
+  it('refuses what does not lead to a route', async () => {
+    const api = library()
+    await api.prepare()
+    expect(() => api.url('book-nothing')).toThrow('APIRouter: there is no route "book-nothing"')
+    expect(() => api.url('toString')).toThrow('there is no route')
+    expect(() => api.url('book-retrieve')).toThrow('Path parameter "id" is missing')
+    expect(() => api.url('book-retrieve', { id: 'x' })).toThrow('does not fit {id:int}')
+  })
+
+  it('leads to the same object again, also when its key ends in a format', async () => {
+    const api = new APIRouter().register('tags', TagViewSet)
+    await api.prepare()
+    const { get } = await serve(api.routes())
+    for (const slug of ['a', 'a.json', 'a.json.json', 'json', '.json', 'a.csv', 'a.', 'a%2Ejson']) {
+      await Tag.query().insert({ slug, label: slug } as never)
+      expect((await get(api.url('tag-retrieve', { id: slug }))).json).toEqual({ slug, label: slug })
+    }
+    await Tag.query().delete()
+  })
+})
+
+describe('a prefix', () => {
+  it('may have parameters, which views read from ctx.params', async () => {
+    const api = new APIRouter({ prefix: '/{tenant:slug}/api' })
+      .register('files/{name:path}', FileViewSet, 'file')
+      .register('books', BookViewSet)
+    await api.prepare()
+    const { get, send } = await serve(api.routes())
+    expect((await get('/acme/api/files/a/b/c.txt')).json).toEqual({ path: 'a/b/c.txt' })
+    expect((await get('/a.b/api/books')).status).toBe(404)
+    expect((await send('POST', '/acme/api/books', { title: 'x' })).headers.location).toBe('/acme/api/books/1')
+    expect(api.url('book-retrieve', { tenant: 'acme', id: 1 })).toBe('/acme/api/books/1')
+    expect((await get('/acme/api')).json).toEqual({ book: '/acme/api/books' })
+  })
+
+  it('of two resources may begin alike', async () => {
+    const api = new APIRouter()
+      .register('authors', AuthorViewSet)
+      .register('authors/{author_id:int}/books', BookViewSet)
+    await api.prepare()
+    const { get } = await serve(api.routes())
+    expect((await get('/authors/1')).json).toMatchObject({ name: 'Ada' })
+    expect((await get('/authors/1/books')).json).toMatchObject({ count: 0 })
+  })
+})
+
+describe('routes()', () => {
+  it('leaves its matches in ctx, as @koa/router does', async () => {
+    const seen: unknown[] = []
+    const { get, send } = await serve(async (ctx: Koa.Context, next: Koa.Next) => {
+      await next()
+      seen.push([ctx['_matchedRoute'], ctx['_matchedRouteName'], ctx['params']])
+    }, library().routes())
+    await get('/books/7')
+    await send('HEAD', '/books')
+    await get('/nothing')
+    expect(seen).toEqual([
+      ['/books/{id:int}', 'book-retrieve', { id: '7' }],
+      ['/books', 'book-list', {}],
+      [undefined, undefined, undefined],
+    ])
+  })
+
+  it('64 works under koa-mount: links, Location and API root carry the mount path', async () => {
+    const api = library('/v1')
+    await api.prepare()
+    const { get, send } = await serve(mount('/service', api.routes() as never))
+    const created = await send('POST', '/service/v1/books', { title: 'One' })
+    expect(created).toMatchObject({ status: 201, headers: { location: '/service/v1/books/1' } })
+    expect((await get(created.headers.location as string)).json).toMatchObject({ title: 'One' })
+    await send('POST', '/service/v1/books', { title: 'Two' })
+    const page = await get('/service/v1/books')
+    expect(page.json.next).toBe('/service/v1/books?page=2')
+    expect((await get(page.json.next)).json.previous).toBe('/service/v1/books?page=1')
+    const root = await get('/service/v1/')
+    expect(root.json).toEqual({ book: '/service/v1/books', author: '/service/v1/authors' })
+    expect((await get(root.json.book)).status).toBe(200)
+    expect((await get('/v1/books')).status).toBe(404)
+  })
+
+  it('serves two APIs in one app', async () => {
+    const { get } = await serve(library('/v1').routes(), new APIRouter({ prefix: '/v2' }).register('x', BookViewSet).routes())
+    expect((await get('/v1/books')).status).toBe(200)
+    expect((await get('/v2/x')).status).toBe(200)
+    expect((await get('/v2')).json).toEqual({ book: '/v2/x' })
+  })
+
+  it("lets errors() answer the app's 404, and an unreadable target", async () => {
+    const { get } = await serve(errors(), library('/api').routes())
+    expect((await get('/api/books/abc')).text).toBe('{"detail":"Not found","status":404}')
+  })
+})
+
+describe('mount()', () => {
+  /** An application's own router, with routes before and after. */
+  async function mounted(options: { prefix?: string; namespace?: string } = {}): Promise<{ router: Router } & Client> {
+    const router = new Router(options.prefix === undefined ? {} : { prefix: options.prefix })
+    router.get('/before', (ctx) => {
+      ctx.body = 'before'
+    })
+    const api = library('/api').register('tags', TagViewSet)
+    api.mount(router, options.namespace === undefined ? {} : { namespace: options.namespace })
+    router.get('after', '/api/books/:rest', (ctx) => {
+      ctx.body = `after ${ctx.params['rest']}`
+    })
+    return { router, ...(await serve(router.routes(), api.allowedMethods())) }
+  }
+
+  it('serves the same paths, names and answers', async () => {
+    const { router, get, send } = await mounted()
+    const created = await send('POST', '/api/books', { title: 'One' })
+    expect(created).toMatchObject({ status: 201, headers: { location: '/api/books/1' } })
+    expect((await get('/api/books/1')).json).toMatchObject({ title: 'One' })
+    expect((await get('/api/books/1/')).status).toBe(200)
+    expect((await get('/api/books.json')).json).toMatchObject({ count: 1 })
+    expect((await get('/api/books/1.json')).json).toMatchObject({ id: 1 })
+    expect((await get('/api')).json).toEqual({ book: '/api/books', author: '/api/authors', tag: '/api/tags' })
+    expect((await send('HEAD', '/api/books/1')).headers['content-length']).toBe(
+      String(Buffer.byteLength((await get('/api/books/1')).text)),
+    )
+    expect((await send('OPTIONS', '/api/books/1')).headers.allow).toBe('GET, PUT, PATCH, DELETE, HEAD, OPTIONS')
+    expect(router.url('book-list', {})).toBe('/api/books')
+    expect(router.url('book-retrieve', { id: 1 })).toBe('/api/books/1')
+    expect(router.route('book-partial_update')).toMatchObject({ methods: ['PATCH'] })
+    expect((await send('PATCH', '/api/books/1', { n: 2 })).json).toMatchObject({ n: 2 })
+    expect((await send('DELETE', '/api/books/1')).status).toBe(204)
+  })
+
+  it('puts a namespace before the names', async () => {
+    const { router } = await mounted({ namespace: 'v1' })
+    expect(router.url('v1:book-list', {})).toBe('/api/books')
+    expect(router.url('v1:api-root', {})).toBe('/api')
+    expect(router.route('book-list')).toBe(false)
+  })
+
+  it('leaves values that do not fit to later routes, from the first request on', async () => {
+    const { get } = await mounted()
+    for (const value of ['abc', '1x', '-1', '%201']) {
+      expect((await get(`/api/books/${value}`)).text).toBe(`after ${decodeURIComponent(value)}`)
+    }
+    expect((await get('/before')).text).toBe('before')
+    expect((await get('/api/books/1')).text).toBe('{"detail":"Not found","status":404}')
+    expect((await get('/api/Books')).status).toBe(404)
+    expect((await get('/api/tags/%00')).status).toBe(404)
+  })
+
+  it("works under the router's own prefix, parameters included", async () => {
+    const { router, get, send } = await mounted({ prefix: '/:tenant' })
+    expect((await send('POST', '/acme/api/books', { title: 'One' })).headers.location).toBe('/acme/api/books/1')
+    expect((await get('/acme/api/books/1.json')).json).toMatchObject({ id: 1 })
+    expect((await get('/acme/api/books/x')).text).toBe('after x')
+    expect((await get('/acme/api')).json.book).toBe('/acme/api/books')
+    expect(router.url('book-retrieve', { tenant: 'acme', id: 1 })).toBe('/acme/api/books/1')
+  })
+
+  it('works in a router nested in another', async () => {
+    const inner = new Router()
+    library('/api').mount(inner)
+    const outer = new Router({ prefix: '/outer' })
+    outer.use('/mid', inner.routes())
+    const { get, send } = await serve(outer.routes(), outer.allowedMethods())
+    expect((await send('POST', '/outer/mid/api/books', { title: 'One' })).headers.location).toBe(
+      '/outer/mid/api/books/1',
+    )
+    expect((await get('/outer/mid/api/books/1')).json).toMatchObject({ title: 'One' })
+    expect((await get('/outer/mid/api/books.json')).json).toMatchObject({ count: 1 })
+    expect((await get('/outer/mid/api/books/x')).status).toBe(404)
+    expect((await get('/api/books')).status).toBe(404)
+  })
+
+  it('keeps both when one router is mounted twice', async () => {
+    const api = library('/api')
+    const inner = new Router()
+    api.mount(inner)
+    const outer = new Router()
+    outer.use('/a', inner.routes())
+    outer.use('/b', inner.routes())
+    const { get } = await serve(outer.routes())
+    expect((await get('/a/api')).json.book).toBe('/a/api/books')
+    expect((await get('/b/api/books')).json).toMatchObject({ count: 0 })
+  })
+
+  it('64 works under koa-mount', async () => {
+    const router = new Router()
+    library('/v1').mount(router)
+    const { get, send } = await serve(mount('/service', new Koa().use(router.routes()) as never))
+    expect((await send('POST', '/service/v1/books', { title: 'One' })).headers.location).toBe('/service/v1/books/1')
+    expect((await get('/service/v1')).json.book).toBe('/service/v1/books')
+  })
+
+  it("passes through the router's own middleware", async () => {
+    const router = new Router()
+    router.use(async (ctx, next) => {
+      ctx.set('X-Before', ctx.path)
+      await next()
+    })
+    library('/api').mount(router)
+    const { get } = await serve(router.routes())
+    expect((await get('/api/books')).headers['x-before']).toBe('/api/books')
+  })
+})
+
+describe('allowedMethods()', () => {
+  it('20, 21 answers 405 with Allow on known paths, and leaves all else alone', async () => {
+    const router = new Router()
+    const api = library('/api')
+    api.mount(router)
+    const { get, send } = await serve(router.routes(), api.allowedMethods(), (ctx: Koa.Context) => {
+      if (ctx.path === '/api/authors') ctx.body = 'the app'
+    })
+    for (const method of ['PUT', 'DELETE', 'TRACE', 'PROPFIND']) {
+      expect(await send(method, '/api/books')).toMatchObject({
+        status: 405,
+        headers: { allow: 'GET, POST, HEAD, OPTIONS' },
+        json: { detail: `Method ${method} not allowed`, status: 405 },
+      })
+    }
+    expect(await send('POST', '/api/books/1')).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS' },
+    })
+    expect((await send('DELETE', '/api/authors')).text).toBe('the app')
+    expect((await get('/api/books/1')).json).toEqual({ detail: 'Not found', status: 404 })
+    expect((await send('DELETE', '/api/nothing')).status).toBe(404)
+  })
+})
+
+describe('a thousand resources', () => {
+  it('are routed as one is', async () => {
+    const api = new APIRouter()
+    for (let i = 0; i < 1000; i++) api.register(`r${i}`, BookViewSet, `r${i}`)
+    await api.prepare()
+    const { get } = await serve(api.routes())
+    expect((await get('/r999')).json).toMatchObject({ count: 0 })
+    expect(api.getUrls()).toHaveLength(6001)
+    expect(api.url('r500-retrieve', { id: 1 })).toBe('/r500/1')
+  })
+})

@@ -1,0 +1,100 @@
+/** A program in a process of its own, as a user starts it. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import type { ClientConfig } from 'pg'
+
+export interface Program {
+  readonly child: ChildProcess
+  /** What it has printed so far, to both streams. */
+  output(): string
+  /** Sends a signal and returns the exit code, null when the signal ended it. */
+  stop(signal?: NodeJS.Signals): Promise<number | null>
+}
+
+export interface ProgramOptions {
+  command: string
+  args: readonly string[]
+  env: Record<string, string>
+}
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const START_MILLISECONDS = 60_000
+
+/** The text of a file of the project. */
+export function readProjectFile(path: string): string {
+  return readFileSync(join(ROOT, path), 'utf8')
+}
+
+/** Runs a TypeScript file of the project. */
+export function startFile(file: string, env: Record<string, string>): Program {
+  return startProgram({ command: process.execPath, args: ['--import', 'tsx', file], env })
+}
+
+/** Runs a command in the project's folder, with no DATABASE_URL but the given one. */
+export function startProgram({ command, args, env }: ProgramOptions): Program {
+  const { DATABASE_URL: _, NODE_ENV: __, ...inherited } = process.env
+  const child = spawn(command, args, { cwd: ROOT, env: { ...inherited, ...env }, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
+  return {
+    child,
+    output: () => output,
+    async stop(signal = 'SIGTERM') {
+      if (child.exitCode !== null || child.signalCode !== null) return child.exitCode
+      const exit = once(child, 'exit')
+      child.kill(signal)
+      await exit
+      return child.exitCode
+    },
+  }
+}
+
+/** Waits until the program answers the path with 200. @throws Error when it ends before */
+export async function untilAnswer(program: Program, port: number, path: string): Promise<void> {
+  const end = Date.now() + START_MILLISECONDS
+  while ((await statusOf(port, path)) !== 200) {
+    if (program.child.exitCode !== null) throw new Error(`it ended:\n${program.output()}`)
+    if (Date.now() > end) throw new Error(`no answer:\n${program.output()}`)
+    await sleep(20)
+  }
+}
+
+async function statusOf(port: number, path: string): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    request({ host: '127.0.0.1', port, path, agent: false }, (response) => {
+      response.resume()
+      resolve(response.statusCode)
+    })
+      .on('error', () => resolve(undefined))
+      .end()
+  })
+}
+
+/** A port that is free, below those that outgoing connections get. */
+export async function findFreePort(): Promise<number> {
+  for (;;) {
+    const port = 20_000 + Math.floor(Math.random() * 12_000)
+    const server = createServer().listen(port, '127.0.0.1')
+    const free = await Promise.race([
+      once(server, 'listening').then(() => true),
+      once(server, 'close').then(() => false),
+    ]).catch(() => false)
+    if (!free) continue
+    const { port: found } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    return found
+  }
+}
+
+/** A connection as DATABASE_URL writes it. */
+export function toUrl({ connectionString, host, port, user, database }: ClientConfig): string {
+  if (connectionString) return connectionString
+  return `postgres://${user}@/${database}?host=${encodeURIComponent(String(host))}&port=${port}`
+}
