@@ -1,4 +1,5 @@
 /** How the tests run: real PostgreSQL, one process a test file, the package imported by its own name. */
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { defineConfig } from 'vitest/config'
 
@@ -16,6 +17,8 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: [fromRoot('test/support/global-setup.ts')],
     pool: 'forks',
+    // On two cores the default would be one file at a time, though most of the work is PostgreSQL's.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 15_000,
     hookTimeout: 60_000,
     coverage: { enabled: false, include: ['lib/**', 'plugins/**'] },

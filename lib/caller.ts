@@ -10,7 +10,7 @@ const warned = new WeakSet<object>()
 /** The caller of a request: the user of `ctx.state.user`, or the address that Koa trusts (`ctx.ip`). */
 export function callerOf(ctx: Context): Caller {
   const id = userId(ctx.state['user'])
-  if (id !== undefined) return { kind: 'user', id: String(id) }
+  if (id !== undefined) return { kind: 'user', id: `${id as string | number}` }
   warnAboutProxy(ctx.app)
   return { kind: 'ip', address: canonicalAddress(ctx.ip) }
 }

@@ -48,6 +48,7 @@ export { ReadOnlyField } from './fields/read-only-field.js'
 export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/related-field.js'
 export { StringField } from './fields/string-field.js'
 // Filters (4.8)
+export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
 export {
   BaseFilter,
   type FilterPart,
@@ -55,9 +56,15 @@ export {
   type ParameterDescription,
   type QueryParameters,
 } from './filters/filter.js'
+export type { FullTextOptions } from './filters/full-text.js'
+export { FullTextSearchFilter } from './filters/full-text-search-filter.js'
+export { OrderingFilter, type OrderingFilterOptions } from './filters/ordering-filter.js'
+export { SearchFilter, type SearchFilterOptions } from './filters/search-filter.js'
+export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.js'
 // Models
 export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
 // Pagination (4.7)
+export type { CountOptions } from './pagination/counted-page.js'
 export { CursorPagination, type CursorPaginationOptions } from './pagination/cursor-pagination.js'
 export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
 export { PageNumberPagination, type PageNumberPaginationOptions } from './pagination/page-number-pagination.js'
@@ -79,6 +86,8 @@ export { cleanupExpiredServerCursors } from './pagination/server-cursor-store.js
 export { JSONParser } from './parsers/json-parser.js'
 export type { ParsedBody, Parser } from './parsers/parser.js'
 export { AllowAny, BasePermission, type GuardedView } from './permissions/permission.js'
+// Queries (4.8)
+export { whereRaw } from './queryset/where-raw.js'
 export { JSONRenderer } from './renderers/json-renderer.js'
 export { BaseRenderer } from './renderers/renderer.js'
 // Router (4.1, 4.2)

@@ -5,7 +5,8 @@ import { ConfigurationError } from '../errors.js'
  * `Options` without keys that `Known` does not have: a misspelt option does not compile, and literal types are kept.
  * Written so that the arguments of an option's function (`queryset`) get their types from `Known`.
  */
-export type ClosedOptions<Options, Known> = Known & Options & { readonly [Key in Exclude<keyof Options, keyof Known>]: never }
+export type ClosedOptions<Options, Known> = Known &
+  Options & { readonly [Key in Exclude<keyof Options, keyof Known>]: never }
 
 /** The mistake of whoever wrote `new SomeField(…)`, with the name of the class in front. */
 export function optionError(field: object, problem: string): ConfigurationError {

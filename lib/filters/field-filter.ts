@@ -12,7 +12,7 @@ import {
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
-import { type Lookup, LOOKUPS, Operand } from './lookups.js'
+import { LOOKUPS, type Lookup, Operand } from './lookups.js'
 
 export interface FieldFilterOptions {
   /** The most filters in a request. @default 50 */
@@ -117,8 +117,9 @@ function apply(query: AnyQueryBuilder, conditions: readonly Condition[]): void {
   }
 }
 
-/** The declared field that a parameter with an unknown lookup belongs to. */
+/** The declared field of a parameter whose lookup it does not have. */
 function declaredField(name: string, fields: Compiled['fields'], longest: number): string | undefined {
+  if (fields.has(name)) return name
   let end = name.indexOf(SEPARATOR)
   while (end > -1 && end <= longest) {
     const field = name.slice(0, end)

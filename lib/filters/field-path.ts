@@ -225,7 +225,8 @@ function describeStep(where: string, owner: ModelClass, name: string): Step {
   }
   const { relatedModelClass: model, ownerProp, relatedProp } = relation
   const narrowing = mapping.modify ?? mapping.filter
-  if (!mapping.join?.through) return { model, join: pairs(ownerProp.cols, relatedProp.cols), through: undefined, narrowing }
+  if (!mapping.join?.through)
+    return { model, join: pairs(ownerProp.cols, relatedProp.cols), through: undefined, narrowing }
   return {
     model,
     join: pairs(ownerProp.cols, relation.joinTableOwnerProp.cols),

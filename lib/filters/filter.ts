@@ -103,6 +103,27 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
   return typeof value === 'string' ? value : value?.at(-1)
 }
 
+/**
+ * What a request asks of all backends of a view.
+ * @throws ValidationError naming the parameter
+ */
+export function readParts(query: QueryParameters, view: FilterView): readonly FilterPart[] {
+  const parts: FilterPart[] = []
+  for (const backend of view.backends) {
+    const part = backend.read(query, view)
+    if (part) parts.push(part)
+  }
+  return parts
+}
+
+/** The milliseconds that a statement of a list may take; undefined where no part needs a bound. */
+export function guardOf(parts: readonly FilterPart[]): number | undefined {
+  let least: number | undefined
+  for (const { guarded } of parts)
+    if (guarded !== undefined && (least === undefined || guarded < least)) least = guarded
+  return least
+}
+
 /** Makes something of a view's declarations once, and again when its catalogue was read. */
 export function oncePerView<T>(make: (view: FilterView) => T): (view: FilterView) => T {
   const known = new WeakMap<FilterView, T>()

@@ -40,6 +40,10 @@ export class Operand {
 
   /** The value that a text stands for. @throws ValidationError */
   read(text: string): unknown {
+    // the field's own message would repeat what the client has sent
+    const { type, labels } = this.column
+    if (type === 'enum' && labels && !labels.includes(checkedText(text)))
+      throw new ValidationError('Not a valid choice.')
     return this.#field.toInternalValue(this.#field.fromText(checkedText(text)), {})
   }
 
@@ -160,4 +164,3 @@ export const LOOKUPS: ReadonlyMap<string, Lookup> = new Map([
   ['in', anyOf],
   ['range', range],
 ])
-

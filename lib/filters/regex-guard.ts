@@ -181,7 +181,7 @@ class Scan {
   #checkEscape(sign: string): void {
     if (CLASSES.has(sign) || CONTROLS.has(sign)) return
     if (OTHER_ESCAPES.test(sign)) throw blocked()
-    if (ALPHANUMERIC.test(sign)) throw sign.codePointAt(0) as number > 127 ? blocked() : invalid()
+    if (ALPHANUMERIC.test(sign)) throw (sign.codePointAt(0) as number) > 127 ? blocked() : invalid()
   }
 
   #bracket(): Content {

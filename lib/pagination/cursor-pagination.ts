@@ -1,6 +1,7 @@
 /** Pages by position: `?cursor=…` (spec section 4.7; wire format, section 2). */
 import { BadRequest, ConfigurationError } from '../errors.js'
-import { positionTag } from '../queryset/keyset.js'
+import type { ParameterDescription } from '../filters/filter.js'
+import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { getCursorSecret } from '../settings.js'
 import { type Cursor, type CursorScope, readCursor, writeCursor } from './cursor-token.js'
@@ -12,6 +13,7 @@ import {
   type PagedView,
   type PageRequest,
   requestedSize,
+  sizeParameter,
 } from './pagination.js'
 import { requestFrame } from './request-frame.js'
 
@@ -72,6 +74,14 @@ export class CursorPagination extends BasePagination {
     getCursorSecret()
   }
 
+  override parameters(): readonly ParameterDescription[] {
+    const description = 'Where the page begins; from the links of another page.'
+    return [
+      { name: this.cursorQueryParam, description, schema: { type: 'string' } },
+      sizeParameter(this.pageSizeQueryParam, 'Objects on a page.', this.pageSize, this.maxPageSize),
+    ]
+  }
+
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
     const size = asked ?? this.pageSize
@@ -119,11 +129,7 @@ function scopeOf(source: ListSource, request: PageRequest): CursorScope {
     view: name,
     ordering: orderText(order),
     filters: requestFrame(source, request),
-    terms: order.map(({ property }) => {
-      const column = model.columns.get(property)
-      if (!column) throw new ConfigurationError(`${name}: a cursor cannot hold a position by "${property}"`)
-      return { tag: positionTag(column), nullable: column.nullable }
-    }),
+    terms: keysetTerms(model, order).map(({ column }) => ({ tag: positionTag(column), nullable: column.nullable })),
     sealed: source.hidesKeys === true || order.some(({ property }) => !shown.has(property)),
   }
 }

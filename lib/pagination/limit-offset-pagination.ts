@@ -1,4 +1,6 @@
 /** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
+import type { ParameterDescription } from '../filters/filter.js'
+import { type CountOptions, checkCount, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
@@ -7,10 +9,11 @@ import {
   lastValue,
   type PageRequest,
   requestedSize,
+  sizeParameter,
   wholeNumber,
 } from './pagination.js'
 
-export interface LimitOffsetPaginationOptions {
+export interface LimitOffsetPaginationOptions extends CountOptions {
   /** Items in a slice. @default 25 */
   readonly defaultLimit?: number
   /** The most a client may ask for. @default 100 */
@@ -27,6 +30,9 @@ export class LimitOffsetPagination extends BasePagination {
   readonly maxLimit: number
   readonly limitQueryParam: string
   readonly offsetQueryParam: string
+  /** How the list is counted; typed so that a subclass may set it. */
+  readonly count: string
+  readonly countLimit: number
 
   constructor(options: LimitOffsetPaginationOptions = {}) {
     super()
@@ -34,26 +40,33 @@ export class LimitOffsetPagination extends BasePagination {
     this.maxLimit = options.maxLimit ?? Math.max(100, this.defaultLimit)
     this.limitQueryParam = options.limitQueryParam ?? 'limit'
     this.offsetQueryParam = options.offsetQueryParam ?? 'offset'
+    this.count = options.count ?? 'exact'
+    this.countLimit = options.countLimit ?? 10_000
     checkSizes(this, 'defaultLimit', 'maxLimit')
   }
 
   override check(): void {
     checkSizes(this, 'defaultLimit', 'maxLimit')
+    checkCount(this)
+  }
+
+  override parameters(): readonly ParameterDescription[] {
+    const description = 'The number of objects before the first.'
+    return [
+      sizeParameter(this.limitQueryParam, 'The most objects to return.', this.defaultLimit, this.maxLimit),
+      { name: this.offsetQueryParam, description, schema: { type: 'integer', minimum: 0, default: 0 } },
+    ]
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const limit = requestedSize(lastValue(request, this.limitQueryParam), this.maxLimit) ?? this.defaultLimit
     const offset = wholeNumber(lastValue(request, this.offsetQueryParam)) ?? 0
-    const known = offset === 0 ? undefined : await source.count()
-    const isPast = known !== undefined && offset >= known
-    const rows = isPast
-      ? undefined
-      : await source.read(known === undefined ? { limit, count: 'exact' } : { limit, offset })
-    const count = known ?? (rows?.count as number)
+    const { count, countLimit } = this
+    const found = await readCounted(source, { size: limit, offset, count, countLimit })
     const link = (start: number) =>
       pageLink(request.url, { [this.limitQueryParam]: String(limit), [this.offsetQueryParam]: String(start) })
-    const next = offset + limit < count ? link(offset + limit) : null
+    const next = found.hasNext ? link(offset + limit) : null
     const previous = offset > 0 ? link(Math.max(0, offset - limit)) : null
-    return { count, next, previous, results: rows ? rows.results(0, rows.length) : [] }
+    return { count: found.count, next, previous, results: found.results() }
   }
 }

@@ -1,5 +1,7 @@
 /** Pages by number: `?page=2&page_size=50` (spec section 4.7). */
 import { NotFound } from '../errors.js'
+import type { ParameterDescription } from '../filters/filter.js'
+import { type CountOptions, checkCount, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
@@ -8,10 +10,11 @@ import {
   lastValue,
   type PageRequest,
   requestedSize,
+  sizeParameter,
   wholeNumber,
 } from './pagination.js'
 
-export interface PageNumberPaginationOptions {
+export interface PageNumberPaginationOptions extends CountOptions {
   /** Items on a page. @default 25 */
   readonly pageSize?: number
   /** The most a client may ask for. @default 100 */
@@ -32,6 +35,9 @@ export class PageNumberPagination extends BasePagination {
   readonly maxPageSize: number
   readonly pageQueryParam: string
   readonly pageSizeQueryParam: string
+  /** How the list is counted; typed so that a subclass may set it. */
+  readonly count: string
+  readonly countLimit: number
 
   constructor(options: PageNumberPaginationOptions = {}) {
     super()
@@ -39,31 +45,38 @@ export class PageNumberPagination extends BasePagination {
     this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
     this.pageQueryParam = options.pageQueryParam ?? 'page'
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
+    this.count = options.count ?? 'exact'
+    this.countLimit = options.countLimit ?? 10_000
     checkSizes(this, 'pageSize', 'maxPageSize')
   }
 
   override check(): void {
     checkSizes(this, 'pageSize', 'maxPageSize')
+    checkCount(this)
+  }
+
+  override parameters(): readonly ParameterDescription[] {
+    return [
+      { name: this.pageQueryParam, description: 'The number of the page.', schema: { type: 'integer', minimum: 1 } },
+      sizeParameter(this.pageSizeQueryParam, 'Objects on a page.', this.pageSize, this.maxPageSize),
+    ]
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const page = this.#page(request)
     const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
     const size = asked ?? this.pageSize
-    const offset = (page - 1) * size
-    // no page past the end needs its rows, and the first page may be the whole list
-    const known = page === 1 ? undefined : await source.count()
-    if (known !== undefined && offset >= known) throw new NotFound('Invalid page')
-    const rows = await source.read(page === 1 ? { limit: size, count: 'exact' } : { limit: size, offset })
-    const count = known ?? (rows.count as number)
+    const { count, countLimit } = this
+    const found = await readCounted(source, { size, offset: (page - 1) * size, count, countLimit })
+    if (!found.rows) throw new NotFound('Invalid page')
     const link = (number: number) =>
       pageLink(request.url, {
         [this.pageQueryParam]: String(number),
         [this.pageSizeQueryParam]: asked === undefined ? null : String(asked),
       })
-    const next = offset + size < count ? link(page + 1) : null
+    const next = found.hasNext ? link(page + 1) : null
     const previous = page > 1 ? link(page - 1) : null
-    return { count, next, previous, results: rows.results(0, rows.length) }
+    return { count: found.count, next, previous, results: found.results() }
   }
 
   #page(request: PageRequest): number {

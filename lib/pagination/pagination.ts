@@ -1,6 +1,7 @@
 /** The contract of pagination (spec section 4.7). */
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
+import type { ParameterDescription } from '../filters/filter.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
@@ -50,8 +51,8 @@ export interface ListSource {
   readonly hidesKeys?: boolean
   /** The connections behind the list. */
   readonly pool: ListPool
-  /** Counts the list. */
-  count(kind?: CountKind): Promise<number>
+  /** Counts the list. `limit` is where `capped` stops. */
+  count(kind?: CountKind, limit?: number): Promise<number>
   read(slice: Slice): Promise<Rows>
   /** Declares a cursor of the database for the whole list, on a connection of its own. */
   open(options: RowCursorOptions): Promise<RowCursor>
@@ -120,6 +121,14 @@ export abstract class BasePagination {
   /** Reads one page and returns the response's body. @throws NotFound when there is no such page */
   abstract paginate(source: ListSource, request: PageRequest): Promise<object>
 
+  /** True when it reads on connections that it keeps, in transactions of its own. */
+  readonly keepsConnections: boolean = false
+
+  /** The query parameters it reads. */
+  parameters(): readonly ParameterDescription[] {
+    return []
+  }
+
   /** Checks it against a view, once, before any request. @throws {ConfigurationError} */
   check(_view: PagedView): void {}
 
@@ -166,4 +175,9 @@ export function wholeNumber(text: string | undefined): number | undefined {
 export function requestedSize(text: string | undefined, maximum: number): number | undefined {
   const size = wholeNumber(text)
   return size === undefined || size === 0 ? undefined : Math.min(size, maximum)
+}
+
+/** The parameter by which a client chooses the size of a page. */
+export function sizeParameter(name: string, description: string, usual: number, most: number): ParameterDescription {
+  return { name, description, schema: { type: 'integer', minimum: 1, maximum: most, default: usual } }
 }

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { callerOf } from '../caller.js'
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
+import type { ParameterDescription } from '../filters/filter.js'
 import { getCursorSecret } from '../settings.js'
 import { frame } from '../signing.js'
 import { BasePagination, type ListSource, lastValue, type PagedView, type PageRequest } from './pagination.js'
@@ -50,6 +51,7 @@ export interface ServerCursorPaginationOptions {
  * @example static override paginationClass = new ServerCursorPagination({ pageSize: 1000 })
  */
 export class ServerCursorPagination extends BasePagination {
+  override readonly keepsConnections = true
   readonly pageSize: number
   readonly maxIdleSeconds: number
   readonly maxLifetimeSeconds: number
@@ -88,6 +90,11 @@ export class ServerCursorPagination extends BasePagination {
       )
     }
     getCursorSecret()
+  }
+
+  override parameters(): readonly ParameterDescription[] {
+    const description = 'The `cursor_id` of the page before.'
+    return [{ name: this.cursorQueryParam, description, schema: { type: 'string' } }]
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {

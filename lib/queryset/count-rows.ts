@@ -1,13 +1,50 @@
 /** Counts the rows of a list: its conditions only, no order, no columns, no related objects (promise D3). */
-import type { AnyQueryBuilder } from '../models/objection.js'
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
 
+/** How to count. `estimated` is the planner's guess, `capped` stops at the limit. */
+type Kind = 'exact' | 'estimated' | 'capped' | 'none'
+
+const USUAL_LIMIT = 10_000
+
 /** The number of rows the query would return without a page. */
-export async function countRows(query: AnyQueryBuilder): Promise<number> {
+export async function countRows(query: AnyQueryBuilder, kind: Kind = 'exact', limit = USUAL_LIMIT): Promise<number> {
+  if (kind === 'estimated') return estimateRows(query)
+  if (kind === 'capped') return countUpTo(query, limit)
   if (isShaped(query)) return Number(await query.clone().resultSize())
   const [row] = await countQuery(query).castTo<{ count: string | number }[]>()
   return Number(row?.count ?? 0)
+}
+
+/** What the planner expects. Without conditions that is the table's size when it was last analysed, scaled to its pages. */
+async function estimateRows(query: AnyQueryBuilder): Promise<number> {
+  const plan = unordered(query).toKnexQuery()
+  const { rows } = await (query.knex() as Queryable).raw<Explained>('explain (format json) ?', [plan])
+  return rows[0]?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? 0
+}
+
+async function countUpTo(query: AnyQueryBuilder, limit: number): Promise<number> {
+  const capped = unordered(query)
+  if (!isShaped(query)) void capped.clearSelect().select(query.modelClass().raw('1'))
+  if (!query.has('limit')) void capped.limit(limit)
+  const knex = query.knex() as Queryable
+  const { rows } = await knex.raw<Counted>('select count(*) as count from ? as counted', [capped.toKnexQuery()])
+  return Math.min(Number(rows[0]?.count ?? 0), limit)
+}
+
+interface Explained {
+  readonly rows: readonly { readonly 'QUERY PLAN': readonly { readonly Plan: { readonly 'Plan Rows': number } }[] }[]
+}
+
+interface Counted {
+  readonly rows: readonly { readonly count: string | number }[]
+}
+
+/** The list without what costs and counts nothing; DISTINCT ON needs its order. */
+function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
+  const without = query.has('distinctOn') ? /^withGraph/ : /^(orderBy|withGraph)/
+  return query.clone().clear(without)
 }
 
 /** The query that counts, for a query without DISTINCT, grouping and the like. */

@@ -9,6 +9,8 @@ export interface DatabaseCursorOptions {
   readonly name: string
   /** PostgreSQL ends the transaction by itself after this many milliseconds without a statement. */
   readonly idleMilliseconds: number
+  /** No statement takes longer than this many milliseconds. @default what the connection is set to */
+  readonly statementMilliseconds?: number | undefined
 }
 
 /** The part of pg's connection that tells of its end. */
@@ -51,7 +53,7 @@ export class DatabaseCursor {
    */
   static async open(
     knex: Queryable,
-    { name, idleMilliseconds }: DatabaseCursorOptions,
+    { name, idleMilliseconds, statementMilliseconds }: DatabaseCursorOptions,
     statement: { readonly text: string; readonly values: readonly unknown[] },
   ): Promise<DatabaseCursor> {
     const trx = await knex.transaction({ readOnly: true, isolationLevel: 'repeatable read' } as never)
@@ -59,8 +61,8 @@ export class DatabaseCursor {
       const client = trx.client as { acquireConnection(): Promise<Connection> }
       const cursor = new DatabaseCursor(trx, name, await client.acquireConnection())
       try {
-        const timeout = String(Math.min(Math.ceil(idleMilliseconds), LONGEST_TIMEOUT))
-        await trx.raw(`select set_config('idle_in_transaction_session_timeout', ?, true)`, [timeout])
+        await setTimeoutOf(trx, 'idle_in_transaction_session_timeout', idleMilliseconds)
+        if (statementMilliseconds !== undefined) await setTimeoutOf(trx, 'statement_timeout', statementMilliseconds)
         await runStatement(
           trx,
           { text: `declare ${name} no scroll cursor for ${statement.text}`, name: undefined },
@@ -135,6 +137,12 @@ export class DatabaseCursor {
       throw error
     }
   }
+}
+
+/** Sets a timeout until the end of the transaction. */
+async function setTimeoutOf(trx: Knex.Transaction, name: string, milliseconds: number): Promise<void> {
+  const value = Math.min(Math.max(1, Math.ceil(milliseconds)), LONGEST_TIMEOUT)
+  await trx.raw('select set_config(?, ?, true)', [name, String(value)])
 }
 
 /** The most connections that a pool opens; undefined where it does not tell. */

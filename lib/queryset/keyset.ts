@@ -1,6 +1,7 @@
 /** Positions in an ordered list: read as PostgreSQL's text, and compared in the order's own way (wire format, section 2). */
 import { ConfigurationError } from '../errors.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/describe-model.js'
+import type { OrderTerm } from './total-order.js'
 
 /** A piece of SQL with its bindings, in knex's notation. */
 export interface SqlPart {
@@ -12,6 +13,17 @@ export interface SqlPart {
 export interface KeysetTerm {
   readonly column: Column
   readonly descending: boolean
+}
+
+/** A place in a list. */
+export interface KeysetPosition {
+  readonly terms: readonly KeysetTerm[]
+  /** The table as the query names it. */
+  readonly table: string
+  /** The values of the terms, as texts. */
+  readonly position: readonly (string | null)[]
+  /** The list is read against its order. */
+  readonly backwards: boolean
 }
 
 /** How a position's value is named in a token. */
@@ -38,7 +50,7 @@ const TAGS: ReadonlyMap<string, PositionTag> = new Map([
   ['inet', 'str'],
 ])
 
-/** Types of dates: JSON is the form that neither `DateStyle` nor `TimeZone` changes. `?` is the value. */
+/** Types of dates: JSON is the form that neither `DateStyle` nor `TimeZone` changes. */
 const TEXTS: Readonly<Record<string, string>> = {
   timestamptz: "to_json(?? at time zone 'UTC') #>> '{}'",
   timestamp: "to_json(??) #>> '{}'",
@@ -53,6 +65,15 @@ export function positionTag(column: Column): PositionTag {
     `a cursor cannot hold a position by "${column.property}" of type ${column.sqlType ?? column.type}; order by a number, ` +
       'text, date, uuid or boolean',
   )
+}
+
+/** The terms of an order with their columns. @throws {ConfigurationError} one is no column of the model */
+export function keysetTerms(model: ModelDescription, order: readonly OrderTerm[]): KeysetTerm[] {
+  return order.map(({ property, descending }) => {
+    const column = model.columns.get(property)
+    if (!column) throw new ConfigurationError(`a cursor cannot hold a position by "${property}": it is no column`)
+    return { column, descending }
+  })
 }
 
 /** The value of a column as text, exact and independent of the session's settings. `reference` is `table.column`. */
@@ -73,12 +94,7 @@ function bound(column: Column): string {
  * then a comparison of the terms that run in one direction. Usually there is one; more where directions are mixed, or
  * where NULLs lie ahead.
  */
-export function rangesBeyond(
-  terms: readonly KeysetTerm[],
-  table: string,
-  position: readonly (string | null)[],
-  backwards: boolean,
-): readonly SqlPart[] {
+export function rangesBeyond({ terms, table, position, backwards }: KeysetPosition): readonly SqlPart[] {
   const steps = terms.map(({ column, descending }, index) => ({
     column,
     reference: `${table}.${column.column}`,
@@ -135,42 +151,4 @@ function not({ sql, bindings }: SqlPart): SqlPart {
 
 function every(parts: readonly SqlPart[]): SqlPart {
   return { sql: parts.map(({ sql }) => sql).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
-}
-
-/**
- * The condition that a row lies beyond a position. `shape` tells apart positions whose SQL differs (NULLs).
- * Where the ranges are several, PostgreSQL starts at the first column's value if it can; to read each range by itself,
- * take `rangesBeyond`.
- */
-export function beyond(
-  terms: readonly KeysetTerm[],
-  table: string,
-  position: readonly (string | null)[],
-  backwards: boolean,
-): SqlPart & { readonly shape: string } {
-  const shape = `${backwards ? 'before' : 'after'} ${position.map((value) => (value === null ? '0' : '1')).join('')}`
-  const ranges = rangesBeyond(terms, table, position, backwards)
-  // behind the last NULL of an ascending order there is nothing
-  if (ranges.length === 0) return { sql: 'false', bindings: [], shape }
-  const [only] = ranges
-  if (ranges.length === 1 && only) return { ...only, shape }
-  const any = {
-    sql: `(${ranges.map(({ sql }) => `(${sql})`).join(' or ')})`,
-    bindings: ranges.flatMap(({ bindings }) => bindings),
-  }
-  return { ...every([...leading(terms[0] as KeysetTerm, table, position[0] ?? null, backwards), any]), shape }
-}
-
-/** What all rows beyond a position have in common in the first term, where an index can start from it. */
-function leading(
-  { column, descending }: KeysetTerm,
-  table: string,
-  value: string | null,
-  backwards: boolean,
-): SqlPart[] {
-  const reference = `${table}.${column.column}`
-  const falls = descending !== backwards
-  if (value === null) return falls ? [] : [{ sql: '?? is null', bindings: [reference] }]
-  if (!falls && column.nullable) return []
-  return [{ sql: `?? ${falls ? '<=' : '>='} ${bound(column)}`, bindings: [reference, value] }]
 }

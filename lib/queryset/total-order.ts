@@ -34,9 +34,12 @@ export function canOrderBy(query: AnyQueryBuilder, model: ModelDescription, term
   // `max(id) as id` is no column to order by
   if (query.has('groupBy') && query.has(/^(min|max)$/)) return false
   const table = query.tableRefFor(query.modelClass())
-  return terms.every(({ property }) =>
-    query.hasSelection(`${table}.${model.columns.get(property)?.column ?? property}`),
-  )
+  // documented, but missing from Objection's types
+  const selecting = query as AnyQueryBuilder & { hasSelection(column: string): boolean }
+  return terms.every(({ property }) => {
+    const column = model.columns.get(property)?.column ?? property
+    return selecting.hasSelection(`${table}.${column}`)
+  })
 }
 
 /** Orders a query. Names must come from a declaration, never from a client. */

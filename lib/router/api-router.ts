@@ -222,7 +222,7 @@ export class APIRouter {
     const mistakes: string[] = []
     for (const view of views) {
       try {
-        prepareView(view)
+        await prepareView(view, knex)
       } catch (error) {
         if (!(error instanceof ConfigurationError)) throw error
         mistakes.push(error.message)
@@ -356,7 +356,8 @@ export class APIRouter {
 /** The path of a request; undefined for a target that has none, such as `http://[`. */
 function pathOf(ctx: Context): string | undefined {
   try {
-    return (ctx.path as string | null) ?? undefined
+    const path: string | null = ctx.path
+    return path ?? undefined
   } catch {
     return undefined
   }

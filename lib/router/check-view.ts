@@ -1,14 +1,22 @@
 /** What can be wrong with a view set before any request, and what must be known of it (promise I23). */
 import { ConfigurationError } from '../errors.js'
+import { readerOf } from '../filters/full-text.js'
 import { describeModel } from '../models/describe-model.js'
-import { isModelClass } from '../models/objection.js'
+import { isModelClass, type Queryable } from '../models/objection.js'
 import { parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { APIView } from '../views/api-view.js'
-import { defaultOrder, GenericAPIView, lookupColumn, orders, settleGeneric } from '../views/generic-api-view.js'
+import {
+  defaultOrder,
+  filterViewOf,
+  GenericAPIView,
+  lookupColumn,
+  orders,
+  settleGeneric,
+} from '../views/generic-api-view.js'
 import { RESOURCE_ROUTES } from './routes.js'
 
 const DETAIL_ACTIONS = RESOURCE_ROUTES.flatMap(({ detail, actions }) => (detail ? Object.values(actions) : []))
@@ -32,10 +40,11 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
   }
   if (generic.serializerClass) checkSerializer(generic, generic.serializerClass)
   settleGeneric(generic)
+  readerOf(generic.name, generic.searchType)
 }
 
 /** Checks what the catalogue tells: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */
-export function prepareView(view: typeof APIView): void {
+export async function prepareView(view: typeof APIView, knex: Queryable | undefined): Promise<void> {
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
   if (generic.serializerClass) prepareSerializer(generic.serializerClass, new Set())
@@ -59,6 +68,10 @@ export function prepareView(view: typeof APIView): void {
     }
   }
   checkPaginator(generic)
+  const filterView = filterViewOf(generic)
+  for (const backend of filterView.backends) {
+    await backend.check(filterView, knex ?? (model.knex() as Queryable | undefined))
+  }
 }
 
 /** Gives back what a view set holds between requests. */

@@ -28,8 +28,8 @@ export interface MountOptions {
 
 /** The part of a @koa/router layer that is adapted. */
 interface Layer {
-  match(path: string): boolean
-  captures(path: string): string[]
+  match: (this: Layer, path: string) => boolean
+  captures: (this: Layer, path: string) => string[]
   paramNames: readonly { readonly name: string | number }[]
 }
 
@@ -60,23 +60,23 @@ export function mountOn(router: Router, options: MountOptions): void {
  * Lets a layer see paths without their format suffix, and refuse values that do not fit.
  * A router copies the layers of a router nested in it and gives the copies a prefix: so nothing is bound to this layer.
  */
-function adapt(layer: Layer, { current }: MountOptions): void {
-  const { match, captures } = layer
+function adapt(layer: Layer, options: MountOptions): void {
+  const own = { match: layer.match, captures: layer.captures }
   const fits = (self: Layer, path: string) => {
-    if (!match.call(self, path)) return false
-    const values = captures.call(self, path).map(decodeSegment)
+    if (!own.match.call(self, path)) return false
+    const values = own.captures.call(self, path).map(decodeSegment)
     const params = self.paramNames.map(({ name }, index) => [name, values[index]] as const)
-    return paramsFit(Object.fromEntries(params), current().matched)
+    return paramsFit(Object.fromEntries(params), options.current().matched)
   }
   const plain = (self: Layer, path: string) => {
-    const suffix = splitSuffix(path, current().formats)
+    const suffix = splitSuffix(path, options.current().formats)
     return suffix && fits(self, suffix.path) ? suffix.path : path
   }
   layer.match = function (path) {
     return fits(this, plain(this, path))
   }
   layer.captures = function (path) {
-    return captures.call(this, plain(this, path))
+    return own.captures.call(this, plain(this, path))
   }
 }
 

@@ -29,6 +29,9 @@ export type FieldNames = string | readonly string[]
 /** Options laid over those of generated fields, by field name. */
 export type ExtraKwargs = Readonly<Record<string, GeneratedOptions>>
 
+/** What may stand between validated data and the row. */
+const WRITING = ['create', 'update', 'validate'] as const
+
 /**
  * Fields generated from an Objection model: types, lengths, nullability and defaults are those of its `jsonSchema` and of
  * the database. Declared fields stand before generated ones of the same name.
@@ -54,10 +57,8 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   /** @internal */
   static override describeFields(): FieldsDescription {
     const model = describeModel(this.modelClass())
-    const { create, update, validate } = this.prototype
-    const base = ModelSerializer.prototype
-    const writesRows = create === base.create && update === base.update && validate === base.validate
-    return { fields: generateFields(this, model), model, writesRows }
+    const overrides = WRITING.some((method) => this.prototype[method] !== ModelSerializer.prototype[method])
+    return { fields: generateFields(this, model), model, writesRows: !overrides }
   }
 
   /** @internal */

@@ -3,10 +3,19 @@ import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { answerError } from '../answer-error.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
-import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
+import { ConfigurationError, NotFound, ServiceUnavailable, ValidationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import { parseLookup } from '../fields/parse-lookup.js'
-import { BaseFilter, type FilterPart, type FilterView, isDescribed } from '../filters/filter.js'
+import {
+  BaseFilter,
+  type FilterPart,
+  type FilterView,
+  guardOf,
+  isDescribed,
+  type ParameterDescription,
+  type QueryParameters,
+  readParts,
+} from '../filters/filter.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -14,6 +23,7 @@ import { hasPlainQueries } from '../models/plain-model.js'
 import type { BasePagination, ListSource } from '../pagination/pagination.js'
 import { BasePermission } from '../permissions/permission.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
+import { runGuarded } from '../queryset/guarded.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { readsRawRows } from '../queryset/run-statement.js'
 import { canOrderBy, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
@@ -95,6 +105,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static useNativeJson = false
   /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
   static strictParams = false
+  /** Query parameters that the view's own code reads, besides those of its filter backends and its paginator. */
+  static queryParameters: readonly ParameterDescription[] = []
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
 
@@ -193,7 +205,26 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
   async getList(): Promise<unknown> {
     const { paginator } = this.#settled
-    const source = this.#source(paginator)
+    const view = filterViewOf(this.#class)
+    if (this.#class.strictParams) refuseUnknown(this.ctx.query, this.#class)
+    const parts = readParts(this.ctx.query, view)
+    const timeout = paginator?.keepsConnections ? undefined : guardOf(parts)
+    const { trx } = this
+    const knex = trx ?? this.knex
+    if (timeout === undefined || !knex) return this.#page(view, parts)
+    return runGuarded(knex, timeout, async (guarded) => {
+      this.trx = guarded
+      try {
+        return await this.#page(view, parts)
+      } finally {
+        this.trx = trx
+      }
+    })
+  }
+
+  async #page(view: FilterView, asked: readonly FilterPart[]): Promise<unknown> {
+    const { paginator } = this.#settled
+    const source = this.#source(view, asked)
     if (!paginator) {
       const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
       return rows.results(0, rows.length)
@@ -214,15 +245,16 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return text
   }
 
-  #source(paginator: BasePagination | undefined): ListSource {
-    const view = filterViewOf(this.#class)
+  #source(view: FilterView, asked: readonly FilterPart[]): ListSource {
+    const { paginator } = this.#settled
     const base = {
       name: this.basename ?? this.#class.name,
       parameters: parametersOf(view),
       shown: shownColumns(serializerPlan(this.getSerializerClass())),
+      statementMilliseconds: guardOf(asked),
     }
     const rows = this.#rowReader('list')
-    const parts = rows && hasPlainQueries(rows.model) ? this.#parts(view) : undefined
+    const parts = rows && hasPlainQueries(rows.model) ? this.#parts(view, asked) : undefined
     if (rows && parts) {
       const order = this.#order(view, undefined, paginator)
       return rows.list({ ...base, order, shape: rows.shapeOf(view, parts), query: () => this.#apply(parts) })
@@ -283,16 +315,10 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** What the filter backends are asked for, when that and the model say all there is to know of the list's SQL. */
-  #parts(view: FilterView): readonly FilterPart[] | undefined {
+  #parts(view: FilterView, asked: readonly FilterPart[]): readonly FilterPart[] | undefined {
     if (this.#class.queryset || !isStandard(this, 'getQueryset', 'filterQueryset')) return undefined
     if (!view.backends.every(isDescribed)) return undefined
-    const parts: FilterPart[] = []
-    for (const backend of view.backends) {
-      const part = backend.read(this.ctx.query, view)
-      if (part?.guarded) return undefined
-      if (part) parts.push(part)
-    }
-    return parts
+    return asked.every(({ shape, guarded }) => shape !== null && guarded === undefined) ? asked : undefined
   }
 
   #apply(parts: readonly FilterPart[]): AnyQueryBuilder {
@@ -323,7 +349,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
       const asked = backend.ordering(this.ctx.query, view)
       if (asked) return totalOrder(view.model, asked)
     }
-    if (query?.has('orderBy')) return totalOrder(view.model, [])
+    if (query?.has(/^orderBy/)) return totalOrder(view.model, [])
     return totalOrder(view.model, defaultOrder(this.#class, paginator))
   }
 
@@ -413,6 +439,19 @@ export function parametersOf(view: FilterView): ReadonlySet<string> {
     parameterNames.set(view, names)
   }
   return names
+}
+
+/** @throws ValidationError the request has parameters that nothing of the view reads */
+function refuseUnknown(query: QueryParameters, view: typeof GenericAPIView): void {
+  const { paginator } = settleGeneric(view)
+  const own = [...(paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
+  const allowed = new Set([...parametersOf(filterViewOf(view)), ...own])
+  const unknown = Object.keys(query).filter((name) => !allowed.has(name))
+  if (unknown.length === 0) return
+  // a name is repeated only where it is a plain word
+  const keys = unknown.map((name) => (/^\w{1,64}$/.test(name) ? name : 'non_field_errors'))
+  const message = `Unknown parameter. Use ${[...allowed].join(', ') || 'none'}.`
+  throw new ValidationError(Object.fromEntries(keys.map((key) => [key, [message]])))
 }
 
 const shownNames = new WeakMap<SerializerPlan, ReadonlySet<string>>()

@@ -1,6 +1,6 @@
 /** A list of model instances to cut pages from. */
 import type { Model } from 'objection'
-import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type {
   CountKind,
@@ -13,7 +13,7 @@ import type {
   Slice,
 } from '../pagination/pagination.js'
 import { countRows } from '../queryset/count-rows.js'
-import { positionColumn, rangesBeyond } from '../queryset/keyset.js'
+import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { nativeSql } from '../serializers/row-sql.js'
@@ -26,6 +26,8 @@ export interface InstanceListOptions {
   readonly order: readonly OrderTerm[]
   readonly parameters: ReadonlySet<string>
   readonly shown: ReadonlySet<string>
+  /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
+  readonly statementMilliseconds?: number | undefined
   /** Adds to a query what the output shows of related objects. */
   load(query: AnyQueryBuilder): AnyQueryBuilder
   /** Instances in their written form. */
@@ -54,8 +56,8 @@ export class InstanceList implements ListSource {
     return poolOf(this.#options.query.knex())
   }
 
-  async count(_kind: CountKind = 'exact'): Promise<number> {
-    return countRows(this.#options.query)
+  async count(kind: CountKind = 'exact', limit?: number): Promise<number> {
+    return countRows(this.#options.query, kind, limit)
   }
 
   async read(slice: Slice): Promise<Rows> {
@@ -66,14 +68,15 @@ export class InstanceList implements ListSource {
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
-    const { query, load } = this.#options
+    const { query, statementMilliseconds } = this.#options
     const model = query.modelClass()
-    const all = load(this.#query({ limit: Number.POSITIVE_INFINITY }))
-    const cursor = await openCursor(query.knex(), options, nativeSql(all.toKnexQuery()))
+    const all = this.#options.load(this.#query({ limit: Number.POSITIVE_INFINITY }))
+    const limits = { ...options, statementMilliseconds }
+    const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
       const items = (await cursor.fetch(size)).map((row) => model.fromDatabaseJson(row))
       // find hooks and related objects, as if the query itself had found the rows
-      const loaded = load((query.clone() as AnyQueryBuilder).transacting(cursor.trx)).resolve(items)
+      const loaded = this.#options.load(query.clone().transacting(cursor.trx)).resolve(items)
       return this.#rows((await loaded) as Model[], undefined)
     })
   }
@@ -91,16 +94,12 @@ export class InstanceList implements ListSource {
   }
 
   #query({ limit, offset = 0, after, backwards = false, positions }: Slice): AnyQueryBuilder {
-    const query = this.#options.query.clone() as AnyQueryBuilder
+    const query = this.#options.query.clone()
     const table = query.tableRefFor(query.modelClass())
-    const terms = this.order.map(({ property, descending }) => ({
-      column: this.model.columns.get(property) as Column,
-      descending,
-    }))
+    const terms = after || positions ? keysetTerms(this.model, this.order) : []
     if (after) {
-      const keys = this.model.primaryKey.map((property) => this.model.columns.get(property)?.column ?? property)
-      const ordered = (part: AnyQueryBuilder) => orderBy(part, this.model, this.order, backwards).limit(limit)
-      whereBeyond(query, { ranges: rangesBeyond(terms, table, after, backwards), keys, ordered })
+      const ranges = rangesBeyond({ terms, table, position: after, backwards })
+      whereBeyond(query, { ranges, model: this.model, order: this.order, backwards, limit })
     }
     if (positions) {
       if (!query.hasSelects()) void query.select(`${table}.*`)

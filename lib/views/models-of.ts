@@ -1,5 +1,7 @@
 /** The models whose tables a view touches; their catalogue must be read before the first request. */
 import { RelatedField } from '../fields/related-field.js'
+import { modelsOnPaths } from '../filters/field-path.js'
+import { withoutPrefix } from '../filters/search-filter.js'
 import { describeModel, prepareModels } from '../models/describe-model.js'
 import { isModelClass, type ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -9,6 +11,8 @@ import { declaredFieldsOf } from '../serializers/plan.js'
 
 /** What of a generic view's class names models. */
 export interface ModelledView {
+  readonly filtersetFields: readonly string[]
+  readonly searchFields: readonly string[]
   readonly model: ModelClass | null
   readonly queryset: unknown
   readonly serializerClass: SerializerClass | null
@@ -18,7 +22,11 @@ export interface ModelledView {
 /** The models of the view, of its serializers, and those related to them. */
 export function modelsOf(view: ModelledView): ModelClass[] {
   const models = new Set<ModelClass>()
-  if (view.model || view.queryset) models.add(view.modelClass())
+  if (view.model || view.queryset) {
+    models.add(view.modelClass())
+    const names = [...view.filtersetFields, ...view.searchFields.map(withoutPrefix)]
+    for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
+  }
   if (view.serializerClass) collectModels(view.serializerClass, models, new Set())
   for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
   return [...models]

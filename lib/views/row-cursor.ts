@@ -1,8 +1,8 @@
 /** What lists of instances and lists of rows have in common when they are read from a cursor of the database. */
 import { ConfigurationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
-import type { ListPool, RowCursor, RowCursorOptions, Rows } from '../pagination/pagination.js'
-import { DatabaseCursor, poolSize } from '../queryset/database-cursor.js'
+import type { ListPool, RowCursor, Rows } from '../pagination/pagination.js'
+import { DatabaseCursor, type DatabaseCursorOptions, poolSize } from '../queryset/database-cursor.js'
 import type { CompiledSql } from '../serializers/row-sql.js'
 
 /** knex's own default. */
@@ -17,7 +17,7 @@ export function poolOf(knex: unknown): ListPool {
 /** Declares a cursor. @throws {ConfigurationError} the request runs in a transaction, which would end before the cursor */
 export async function openCursor(
   knex: unknown,
-  options: RowCursorOptions,
+  options: DatabaseCursorOptions,
   statement: CompiledSql,
 ): Promise<DatabaseCursor> {
   const queryable = knex as Queryable

@@ -1,19 +1,21 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
-import type { Column, ModelDescription } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import type {
   CountKind,
   ListPool,
   ListSource,
+  Position,
   RowCursor,
   RowCursorOptions,
   Rows,
   Slice,
 } from '../pagination/pagination.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
-import { beyond, type KeysetTerm, type SqlPart } from '../queryset/keyset.js'
+import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
+import { whereBeyond } from '../queryset/where-beyond.js'
 import { JsonText } from '../renderers/json-text.js'
 import { compileNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
@@ -44,6 +46,8 @@ export interface RowListOptions {
   readonly parameters: ReadonlySet<string>
   readonly shown: ReadonlySet<string>
   readonly scope: CellScope
+  /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
+  readonly statementMilliseconds?: number | undefined
   /** PostgreSQL writes the JSON. */
   readonly native: boolean
 }
@@ -82,9 +86,9 @@ export class RowList implements ListSource {
     this.#options = options
   }
 
-  async count(kind: CountKind = 'exact'): Promise<number> {
+  async count(kind: CountKind = 'exact', limit?: number): Promise<number> {
     const { knex, shape, query } = this.#options
-    if (kind !== 'exact' || !shape) return countRows(query())
+    if (kind !== 'exact' || !shape) return countRows(query(), kind, limit)
     const key = `count|${shape.key}`
     const kept = shape.cache.get(key)
     const statement = kept ?? this.#keep(key, compileQuery(countQuery(query())), shape.values)
@@ -97,7 +101,7 @@ export class RowList implements ListSource {
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
-    const { plan, query, knex } = this.#options
+    const { plan, query, knex, statementMilliseconds } = this.#options
     const statement = compileRows(query(), {
       plan,
       model: this.model,
@@ -108,7 +112,7 @@ export class RowList implements ListSource {
       offset: 0,
       counting: undefined,
     })
-    const cursor = await openCursor(knex, options, statement)
+    const cursor = await openCursor(knex, { ...options, statementMilliseconds }, statement)
     return rowCursor(cursor, async (size) => ({
       ...this.#textRows(await cursor.fetchRaw(size), { limit: size }, false),
       count: undefined,
@@ -163,17 +167,19 @@ export class RowList implements ListSource {
   #rows(slice: Slice, counted: boolean): Promise<RawRow[]> {
     const { knex, shape } = this.#options
     const { limit, offset = 0, after, backwards = false, positions = false } = slice
-    const position = after && beyond(this.#terms(), this.#options.table, after, backwards)
-    if (!shape) {
-      const { text, values } = this.#compile(slice, counted, position)
+    const ranges = after && this.#ranges(after, backwards)
+    const [range] = ranges ?? []
+    // several ranges bind the conditions several times; their text is made anew
+    if (!shape || (ranges && ranges.length !== 1)) {
+      const { text, values } = this.#compile(slice, counted, ranges)
       return runStatement(knex, statementOf(text), values)
     }
-    const conditions = [...shape.values, ...(position ? valuesOf(position) : [])]
+    const conditions = [...shape.values, ...(range ? valuesOf(range) : [])]
     const values = [...conditions, ...(offset > 0 ? [offset] : []), ...(counted ? shape.values : [])]
-    const page = `${this.#options.native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${position?.shape ?? ''}`
+    const page = `${this.#options.native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${after?.map((value) => (value === null ? '0' : '1')).join('') ?? ''}`
     const key = `${page}|${this.order.map((term) => (term.descending ? '-' : '') + term.property).join()}|${shape.key}`
     const kept = shape.cache.get(key)
-    const statement = kept ?? this.#keep(key, this.#compile(slice, counted, position), values)
+    const statement = kept ?? this.#keep(key, this.#compile(slice, counted, ranges), values)
     return runStatement(knex, statement, values)
   }
 
@@ -188,10 +194,10 @@ export class RowList implements ListSource {
     return statement
   }
 
-  #compile(slice: Slice, counted: boolean, position: SqlPart | undefined): CompiledSql {
+  #compile(slice: Slice, counted: boolean, ranges: readonly SqlPart[] | undefined): CompiledSql {
     const { plan, query } = this.#options
     const list = query()
-    if (position) void list.whereRaw(position.sql, position.bindings as never)
+    if (ranges) whereBeyond(list, { ranges, ...slice, model: this.model, order: this.order })
     return (this.#options.native ? compileNative : compileRows)(list, {
       plan,
       model: this.model,
@@ -204,11 +210,9 @@ export class RowList implements ListSource {
     })
   }
 
-  #terms(): KeysetTerm[] {
-    return this.order.map(({ property, descending }) => ({
-      column: this.model.columns.get(property) as Column,
-      descending,
-    }))
+  #ranges(position: Position, backwards: boolean): readonly SqlPart[] {
+    const terms = keysetTerms(this.model, this.order)
+    return rangesBeyond({ terms, table: this.#options.table, position, backwards })
   }
 }
 

@@ -64,7 +64,12 @@ export class RowReader {
     }
   }
 
-  list(options: Pick<RowListOptions, 'name' | 'parameters' | 'shown' | 'order' | 'shape' | 'query'>): RowList {
+  list(
+    options: Pick<
+      RowListOptions,
+      'name' | 'parameters' | 'shown' | 'statementMilliseconds' | 'order' | 'shape' | 'query'
+    >,
+  ): RowList {
     const { plan, knex } = this.#options
     const model = describeModel(this.model)
     return new RowList({

@@ -27,7 +27,13 @@ export async function runAction(view: View): Promise<unknown> {
 }
 
 async function call(view: View): Promise<unknown> {
-  return (view as unknown as Record<string, () => unknown>)[view.action]?.()
+  try {
+    return await (view as unknown as Record<string, () => unknown>)[view.action]?.()
+  } catch (error) {
+    // knex would take it for no error, and the client be told of a success
+    if (error === undefined) throw new Error(`${view.action}() has thrown undefined`)
+    throw error
+  }
 }
 
 /** Commits when the action returns, rolls back when it throws or has set a status of 400 or more. */
@@ -39,10 +45,7 @@ async function inTransaction(view: View, knex: Knex): Promise<unknown> {
       trx.on('query-error', (error) => {
         failure = error
       })
-      const data = await call(view).catch((error: unknown) => {
-        // knex would take nothing thrown for nothing wrong
-        throw error ?? new Error(`${view.action}() has thrown ${String(error)}`)
-      })
+      const data = await call(view)
       if (view.ctx.status >= 400) throw new Refused(data)
       if (failure !== undefined) await checkUsable(trx, view.action, failure)
       return data

@@ -4,7 +4,7 @@ import knex, { type Knex } from 'knex'
 import Koa from 'koa'
 import { APIRouter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serve, type TestServer } from '../support/server.js'
 
@@ -22,7 +22,7 @@ const schema = `
     mood mood, positive positive, short short_text default 'abc',
     day date, at timestamptz, local timestamp, tod time, span interval,
     uid uuid, ip inet, bytes bytea, js json, jb jsonb, net cidr,
-    ints int[], texts text[], moods mood[], prices numeric(6,2)[], cis citext[], times timestamptz[], days date[],
+    ints int[], texts text[], moods mood[], prices numeric(6,2)[], amounts numeric[], cis citext[], times timestamptz[], days date[],
     uids uuid[], flags boolean[], bigs bigint[], jbs jsonb[], byteses bytea[], spans interval[],
     twice bigint generated always as (n::bigint * 2) stored,
     made timestamptz not null default '2020-01-01T00:00:00.000001Z'
@@ -48,14 +48,16 @@ async function open(timezone: string): Promise<TestServer> {
     pool: {
       min: 0,
       max: 4,
-      afterCreate: (client: { query(sql: string, done: (error: unknown) => void): void }, done: (error: unknown) => void) =>
-        client.query(`set timezone to '${timezone}'`, done),
+      afterCreate: (
+        client: { query(sql: string, done: (error: unknown) => void): void },
+        done: (error: unknown) => void,
+      ) => client.query(`set timezone to '${timezone}'`, done),
     },
   })
   pools.push(db)
   const Bound = Kind.bindKnex(db)
   class Kinds extends ModelViewSet<Kind> {
-    static override model = Bound as unknown as typeof Kind
+    static override model = Bound
     static override serializerClass = Object.assign(class extends KindSerializer {}, { model: Bound })
   }
   const api = new APIRouter({ prefix: '/api' }).register('kinds', Kinds)
@@ -95,7 +97,13 @@ const VALUES: Readonly<Record<string, readonly [sent: unknown, shown?: unknown][
   big: [[9007199254740991], ['9007199254740992'], ['-9223372036854775808'], ['12', 12], ['9007199254740993']],
   price: [['12.50'], [12.5, '12.50'], ['-9999.99'], [0, '0.00'], ['0012.5', '12.50']],
   whole: [['12345'], [-1, '-1']],
-  amount: [['1.500'], ['123456789012345678901234567890.000000001'], [0.1, '0.1'], ['-0', '0'], [1e21, '1000000000000000000000']],
+  amount: [
+    ['1.500'],
+    ['123456789012345678901234567890.000000001'],
+    [0.1, '0.1'],
+    ['-0', '0'],
+    [1e21, '1000000000000000000000'],
+  ],
   coarse: [['12300'], ['0']],
   single: [[0.1], [-1.5e30], [0]],
   double: [[0.1], [5e-324], [1.7976931348623157e308], [-0, 0]],
@@ -122,11 +130,23 @@ const VALUES: Readonly<Record<string, readonly [sent: unknown, shown?: unknown][
   net: [['10.0.0.0/8']],
   bytes: [['\\x'], ['\\x00FF', '\\x00ff']],
   js: [[{ a: [1, null, { b: 'x' }] }], [[1, 'a']], ['text'], [5], [false], [{}]],
-  jb: [[{ a: [1, null, { b: 'x' }] }], [[1, 'a']], [['a']], ['text'], ['"5"'], ['null'], [5], [false], [[]], [{ constructor: 'x' }]],
+  jb: [
+    [{ a: [1, null, { b: 'x' }] }],
+    [[1, 'a']],
+    [['a']],
+    ['text'],
+    ['"5"'],
+    ['null'],
+    [5],
+    [false],
+    [[]],
+    [{ constructor: 'x' }],
+  ],
   ints: [[[1, null, -2]], [[]]],
   texts: [[['a', null, 'b,"c"\\', '', 'NULL', ' ', '{}', '\u{1f600}']], [[]]],
   moods: [[['sad', null, 'very "happy"']], [[]]],
   prices: [[['12.50', null, '0.10']], [[]]],
+  amounts: [[['1.500', null, '123456789012345678901234567890.000000001']]],
   cis: [[['A', null, 'NULL', 'x y', '"']]],
   times: [[['2026-03-28T15:30:00.123456Z', null]]],
   days: [[['2024-02-29', null]]],
@@ -137,7 +157,9 @@ const VALUES: Readonly<Record<string, readonly [sent: unknown, shown?: unknown][
   byteses: [[['\\x00ff', null]]],
   spans: [[['P1DT2H', null]]],
 }
-const CASES = Object.entries(VALUES).flatMap(([name, pairs]) => pairs.map(([sent, shown = sent]) => ({ name, sent, shown })))
+const CASES = Object.entries(VALUES).flatMap(([name, pairs]) =>
+  pairs.map(([sent, shown = sent]) => ({ name, sent, shown })),
+)
 
 describe('a column of each type', () => {
   it.each(CASES)('$name takes $sent', async ({ name, sent, shown }) => {
@@ -178,7 +200,7 @@ describe('a column of each type', () => {
 const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
   small: [32768, -32769, 1.5, '1'],
   n: [2147483648, 1.5, '1'],
-  big: [9007199254740993, '9223372036854775808', '9'.repeat(400), '1.0', '0x1', ' 1', '', 1.5],
+  big: [2 ** 53, '9223372036854775808', '9'.repeat(400), '1.0', '0x1', ' 1', '', 1.5],
   price: ['NaN', 'Infinity', 123456.78, 1.239, '1e3', '', ' 1', '1,5', '10000', '.5', '5.'],
   whole: ['1.5', 123456],
   amount: ['NaN', '1e400', `1${'0'.repeat(131_072)}`, 0.1234567890123456],
@@ -191,8 +213,29 @@ const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
   ch: ['123456'],
   mood: ['glad', 'SAD', 0],
   short: ['123456'],
-  day: ['2024-02-30', 'now', 'infinity', 'epoch', 'today', '2024-2-3', '20240203', '2024-02-03T00:00:00Z', '10000-01-01', '0000-01-01'],
-  at: ['now', 'infinity', '2024-02-30T00:00:00Z', '2024-01-01', '2024-01-01 00:00:00', '2024-01-01T25:00:00Z', '2024-01-01T00:00:60Z', '2024-01-01T00:00:00.1234567Z', '9999-12-31T23:59:59-01:00'],
+  day: [
+    '2024-02-30',
+    'now',
+    'infinity',
+    'epoch',
+    'today',
+    '2024-2-3',
+    '20240203',
+    '2024-02-03T00:00:00Z',
+    '10000-01-01',
+    '0000-01-01',
+  ],
+  at: [
+    'now',
+    'infinity',
+    '2024-02-30T00:00:00Z',
+    '2024-01-01',
+    '2024-01-01 00:00:00',
+    '2024-01-01T25:00:00Z',
+    '2024-01-01T00:00:60Z',
+    '2024-01-01T00:00:00.1234567Z',
+    '9999-12-31T23:59:59-01:00',
+  ],
   local: ['now', '-infinity'],
   tod: ['24:00:00', '15', 'now', '15:30:00Z', 'allballs'],
   span: ['1 day', 'P', 'PT', 'P1.5D', `P${'9'.repeat(20)}D`, 'P99999999999Y'],
@@ -207,7 +250,7 @@ const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
   moods: [['glad'], 'sad'],
   prices: [['1.239'], [[1]]],
   times: [['now']],
-  bigs: [[9007199254740993]],
+  bigs: [[2 ** 53]],
   jbs: [['\u0000'], {}],
 }
 
@@ -215,11 +258,16 @@ describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
   it.each(Object.entries(REFUSED))('is 400 for %s', async (name, values) => {
     const made = await created({})
     for (const value of values) {
-      for (const [method, path] of [['POST', ''], ['PATCH', `/${made['id']}`]] as const) {
+      for (const [method, path] of [
+        ['POST', ''],
+        ['PATCH', `/${made['id']}`],
+      ] as const) {
         // a lone surrogate is sent as the escape that it is in JSON
         const answer = await send(method, path, { [name]: value })
         expect([JSON.stringify(value).slice(0, 50), answer.status, Object.keys(answer.json.errors ?? {})]).toEqual([
-          JSON.stringify(value).slice(0, 50), 400, [name],
+          JSON.stringify(value).slice(0, 50),
+          400,
+          [name],
         ])
       }
     }
@@ -246,8 +294,18 @@ describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
 describe('B13 a wrong JSON type', () => {
   const TYPES = { object: { a: 1 }, list: ['a'], text: 'no such value \u{1f600}', number: 1.25, true: true, empty: {} }
   const TAKEN: Readonly<Record<string, readonly string[]>> = {
-    txt: ['text'], ci: ['text'], amount: ['number'], price: ['number'], single: ['number'], double: ['number'],
-    flag: ['true'], js: Object.keys(TYPES), jb: Object.keys(TYPES), texts: ['list'], cis: ['list'], jbs: ['list'],
+    txt: ['text'],
+    ci: ['text'],
+    amount: ['number'],
+    price: ['number'],
+    single: ['number'],
+    double: ['number'],
+    flag: ['true'],
+    js: Object.keys(TYPES),
+    jb: Object.keys(TYPES),
+    texts: ['list'],
+    cis: ['list'],
+    jbs: ['list'],
   }
 
   it.each(Object.keys(VALUES))('is 400 for %s', async (name) => {
@@ -260,38 +318,83 @@ describe('B13 a wrong JSON type', () => {
 })
 
 /** Random values by column, of all that it holds. */
-const text = (options: object = {}) => fc.string({ unit: 'binary', ...options }).map((value) => value.toWellFormed().replaceAll('\0', ''))
-const json = fc.jsonValue({ maxDepth: 3 }).map((value) => JSON.parse(JSON.stringify(value).replaceAll('\\u0000', '').replaceAll(/\\ud[89a-f]../g, '')) as unknown)
-const instant = fc.date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true }).chain((date) =>
-  fc.integer({ min: 0, max: 999 }).map((micros) => date.toISOString().replace('Z', `${String(micros).padStart(3, '0')}Z`)),
+const text = (options: object = {}) =>
+  fc.string({ unit: 'binary', ...options }).map((value) => value.toWellFormed().replaceAll('\0', ''))
+const json = fc.jsonValue({ maxDepth: 3 }).map(
+  (value) =>
+    JSON.parse(
+      JSON.stringify(value)
+        .replaceAll('\\u0000', '')
+        .replaceAll(/\\ud[89a-f]../g, ''),
+    ) as unknown,
 )
+const instant = fc
+  .date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
+  .chain((date) =>
+    fc
+      .integer({ min: 0, max: 999 })
+      .map((micros) => date.toISOString().replace('Z', `${String(micros).padStart(3, '0')}Z`)),
+  )
 const optional = (value: fc.Arbitrary<unknown>) => fc.option(value, { freq: 6 })
 const list = (value: fc.Arbitrary<unknown>) => fc.array(optional(value), { maxLength: 4 })
 const day = instant.map((value) => value.slice(0, 10))
 const cents = fc.integer({ min: -999999, max: 999999 }).map((value) => (value / 100).toFixed(2))
 const big = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String)
 const bytes = fc.uint8Array({ maxLength: 8 }).map((value) => `\\x${Buffer.from(value).toString('hex')}`)
-const interval = fc.tuple(fc.integer({ min: -999, max: 999 }), fc.integer({ min: -99, max: 99 }), fc.integer({ min: -1e12, max: 1e12 }))
-  .map(([months, days, micros]) => `P${months}M${days}DT${micros < 0 ? '-' : ''}${Math.trunc(Math.abs(micros) / 1e6)}.${String(Math.abs(micros) % 1e6).padStart(6, '0')}S`)
-const ROW = fc.record({
-  small: fc.integer({ min: -32768, max: 32767 }),
-  n: fc.integer({ min: -(2 ** 30), max: 2 ** 30 - 1 }),
-  big, price: cents, whole: fc.integer({ min: -99999, max: 99999 }).map(String),
-  amount: fc.tuple(big, fc.nat()).map(([whole, fraction]) => `${whole}.${fraction}`),
-  coarse: fc.integer({ min: -999, max: 999 }).map((value) => `${value * 100}`),
-  single: fc.float({ noNaN: true, noDefaultInfinity: true }), double: fc.double({ noNaN: true, noDefaultInfinity: true }),
-  flag: fc.boolean(), txt: text(), vc: text({ maxLength: 5 }), ch: text({ maxLength: 5 }), ci: text(),
-  mood: fc.constantFrom('sad', 'ok', 'very "happy"'), positive: fc.integer({ min: 1, max: 9 }),
-  day, at: instant, local: instant, tod: instant.map((value) => value.slice(11, -1)), span: interval,
-  uid: fc.uuid(), ip: fc.ipV4(), bytes, js: json, jb: json,
-  ints: list(fc.integer({ min: -9, max: 9 })), texts: list(text()), moods: list(fc.constantFrom('sad', 'very "happy"')),
-  prices: list(cents), cis: list(text()), times: list(instant), days: list(day), uids: list(fc.uuid()), flags: list(fc.boolean()),
-  bigs: list(big), jbs: list(json), byteses: list(bytes), spans: list(interval),
-} as Record<string, fc.Arbitrary<unknown>>).chain((row) => fc.subarray(Object.keys(row), { minLength: 30 })
-  .map((names) => Object.fromEntries(names.map((name) => [name, row[name]]))))
+const interval = fc
+  .tuple(fc.integer({ min: -999, max: 999 }), fc.integer({ min: -99, max: 99 }), fc.integer({ min: -1e12, max: 1e12 }))
+  .map(
+    ([months, days, micros]) =>
+      `P${months}M${days}DT${micros < 0 ? '-' : ''}${Math.trunc(Math.abs(micros) / 1e6)}.${String(Math.abs(micros) % 1e6).padStart(6, '0')}S`,
+  )
+const ROW = fc
+  .record({
+    small: fc.integer({ min: -32768, max: 32767 }),
+    n: fc.integer({ min: -(2 ** 30), max: 2 ** 30 - 1 }),
+    big,
+    price: cents,
+    whole: fc.integer({ min: -99999, max: 99999 }).map(String),
+    amount: fc.tuple(big, fc.nat()).map(([whole, fraction]) => `${whole}.${fraction}`),
+    coarse: fc.integer({ min: -999, max: 999 }).map((value) => `${value * 100}`),
+    single: fc.float({ noNaN: true, noDefaultInfinity: true }),
+    double: fc.double({ noNaN: true, noDefaultInfinity: true }),
+    flag: fc.boolean(),
+    txt: text(),
+    vc: text({ maxLength: 5 }),
+    ch: text({ maxLength: 5 }),
+    ci: text(),
+    mood: fc.constantFrom('sad', 'ok', 'very "happy"'),
+    positive: fc.integer({ min: 1, max: 9 }),
+    day,
+    at: instant,
+    local: instant,
+    tod: instant.map((value) => value.slice(11, -1)),
+    span: interval,
+    uid: fc.uuid(),
+    ip: fc.ipV4(),
+    bytes,
+    js: json,
+    jb: json,
+    ints: list(fc.integer({ min: -9, max: 9 })),
+    texts: list(text()),
+    moods: list(fc.constantFrom('sad', 'very "happy"')),
+    prices: list(cents),
+    amounts: list(cents),
+    cis: list(text()),
+    times: list(instant),
+    days: list(day),
+    uids: list(fc.uuid()),
+    flags: list(fc.boolean()),
+    bigs: list(big),
+    jbs: list(json),
+    byteses: list(bytes),
+    spans: list(interval),
+  })
+  .chain((row) => fc.subarray(Object.entries(row), { minLength: 30 }).map((columns) => Object.fromEntries(columns)))
 
 it('B17 what is read may be sent back: every column stays as it was, of 100 random rows', async () => {
-  const before = () => database.knex.raw('select k::text as row from kinds k where id = ?', [id]).then(({ rows }) => rows[0].row as string)
+  const before = () =>
+    database.knex.raw('select k::text as row from kinds k where id = ?', [id]).then(({ rows }) => rows[0].row as string)
   let id = 0
   for (const row of fc.sample(ROW, { numRuns: 100, seed: 20260328 })) {
     const made = await created(row)
@@ -307,18 +410,45 @@ it('B17 what is read may be sent back: every column stays as it was, of 100 rand
 })
 
 describe('B15 dates and times', () => {
+  const own = process.env['TZ']
+  afterEach(() => {
+    if (own === undefined) delete process.env['TZ']
+    else process.env['TZ'] = own
+  })
+
   const stored = {
-    at: '2026-03-28T15:30:00.1234Z', local: '2026-03-29T02:30:00.000001Z', day: '2024-02-29', tod: '02:30:00.5',
-    times: ['1969-12-31T23:59:59.999999Z', null], days: ['0001-01-01', '9999-12-31'],
+    at: '2026-03-28T15:30:00.1234Z',
+    local: '2026-03-29T02:30:00.000001Z',
+    day: '2024-02-29',
+    tod: '02:30:00.5',
+    times: ['1969-12-31T23:59:59.999999Z', null],
+    days: ['0001-01-01', '9999-12-31'],
   }
 
-  it.each(['UTC', 'Asia/Kolkata', 'America/New_York', 'Europe/Berlin'])('are the same bytes with the database in %s', async (zone) => {
-    const other = await open(zone)
-    const made = await created(stored)
-    expect(made).toMatchObject(stored)
-    const [read, put] = [await send('GET', `/${made['id']}`), await send('PUT', `/${made['id']}`, made, other)]
-    expect((await send('GET', `/${made['id']}`, undefined, other)).text).toBe(read.text)
-    expect(put.text).toBe(read.text)
-    expect((await send('POST', '', stored, other)).json).toMatchObject(stored)
-  })
+  it.each(['UTC', 'Asia/Kolkata', 'America/New_York', 'Europe/Berlin'])(
+    'are the same bytes with the database in %s',
+    async (zone) => {
+      const other = await open(zone)
+      const made = await created(stored)
+      expect(made).toMatchObject(stored)
+      const [read, put] = [await send('GET', `/${made['id']}`), await send('PUT', `/${made['id']}`, made, other)]
+      expect((await send('GET', `/${made['id']}`, undefined, other)).text).toBe(read.text)
+      expect(put.text).toBe(read.text)
+      expect((await send('POST', '', stored, other)).json).toMatchObject(stored)
+    },
+  )
+
+  it.each(['UTC', 'Asia/Kolkata', 'America/New_York', 'Europe/Berlin'])(
+    'are the same bytes with the process in %s',
+    async (zone) => {
+      process.env['TZ'] = zone
+      expect(new Date(2026, 0, 1).getTimezoneOffset() === 0).toBe(zone === 'UTC')
+      const made = await created(stored)
+      expect(made).toMatchObject(stored)
+      const [read, list] = [await send('GET', `/${made['id']}`), await send('GET', '')]
+      expect(read.json).toEqual(made)
+      expect(list.json).toContainEqual(made)
+      expect((await send('PUT', `/${made['id']}`, made)).text).toBe(read.text)
+    },
+  )
 })

@@ -1036,7 +1036,7 @@ describe('close()', () => {
         }
       }
       router.register('slow', Slow, 'slow')
-    }) as Promise<void>
+    })
     client = await serving(router.routes())
     const running = client.get('/slow')
     await entered

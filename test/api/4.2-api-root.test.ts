@@ -51,9 +51,7 @@ describe('the API root', () => {
       expect(await get(path)).toMatchObject({
         status: 200,
         headers: { 'content-type': 'application/json; charset=utf-8', 'x-content-type-options': 'nosniff' },
-        text:
-          '{"book":"/api/v1/books","writer":"/api/v1/authors",' +
-          '"status":"/api/v1/b%C3%BCcher-status"}',
+        text: '{"book":"/api/v1/books","writer":"/api/v1/authors",' + '"status":"/api/v1/b%C3%BCcher-status"}',
       })
     }
   })

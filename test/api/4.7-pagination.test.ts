@@ -142,19 +142,22 @@ describe.each([
     expect((await get('/api/books')).json.results).toHaveLength(25)
   })
 
-  it.each([...BAD_SIZES, ...ODD_SIZES])(`D1 takes ${size}=%s for none`, async (value) => {
+  it(`D1 takes a ${size} that is no positive whole number for none`, async () => {
     const { get } = await listOf({ paginationClass: Class })
-    const { status, json } = await get(`/api/books?${size}=${value}`)
-    expect(status).toBe(200)
-    expect(json.results).toHaveLength(25)
-    expect(json.next).not.toContain('page_size')
+    for (const value of [...BAD_SIZES, ...ODD_SIZES]) {
+      const { status, json } = await get(`/api/books?${size}=${value}`)
+      expect({ value, status, length: json.results?.length }).toEqual({ value, status: 200, length: 25 })
+      expect(json.next).not.toContain('page_size')
+    }
   })
 
-  it.each(['100', '101', '99999', '9007199254740991'])(`D1 gives at most 100 for ${size}=%s`, async (value) => {
+  it(`D1 gives at most 100, whatever ${size} says`, async () => {
     const { get } = await listOf({ paginationClass: Class })
-    const { json } = await get(`/api/books?${size}=${value}`)
-    expect(json.results).toHaveLength(100)
-    expect(json.next).toContain(`${size}=100`)
+    for (const value of ['100', '101', '99999', '9007199254740991']) {
+      const { json } = await get(`/api/books?${size}=${value}`)
+      expect(json.results).toHaveLength(100)
+      expect(json.next).toContain(`${size}=100`)
+    }
   })
 
   it('D1 gives at most its own maximum', async () => {

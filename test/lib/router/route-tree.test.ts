@@ -104,7 +104,10 @@ describe('RouteTree', () => {
 })
 
 describe('writePattern', () => {
-  it.each(['/', '/books', '/books/{id:int}', '/a/{name}/{rest:path}', '/bücher/{uid:uuid}/{s:slug}'])('%s', (pattern) => {
-    expect(writePattern(parsePattern(pattern))).toBe(pattern)
-  })
+  it.each(['/', '/books', '/books/{id:int}', '/a/{name}/{rest:path}', '/bücher/{uid:uuid}/{s:slug}'])(
+    '%s',
+    (pattern) => {
+      expect(writePattern(parsePattern(pattern))).toBe(pattern)
+    },
+  )
 })

@@ -1,0 +1,51 @@
+/** Full-text search: `?search="lazy dog" -cat` (spec section 4.8). */
+import type { Queryable } from '../models/objection.js'
+import {
+  BaseFilter,
+  type FilterPart,
+  type FilterView,
+  type ParameterDescription,
+  type QueryParameters,
+} from './filter.js'
+import { checkFullText, type FullTextOptions, fullTextOf, searchParameter, searchText } from './full-text.js'
+
+/**
+ * Searches the view's `searchFields` with PostgreSQL's full-text search: `searchConfig` is its configuration,
+ * `searchType` says how the query is written (`websearch` takes any text), `searchParam` names the parameter.
+ * Fields may be those of relations to one object. An index for fields of the model itself is one on
+ * `to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(body, ''), 250000))`.
+ * @example
+ * static override filterBackends = [FullTextSearchFilter, SearchRankOrderingFilter]
+ * static override searchFields = ['title', 'body']
+ */
+export class FullTextSearchFilter extends BaseFilter {
+  readonly statementTimeout: number
+
+  constructor({ statementTimeout = 5_000 }: FullTextOptions = {}) {
+    super()
+    this.statementTimeout = statementTimeout
+  }
+
+  override read(query: QueryParameters, view: FilterView): FilterPart | null {
+    const { search } = fullTextOf(view)
+    const text = search && searchText(query, view)
+    if (!search || text === null) return null
+    return {
+      shape: search.shape === null ? null : `match ${search.shape}`,
+      values: search.values(text),
+      guarded: this.statementTimeout,
+      apply(builder) {
+        const { sql, bindings } = search.matches(builder.tableRefFor(builder.modelClass()), text)
+        void builder.whereRaw(sql, bindings as never)
+      },
+    }
+  }
+
+  override parameters(view: FilterView): readonly ParameterDescription[] {
+    return fullTextOf(view).search ? [searchParameter(view)] : []
+  }
+
+  override check(view: FilterView, knex: Queryable | undefined): Promise<void> {
+    return checkFullText(view, knex)
+  }
+}

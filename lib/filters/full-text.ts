@@ -1,0 +1,138 @@
+/** The SQL of full-text search, for the filter and for the ranking (spec section 4.8, promises C12, C13, C15). */
+import { BadRequest, ConfigurationError, ValidationError } from '../errors.js'
+import type { Queryable } from '../models/objection.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import { type FieldPath, resolvePaths } from './field-path.js'
+import { type FilterView, lastValueOf, oncePerView, type ParameterDescription, type QueryParameters } from './filter.js'
+import { withoutPrefix } from './search-filter.js'
+import { checkedText, textOf } from './text-match.js'
+
+/** PostgreSQL's reader of a query, by `searchType`. */
+const READERS: ReadonlyMap<string, string> = new Map([
+  ['plain', 'plainto_tsquery'],
+  ['phrase', 'phraseto_tsquery'],
+  ['raw', 'to_tsquery'],
+  ['websearch', 'websearch_to_tsquery'],
+])
+
+/** What `to_tsvector` gets of a row: more could exceed what a tsvector holds, which is an error of the whole list. */
+const MOST_CHARACTERS = 250_000
+
+/** Operators behind each other that PostgreSQL's reader takes; a few more are an internal error of its own. */
+const MOST_OPERATORS = 24
+const HYPHENS = new RegExp(`[^\\p{L}\\p{N}"]{${MOST_OPERATORS},}`, 'gu')
+const NEGATIONS = new RegExp(`(?:!\\s*){${MOST_OPERATORS}}`)
+
+export interface FullTextOptions {
+  /** Milliseconds that a search may take. @default 5000 */
+  readonly statementTimeout?: number
+}
+
+/** Full-text search over the fields of a view. */
+export interface FullText {
+  /** The condition that a row matches: binds `values(text)`. */
+  matches(table: string, text: string): SqlPart
+  /** How well a row matches: binds `values(text)`. */
+  rank(table: string, text: string): SqlPart
+  values(text: string): readonly unknown[]
+  /** The SQL depends on nothing but the fields; null when a relation has a query of its own. */
+  readonly shape: string | null
+}
+
+/** The full-text search of a view; null when it has no search fields. */
+export const fullTextOf = oncePerView((view): { search: FullText | null } => {
+  const reader = readerOf(view.name, view.searchType)
+  const names = view.searchFields.map(withoutPrefix)
+  const paths = resolvePaths(`${view.name}: searchFields`, view.model, names)
+  const many = paths.find((path) => !path.single)
+  if (many) {
+    throw new ConfigurationError(
+      `${view.name}: searchFields names "${many.name}", which leads to many objects; full-text search takes fields of ` +
+        'the model and of relations to one object',
+    )
+  }
+  if (paths.length === 0) return { search: null }
+  const config = view.searchConfig
+  const document = (table: string): SqlPart => {
+    const { sql, bindings } = documentOf(table, paths)
+    return { sql: `to_tsvector(?::regconfig, ${sql})`, bindings: [config, ...bindings] }
+  }
+  const query = (text: string): SqlPart => ({ sql: `${reader}(?::regconfig, ?)`, bindings: [config, text] })
+  return {
+    search: {
+      matches: (table, text) => combine(document(table), ' @@ ', query(text)),
+      rank: (table, text) => {
+        const { sql, bindings } = combine(document(table), ', ', query(text))
+        return { sql: `ts_rank(${sql})`, bindings }
+      },
+      values: (text) => [config, config, text],
+      shape: paths.some((path) => path.narrowed) ? null : `${view.searchType} ${names.join()}`,
+    },
+  }
+})
+
+/**
+ * The text that a client searches for; null when it asks for nothing.
+ * @throws ValidationError, BadRequest it cannot be read
+ */
+export function searchText(query: QueryParameters, view: FilterView): string | null {
+  const text = lastValueOf(query, view.searchParam)
+  if (text === undefined || text.trim() === '') return null
+  try {
+    checkedText(text)
+  } catch (error) {
+    if (error instanceof ValidationError) throw new ValidationError({ [view.searchParam]: error.messages })
+    throw error
+  }
+  if (view.searchType === 'raw' && NEGATIONS.test(text)) throw new BadRequest('Invalid search query.')
+  return view.searchType === 'websearch' ? text.replace(HYPHENS, ' ') : text
+}
+
+/** @throws {ConfigurationError} `searchType` is none of those that PostgreSQL reads */
+export function readerOf(name: string, searchType: string): string {
+  const reader = READERS.get(searchType)
+  if (reader !== undefined) return reader
+  throw new ConfigurationError(
+    `${name}: searchType "${searchType}" is unknown; set it to one of ${[...READERS.keys()].join(', ')}`,
+  )
+}
+
+/** Checks fields, type and configuration. @throws {ConfigurationError} */
+export async function checkFullText(view: FilterView, knex: Queryable | undefined): Promise<void> {
+  fullTextOf(view)
+  if (!knex) return
+  const { rows } = (await knex.raw(CONFIGURATIONS)) as { rows: { name: string; qualified: string; visible: boolean }[] }
+  const { searchConfig } = view
+  if (rows.some(({ name, qualified, visible }) => qualified === searchConfig || (visible && name === searchConfig))) {
+    return
+  }
+  const names = rows.map(({ name, qualified, visible }) => (visible ? name : qualified))
+  throw new ConfigurationError(
+    `${view.name}: searchConfig "${searchConfig}" is no text search configuration of the database; use one of ` +
+      [...new Set(names)].sort().join(', '),
+  )
+}
+
+const CONFIGURATIONS = `
+  select cfgname as name, nspname || '.' || cfgname as qualified, pg_ts_config_is_visible(c.oid) as visible
+  from pg_ts_config c join pg_namespace n on n.oid = c.cfgnamespace`
+
+export function searchParameter({ searchParam }: FilterView): ParameterDescription {
+  return { name: searchParam, description: 'Words to search for.', schema: { type: 'string' } }
+}
+
+/** The fields of a row as one text, as an index must have it to be used. */
+function documentOf(table: string, paths: readonly FieldPath[]): SqlPart {
+  const values = paths.map((path) => {
+    const { sql, bindings } = path.value(table, (reference) => ({ sql: textOf(path.column), bindings: [reference] }))
+    return { sql: `coalesce(${sql}, '')`, bindings }
+  })
+  return {
+    sql: `left(${values.map(({ sql }) => sql).join(" || ' ' || ")}, ${MOST_CHARACTERS})`,
+    bindings: values.flatMap(({ bindings }) => bindings),
+  }
+}
+
+function combine(one: SqlPart, between: string, other: SqlPart): SqlPart {
+  return { sql: one.sql + between + other.sql, bindings: [...one.bindings, ...other.bindings] }
+}

@@ -1,0 +1,170 @@
+/** Searches fields for terms: `?search=brown "lazy dog"` (spec section 4.8, promises C5, C8, C11, C17). */
+import { BadRequest, ValidationError } from '../errors.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import { type FieldPath, resolvePaths } from './field-path.js'
+import {
+  BaseFilter,
+  type FilterPart,
+  type FilterView,
+  lastValueOf,
+  oncePerView,
+  type ParameterDescription,
+  type QueryParameters,
+} from './filter.js'
+import { judgePattern } from './regex-guard.js'
+import { cutText, splitTerms } from './search-terms.js'
+import { checkedText, escapeLike, textOf } from './text-match.js'
+
+export interface SearchFilterOptions {
+  /** The most terms in a search. @default 32 */
+  readonly maxTerms?: number
+  /** Characters at which a term is cut. @default 200 */
+  readonly maxTermLength?: number
+  /** Characters at which a regular expression is cut. @default 100 */
+  readonly maxPatternLength?: number
+  /** Milliseconds that a search by regular expression may take. @default 5000 */
+  readonly statementTimeout?: number
+}
+
+/** A way to look for a term in a column. */
+interface Match {
+  /** SQL with `??` for the column, as the reference gives it, and `?` for the value. */
+  sql(reference: string): string
+  value(term: string): string
+}
+
+const MATCHES = {
+  contains: { sql: (reference) => `${reference} ilike ?`, value: (term) => `%${escapeLike(term)}%` },
+  startsWith: { sql: (reference) => `${reference} ilike ?`, value: (term) => `${escapeLike(term)}%` },
+  exact: { sql: (reference) => `lower(${reference}) = lower(?)`, value: (term) => term },
+  pattern: { sql: (reference) => `${reference} ~* ?`, value: (term) => term },
+} satisfies Record<string, Match>
+
+/** What a prefix of a search field selects. */
+const PREFIXES: ReadonlyMap<string, keyof typeof MATCHES> = new Map([
+  ['^', 'startsWith'],
+  ['=', 'exact'],
+  ['$', 'pattern'],
+])
+
+interface SearchField {
+  readonly path: FieldPath
+  readonly match: keyof typeof MATCHES
+}
+
+/** A term in one field. */
+interface Part {
+  readonly field: SearchField
+  readonly match: Match
+  readonly value: string
+}
+
+/**
+ * Searches the view's `searchFields` for the terms of the parameter `search`. White space separates terms, double
+ * quotes make a phrase. All terms must be found, each in one of the fields, in any case. A prefix of a field's name
+ * says how: none anywhere in the text, `^` at its start, `=` the whole text, `$` a regular expression of PostgreSQL.
+ * Expressions that could be slow are searched as plain text.
+ * @example
+ * static override filterBackends = [SearchFilter]
+ * static override searchFields = ['title', '=isbn', 'author__name']
+ */
+export class SearchFilter extends BaseFilter {
+  readonly maxTerms: number
+  readonly maxTermLength: number
+  readonly maxPatternLength: number
+  readonly statementTimeout: number
+
+  constructor(options: SearchFilterOptions = {}) {
+    super()
+    const { maxTerms = 32, maxTermLength = 200, maxPatternLength = 100, statementTimeout = 5_000 } = options
+    this.maxTerms = maxTerms
+    this.maxTermLength = maxTermLength
+    this.maxPatternLength = maxPatternLength
+    this.statementTimeout = statementTimeout
+  }
+
+  override read(query: QueryParameters, view: FilterView): FilterPart | null {
+    const text = lastValueOf(query, PARAMETER)
+    const fields = searchFields(view)
+    if (text === undefined || fields.length === 0) return null
+    const terms = this.#terms(text)
+    if (terms.length === 0) return null
+    const parts = terms.map((term) => fields.map((field) => this.#part(field, term)))
+    const byPattern = parts.flat().some(({ match }) => match === MATCHES.pattern)
+    return {
+      shape: fields.some(({ path }) => path.narrowed) ? null : shapeOf(view, parts),
+      values: parts.flat().map(({ value }) => value),
+      ...(byPattern && { guarded: this.statementTimeout }),
+      apply: (builder) => apply(builder, parts),
+    }
+  }
+
+  override parameters(view: FilterView): readonly ParameterDescription[] {
+    if (view.searchFields.length === 0) return []
+    return [{ name: PARAMETER, description: 'Terms that must all be found.', schema: { type: 'string' } }]
+  }
+
+  override check(view: FilterView): void {
+    searchFields(view)
+  }
+
+  #terms(text: string): readonly string[] {
+    const terms = splitTerms(text, { most: this.maxTerms + 1, length: this.maxTermLength })
+    if (terms.length > this.maxTerms) {
+      throw new ValidationError({ [PARAMETER]: [`Give at most ${this.maxTerms} terms.`] })
+    }
+    try {
+      return terms.map(checkedText)
+    } catch (error) {
+      if (error instanceof ValidationError) throw new ValidationError({ [PARAMETER]: error.messages })
+      throw error
+    }
+  }
+
+  #part(field: SearchField, term: string): Part {
+    if (field.match !== 'pattern') return partOf(field, MATCHES[field.match], term)
+    const pattern = cutText(term, this.maxPatternLength)
+    const judgement = judgePattern(pattern)
+    if (judgement === 'invalid') throw new BadRequest('Invalid search pattern.')
+    return judgement === 'safe' ? partOf(field, MATCHES.pattern, pattern) : partOf(field, MATCHES.contains, term)
+  }
+}
+
+const PARAMETER = 'search'
+
+const searchFields = oncePerView((view): readonly SearchField[] => {
+  const matches = view.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
+  const paths = resolvePaths(`${view.name}: searchFields`, view.model, view.searchFields.map(withoutPrefix))
+  return paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES }))
+})
+
+/** The name of a search field without what says how it is matched. */
+export function withoutPrefix(name: string): string {
+  return PREFIXES.has(name.charAt(0)) ? name.slice(1) : name
+}
+
+function partOf(field: SearchField, match: Match, term: string): Part {
+  return { field, match, value: match.value(term) }
+}
+
+/** The fields, and for each term whether its patterns are expressions or plain text. */
+function shapeOf({ searchFields: names }: FilterView, parts: readonly (readonly Part[])[]): string {
+  const terms = parts.map((term) => (term.some(({ match }) => match === MATCHES.pattern) ? '$' : '_'))
+  return `search ${names.join()} ${terms.join('')}`
+}
+
+function apply(query: AnyQueryBuilder, terms: readonly (readonly Part[])[]): void {
+  const table = query.tableRefFor(query.modelClass())
+  for (const parts of terms) {
+    const conditions = parts.map((part) => conditionOf(table, part))
+    void query.whereRaw(
+      `(${conditions.map(({ sql }) => sql).join(' or ')})`,
+      conditions.flatMap(({ bindings }) => bindings) as never,
+    )
+  }
+}
+
+function conditionOf(table: string, { field: { path }, match, value }: Part): SqlPart {
+  return path.where(table, (reference) => ({ sql: match.sql(textOf(path.column)), bindings: [reference, value] }))
+}

@@ -1,0 +1,57 @@
+/** Orders the results of a full-text search by how well they match (spec section 4.8). */
+import type { Queryable } from '../models/objection.js'
+import {
+  BaseFilter,
+  type FilterPart,
+  type FilterView,
+  type ParameterDescription,
+  type QueryParameters,
+} from './filter.js'
+import { checkFullText, type FullTextOptions, fullTextOf, searchParameter, searchText } from './full-text.js'
+import { FullTextSearchFilter } from './full-text-search-filter.js'
+
+/**
+ * Puts the best matches of a full-text search first. Used alone it searches, too; beside a `FullTextSearchFilter` it
+ * only orders. An order that the client asks for by `?ordering=` wins.
+ */
+export class SearchRankOrderingFilter extends BaseFilter {
+  readonly statementTimeout: number
+
+  constructor({ statementTimeout = 5_000 }: FullTextOptions = {}) {
+    super()
+    this.statementTimeout = statementTimeout
+  }
+
+  override read(query: QueryParameters, view: FilterView): FilterPart | null {
+    const { search } = fullTextOf(view)
+    const text = search && searchText(query, view)
+    if (!search || text === null) return null
+    const matches = !view.backends.some((backend) => backend instanceof FullTextSearchFilter)
+    const orders = view.backends.every((backend) => backend.ordering(query, view) === null)
+    return {
+      // what ORDER BY binds comes after the conditions of all backends
+      shape: null,
+      values: [...(matches ? search.values(text) : []), ...(orders ? search.values(text) : [])],
+      guarded: this.statementTimeout,
+      apply(builder) {
+        const table = builder.tableRefFor(builder.modelClass())
+        if (matches) {
+          const { sql, bindings } = search.matches(table, text)
+          void builder.whereRaw(sql, bindings as never)
+        }
+        if (orders) {
+          const { sql, bindings } = search.rank(table, text)
+          void builder.orderBy(builder.modelClass().raw(sql, bindings as never), 'desc')
+        }
+      },
+    }
+  }
+
+  override parameters(view: FilterView): readonly ParameterDescription[] {
+    return fullTextOf(view).search ? [searchParameter(view)] : []
+  }
+
+  override check(view: FilterView, knex: Queryable | undefined): Promise<void> {
+    return checkFullText(view, knex)
+  }
+}

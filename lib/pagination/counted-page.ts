@@ -1,0 +1,99 @@
+/** A page of a list that is counted: exactly, by estimate, up to a limit, or not at all. */
+import { ConfigurationError } from '../errors.js'
+import type { BasePagination, CountKind, ListSource, Rows } from './pagination.js'
+
+export interface CountOptions {
+  /**
+   * `exact` counts all rows, on every page but a first one that is not full. `estimated` asks PostgreSQL's planner, whose
+   * guess may be far off. `capped` stops at `countLimit`, which then means that many or more. `none` answers null.
+   * But for `exact`, a last page tells the exact number.
+   * @default 'exact'
+   */
+  readonly count?: CountKind
+  /** Where `capped` stops. @default 10000 */
+  readonly countLimit?: number
+}
+
+export interface CountedPage {
+  /** The rows; undefined where the list ends before the page. */
+  readonly rows: Rows | undefined
+  readonly count: number | null
+  readonly hasNext: boolean
+  /** The rows in the form of `results`. */
+  results(): unknown
+}
+
+const KINDS: readonly string[] = ['exact', 'estimated', 'capped', 'none'] satisfies CountKind[]
+
+/** @throws {ConfigurationError} */
+export function checkCount(paginator: BasePagination & { readonly count: string; readonly countLimit: number }): void {
+  const { count, countLimit } = paginator
+  const { name } = paginator.constructor
+  if (!KINDS.includes(count)) {
+    throw new ConfigurationError(`${name}: count "${count}" must be one of ${KINDS.join(', ')}`)
+  }
+  if (!(Number.isSafeInteger(countLimit) && countLimit >= 1)) {
+    throw new ConfigurationError(`${name}: countLimit must be a whole number of at least 1`)
+  }
+}
+
+/** Reads and counts. */
+export async function readCounted(
+  source: ListSource,
+  page: { readonly size: number; readonly offset: number; readonly count: string; readonly countLimit: number },
+): Promise<CountedPage> {
+  return page.count === 'exact' ? readExact(source, page) : readAhead(source, page)
+}
+
+async function readExact(
+  source: ListSource,
+  { size, offset }: { readonly size: number; readonly offset: number },
+): Promise<CountedPage> {
+  // no page past the end needs its rows, and the first page may be the whole list
+  const known = offset === 0 ? undefined : await source.count()
+  if (known !== undefined && offset >= known) {
+    return { rows: undefined, count: known, hasNext: false, results: () => [] }
+  }
+  const rows = await source.read(known === undefined ? { limit: size, count: 'exact' } : { limit: size, offset })
+  const count = known ?? rows.count ?? rows.length
+  return { rows, count, hasNext: offset + size < count, results: () => rows.results(0, rows.length) }
+}
+
+/** One row more than the page has tells whether there is a next one. */
+async function readAhead(
+  source: ListSource,
+  page: { readonly size: number; readonly offset: number; readonly count: string; readonly countLimit: number },
+): Promise<CountedPage> {
+  const { size, offset } = page
+  const rows = await source.read({ limit: size + 1, offset })
+  const hasNext = rows.length > size
+  const isPast = offset > 0 && rows.length === 0
+  const length = Math.min(rows.length, size)
+  return {
+    rows: isPast ? undefined : rows,
+    count: await countBy(source, { ...page, hasNext, isPast, length }),
+    hasNext,
+    results: () => rows.results(0, length),
+  }
+}
+
+async function countBy(
+  source: ListSource,
+  page: {
+    readonly offset: number
+    readonly length: number
+    readonly hasNext: boolean
+    readonly isPast: boolean
+    readonly count: string
+    readonly countLimit: number
+  },
+): Promise<number | null> {
+  const { offset, length, hasNext, isPast, count, countLimit } = page
+  if (count === 'none') return null
+  const limit = count === 'capped' ? countLimit : Number.POSITIVE_INFINITY
+  const seen = offset + length
+  if (!hasNext && !isPast) return Math.min(seen, limit)
+  const found = await source.count(count as CountKind, countLimit)
+  // what this page has shown is more certain than an estimate
+  return Math.min(hasNext ? Math.max(found, seen + 1) : Math.min(found, offset), limit)
+}

@@ -1,0 +1,592 @@
+import Router from '@koa/router'
+import type Koa from 'koa'
+import { koaBody } from 'koa-body'
+import type { QueryBuilder } from 'objection'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  APIView,
+  AuthenticationFailed,
+  BaseAuthentication,
+  BasePermission,
+  BaseRenderer,
+  BaseThrottle,
+  BaseVersioning,
+  ConfigurationError,
+  type Context,
+  CreateAPIView,
+  type Credentials,
+  DestroyAPIView,
+  GenericAPIView,
+  type GuardedView,
+  JSONRenderer,
+  ListAPIView,
+  ListCreateAPIView,
+  ModelSerializer,
+  ModelViewSet,
+  NotFound,
+  PageNumberPagination,
+  RetrieveAPIView,
+  RetrieveDestroyAPIView,
+  RetrieveUpdateAPIView,
+  RetrieveUpdateDestroyAPIView,
+  Throttled,
+  UpdateAPIView,
+} from '../../lib/index.js'
+import { type Client, serving } from '../support/client.js'
+import { countQueries, type TestDatabase } from '../support/database.js'
+import { Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
+
+let database: TestDatabase
+let client: Client | undefined
+
+beforeAll(async () => {
+  database = await createLibrary()
+})
+afterAll(() => database.drop())
+beforeEach(() => removeBooks(database))
+afterEach(async () => {
+  await client?.close()
+  client = undefined
+})
+
+/** An application's own router with these routes. */
+async function routes(add: (router: Router) => unknown, ...before: Koa.Middleware[]): Promise<Client> {
+  const router = new Router()
+  add(router)
+  client = await serving(...before, router.routes() as Koa.Middleware)
+  return client
+}
+
+describe('an APIView', () => {
+  it('answers the methods it has, and no other', async () => {
+    class Echo extends APIView {
+      static override description = 'Says what it hears.'
+      get() {
+        return { action: this.action, params: this.ctx['params'] }
+      }
+      async post() {
+        return { action: this.action, body: this.body.data }
+      }
+    }
+    const { get, send } = await routes((router) => router.all('/echo/:word', Echo.asView()))
+    expect((await get('/echo/hi')).text).toBe('{"action":"get","params":{"word":"hi"}}')
+    expect((await send('POST', '/echo/hi', { a: 1 })).text).toBe('{"action":"post","body":{"a":1}}')
+    const head = await send('HEAD', '/echo/hi')
+    expect(head).toMatchObject({ status: 200, text: '', headers: { 'content-length': '39' } })
+    expect(await send('OPTIONS', '/echo/hi')).toMatchObject({
+      status: 200,
+      headers: { allow: 'GET, POST, HEAD, OPTIONS' },
+      json: { name: 'Echo', description: 'Says what it hears.', allowed_methods: ['get', 'post', 'head', 'options'] },
+    })
+    expect(await send('PUT', '/echo/hi', {})).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, POST, HEAD, OPTIONS' },
+    })
+  })
+
+  it('may name its actions, in any case', async () => {
+    class Clock extends APIView {
+      now() {
+        return 'noon'
+      }
+    }
+    const { get, send } = await routes((router) => router.all('/clock', Clock.asView({ GET: 'now' })))
+    expect((await get('/clock')).text).toBe('"noon"')
+    expect((await send('HEAD', '/clock')).headers['content-length']).toBe('6')
+    expect((await send('DELETE', '/clock')).headers.allow).toBe('GET, HEAD, OPTIONS')
+  })
+
+  it.each<[string, (view: APIView) => unknown, number, string, string | undefined]>([
+    ['returns nothing', () => undefined, 204, '', undefined],
+    ['returns null', () => null, 200, 'null', 'application/json; charset=utf-8'],
+    ['returns false', () => false, 200, 'false', 'application/json; charset=utf-8'],
+    ['returns an empty text', () => '', 200, '""', 'application/json; charset=utf-8'],
+    ['returns a promise', async () => [1], 200, '[1]', 'application/json; charset=utf-8'],
+    [
+      'sets a body',
+      ({ ctx }) => Object.assign(ctx, { body: 'mine' }) && undefined,
+      200,
+      'mine',
+      'text/plain; charset=utf-8',
+    ],
+    ['sets a status', ({ ctx }) => Object.assign(ctx, { status: 202 }) && undefined, 202, '', undefined],
+    [
+      'sets a status with data',
+      ({ ctx }) => Object.assign(ctx, { status: 202 }) && 1,
+      202,
+      '1',
+      'application/json; charset=utf-8',
+    ],
+    ['redirects', ({ ctx }) => ctx.redirect('/x'), 302, 'Redirecting to /x.', 'text/html; charset=utf-8'],
+  ])('that %s', async (_what, work, status, text, type) => {
+    class Any extends APIView {
+      get(): unknown {
+        return work(this)
+      }
+    }
+    const { get } = await routes(
+      (router) => router.get('/', Any.asView()),
+      async (ctx, next) => {
+        // a type that the app has set before
+        if (status === 204) ctx.type = 'json'
+        await next()
+      },
+    )
+    const response = await get('/')
+    expect(response).toMatchObject({ status, text, headers: { 'x-content-type-options': 'nosniff' } })
+    expect(response.headers['content-type']).toBe(type)
+  })
+
+  it('that answers by itself is left alone', async () => {
+    class Own extends APIView {
+      get(): void {
+        this.ctx.respond = false
+        setImmediate(() => this.ctx.res.end('own'))
+      }
+    }
+    const { get } = await routes((router) => router.get('/', Own.asView()))
+    expect(await get('/')).toMatchObject({ status: 200, text: 'own' })
+  })
+
+  it('without any method, or with one that does not exist, is a mistake', () => {
+    class Nothing extends APIView {}
+    expect(() => Nothing.asView()).toThrow(ConfigurationError)
+    expect(() => Nothing.asView()).toThrow(/^Nothing: answers no method/)
+    expect(() => Nothing.asView({ get: 'list' })).toThrow('Nothing: has no method list() for GET')
+  })
+
+  it('I23 checks its policies when it becomes a handler', () => {
+    class Wrong extends APIView {
+      static override permissionClasses = [{}] as never
+      get() {}
+    }
+    expect(() => Wrong.asView()).toThrow(/^Wrong\.permissionClasses\[0\]/)
+  })
+
+  it('serves each request with an instance of its own', async () => {
+    class Counter extends APIView {
+      count = 0
+      get() {
+        return ++this.count
+      }
+    }
+    const { get } = await routes((router) => router.get('/', Counter.asView()))
+    expect([(await get('/')).text, (await get('/')).text]).toEqual(['1', '1'])
+  })
+})
+
+describe('the order of dispatch', () => {
+  let steps: string[] = []
+  beforeEach(() => {
+    steps = []
+  })
+
+  class Version extends BaseVersioning {
+    override determineVersion(ctx: Context): string {
+      steps.push(`version of ${String(ctx.state['user'])}`)
+      return '1.0'
+    }
+  }
+
+  class None extends BaseAuthentication {
+    override authenticate(): null {
+      steps.push('none')
+      return null
+    }
+  }
+
+  class Alice extends BaseAuthentication {
+    override readonly challenge = 'Test realm="api"'
+    override async authenticate(ctx: Context): Promise<Credentials | null> {
+      steps.push(`authenticate ${String(ctx.state['version'])}`)
+      if (ctx.get('Authorization') === 'Test wrong') throw new AuthenticationFailed('Invalid token')
+      return ctx.get('Authorization') ? { user: { id: 1, name: 'alice' }, auth: 'token' } : null
+    }
+  }
+
+  class Never extends BaseAuthentication {
+    override readonly challenge = 'Never'
+    override authenticate(): null {
+      steps.push('never')
+      return null
+    }
+  }
+
+  class Open extends BasePermission {
+    override hasPermission(ctx: Context, view: GuardedView): boolean {
+      steps.push(`permission of ${String(ctx.state['user']?.name)} for ${view.action}`)
+      return ctx.query['refuse'] === undefined
+    }
+    override async hasObjectPermission(_ctx: Context, _view: GuardedView, object: Book): Promise<boolean> {
+      steps.push(`object ${object.title}`)
+      return object.title !== 'forbidden'
+    }
+  }
+
+  class Last extends BasePermission {
+    override async hasPermission(): Promise<boolean> {
+      steps.push('last permission')
+      return true
+    }
+  }
+
+  class Throttle extends BaseThrottle {
+    check(ctx: Context): void {
+      steps.push('throttle')
+      if (ctx.query['often']) throw new Throttled(3)
+    }
+  }
+
+  class Books extends ModelViewSet<Book> {
+    static override model = Book
+    static override serializerClass = BookSerializer
+    static override versioningClass = Version
+    static override authenticationClasses = [None, new Alice(), Never]
+    static override permissionClasses = [Open, new Last()]
+    static override throttleClasses = [Throttle]
+
+    override async list() {
+      steps.push(`action with ${JSON.stringify(this.ctx.state)}`)
+      return []
+    }
+    override async create() {
+      steps.push(`action with ${JSON.stringify(this.body.data)}`)
+      return super.create()
+    }
+    override options(): unknown {
+      steps.push('metadata')
+      return super.options()
+    }
+  }
+
+  async function books(): Promise<Client> {
+    const api = new APIRouter().register('books', Books)
+    await api.prepare()
+    client = await serving(api.routes())
+    return client
+  }
+  const alice = { Authorization: 'Test alice' }
+
+  it('is version, authentication, permissions, throttles, action', async () => {
+    const { get } = await books()
+    expect((await get('/books', alice)).status).toBe(200)
+    expect(steps).toEqual([
+      'version of undefined',
+      'none',
+      'authenticate 1.0',
+      'permission of alice for list',
+      'last permission',
+      'throttle',
+      'action with {"version":"1.0","user":{"id":1,"name":"alice"},"auth":"token"}',
+    ])
+  })
+
+  it('OPTIONS is answered behind the throttles, HEAD as GET', async () => {
+    const { send } = await books()
+    await send('OPTIONS', '/books', undefined, alice)
+    expect(steps.slice(-3)).toEqual(['last permission', 'throttle', 'metadata'])
+    steps = []
+    await send('HEAD', '/books', undefined, alice)
+    expect(steps).toContain('permission of alice for list')
+  })
+
+  it('405 comes before all of it', async () => {
+    const { send } = await books()
+    expect((await send('DELETE', '/books')).status).toBe(405)
+    expect(steps).toEqual([])
+  })
+
+  it('E1, 41, 43 a permission that refuses is 401 for an anonymous caller and 403 for a known one', async () => {
+    const { get } = await books()
+    expect(await get('/books?refuse=1')).toMatchObject({
+      status: 401,
+      text: '{"detail":"Authentication required","status":401}',
+      headers: { 'www-authenticate': 'Test realm="api", Never' },
+    })
+    expect(steps.slice(-2)).toEqual(['never', 'permission of undefined for list'])
+    const known = await get('/books?refuse=1', alice)
+    expect(known).toMatchObject({ status: 403, text: '{"detail":"Permission denied","status":403}' })
+    expect(known.headers).not.toHaveProperty('www-authenticate')
+  })
+
+  it('E2, 42 wrong credentials are 401 with the challenges, on an open view too', async () => {
+    const { get } = await books()
+    expect(await get('/books', { Authorization: 'Test wrong' })).toMatchObject({
+      status: 401,
+      text: '{"detail":"Invalid token","status":401}',
+      headers: { 'www-authenticate': 'Test realm="api", Never' },
+    })
+    expect(steps.at(-1)).toBe('authenticate 1.0')
+  })
+
+  it('41 a view whose schemes have no challenge asks for a session', async () => {
+    class Closed extends BasePermission {
+      override hasPermission(): boolean {
+        return false
+      }
+    }
+    class View extends APIView {
+      static override authenticationClasses = [None]
+      static override permissionClasses = [Closed]
+      get() {}
+    }
+    const { get } = await routes((router) => router.get('/', View.asView()))
+    expect((await get('/')).headers['www-authenticate']).toBe('Session realm="api"')
+  })
+
+  it('E23 only true lets pass', async () => {
+    for (const answer of [undefined, null, 0, 1, 'yes', {}, Promise.resolve(false)]) {
+      class Odd extends BasePermission {
+        override hasPermission(): boolean {
+          return answer as never
+        }
+      }
+      class View extends APIView {
+        static override permissionClasses = [Odd]
+        get() {
+          return 'in'
+        }
+      }
+      const { get, close } = await routes((router) => router.get('/', View.asView()))
+      expect((await get('/')).status).toBe(401)
+      await close()
+      client = undefined
+    }
+  })
+
+  it('R6 the body is read only when the policies have passed', async () => {
+    const { send } = await books()
+    const type = { 'Content-Type': 'text/plain' }
+    expect((await send('POST', '/books?refuse=1', 'x', type)).status).toBe(401)
+    expect((await send('POST', '/books?refuse=1', 'x', { ...type, ...alice })).status).toBe(403)
+    expect((await send('POST', '/books?often=1', 'x', type)).status).toBe(429)
+    expect((await send('POST', '/books', 'x', type)).status).toBe(415)
+    expect(steps.join()).not.toMatch(/action/)
+    expect((await send('POST', '/books', { title: 'One' })).status).toBe(201)
+    expect(steps.at(-1)).toBe('action with {"title":"One"}')
+  })
+
+  it('F9, 40 an upload that is refused is not waited for', async () => {
+    const { port } = await books()
+    const { exchange } = await import('../support/server.js')
+    const head =
+      'POST /books?refuse=1 HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 9000000\r\n\r\n'
+    expect(await exchange(port, head)).toMatch(/^HTTP\/1\.1 401 /)
+  })
+
+  it('E10 getObject() asks the object permissions, for every action', async () => {
+    const { get, send } = await books()
+    await Book.query().insert([{ title: 'forbidden' }, { title: 'open' }])
+    for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+      const body = method === 'PUT' || method === 'PATCH' ? { title: 'changed' } : undefined
+      expect((await send(method, '/books/1', body, alice)).status).toBe(403)
+      expect((await send(method, '/books/1', body)).status).toBe(401)
+    }
+    expect(await Book.query().findById(1)).toMatchObject({ title: 'forbidden' })
+    expect((await get('/books/2', alice)).status).toBe(200)
+    expect(steps.at(-1)).toBe('object open')
+  })
+})
+
+describe('a GenericAPIView', () => {
+  it("works on the app's own router, and reads the catalogue by itself", async () => {
+    class Volume extends Book {}
+    class VolumeSerializer extends ModelSerializer<Volume> {
+      static override model = Volume
+      static override fields = '__all__'
+    }
+    class Volumes extends GenericAPIView<Volume> {
+      static override model = Volume
+      static override serializerClass = VolumeSerializer
+      async get() {
+        return this.getSerializer({ obj: await this.getQueryset().orderBy('id'), many: true }).data
+      }
+      async post() {
+        const serializer = this.getInputSerializer()
+        await serializer.isValid({ raiseException: true })
+        this.ctx.status = 201
+        await serializer.save()
+        return serializer.data
+      }
+    }
+    const { get, send } = await routes((router) => router.all('/volumes', Volumes.asView()))
+    const first = await Promise.all([get('/volumes'), send('POST', '/volumes', { title: 'One', price: '1.5' })])
+    expect(first.map(({ status }) => status)).toEqual([200, 201])
+    expect((await get('/volumes')).json).toMatchObject([{ id: 1, title: 'One', price: '1.50' }])
+    expect((await send('POST', '/volumes', { title: 'Two', author_id: 99 })).json.errors).toEqual({
+      author_id: ['Invalid pk "99" - object does not exist.'],
+    })
+    const queries = await countQueries(database.knex, () => get('/volumes'))
+    expect(queries).toHaveLength(1)
+  })
+
+  it('answers 503 while the catalogue cannot be read, and recovers', async () => {
+    class Adrift extends Book {}
+    Adrift.knex(undefined as never)
+    class AdriftSerializer extends ModelSerializer<Adrift> {
+      static override model = Adrift
+      static override fields = ['id', 'title']
+    }
+    class View extends ListAPIView<Adrift> {
+      static override model = Adrift
+      static override serializerClass = AdriftSerializer
+    }
+    const { get, reported } = await routes((router) => router.get('/', View.asView()))
+    Object.defineProperty(Adrift, 'knex', { value: () => undefined, configurable: true })
+    expect((await get('/')).status).toBe(503)
+    expect(reported).toHaveLength(1)
+    Reflect.deleteProperty(Adrift, 'knex')
+    Adrift.knex(database.knex)
+    expect((await get('/')).text).toBe('[]')
+  })
+
+  it('of a view set is mapped by asView({ method: action })', async () => {
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+    }
+    const { get, send } = await routes((router) => {
+      router.all('/books', Books.asView({ get: 'list', post: 'create' }))
+      router.all(
+        '/books/:id',
+        Books.asView({ get: 'retrieve', put: 'update', patch: 'partialUpdate', delete: 'destroy' }),
+      )
+    })
+    expect(await send('POST', '/books', { title: 'One' })).toMatchObject({
+      status: 201,
+      headers: { location: '/books/1' },
+    })
+    expect((await get('/books')).json).toHaveLength(1)
+    expect((await get('/books/1')).json).toMatchObject({ title: 'One' })
+    expect((await send('PATCH', '/books/1', { n: 3 })).json).toMatchObject({ n: 3 })
+    for (const id of ['abc', '%00', '2147483648', '-1', '%201', '%zz']) {
+      expect((await get(`/books/${id}`)).status).toBe(404)
+    }
+    expect((await send('DELETE', '/books/1')).status).toBe(204)
+  })
+
+  it('takes the body that a parser of the app has read', async () => {
+    class Books extends CreateAPIView<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+    }
+    const { send } = await routes((router) => router.post('/books', Books.asView()), koaBody() as Koa.Middleware)
+    expect((await send('POST', '/books', { title: 'One' })).status).toBe(201)
+    expect((await send('POST', '/books', { n: 1 })).status).toBe(400)
+  })
+
+  it('without the path parameter it looks for says so', async () => {
+    class View extends RetrieveAPIView<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+    }
+    const { get, reported } = await routes((router) => router.get('/books/:number', View.asView()))
+    expect((await get('/books/1')).status).toBe(500)
+    expect(reported).toEqual([
+      new ConfigurationError('View: the path has no parameter "id"; set static lookupUrlKwarg'),
+    ])
+  })
+
+  it('may answer in a format of its own, by Accept and by what it is', async () => {
+    class Lines extends BaseRenderer {
+      readonly mediaType = 'text/lines'
+      readonly format = 'lines'
+      readonly contentType = 'text/lines; charset=utf-8'
+      override render(data: unknown): string {
+        return (data as Book[]).map(({ title }) => title).join('\n')
+      }
+    }
+    class View extends ListAPIView<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override rendererClasses = [JSONRenderer, Lines]
+    }
+    await Book.query().insert([{ title: 'One' }, { title: 'Two' }])
+    const { get } = await routes((router) => router.get('/books', View.asView()))
+    expect(await get('/books', { Accept: 'text/lines' })).toMatchObject({
+      text: 'One\nTwo',
+      headers: { 'content-type': 'text/lines; charset=utf-8', vary: 'Accept' },
+    })
+    expect((await get('/books')).json).toHaveLength(2)
+  })
+})
+
+describe('the generic views', () => {
+  const statics = { model: Book, serializerClass: BookSerializer }
+  type AnyView = typeof GenericAPIView<Book>
+
+  it.each<[AnyView, string]>([
+    [CreateAPIView, 'POST, OPTIONS'],
+    [ListAPIView, 'GET, HEAD, OPTIONS'],
+    [RetrieveAPIView, 'GET, HEAD, OPTIONS'],
+    [DestroyAPIView, 'DELETE, OPTIONS'],
+    [UpdateAPIView, 'PUT, PATCH, OPTIONS'],
+    [ListCreateAPIView, 'GET, POST, HEAD, OPTIONS'],
+    [RetrieveUpdateAPIView, 'GET, PUT, PATCH, HEAD, OPTIONS'],
+    [RetrieveUpdateDestroyAPIView, 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS'],
+    [RetrieveDestroyAPIView, 'GET, DELETE, HEAD, OPTIONS'],
+  ])('24 %o takes its methods and works', async (View, allow) => {
+    class Books extends View {}
+    Object.assign(Books, statics)
+    await Book.query().insert({ title: 'One' })
+    const { send } = await routes((router) => {
+      router.all('/books', Books.asView())
+      router.all('/books/:id', Books.asView())
+    })
+    expect((await send('OPTIONS', '/books/1')).headers.allow).toBe(allow)
+    expect((await send('TRACE', '/books/1')).headers.allow).toBe(allow)
+    const isList = View.name.includes('List')
+    const methods = allow.split(', ')
+    const get = await send('GET', isList ? '/books' : '/books/1')
+    if (!methods.includes('GET')) expect(get.status).toBe(405)
+    else expect(isList ? get.json[0] : get.json).toMatchObject({ id: 1, title: 'One' })
+    const post = await send('POST', '/books', { title: 'Two' })
+    expect(post.status).toBe(methods.includes('POST') ? 201 : 405)
+    if (post.status === 201) expect(post.headers.location).toBe('/books/2')
+    const put = await send('PUT', '/books/1', { title: 'Put' })
+    expect(put.status).toBe(methods.includes('PUT') ? 200 : 405)
+    const patch = await send('PATCH', '/books/1', { n: 5 })
+    expect(patch.status).toBe(methods.includes('PATCH') ? 200 : 405)
+    if (patch.status === 200) expect(patch.json).toMatchObject({ title: 'Put', n: 5 })
+    const gone = await send('DELETE', '/books/1')
+    expect(gone.status).toBe(methods.includes('DELETE') ? 204 : 405)
+    expect(await Book.query().findById(1)).toEqual(gone.status === 204 ? undefined : expect.anything())
+  })
+
+  it('page, narrow and hook as view sets do', async () => {
+    const seen: unknown[] = []
+    class Books extends ListCreateAPIView<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override paginationClass = new PageNumberPagination({ pageSize: 1 })
+      override getQueryset(): QueryBuilder<Book> {
+        seen.push(this.action)
+        return super.getQueryset().where('n', '>', 0)
+      }
+      override async performCreate(serializer: Parameters<ListCreateAPIView['performCreate']>[0]) {
+        return serializer.save({ n: 1 })
+      }
+    }
+    const { get, send } = await routes((router) => router.all('/books', Books.asView()))
+    await send('POST', '/books', { title: 'One' })
+    await send('POST', '/books', { title: 'Two' })
+    await Book.query().insert({ title: 'hidden', n: 0 })
+    expect((await get('/books?page=2')).json).toMatchObject({ count: 2, next: null, previous: '/books?page=1' })
+    expect(new Set(seen)).toEqual(new Set(['list']))
+  })
+
+  it('may be given a method of their own beside', async () => {
+    class Books extends ListAPIView<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      async delete() {
+        throw new NotFound()
+      }
+    }
+    const { get, send } = await routes((router) => router.all('/books', Books.asView()))
+    expect((await get('/books')).json).toEqual([])
+    expect((await send('DELETE', '/books')).status).toBe(404)
+    expect((await send('PUT', '/books')).headers.allow).toBe('GET, DELETE, HEAD, OPTIONS')
+  })
+})

@@ -1,0 +1,306 @@
+/** What a model says of its own rows is honoured when a serializer writes them. */
+
+import knex from 'knex'
+import { type ModelDescription, ModelSerializer, prepareModels, type Serializer, SlugRelatedField } from 'koa-viewsets'
+import {
+  knexSnakeCaseMappers,
+  Model,
+  type ModelOptions,
+  type Pojo,
+  type RelationMappings,
+  snakeCaseMappers,
+} from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+
+const schema = `
+  create table authors (id serial primary key, full_name text not null unique);
+  create table books (
+    id serial primary key,
+    title text,
+    slug text,
+    price numeric(30,2),
+    big bigint,
+    meta jsonb,
+    plain json,
+    tags text[],
+    bytes bytea,
+    tod time,
+    at timestamptz,
+    kind text,
+    author_id int references authors,
+    updated_count int not null default 0
+  );
+  create table pairs (first_part int, second_part int, note text, primary key (first_part, second_part));
+`
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({ schema })
+})
+afterAll(() => database.drop())
+
+/** A serializer of all columns of a model on `books`. */
+async function serializerOf(model: typeof Model, statics: object = {}): Promise<typeof Serializer> {
+  if (!(model.knex() as unknown)) model.knex(database.knex)
+  await prepareModels([model, ...Object.values(model.getRelations()).map((relation) => relation.relatedModelClass)])
+  const made = class BookSerializer extends ModelSerializer {}
+  return Object.assign(made, { model, fields: '__all__', ...statics }) as never
+}
+function bookModel(statics: object = {}): typeof Model {
+  return Object.assign(class Book extends Model {}, { tableName: 'books' }, statics)
+}
+async function saved(serializer: typeof Serializer, inputData: object, options: object = {}) {
+  const made = new serializer({ inputData, ...options })
+  await made.isValid({ raiseException: true })
+  await made.save()
+  return made.data as Record<string, unknown>
+}
+const stored = async (id: unknown, sql: string) =>
+  (await database.knex.raw(`select ${sql} as value from books where id = ?`, [id as number])).rows[0].value as unknown
+
+const JSON_VALUES = [{ a: [1, null] }, [1, 'a', null], ['a'], [], {}, 'text', '"quoted"', '5', '', 0, 1.5, true, false]
+
+describe('a json column', () => {
+  it.each(JSON_VALUES)('of a model that says nothing of it takes %j', async (value) => {
+    const serializer = await serializerOf(bookModel())
+    const made = await saved(serializer, { meta: value, plain: value })
+    expect(made).toMatchObject({ meta: value, plain: value })
+    expect(await stored(made['id'], 'meta')).toEqual(value)
+    const obj = await serializer.plan.model?.model.query().findById(made['id'] as number)
+    expect(await saved(serializer, { meta: value, plain: value }, { obj, partial: true })).toMatchObject({
+      meta: value,
+      plain: value,
+    })
+    expect(await stored(made['id'], 'meta')).toEqual(value)
+  })
+
+  it.each<[string, object]>([
+    ['jsonAttributes', { jsonAttributes: ['meta', 'plain'] }],
+    ['a type', { jsonSchema: { type: 'object', properties: { meta: { type: 'array' }, plain: {} } } }],
+    [
+      'anyOf',
+      {
+        jsonSchema: {
+          type: 'object',
+          properties: { meta: { anyOf: [{ type: 'object' }, { type: 'array' }] }, plain: {} },
+        },
+      },
+    ],
+    ['no type', { jsonSchema: { type: 'object', properties: { meta: {}, plain: {} } } }],
+  ])('told by %s is written once', async (_, statics) => {
+    const serializer = await serializerOf(bookModel(statics))
+    for (const value of [[1, 'a'], ['a'], []]) {
+      const made = await saved(serializer, { meta: value })
+      expect(made).toMatchObject({ meta: value })
+      expect(await stored(made['id'], 'jsonb_typeof(meta)')).toBe('array')
+    }
+  })
+
+  it('is NULL for null', async () => {
+    const made = await saved(await serializerOf(bookModel()), { meta: null })
+    expect(await stored(made['id'], 'meta is null')).toBe(true)
+  })
+})
+
+describe('an array column', () => {
+  it('is written as an array where the model does not call it JSON', async () => {
+    for (const statics of [
+      {},
+      { jsonAttributes: ['meta'], jsonSchema: { type: 'object', properties: { tags: { type: 'array' } } } },
+    ]) {
+      const made = await saved(await serializerOf(bookModel(statics)), { tags: ['a', 'b,"c'] })
+      expect(made['tags']).toEqual(['a', 'b,"c'])
+    }
+  })
+
+  it('I23 that Objection would write as JSON text is a ConfigurationError, unless it is only shown', async () => {
+    const model = bookModel({
+      jsonSchema: { type: 'object', properties: { tags: { type: 'array', items: { type: 'string' } } } },
+    })
+    const serializer = await serializerOf(model)
+    expect(() => serializer.plan).toThrow(
+      'BookSerializer: field "tags" is the column "tags" of type text[], which Objection would write as JSON text because ' +
+        'the jsonSchema of Book says array; set static jsonAttributes of the model to its json columns only',
+    )
+    const shown = await serializerOf(model, { readOnlyFields: ['tags'], fields: ['id', 'tags'] })
+    await database.knex('books').insert({ id: 999, tags: ['a'] })
+    const obj = await model.query().findById(999)
+    expect(new shown({ obj: obj as object }).data).toEqual({ id: 999, tags: ['a'] })
+  })
+})
+
+describe("the model's own validation", () => {
+  const model = () =>
+    bookModel({
+      jsonSchema: {
+        type: 'object',
+        required: ['title'],
+        properties: {
+          title: { type: 'string', pattern: '^[A-Z]' },
+          price: { type: 'number', minimum: 0 },
+          big: { type: 'integer' },
+          bytes: { type: ['string', 'null'] },
+          tod: { type: ['string', 'null'], format: 'time' },
+          at: { type: ['string', 'null'], format: 'date-time' },
+          meta: { type: 'object', properties: { tags: { type: 'array', items: { type: 'string' } } } },
+          kind: { type: 'string', default: 'novel' },
+        },
+      },
+    })
+
+  it("refuses by the client's field name, also deep inside a JSON value", async () => {
+    const serializer = await serializerOf(model(), {
+      fields: ['id', 'heading', 'meta'],
+      extraKwargs: { heading: { source: 'title' } },
+    })
+    await expect(saved(serializer, { heading: 'small' })).rejects.toMatchObject({
+      status: 400,
+      errors: { heading: ['Invalid value.'] },
+    })
+    await expect(saved(serializer, { heading: 'A', meta: { tags: [1] } })).rejects.toMatchObject({
+      errors: { meta: ['Invalid value.'] },
+    })
+    const made = new serializer({ inputData: { heading: 'A' } })
+    await made.isValid()
+    // what the client does not know is not named
+    await expect(made.save({ kind: true })).rejects.toMatchObject({ errors: { non_field_errors: ['Invalid value.'] } })
+  })
+
+  it('takes decimals and large integers by their digits, bytes and times of day', async () => {
+    const serializer = await serializerOf(model())
+    const values = {
+      title: 'A',
+      price: '1234567890123456789012345678.25',
+      big: '9007199254740993',
+      bytes: '\\x00ff',
+      tod: '15:30:00.5',
+      at: '2026-03-28T15:30:00.123456Z',
+    }
+    const made = await saved(serializer, values)
+    expect(made).toMatchObject(values)
+    expect(await stored(made['id'], 'price::text || big::text')).toBe('1234567890123456789012345678.259007199254740993')
+    await expect(saved(serializer, { title: 'A', price: '-1' })).rejects.toMatchObject({ status: 400 })
+  })
+
+  it('fills in its defaults on create, and only there', async () => {
+    const serializer = await serializerOf(model())
+    const made = await saved(serializer, { title: 'A' })
+    expect(made['kind']).toBe('novel')
+    const obj = await (serializer.plan.model as ModelDescription).model
+      .query()
+      .patchAndFetchById(made['id'] as number, { kind: 'play' })
+    expect(await saved(serializer, { title: 'B' }, { obj })).toMatchObject({ title: 'B', kind: 'play' })
+  })
+})
+
+describe('hooks of the model', () => {
+  class Hooked extends Model {
+    static override tableName = 'books'
+    declare title: string
+    declare slug: string
+    declare updated_count: number
+    override $parseJson(json: Pojo, options?: ModelOptions): Pojo {
+      const parsed = super.$parseJson(json, options)
+      return typeof parsed['title'] === 'string'
+        ? { ...parsed, title: parsed['title'].trim(), meta: ['parsed'] }
+        : parsed
+    }
+    override $beforeInsert() {
+      this.slug = this.title.toLowerCase()
+    }
+    override $beforeUpdate(options: ModelOptions) {
+      this.updated_count = (options.old as Hooked).updated_count + 1
+    }
+  }
+
+  it('run, and what they set is stored and shown', async () => {
+    const serializer = await serializerOf(Hooked, { fields: ['id', 'title', 'slug', 'meta', 'updated_count'] })
+    const made = await saved(serializer, { title: ' The Title ' })
+    expect(made).toMatchObject({ title: 'The Title', slug: 'the title', meta: ['parsed'] })
+    const obj = await Hooked.query().findById(made['id'] as number)
+    expect(await saved(serializer, { title: 'New' }, { obj, partial: true })).toMatchObject({
+      title: 'New',
+      updated_count: 1,
+    })
+  })
+})
+
+describe('mappers', () => {
+  function camelModels() {
+    const Author = Object.assign(class Author extends Model {}, { tableName: 'authors' })
+    const Book = Object.assign(class Book extends Model {}, {
+      tableName: 'books',
+      relationMappings: (): RelationMappings => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Author,
+          join: { from: 'books.authorId', to: 'authors.id' },
+        },
+      }),
+    })
+    return { Author, Book }
+  }
+
+  it('snakeCaseMappers() and knexSnakeCaseMappers() give one API', async () => {
+    const db = knex({ client: 'pg', connection: { ...database.connection } as object, ...knexSnakeCaseMappers() })
+    try {
+      for (const kind of ['model', 'knex']) {
+        const { Author, Book } = camelModels()
+        if (kind === 'model') {
+          for (const model of [Author, Book]) Object.assign(model, { columnNameMappers: snakeCaseMappers() })
+          Object.assign(Book, {
+            relationMappings: {
+              author: {
+                relation: Model.BelongsToOneRelation,
+                modelClass: Author,
+                join: { from: 'books.author_id', to: 'authors.id' },
+              },
+            },
+          })
+        }
+        for (const model of [Author, Book]) model.knex(kind === 'model' ? database.knex : db)
+        const authors = await serializerOf(Author)
+        const author = await saved(authors, { fullName: `Ann ${kind}` })
+        expect(author).toEqual({ id: expect.any(Number), fullName: `Ann ${kind}` })
+        await expect(saved(authors, { fullName: `Ann ${kind}` })).rejects.toMatchObject({
+          errors: { fullName: ['This field must be unique.'] },
+        })
+        const books = await serializerOf(Book, {
+          fields: ['id', 'authorId', 'updatedCount'],
+          declaredFields: {
+            author: new SlugRelatedField({ queryset: Author, slugField: 'fullName', required: false, readOnly: true }),
+          },
+        })
+        const made = await saved(books, { authorId: author['id'], updatedCount: 3 })
+        expect(made).toMatchObject({ authorId: author['id'], author: `Ann ${kind}`, updatedCount: 3 })
+        const obj = await Book.query().findById(made['id'] as number)
+        expect(await saved(books, { updatedCount: 4 }, { obj, partial: true })).toMatchObject({ updatedCount: 4 })
+        const extra = new books({ inputData: { updatedCount: 5 } })
+        await extra.isValid()
+        await expect(extra.save({ updatedCount: null })).rejects.toMatchObject({
+          errors: { updatedCount: ['This field may not be null.'] },
+        })
+      }
+    } finally {
+      await db.destroy()
+    }
+  })
+})
+
+describe('a key of several columns', () => {
+  it('is written with the row, and the row changed by it', async () => {
+    const Pair = Object.assign(class Pair extends Model {}, {
+      tableName: 'pairs',
+      idColumn: ['first_part', 'second_part'],
+    })
+    const serializer = await serializerOf(Pair)
+    const row = { first_part: 1, second_part: 2, note: 'x' }
+    expect(await saved(serializer, row)).toEqual(row)
+    await expect(saved(serializer, row)).rejects.toMatchObject({
+      errors: { non_field_errors: ['The fields first_part, second_part must make a unique set.'] },
+    })
+    const obj = await Pair.query().findById([1, 2])
+    expect(await saved(serializer, { note: 'y' }, { obj, partial: true })).toEqual({ ...row, note: 'y' })
+  })
+})
