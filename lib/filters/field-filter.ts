@@ -113,7 +113,7 @@ function apply(query: AnyQueryBuilder, conditions: readonly Condition[]): void {
   const table = query.tableRefFor(query.modelClass())
   for (const condition of conditions) {
     const { sql, bindings } = condition.where(table)
-    void query.whereRaw(sql, bindings as never)
+    void query.whereRaw(sql, bindings)
   }
 }
 

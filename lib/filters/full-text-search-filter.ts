@@ -36,7 +36,7 @@ export class FullTextSearchFilter extends BaseFilter {
       guarded: this.statementTimeout,
       apply(builder) {
         const { sql, bindings } = search.matches(builder.tableRefFor(builder.modelClass()), text)
-        void builder.whereRaw(sql, bindings as never)
+        void builder.whereRaw(sql, bindings)
       },
     }
   }

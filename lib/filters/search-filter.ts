@@ -160,7 +160,7 @@ function apply(query: AnyQueryBuilder, terms: readonly (readonly Part[])[]): voi
     const conditions = parts.map((part) => conditionOf(table, part))
     void query.whereRaw(
       `(${conditions.map(({ sql }) => sql).join(' or ')})`,
-      conditions.flatMap(({ bindings }) => bindings) as never,
+      conditions.flatMap(({ bindings }) => bindings),
     )
   }
 }

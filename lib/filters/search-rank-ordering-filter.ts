@@ -26,7 +26,7 @@ export class SearchRankOrderingFilter extends BaseFilter {
     const { search } = fullTextOf(view)
     const text = search && searchText(query, view)
     if (!search || text === null) return null
-    const matches = !view.backends.some((backend) => backend instanceof FullTextSearchFilter)
+    const matches = isAlone(view)
     const orders = view.backends.every((backend) => backend.ordering(query, view) === null)
     return {
       // what ORDER BY binds comes after the conditions of all backends
@@ -37,21 +37,25 @@ export class SearchRankOrderingFilter extends BaseFilter {
         const table = builder.tableRefFor(builder.modelClass())
         if (matches) {
           const { sql, bindings } = search.matches(table, text)
-          void builder.whereRaw(sql, bindings as never)
+          void builder.whereRaw(sql, bindings)
         }
         if (orders) {
           const { sql, bindings } = search.rank(table, text)
-          void builder.orderBy(builder.modelClass().raw(sql, bindings as never), 'desc')
+          void builder.orderBy(builder.modelClass().raw(sql, bindings), 'desc')
         }
       },
     }
   }
 
   override parameters(view: FilterView): readonly ParameterDescription[] {
-    return fullTextOf(view).search ? [searchParameter(view)] : []
+    return isAlone(view) && fullTextOf(view).search ? [searchParameter(view)] : []
   }
 
   override check(view: FilterView, knex: Queryable | undefined): Promise<void> {
     return checkFullText(view, knex)
   }
+}
+
+function isAlone({ backends }: FilterView): boolean {
+  return !backends.some((backend) => backend instanceof FullTextSearchFilter)
 }

@@ -49,8 +49,8 @@ function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
 
 /** The query that counts, for a query without DISTINCT, grouping and the like. */
 export function countQuery(query: AnyQueryBuilder): AnyQueryBuilder {
-  const counting = query.clone().clear(/^(orderBy|select|column|withGraph)/) as AnyQueryBuilder
-  return counting.count('* as count') as unknown as AnyQueryBuilder
+  const counting = query.clone().clear(/^(orderBy|select|column|withGraph)/)
+  return counting.count('* as count')
 }
 
 /** True for a query whose rows are not those of its table one by one. */

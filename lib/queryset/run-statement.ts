@@ -70,7 +70,7 @@ export async function runStatement(
   } catch (error) {
     if (statement.name === undefined || !STALE.has((error as { code?: string }).code ?? '')) throw error
     statement.name = undefined
-    return await send(client, statement.text, undefined, values)
+    return send(client, statement.text, undefined, values)
   }
 }
 

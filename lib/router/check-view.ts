@@ -9,14 +9,8 @@ import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { APIView } from '../views/api-view.js'
-import {
-  defaultOrder,
-  filterViewOf,
-  GenericAPIView,
-  lookupColumn,
-  orders,
-  settleGeneric,
-} from '../views/generic-api-view.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
 import { RESOURCE_ROUTES } from './routes.js'
 
 const DETAIL_ACTIONS = RESOURCE_ROUTES.flatMap(({ detail, actions }) => (detail ? Object.values(actions) : []))

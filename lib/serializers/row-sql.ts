@@ -128,7 +128,7 @@ export function nativeSql(query: unknown): CompiledSql {
 export function selectList(query: AnyQueryBuilder, selection: RowSelection, wrapped: boolean): unknown {
   const { plan, model, order, backwards, positions, limit, offset } = selection
   const table = query.tableRefFor(query.modelClass())
-  const list = query.clone().clearSelect() as AnyQueryBuilder
+  const list = query.clone().clearSelect()
   if (positions) {
     for (const [index, term] of order.entries()) {
       const column = model.columns.get(term.property) as Column

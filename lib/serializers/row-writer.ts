@@ -85,6 +85,8 @@ function cellWriter(cell: RowCell): CellWriter {
 function generate(object: RowObject, offset: number): RowWriter {
   const writers: CellWriter[] = []
   const body = `return (row, scope) => ${objectCode(object, offset, writers)}`
+  // the code is made of indexes and of JSON.stringify's texts only; test/api/row-path.test.ts compares it with closures
+  // oxlint-disable-next-line typescript/no-implied-eval
   const make = new Function('writers', 'text', 'datetime', body) as (...parts: unknown[]) => RowWriter
   return make(writers, quoteText, writeDateTime)
 }

@@ -2,12 +2,13 @@
 import { pageLink } from '../pagination/links.js'
 import { buildPath } from '../path-pattern.js'
 import { formatOf, guardSuffix } from '../path-suffix.js'
-import { type GenericAPIView, lookupColumn } from './generic-api-view.js'
+import type { GenericView } from './generic-view.js'
+import { lookupColumn } from './settle-generic.js'
 
 /** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
-export function locationOf(view: GenericAPIView, object: unknown): string | undefined {
+export function locationOf(view: GenericView, object: unknown): string | undefined {
   if (typeof object !== 'object' || object === null) return undefined
-  const { property, primary, unique } = lookupColumn(view.constructor as typeof GenericAPIView)
+  const { property, primary, unique } = lookupColumn(view.viewClass)
   if (primary && !unique) return undefined
   const key = (object as Record<string, unknown>)[property]
   const [path = ''] = pageLink(view.ctx.originalUrl, {}).split('?', 1)

@@ -497,7 +497,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
         statuses.set(status, (statuses.get(status) ?? 0) + 1)
       }
     })
-    expect([...statuses.keys()].sort()).toEqual([200, 400])
+    expect([...statuses.keys()].sort((one, other) => one - other)).toEqual([200, 400])
     expect(statuses.get(200)).toBeGreaterThan(400)
     expect(texts.length).toBeGreaterThan(400)
     expect(texts.filter((text) => /canary/.test(text))).toEqual([])
@@ -654,7 +654,7 @@ describe('SearchFilter by regular expression', () => {
   it('pages by cursor in the same way', async () => {
     const first = (await client.get('/api/patterncursor?search=^a.b$')).json
     const second = (await client.get(first.next)).json
-    expect([...first.results, ...second.results].map(({ id }) => id).sort()).toEqual([2, 3, 4])
+    expect(new Set([...first.results, ...second.results].map(({ id }) => id))).toEqual(new Set([2, 3, 4]))
   })
 })
 

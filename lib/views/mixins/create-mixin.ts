@@ -1,6 +1,7 @@
 /** The action `create` (spec section 4.6). */
 import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericAPIView } from '../generic-api-view.js'
+import { insertRow } from '../insert-row.js'
 import { locationOf } from '../location.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
@@ -9,7 +10,7 @@ import type { ViewConstructor } from './mixin.js'
 export function CreateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     async create(): Promise<unknown> {
-      const row = await this.insertRow()
+      const row = await insertRow(this)
       if (row) return created(this, row.object, row.text)
       const serializer = this.getInputSerializer()
       await serializer.isValid({ raiseException: true })

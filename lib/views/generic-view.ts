@@ -1,0 +1,54 @@
+/** What the steps of list, detail and create know of a generic view and of its class. */
+import type { Knex } from 'knex'
+import type { SerializerContext } from '../fields/field.js'
+import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { BasePagination } from '../pagination/pagination.js'
+import type { Policies, Policy } from '../policy.js'
+import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
+import type { Serializer } from '../serializers/serializer.js'
+import type { View } from './view.js'
+
+/** A generic view's class: what is known before any request. */
+export interface GenericViewClass {
+  readonly name: string
+  readonly prototype: object
+  readonly model: ModelClass | null
+  readonly queryset: (() => unknown) | null
+  readonly serializerClass: SerializerClass | null
+  readonly lookupField: string
+  readonly lookupUrlKwarg: string | null
+  readonly paginationClass: Policy<BasePagination> | null
+  readonly filterBackends: Policies<BaseFilter>
+  readonly filtersetFields: readonly string[]
+  readonly searchFields: readonly string[]
+  readonly orderingFields: readonly string[]
+  readonly ordering: readonly string[]
+  readonly searchConfig: string
+  readonly searchType: string
+  readonly searchParam: string
+  readonly useNativeJson: boolean
+  readonly strictParams: boolean
+  readonly queryParameters: readonly ParameterDescription[]
+  modelClass(): ModelClass
+}
+
+/** One request's generic view. */
+export interface GenericView extends View {
+  readonly viewClass: GenericViewClass
+  readonly basename: string | undefined
+  knex: Knex | undefined
+  trx: Knex.Transaction | undefined
+  // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
+  getQueryset(): any
+  filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder
+  loadRelated(query: AnyQueryBuilder): AnyQueryBuilder
+  // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
+  getObject(): Promise<any>
+  getSerializerClass(): SerializerClass
+  // biome-ignore lint/suspicious/noExplicitAny: objects of the view's own model
+  getSerializer(options?: SerializerOptions<any>): Serializer<any>
+  // biome-ignore lint/suspicious/noExplicitAny: objects of the view's own model
+  getInputSerializer(options?: SerializerOptions<any>): Serializer<any>
+  getSerializerContext(): SerializerContext
+}

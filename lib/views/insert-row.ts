@@ -1,0 +1,36 @@
+/** Creates an object by one statement, where nothing of the application stands between the input and the row. */
+import { buildModel, databaseValues } from '../models/build-model.js'
+import type { JsonText } from '../renderers/json-text.js'
+import { insertsRows } from '../serializers/insert-plan.js'
+import { splitWrites } from '../serializers/write-relations.js'
+import type { GenericView } from './generic-view.js'
+import { rowReader } from './read-rows.js'
+import { lookupColumn } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+/** The object that was created: its key by property, and its JSON. */
+export interface InsertedRow {
+  readonly object: object
+  readonly text: JsonText
+}
+
+/** True when the view's create is one statement. */
+export function insertsRow(view: GenericView): boolean {
+  const { serializerClass } = view.viewClass
+  if (!serializerClass || !isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass'))
+    return false
+  return insertsRows(serializerClass) && rowReader(view, 'create') !== undefined
+}
+
+/** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
+export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
+  const rows = insertsRow(view) ? rowReader(view, 'create') : undefined
+  if (!rows) return undefined
+  const serializer = view.getInputSerializer()
+  await serializer.isValid({ raiseException: true, trustKeys: true })
+  const { columns } = splitWrites(serializer, serializer.validatedData)
+  const values = databaseValues(rows.model, buildModel(rows.model, columns))
+  const column = lookupColumn(view.viewClass)
+  const { key, text } = await rows.insert(column, values)
+  return { object: { [column.property]: key }, text }
+}

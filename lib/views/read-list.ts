@@ -1,0 +1,142 @@
+/** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
+import type { Model } from 'objection'
+import { ValidationError } from '../errors.js'
+import {
+  type FilterPart,
+  type FilterView,
+  guardOf,
+  isDescribed,
+  type QueryParameters,
+  readParts,
+} from '../filters/filter.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { hasPlainQueries } from '../models/plain-model.js'
+import type { ListSource } from '../pagination/pagination.js'
+import { runGuarded } from '../queryset/guarded.js'
+import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
+import type { SerializerPlan } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import type { GenericView, GenericViewClass } from './generic-view.js'
+import { InstanceList } from './list-source.js'
+import { refuseLimit, rowReader } from './read-rows.js'
+import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+/** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
+export async function readList(view: GenericView): Promise<unknown> {
+  const { viewClass, ctx, trx } = view
+  const { paginator } = settleGeneric(viewClass)
+  const declared = filterViewOf(viewClass)
+  if (viewClass.strictParams) refuseUnknown(ctx.query, viewClass)
+  const parts = readParts(ctx.query, declared)
+  const timeout = paginator?.keepsConnections ? undefined : guardOf(parts)
+  const knex = trx ?? view.knex
+  if (timeout === undefined || !knex) return readPage(view, parts)
+  // what a request has wrong is told before a connection is taken
+  for (const backend of declared.backends) backend.ordering(ctx.query, declared)
+  return runGuarded(knex, timeout, async (guarded) => {
+    view.trx = guarded
+    try {
+      return await readPage(view, parts)
+    } finally {
+      view.trx = trx
+    }
+  })
+}
+
+async function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
+  const { paginator } = settleGeneric(view.viewClass)
+  const source = listSource(view, parts)
+  if (!paginator) {
+    const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
+    return rows.results(0, rows.length)
+  }
+  const { ctx } = view
+  const params = (ctx['params'] ?? {}) as Record<string, string>
+  return paginator.paginate(source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
+}
+
+/** The list to cut pages from: rows where the output needs no more, else instances. */
+function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource {
+  const { viewClass } = view
+  const declared = filterViewOf(viewClass)
+  const base = {
+    name: view.basename ?? viewClass.name,
+    parameters: parametersOf(declared),
+    shown: shownColumns(serializerPlan(view.getSerializerClass())),
+    statementMilliseconds: guardOf(asked),
+  }
+  const rows = rowReader(view, 'list')
+  if (rows && isDescribedWhole(view, asked)) {
+    const order = wantedOrder(view, undefined)
+    const query = () => {
+      const conditions = view.getQueryset() as AnyQueryBuilder
+      for (const part of asked) part.apply(conditions)
+      return conditions
+    }
+    return rows.list({ ...base, order, shape: rows.shapeOf(declared, asked), query })
+  }
+  const query = view.filterQueryset(view.getQueryset() as AnyQueryBuilder)
+  if (settleGeneric(viewClass).paginator) refuseLimit(viewClass.name, query)
+  const wanted = wantedOrder(view, query)
+  const order = canOrderBy(query, declared.model, wanted) ? wanted : []
+  if (rows?.canList(query)) return rows.list({ ...base, order, shape: undefined, query: () => query.clone() })
+  return new InstanceList({
+    ...base,
+    query,
+    order,
+    load: (list) => view.loadRelated(list),
+    represent: (items: readonly Model[]) => view.getSerializer({ obj: items, many: true }).data,
+  })
+}
+
+/** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
+function isDescribedWhole(view: GenericView, asked: readonly FilterPart[]): boolean {
+  const { viewClass } = view
+  return (
+    viewClass.queryset === null &&
+    isStandard(view, 'getQueryset', 'filterQueryset') &&
+    hasPlainQueries(viewClass.modelClass()) &&
+    filterViewOf(viewClass).backends.every(isDescribed) &&
+    asked.every(({ shape, guarded }) => shape !== null && guarded === undefined)
+  )
+}
+
+/** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
+function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
+  const { paginator } = settleGeneric(view.viewClass)
+  const declared: FilterView = filterViewOf(view.viewClass)
+  // a paginator with an order of its own knows rows by their place in it
+  if (paginator?.ordering !== undefined) query?.clearOrder()
+  for (const backend of declared.backends) {
+    const asked = backend.ordering(view.ctx.query, declared)
+    if (asked) return totalOrder(declared.model, asked)
+  }
+  if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
+  return totalOrder(declared.model, defaultOrder(view.viewClass, paginator))
+}
+
+/** @throws ValidationError the request has parameters that nothing of the view reads */
+function refuseUnknown(query: QueryParameters, view: GenericViewClass): void {
+  const { paginator } = settleGeneric(view)
+  const own = [...(paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
+  const allowed = new Set([...parametersOf(filterViewOf(view)), ...own])
+  const unknown = Object.keys(query).filter((name) => !allowed.has(name))
+  if (unknown.length === 0) return
+  // a name is repeated only where it is a plain word
+  const keys = unknown.map((name) => (/^\w{1,64}$/.test(name) ? name : 'non_field_errors'))
+  const message = `Unknown parameter. Use ${[...allowed].join(', ') || 'none'}.`
+  throw new ValidationError(Object.fromEntries(keys.map((key) => [key, [message]])))
+}
+
+const shownNames = new WeakMap<SerializerPlan, ReadonlySet<string>>()
+
+/** The columns that a serializer shows under their own names. */
+function shownColumns(plan: SerializerPlan): ReadonlySet<string> {
+  let names = shownNames.get(plan)
+  if (!names) {
+    names = new Set(plan.readable.filter(({ name, column }) => column?.property === name).map(({ name }) => name))
+    shownNames.set(plan, names)
+  }
+  return names
+}

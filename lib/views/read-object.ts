@@ -1,0 +1,52 @@
+/** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
+import { ConfigurationError, NotFound } from '../errors.js'
+import { parseLookup } from '../fields/parse-lookup.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { hasPlainQueries } from '../models/plain-model.js'
+import { BasePermission } from '../permissions/permission.js'
+import type { GenericView } from './generic-view.js'
+import { refuseLimit, rowReader } from './read-rows.js'
+import type { Lookup } from './row-reader.js'
+import { lookupColumn } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+/** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
+export async function readDetail(view: GenericView): Promise<unknown> {
+  const rows = rowReader(view, 'retrieve')
+  if (!rows || !isStandard(view, 'getObject', 'checkObjectPermissions') || guardsObjects(view.policies.permissions)) {
+    return view.getSerializer({ obj: await view.getObject() }).data
+  }
+  const text = await rows.readOne(lookupOf(view))
+  if (text === undefined) throw new NotFound()
+  return text
+}
+
+/** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
+export function lookupOf(view: GenericView): Lookup {
+  const { viewClass } = view
+  const kwarg = viewClass.lookupUrlKwarg ?? viewClass.lookupField
+  const text = (view.ctx['params'] as Record<string, string> | undefined)?.[kwarg]
+  if (text === undefined) {
+    throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
+  }
+  const column = lookupColumn(viewClass)
+  const value = parseLookup(column, text)
+  if (value === undefined) throw new NotFound()
+  return {
+    column,
+    value,
+    plain: isStandard(view, 'getQueryset') && !viewClass.queryset && hasPlainQueries(viewClass.modelClass()),
+    query: () => {
+      const query = view.getQueryset() as AnyQueryBuilder
+      refuseLimit(viewClass.name, query)
+      return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
+    },
+  }
+}
+
+/** True when a permission looks at objects. */
+function guardsObjects(permissions: readonly BasePermission[]): boolean {
+  return permissions.some(
+    (permission) => permission.hasObjectPermission !== BasePermission.prototype.hasObjectPermission,
+  )
+}

@@ -1,0 +1,32 @@
+/** Whether a view's answers can be read as rows, without making instances of them. */
+import { ConfigurationError } from '../errors.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { readsRawRows } from '../queryset/run-statement.js'
+import { rowPlan } from '../serializers/row-plan.js'
+import type { GenericView } from './generic-view.js'
+import { writesJson } from './respond.js'
+import { RowReader } from './row-reader.js'
+import { isStandard } from './standard.js'
+
+/** A reader of rows, where nothing of the application needs instances; else undefined. */
+export function rowReader(view: GenericView, action: 'list' | 'retrieve' | 'create'): RowReader | undefined {
+  if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
+  const plan = rowPlan(view.getSerializerClass())
+  const knex = view.trx ?? view.knex
+  if (!plan || !knex || !readsRawRows(knex) || !writesJson(view)) return undefined
+  return new RowReader({
+    model: view.viewClass.modelClass(),
+    plan,
+    knex,
+    native: view.viewClass.useNativeJson,
+    context: () => view.getSerializerContext(),
+  })
+}
+
+/** A page or a lookup would take the place of a limit, and look beyond it. @throws {ConfigurationError} */
+export function refuseLimit(view: string, query: AnyQueryBuilder): void {
+  if (!query.has(/^(limit|offset|first|range|page)$/)) return
+  throw new ConfigurationError(
+    `${view}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
+  )
+}

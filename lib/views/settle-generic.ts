@@ -1,0 +1,94 @@
+/** What of a generic view's class is settled before any request. */
+import { ConfigurationError } from '../errors.js'
+import { BaseFilter, type FilterView } from '../filters/filter.js'
+import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
+import type { BasePagination } from '../pagination/pagination.js'
+import { resolvePolicies, resolvePolicy } from '../policy.js'
+import { type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
+import type { GenericViewClass } from './generic-view.js'
+
+/** The policies of a generic view, as instances. */
+export interface Settled {
+  readonly paginator: BasePagination | undefined
+  readonly filters: readonly BaseFilter[]
+}
+
+const settled = new WeakMap<GenericViewClass, Settled>()
+const filterViews = new WeakMap<GenericViewClass, { revision: number; view: FilterView }>()
+
+/** What filter backends know of a view class; one object for as long as the catalogue is the same. */
+export function filterViewOf(view: GenericViewClass): FilterView {
+  const known = filterViews.get(view)
+  if (known?.revision === catalogueRevision()) return known.view
+  const made: FilterView = {
+    name: view.name,
+    model: describeModel(view.modelClass()),
+    filtersetFields: view.filtersetFields,
+    searchFields: view.searchFields,
+    orderingFields: view.orderingFields,
+    searchConfig: view.searchConfig,
+    searchType: view.searchType,
+    searchParam: view.searchParam,
+    backends: settleGeneric(view).filters,
+  }
+  filterViews.set(view, { revision: catalogueRevision(), view: made })
+  return made
+}
+
+const parameterNames = new WeakMap<FilterView, ReadonlySet<string>>()
+
+/** The names of the parameters that a view's filter backends read. */
+export function parametersOf(view: FilterView): ReadonlySet<string> {
+  let names = parameterNames.get(view)
+  if (!names) {
+    names = new Set(view.backends.flatMap((backend) => backend.parameters(view).map(({ name }) => name)))
+    parameterNames.set(view, names)
+  }
+  return names
+}
+
+/** The order of a list that no request has asked for: the view's, or the paginator's where no filter backend orders. */
+export function defaultOrder(view: GenericViewClass, paginator: BasePagination | undefined): readonly OrderTerm[] {
+  const { backends, model } = filterViewOf(view)
+  const declared =
+    view.ordering.length > 0 && backends.some(orders) ? view.ordering : (paginator?.ordering ?? view.ordering)
+  return [declared].flat().flatMap((text) => {
+    const term = parseOrderTerm(text)
+    // `id` is the primary key, whatever its name
+    const isKey = term.property === 'id' && !model.columns.has('id')
+    return isKey ? model.primaryKey.map((property) => ({ ...term, property })) : [term]
+  })
+}
+
+/** True for a backend that decides on an order. */
+export function orders(backend: BaseFilter): boolean {
+  return backend.ordering !== BaseFilter.prototype.ordering
+}
+
+/** The column a view looks objects up by. @throws {ConfigurationError} the model has none of that name */
+export function lookupColumn(view: GenericViewClass): Column {
+  const model = describeModel(view.modelClass())
+  // `id` is the default for any single primary key, whatever its name
+  const [key] = model.primaryKey
+  const property = view.lookupField === 'id' && !model.columns.has('id') && key !== undefined ? key : view.lookupField
+  const column = model.columns.get(property)
+  if (!column) {
+    throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" is no column of ${model.model.name}`)
+  }
+  return column
+}
+
+/** The paginator and filters of a view class; made once. @throws {ConfigurationError} */
+export function settleGeneric(view: GenericViewClass): Settled {
+  let made = settled.get(view)
+  if (!made) {
+    made = {
+      paginator: view.paginationClass
+        ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
+        : undefined,
+      filters: resolvePolicies(`${view.name}.filterBackends`, view.filterBackends, 'filterQueryset'),
+    }
+    settled.set(view, made)
+  }
+  return made
+}

@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { BaseFilter, FilterView } from '../../../lib/filters/filter.js'
+import {
+  describeModel,
+  FullTextSearchFilter,
+  OrderingFilter,
+  prepareModels,
+  SearchFilter,
+  SearchRankOrderingFilter,
+} from '../../../lib/index.js'
+import type { TestDatabase } from '../../support/database.js'
+import { Book, Country, createBooks, Genre, Person } from './books.js'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createBooks()
+  await prepareModels([Book, Person, Country, Genre])
+})
+afterAll(() => database.drop())
+
+function viewOf(declared: Partial<FilterView>): FilterView {
+  return {
+    name: 'BookViewSet',
+    model: describeModel(Book),
+    filtersetFields: [],
+    searchFields: [],
+    orderingFields: [],
+    searchConfig: 'english',
+    searchType: 'websearch',
+    searchParam: 'search',
+    backends: [],
+    ...declared,
+  }
+}
+
+function compile(filter: BaseFilter, query: Record<string, string>, view: FilterView) {
+  const part = filter.read(query, view)
+  if (!part) throw new Error('nothing is asked for')
+  const builder = Book.query().select('id')
+  part.apply(builder)
+  const { sql, bindings } = builder.toKnexQuery().toSQL().toNative()
+  return { part, sql, bindings }
+}
+
+const searchFields = ['title', '^isbn', '=code', '$n', 'author__country__name', '=genres__name', '$author__name']
+
+describe('SearchFilter', () => {
+  const filter = new SearchFilter()
+
+  it.each(['a', 'a b', '"a b" c% (', 'c++ a.b', '(a+)+ x y', `${'z '.repeat(32)}`])(
+    'binds the values of %j in order',
+    (search) => {
+      const view = viewOf({
+        searchFields: search.includes('(') && !search.includes(')') ? ['title', '=code'] : searchFields,
+      })
+      const { part, sql, bindings } = compile(filter, { search }, view)
+      expect(bindings).toEqual(part.values)
+      expect(bindings.length % view.searchFields.length).toBe(0)
+      expect(sql.match(/\$\d+/g)).toHaveLength(bindings.length)
+    },
+  )
+
+  it('has one shape for searches of as many terms, and expressions at the same places', () => {
+    const view = viewOf({ searchFields: ['title', '$isbn'] })
+    const [one, other, literal, more] = ['a b', 'c. d?', 'c++ d', 'a b c'].map((search) =>
+      compile(filter, { search }, view),
+    )
+    expect(one?.part.shape).toBe('search title,$isbn $$')
+    expect([other?.part.shape, other?.sql]).toEqual([one?.part.shape, one?.sql])
+    expect([literal?.part.shape, literal?.sql === one?.sql]).toEqual(['search title,$isbn _$', false])
+    expect(more?.part.shape).toBe('search title,$isbn $$$')
+  })
+
+  it('is guarded only where it sends an expression', () => {
+    const view = viewOf({ searchFields: ['title', '$isbn'] })
+    expect(filter.read({ search: 'a' }, view)?.guarded).toBe(5_000)
+    expect(filter.read({ search: 'c++' }, view)).not.toHaveProperty('guarded')
+    expect(new SearchFilter({ statementTimeout: 10 }).read({ search: 'a' }, view)?.guarded).toBe(10)
+    expect(filter.read({ search: 'a' }, viewOf({ searchFields: ['title'] }))).not.toHaveProperty('guarded')
+  })
+
+  it('takes its limits as options', () => {
+    const view = viewOf({ searchFields: ['title', '$isbn'] })
+    const small = new SearchFilter({ maxTerms: 1, maxTermLength: 4, maxPatternLength: 2 })
+    expect(small.read({ search: 'abcdef' }, view)?.values).toEqual(['%abcd%', 'ab'])
+    expect(() => small.read({ search: 'a b' }, view)).toThrow('Validation failed')
+  })
+
+  it('does nothing without fields or terms', () => {
+    expect(filter.read({ search: 'a' }, viewOf({}))).toBeNull()
+    expect(filter.read({ search: ' "" ' }, viewOf({ searchFields }))).toBeNull()
+    expect(filter.read({}, viewOf({ searchFields }))).toBeNull()
+    expect(filter.parameters(viewOf({}))).toEqual([])
+    expect(filter.parameters(viewOf({ searchFields }))).toMatchObject([{ name: 'search', schema: { type: 'string' } }])
+  })
+})
+
+describe('full-text search', () => {
+  const filters = { match: new FullTextSearchFilter(), rank: new SearchRankOrderingFilter() }
+
+  it.each(['plain', 'phrase', 'raw', 'websearch'])('binds the values of a %s search in order', (searchType) => {
+    const view = viewOf({ searchType, searchFields: ['title', 'n', 'author__name', '^isbn'], searchConfig: 'simple' })
+    for (const filter of Object.values(filters)) {
+      const { part, sql, bindings } = compile(filter, { search: 'a' }, view)
+      expect(bindings).toEqual(part.values)
+      expect(sql).not.toMatch(/simple/)
+      expect(part.guarded).toBe(5_000)
+    }
+    expect(compile(filters.match, { search: 'a' }, view).part.shape).toBe(
+      `match ${searchType} title,n,author__name,isbn`,
+    )
+    expect(compile(filters.rank, { search: 'a' }, view).part.values).toEqual([
+      'simple',
+      'simple',
+      'a',
+      'simple',
+      'simple',
+      'a',
+    ])
+  })
+
+  it('only ranks beside a filter that matches, and only matches when an order is asked for', () => {
+    const backends = [filters.match, filters.rank, new OrderingFilter()]
+    const view = viewOf({ searchFields: ['title'], orderingFields: ['title'], backends })
+    expect(compile(filters.rank, { search: 'a' }, view).sql).toMatch(/from "books" order by ts_rank\(.*\) desc$/)
+    expect(compile(filters.rank, { search: 'a', ordering: 'n' }, view).sql).toMatch(/ order by ts_rank/)
+    expect(compile(filters.rank, { search: 'a', ordering: '-title' }, view).sql).toBe('select "id" from "books"')
+  })
+
+  it('has no parameter without fields', () => {
+    expect(filters.match.parameters(viewOf({}))).toEqual([])
+    expect(filters.match.read({ search: 'a' }, viewOf({}))).toBeNull()
+    expect(filters.rank.parameters(viewOf({}))).toEqual([])
+  })
+
+  it('describes its parameter', () => {
+    const view = viewOf({ searchFields: ['title'], searchParam: 'q' })
+    for (const filter of Object.values(filters)) expect(filter.parameters(view)).toMatchObject([{ name: 'q' }])
+    expect(filters.rank.parameters({ ...view, backends: [filters.match, filters.rank] })).toEqual([])
+  })
+})
+
+describe('OrderingFilter', () => {
+  it('describes its parameter', () => {
+    expect(new OrderingFilter().parameters(viewOf({ orderingFields: ['title', 'n'] }))).toEqual([
+      {
+        name: 'ordering',
+        description: 'Fields to order by; a hyphen turns the order.',
+        schema: { type: 'array', items: { type: 'string', enum: ['title', '-title', 'n', '-n'] } },
+        explode: false,
+      },
+    ])
+    expect(new OrderingFilter().parameters(viewOf({}))).toEqual([])
+  })
+})
