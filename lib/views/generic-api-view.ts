@@ -6,9 +6,10 @@ import { type ConstraintSubject, subjectOf, toApiError } from '../database-error
 import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
+import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { SerializerClass as AnySerializerClass, SerializerOptions } from '../serializers/contract.js'
@@ -138,8 +139,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     const lookup = lookupOf(this)
     const found = lookup.query()
     if (!lookup.column.unique) void found.limit(1)
-    const [object] = (await this.loadRelated(found)) as M[]
+    const [object] = (await readExactly(found)) as M[]
     if (!object) throw new NotFound()
+    await this.loadRelated([object])
     await this.checkObjectPermissions(object)
     return object
   }
@@ -159,11 +161,10 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return super.atomic && !(this.action === 'create' && insertsRow(this))
   }
 
-  /** Adds to a query what the serializer shows of related objects, so that a list costs a fixed number of queries. */
-  loadRelated(query: AnyQueryBuilder): AnyQueryBuilder {
-    const relations = serializerPlan(this.getSerializerClass()).relations
-    readExactly(query)
-    return Object.keys(relations).length > 0 ? query.withGraphFetched(relations) : query
+  /** Loads what the serializer shows of related objects: one query for each relation, however many objects. */
+  async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
+    const { relations } = serializerPlan(this.getSerializerClass())
+    await loadRelations(this.viewClass.modelClass(), objects, relations, knex)
   }
 
   /** The serializer class for this request; override it to choose by `this.action` or by the caller. */

@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
 import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
@@ -42,7 +42,7 @@ export interface GenericView extends View {
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder
-  loadRelated(query: AnyQueryBuilder): AnyQueryBuilder
+  loadRelated(objects: readonly object[], knex?: Queryable): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
   getObject(): Promise<any>
   getSerializerClass(): SerializerClass

@@ -1,7 +1,7 @@
 /** A list of model instances to cut pages from. */
 import type { Model } from 'objection'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type {
   CountKind,
   ListPool,
@@ -14,6 +14,7 @@ import type {
 } from '../pagination/pagination.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { nativeSql } from '../serializers/row-sql.js'
@@ -28,8 +29,8 @@ export interface InstanceListOptions {
   readonly shown: ReadonlySet<string>
   /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
   readonly statementMilliseconds?: number | undefined
-  /** Adds to a query what the output shows of related objects. */
-  load(query: AnyQueryBuilder): AnyQueryBuilder
+  /** Loads what the output shows of related objects. */
+  load(items: readonly Model[], knex?: Queryable): Promise<void>
   /** Instances in their written form. */
   represent(items: readonly Model[]): unknown
 }
@@ -61,7 +62,8 @@ export class InstanceList implements ListSource {
   }
 
   async read(slice: Slice): Promise<Rows> {
-    const items = (await this.#options.load(this.#query(slice))) as Model[]
+    const items = (await readExactly(this.#query(slice))) as Model[]
+    await this.#options.load(items)
     const full = slice.limit !== Number.POSITIVE_INFINITY && items.length >= slice.limit
     const count = slice.count === undefined ? undefined : full ? await this.count(slice.count) : items.length
     return this.#rows(items, count)
@@ -70,14 +72,15 @@ export class InstanceList implements ListSource {
   async open(options: RowCursorOptions): Promise<RowCursor> {
     const { query, statementMilliseconds } = this.#options
     const model = query.modelClass()
-    const all = this.#options.load(this.#query({ limit: Number.POSITIVE_INFINITY }))
+    const all = this.#query({ limit: Number.POSITIVE_INFINITY })
     const limits = { ...options, statementMilliseconds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
-      const items = (await cursor.fetch(size)).map((row) => model.fromDatabaseJson(row))
-      // find hooks and related objects, as if the query itself had found the rows
-      const loaded = this.#options.load(query.clone().transacting(cursor.trx)).resolve(items)
-      return this.#rows((await loaded) as Model[], undefined)
+      const rows = (await cursor.fetch(size)).map((row) => model.fromDatabaseJson(row))
+      // find hooks, as if the query itself had found the rows
+      const items = (await query.clone().transacting(cursor.trx).resolve(rows)) as Model[]
+      await this.#options.load(items, cursor.trx)
+      return this.#rows(items, undefined)
     })
   }
 

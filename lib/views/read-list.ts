@@ -85,7 +85,7 @@ function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource
     ...base,
     query,
     order,
-    load: (list) => view.loadRelated(list),
+    load: (items, knex) => view.loadRelated(items, knex),
     represent: (items: readonly Model[]) => view.getSerializer({ obj: items, many: true }).data,
   })
 }

@@ -280,7 +280,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect(json.results).toHaveLength(4)
   })
 
-  it('C1 ignores what is no filter: no row is hidden or told', async () => {
+  it('R1 C1 ignores what is no filter: no row is hidden or told', async () => {
     const plain = (await client.get(`/api/${path}`)).text
     for (const query of [
       'secret=x',
@@ -386,7 +386,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('B1 B3 B5 B6 refuses what is no value of the column, with the name of the parameter', async () => {
+  it('R2 B1 B3 B5 B6 refuses what is no value of the column, with the name of the parameter', async () => {
     const wrong: Record<string, readonly string[]> = {
       n: ['', ' ', '2147483648', '-2147483649', '1.0', '1e0', '0x1', '+1', ' 1', '１', 'NaN', 'abc', '9'.repeat(400)],
       n__in: ['1,99999999999', 'a'],
@@ -414,7 +414,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('reports all wrong parameters at once, and asks the database nothing (R5)', async () => {
+  it('R5 reports all wrong parameters at once, and asks the database nothing', async () => {
     const texts = await countQueries(database.knex, async () => {
       const { json } = await client.get(`/api/${path}?n=x&flag=2&title__foo=1`)
       expect(Object.keys(json.errors).sort()).toEqual(['flag', 'n', 'title__foo'])
@@ -452,7 +452,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect((await ids(`${path}?ordering=n&ordering=-n,title`))[0]).toBe(4)
   })
 
-  it('C8 takes at most 50 filters', async () => {
+  it('C8 R10 takes at most 50 filters', async () => {
     const many = (count: number) =>
       ['title', 'isbn', 'code', 'author__name']
         .flatMap((name) => LOOKUPS.map((lookup) => `${name}__${lookup}=a,b`))
@@ -596,7 +596,7 @@ describe('SearchFilter', () => {
     await database.knex('books').where('id', 1_000).delete()
   })
 
-  it('C8 takes 32 terms and refuses 4,000 in no time', async () => {
+  it('C8 R10 takes 32 terms and refuses 4,000 in no time', async () => {
     expect((await client.get(`/api/books?search=${Array(32).fill('a').join('+')}`)).status).toBe(200)
     const start = performance.now()
     const { status, json } = await client.get(`/api/books?search=${Array(4_000).fill('a').join('+')}`)
@@ -788,7 +788,7 @@ describe('OrderingFilter', () => {
     expect(await ids('books?ordering=secret,n')).toEqual(await ids('books?ordering=n'))
   })
 
-  it('C8 takes at most ten terms', async () => {
+  it('C8 R10 takes at most ten terms', async () => {
     expect((await client.get(`/api/books?ordering=${Array(10).fill('n').join()}`)).status).toBe(200)
     const { status, json } = await client.get(`/api/books?ordering=${Array(11).fill('x').join()}`)
     expect([status, json.errors]).toEqual([400, { ordering: ['Give at most 10 terms.'] }])
@@ -1078,6 +1078,21 @@ describe('what a view declares', () => {
 })
 
 describe('own backends', () => {
+  it('are seen by the watch on SQL texts when they paste a value into one', async () => {
+    class Careless extends BaseFilter {
+      override filterQueryset(query: Parameters<BaseFilter['filterQueryset']>[0], ctx: Context) {
+        return query.whereRaw(`title <> '${String(ctx.query['q'])}'`)
+      }
+    }
+    class CarelessBooks extends Books {
+      static override filterBackends = [Careless]
+    }
+    const careless = await serving(new APIRouter().register('careless', CarelessBooks, 'careless').routes())
+    const texts = await countQueries(database.knex, () => careless.get('/careless?q=canary1x1z'))
+    expect(texts.filter((text) => /canary/.test(text))).not.toEqual([])
+    await careless.close()
+  })
+
   it('are chained with the others', async () => {
     class OnlyAda extends BaseFilter {
       override filterQueryset(query: Parameters<BaseFilter['filterQueryset']>[0], _ctx: Context) {

@@ -186,6 +186,24 @@ class NarrowedInstances extends Narrowed {
   static override serializerClass = InstanceSerializer
 }
 
+class ZonedRows extends Rows {
+  override getKnex() {
+    return zoned
+  }
+}
+
+class ZonedInstances extends Instances {
+  override getKnex() {
+    return zoned
+  }
+}
+
+class ZonedNative extends Native {
+  override getKnex() {
+    return zoned
+  }
+}
+
 let database: TestDatabase
 let zoned: Knex
 let server: TestServer
@@ -209,21 +227,8 @@ beforeAll(async () => {
   api.register('native', Native, 'native').register('not-native', NotNative, 'not-native')
   api.register('rows', Rows, 'row').register('instances', Instances, 'instance')
   api.register('narrowed', Narrowed, 'narrowed').register('narrowed-instances', NarrowedInstances, 'narrowed-instance')
-  for (const [prefix, view] of [
-    ['zoned-rows', Rows],
-    ['zoned-instances', Instances],
-    ['zoned-native', Native],
-  ] as const) {
-    api.register(
-      prefix,
-      class extends view {
-        override getKnex() {
-          return zoned
-        }
-      },
-      prefix,
-    )
-  }
+  api.register('zoned-rows', ZonedRows, 'zoned-row').register('zoned-instances', ZonedInstances, 'zoned-instance')
+  api.register('zoned-native', ZonedNative, 'zoned-native')
   await api.prepare()
   server = await serve(new Koa().use(api.routes()))
 })
