@@ -130,6 +130,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['22', invalid],
   ['2201B', invalidPattern],
   ['42601', invalidQuery],
+  ['XX000', invalidQuery],
   ['23505', unique],
   ['23502', notNull],
   ['23514', check],

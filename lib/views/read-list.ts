@@ -12,6 +12,7 @@ import {
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import type { ListSource } from '../pagination/pagination.js'
+import { groupConditions } from '../queryset/group-conditions.js'
 import { runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerPlan } from '../serializers/contract.js'
@@ -76,7 +77,7 @@ function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource
     }
     return rows.list({ ...base, order, shape: rows.shapeOf(declared, asked), query })
   }
-  const query = view.filterQueryset(view.getQueryset() as AnyQueryBuilder)
+  const query = groupConditions(view.filterQueryset(groupConditions(view.getQueryset() as AnyQueryBuilder)))
   if (settleGeneric(viewClass).paginator) refuseLimit(viewClass.name, query)
   const wanted = wantedOrder(view, query)
   const order = canOrderBy(query, declared.model, wanted) ? wanted : []

@@ -4,6 +4,7 @@ import { parseLookup } from '../fields/parse-lookup.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { BasePermission } from '../permissions/permission.js'
+import { groupConditions } from '../queryset/group-conditions.js'
 import type { GenericView } from './generic-view.js'
 import { refuseLimit, rowReader } from './read-rows.js'
 import type { Lookup } from './row-reader.js'
@@ -37,7 +38,7 @@ export function lookupOf(view: GenericView): Lookup {
     value,
     plain: isStandard(view, 'getQueryset') && !viewClass.queryset && hasPlainQueries(viewClass.modelClass()),
     query: () => {
-      const query = view.getQueryset() as AnyQueryBuilder
+      const query = groupConditions(view.getQueryset() as AnyQueryBuilder)
       refuseLimit(viewClass.name, query)
       return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
     },

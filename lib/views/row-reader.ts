@@ -52,7 +52,7 @@ export class RowReader {
   canList(query: AnyQueryBuilder): boolean {
     const { plan } = this.#options
     const joined = plan.joins.length > 0
-    return !isShaped(query) && !query.has(HOOKED) && !(joined && query.has('orderBy'))
+    return !isShaped(query) && !query.has(HOOKED) && !(joined && query.has(/^orderBy/))
   }
 
   /** The shape of a list that the filter parts describe. */

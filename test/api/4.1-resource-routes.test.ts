@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import {
   APIRouter,
   ConfigurationError,
+  FieldFilter,
   GenericViewSet,
   ListMixin,
   ModelSerializer,
@@ -458,6 +459,30 @@ describe('the lookup of one object', () => {
       expect((await send(method, '/api/books/2', { title: 'stolen' })).status).toBe(404)
     }
     expect(await Book.query().findById(2)).toMatchObject({ title: 'theirs' })
+  })
+
+  it('keeps an OR of getQueryset() apart from what is added to it', async () => {
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override filterBackends = [FieldFilter]
+      static override filtersetFields = ['title']
+      override getQueryset(): QueryBuilder<Book> {
+        return super.getQueryset().where('author_id', 1).orWhere('n', 7)
+      }
+    }
+    const { get, send } = await api({ books: Books })
+    await Book.query().insert([
+      { title: 'mine', author_id: 1, n: 0 },
+      { title: 'shared', author_id: 2, n: 7 },
+      { title: 'theirs', author_id: 2, n: 0 },
+    ])
+    expect((await get('/api/books?title=shared')).json).toMatchObject([{ title: 'shared' }])
+    expect((await get('/api/books/2')).json).toMatchObject({ title: 'shared' })
+    expect((await get('/api/books/3')).status).toBe(404)
+    expect((await send('PATCH', '/api/books/3', { title: 'stolen' })).status).toBe(404)
+    expect((await send('DELETE', '/api/books/2')).status).toBe(204)
+    expect(await Book.query().select('title').orderBy('id')).toMatchObject([{ title: 'mine' }, { title: 'theirs' }])
   })
 
   it('works on a queryset with joins and without a model', async () => {
