@@ -1,6 +1,24 @@
 /** The atlas's API: serializers, view sets, and where they are mounted. */
-import { APIRouter, ModelSerializer, ModelViewSet, PageNumberPagination } from 'koa-viewsets'
+import {
+  APIRouter,
+  configure,
+  CursorPagination,
+  FieldFilter,
+  type Filters,
+  FullTextSearchFilter,
+  ModelSerializer,
+  ModelViewSet,
+  OrderingFilter,
+  PageNumberPagination,
+  ReadOnlyModelViewSet,
+  SearchFilter,
+  SearchRankOrderingFilter,
+  ServerCursorPagination,
+} from 'koa-viewsets'
 import { City, Country } from './models.js'
+
+// A fixed value, because this is a demo on one machine: an application takes SERVICE_SECRET_KEY from its environment.
+configure({ secretKey: process.env['SERVICE_SECRET_KEY'] ?? 'the atlas keeps no secrets' })
 
 class CountrySerializer extends ModelSerializer<Country> {
   static override model = Country
@@ -18,7 +36,18 @@ class CountryViewSet extends ModelViewSet<Country> {
   static override model = Country
   static override serializerClass = CountrySerializer
   static override paginationClass = PageNumberPagination
+  static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
+  static override filtersetFields = ['cca2', 'cca3', 'region', 'subregion', 'landlocked', 'un_member', 'area']
+  static override searchFields = ['name', 'official_name', 'capital']
+  static override orderingFields = ['name', 'area', 'region']
   static override ordering = ['name']
+}
+
+/** What can be asked of cities. */
+const cityFilters = {
+  filtersetFields: ['country_id', 'country__name', 'country__region', 'population', 'feature_code', 'name'],
+  searchFields: ['name', 'country__name'],
+  orderingFields: ['population', 'name', 'created_at'],
 }
 
 class CityViewSet extends ModelViewSet<City> {
@@ -26,6 +55,42 @@ class CityViewSet extends ModelViewSet<City> {
   static override model = City
   static override serializerClass = CitySerializer
   static override paginationClass = PageNumberPagination
+  static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
+  static override filtersetFields = cityFilters.filtersetFields
+  static override searchFields = cityFilters.searchFields
+  static override orderingFields = cityFilters.orderingFields
+}
+
+/** The same cities; PostgreSQL writes the JSON. */
+class NativeCityViewSet extends CityViewSet {
+  static override description = 'Cities, as JSON that PostgreSQL writes.'
+  static override useNativeJson = true
+}
+
+/** Cities for readers that never change them. */
+class CityReader extends ReadOnlyModelViewSet<City> {
+  static override model = City
+  static override serializerClass = CitySerializer
+  static override filterBackends: Filters = [FieldFilter, SearchFilter]
+  static override filtersetFields = cityFilters.filtersetFields
+  static override searchFields = cityFilters.searchFields
+}
+
+class CityFeed extends CityReader {
+  static override description = 'The largest cities first, page after page, however many there are.'
+  static override paginationClass = new CursorPagination({ ordering: '-population' })
+}
+
+class CityExport extends CityReader {
+  static override description = 'All cities as they were when the first page was asked for.'
+  static override paginationClass = new ServerCursorPagination({ pageSize: 1_000 })
+}
+
+class CitySearch extends CityReader {
+  static override description = 'Full-text search in the names of cities and countries, the best match first.'
+  static override paginationClass = PageNumberPagination
+  static override filterBackends: Filters = [FullTextSearchFilter, SearchRankOrderingFilter]
+  static override searchConfig = 'simple'
 }
 
 /** The routes under `/api/v1`. */
@@ -33,5 +98,9 @@ export function createApi(): APIRouter {
   const api = new APIRouter({ prefix: '/api/v1' })
   api.register('countries', CountryViewSet)
   api.register('cities', CityViewSet)
+  api.register('cities-native', NativeCityViewSet, 'city-native')
+  api.register('city-feed', CityFeed, 'city-feed')
+  api.register('city-export', CityExport, 'city-export')
+  api.register('city-search', CitySearch, 'city-search')
   return api
 }
