@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { readsRawRows } from '../queryset/run-statement.js'
+import { serializerPlan } from '../serializers/plan.js'
 import { rowPlan } from '../serializers/row-plan.js'
 import type { GenericView } from './generic-view.js'
 import { writesJson } from './respond.js'
@@ -11,11 +12,15 @@ import { isStandard } from './standard.js'
 /** A reader of rows, where nothing of the application needs instances; else undefined. */
 export function rowReader(view: GenericView, action: 'list' | 'retrieve' | 'create'): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
-  const plan = rowPlan(view.getSerializerClass())
+  const serializer = view.getSerializerClass()
+  const model = view.viewClass.modelClass()
+  // a serializer may be shared by views of several tables
+  if (serializerPlan(serializer).model?.model !== model) return undefined
+  const plan = rowPlan(serializer)
   const knex = view.trx ?? view.knex
   if (!plan || !knex || !readsRawRows(knex) || !writesJson(view)) return undefined
   return new RowReader({
-    model: view.viewClass.modelClass(),
+    model,
     plan,
     knex,
     native: view.viewClass.useNativeJson,

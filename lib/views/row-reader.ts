@@ -31,8 +31,8 @@ export interface Lookup {
   query(): AnyQueryBuilder
 }
 
-/** Compiled texts by output and by what is asked for. */
-const shapes = new WeakMap<RowPlan, Map<string, Statement>>()
+/** Compiled texts by the database's configuration (it may rename identifiers), by output, and by what is asked for. */
+const shapes = new WeakMap<object, WeakMap<RowPlan, Map<string, Statement>>>()
 /** What a query may do besides its conditions that rows of text would miss. */
 const HOOKED =
   /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|modifyGraph)$/
@@ -128,11 +128,17 @@ export class RowReader {
   }
 
   #cache(): Map<string, Statement> {
-    const { plan } = this.#options
-    let cache = shapes.get(plan)
+    const { plan, knex } = this.#options
+    const { config } = knex.client as { config: object }
+    let byPlan = shapes.get(config)
+    if (!byPlan) {
+      byPlan = new WeakMap()
+      shapes.set(config, byPlan)
+    }
+    let cache = byPlan.get(plan)
     if (!cache) {
       cache = new Map()
-      shapes.set(plan, cache)
+      byPlan.set(plan, cache)
     }
     return cache
   }

@@ -27,6 +27,8 @@ const SCHEMA = `
   create table authors (
     id serial primary key, name text not null unique, born date, publisher_id int references publishers
   );
+  create table retired (id serial primary key, name text not null, born date, publisher_id int);
+  insert into retired (name) values ('retired 1');
   create table everything (
     id bigint generated always as identity primary key,
     author_id int references authors, small int2, whole int4, big int8, single real, double double precision,
@@ -71,6 +73,10 @@ class Author extends Model {
   })
 }
 
+class Retired extends Author {
+  static override tableName = 'retired'
+}
+
 class Everything extends Model {
   static override tableName = 'everything'
   static override relationMappings = () => ({
@@ -95,6 +101,11 @@ class AuthorSerializer extends ModelSerializer<Author> {
   }
 }
 
+class NameSerializer extends ModelSerializer<Author> {
+  static override model = Author
+  static override fields = ['id', 'name']
+}
+
 class RowSerializer extends ModelSerializer<Everything> {
   static override model = Everything
   static override fields = '__all__'
@@ -116,6 +127,16 @@ class InstanceSerializer extends RowSerializer {
   override toRepresentation(object: Everything): unknown {
     return super.toRepresentation(object)
   }
+}
+
+class Authors extends ModelViewSet<Author> {
+  static override model = Author
+  static override serializerClass = NameSerializer
+}
+
+class RetiredAuthors extends ModelViewSet<Author> {
+  static override model = Retired
+  static override serializerClass = NameSerializer
 }
 
 class Rows extends ModelViewSet<Everything> {
@@ -225,6 +246,7 @@ beforeAll(async () => {
   })
   const api = new APIRouter({ prefix: '/api' })
   api.register('native', Native, 'native').register('not-native', NotNative, 'not-native')
+  api.register('authors', Authors).register('retired', RetiredAuthors)
   api.register('rows', Rows, 'row').register('instances', Instances, 'instance')
   api.register('narrowed', Narrowed, 'narrowed').register('narrowed-instances', NarrowedInstances, 'narrowed-instance')
   api.register('zoned-rows', ZonedRows, 'zoned-row').register('zoned-instances', ZonedInstances, 'zoned-instance')
@@ -286,6 +308,15 @@ describe('a list', () => {
   it('counts nothing when the first page is not full', async () => {
     const { text } = await server.send({ path: '/api/narrowed?page_size=100' })
     expect(JSON.parse(text).count).toBe(JSON.parse(text).results.length)
+  })
+})
+
+describe('a serializer that views of two tables share', () => {
+  it('shows each view its own table', async () => {
+    expect((await body('/api/authors/1')).text).toContain('"name":"author 1"')
+    expect((await body('/api/retired/1')).text).toContain('"name":"retired 1"')
+    expect((await body('/api/authors')).text).toContain('"name":"author 1"')
+    expect((await body('/api/retired')).text).toContain('"name":"retired 1"')
   })
 })
 

@@ -1,12 +1,27 @@
 /** The contender of the side-by-side benchmark: books and authors, served by ordinary view sets. */
 
-import knexLibrary from 'knex'
+import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
-import * as library from 'koa-viewsets'
-import { APIRouter, ModelSerializer, ModelViewSet, NestedSerializer } from 'koa-viewsets'
+import {
+  APIRouter,
+  BasePagination,
+  CursorPagination,
+  configure,
+  FieldFilter,
+  type Filters,
+  type ListSource,
+  ModelSerializer,
+  ModelViewSet,
+  NestedSerializer,
+  OrderingFilter,
+  PageNumberPagination,
+  type PageRequest,
+  type Pagination,
+  SearchFilter,
+  type ViewSerializer,
+} from 'koa-viewsets'
 import { Model } from 'objection'
 
-const { BasePagination, CursorPagination, PageNumberPagination } = library
 const native = process.env['NATIVE_JSON'] === '1'
 
 class Author extends Model {
@@ -57,7 +72,7 @@ class Plain extends BasePagination {
     this.#size = size
   }
 
-  async paginate(source: library.ListSource, { query }: library.PageRequest): Promise<object> {
+  async paginate(source: ListSource, { query }: PageRequest): Promise<object> {
     const limit = Number(query['limit'] ?? this.#size)
     const rows = await source.read({ limit: Number.isInteger(limit) && limit > 0 ? limit : this.#size })
     return rows.results(0, rows.length) as object
@@ -66,10 +81,10 @@ class Plain extends BasePagination {
 
 class BookViewSet extends ModelViewSet<Book> {
   static override model = Book
-  static override serializerClass: typeof ModelSerializer<Book> = BookSerializer
+  static override serializerClass: ViewSerializer = BookSerializer
   static override useNativeJson = native
-  static override paginationClass: library.Pagination = PageNumberPagination
-  static override filterBackends: library.Filters = []
+  static override paginationClass: Pagination = PageNumberPagination
+  static override filterBackends: Filters = [FieldFilter, SearchFilter, OrderingFilter]
   static override filtersetFields = ['price', 'author_id', 'in_stock']
   static override searchFields = ['title']
   static override orderingFields = ['id', 'price', 'title', 'published_on']
@@ -92,7 +107,7 @@ class NestedBooks extends BookViewSet {
 }
 
 class CursorBooks extends BookViewSet {
-  static override filterBackends: library.Filters = []
+  static override filterBackends: Filters = []
   static override paginationClass = CursorPagination
 }
 
@@ -105,10 +120,10 @@ const knex = knexLibrary({
     user: process.env['PGUSER'],
     database: process.env['PGDATABASE'],
     password: process.env['PGPASSWORD'],
-  } as object,
+  } as Knex.PgConnectionConfig,
 })
 Model.knex(knex)
-library.configure({ secretKey: 'a secret of the benchmark only' })
+configure({ secretKey: 'a secret of the benchmark only' })
 
 const api = new APIRouter()
 api.register('books', BookViewSet)
