@@ -73,7 +73,7 @@ class Author extends Model {
   })
 }
 
-class Retired extends Author {
+class Retired extends Model {
   static override tableName = 'retired'
 }
 
@@ -134,7 +134,7 @@ class Authors extends ModelViewSet<Author> {
   static override serializerClass = NameSerializer
 }
 
-class RetiredAuthors extends ModelViewSet<Author> {
+class RetiredAuthors extends ModelViewSet<Retired> {
   static override model = Retired
   static override serializerClass = NameSerializer
 }
