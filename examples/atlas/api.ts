@@ -1,8 +1,8 @@
 /** The atlas's API: serializers, view sets, and where they are mounted. */
 import {
   APIRouter,
-  configure,
   CursorPagination,
+  configure,
   FieldFilter,
   type Filters,
   FullTextSearchFilter,
