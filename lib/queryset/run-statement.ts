@@ -64,11 +64,14 @@ export async function runStatement(
   values: readonly unknown[],
 ): Promise<RawRow[]> {
   const client = knex.client as Client
-  if (knex.isTransaction || !preparesStatements()) return send(client, statement.text, undefined, values)
+  const { name } = statement
+  if (name === undefined || knex.isTransaction || !preparesStatements()) {
+    return send(client, statement.text, undefined, values)
+  }
   try {
-    return await send(client, statement.text, statement.name, values)
+    return await send(client, statement.text, name, values)
   } catch (error) {
-    if (statement.name === undefined || !STALE.has((error as { code?: string }).code ?? '')) throw error
+    if (!STALE.has((error as { code?: string }).code ?? '')) throw error
     statement.name = undefined
     return send(client, statement.text, undefined, values)
   }

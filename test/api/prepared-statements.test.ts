@@ -1,0 +1,120 @@
+/** Lists are prepared by name, and stay right when the database changes under them (promise I21). */
+import Koa from 'koa'
+import { APIRouter, configure, FieldFilter, ModelSerializer, ModelViewSet, OrderingFilter } from 'koa-viewsets'
+import { Model } from 'objection'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serve, type TestServer } from '../support/server.js'
+
+const FIELDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
+
+class Thing extends Model {
+  static override tableName = 'things'
+}
+
+class ThingSerializer extends ModelSerializer<Thing> {
+  static override model = Thing
+  static override fields = ['id', ...FIELDS]
+}
+
+class ThingViewSet extends ModelViewSet<Thing> {
+  static override model = Thing
+  static override serializerClass = ThingSerializer
+  static override filterBackends = [FieldFilter, OrderingFilter]
+  static override filtersetFields = FIELDS
+  static override orderingFields = FIELDS
+}
+
+let database: TestDatabase
+let server: TestServer
+
+beforeAll(async () => {
+  const columns = FIELDS.map((name) => `${name} int not null default 0`).join(', ')
+  database = await createDatabase({
+    schema: `create table things (id serial primary key, ${columns}); insert into things select from generate_series(1, 3);`,
+  })
+  Model.knex(database.knex)
+  const api = new APIRouter({ prefix: '/api' }).register('things', ThingViewSet)
+  await api.prepare()
+  server = await serve(new Koa().use(api.routes()))
+})
+
+afterAll(async () => {
+  await server.close()
+  await database.drop()
+})
+
+afterEach(() => configure({}))
+
+/** The statements that the server's one connection has prepared. */
+async function prepared(): Promise<string[]> {
+  const names = new Set<string>()
+  // every connection of the pool is asked: those that are busy come back in turn
+  const { rows } = await database.knex.raw<{ rows: { name: string }[] }>('select name from pg_prepared_statements')
+  for (const { name } of rows) names.add(name)
+  return [...names]
+}
+
+async function get(query: string) {
+  const { status, json } = await server.send({ path: `/api/things${query}` })
+  return { status, json }
+}
+
+describe('I21 a prepared list', () => {
+  it('survives a column that is added, and one whose type changes', async () => {
+    expect((await get('?a=0')).json).toHaveLength(3)
+    await database.knex.raw('alter table things add column extra text')
+    expect((await get('?a=0')).status).toBe(200)
+    await database.knex.raw('alter table things alter column j type bigint')
+    const { status, json } = await get('?a=0')
+    expect(status).toBe(200)
+    expect(json[0]).toMatchObject({ id: 1, j: 0 })
+    expect((await server.send({ path: '/api/things/1' })).status).toBe(200)
+  })
+
+  it('has no 5xx while tables change under load', async () => {
+    let running = true
+    const statuses = new Set<number>()
+    const clients = Array.from({ length: 8 }, async () => {
+      while (running) statuses.add((await get('?b=0&ordering=-c')).status)
+    })
+    for (const type of ['bigint', 'int', 'bigint', 'int']) {
+      await database.knex.raw(`alter table things alter column i type ${type}`)
+      await database.knex.raw('alter table things add column more text')
+      await database.knex.raw('alter table things drop column more')
+    }
+    running = false
+    await Promise.all(clients)
+    expect([...statuses]).toEqual([200])
+  })
+
+  it('is prepared by name, at most 500 shapes whatever clients ask for', async () => {
+    for (let shape = 0; shape < 2 ** FIELDS.length; shape += 1) {
+      const query = FIELDS.filter((_, index) => shape & (2 ** index)).map((name) => `${name}=0`)
+      expect((await get(`?${query.join('&')}`)).status).toBe(200)
+    }
+    const names = await prepared()
+    expect(names.length).toBeGreaterThan(100)
+    expect(names.length).toBeLessThanOrEqual(500)
+  })
+
+  it('is sent without a name where names are switched off, as behind a pooler by transaction', async () => {
+    const before = (await prepared()).length
+    configure({ preparedStatements: false })
+    const { status, json } = await get('?ordering=a,b,c,d,e,f,g,-h')
+    expect({ status, length: json.length }).toEqual({ status: 200, length: 3 })
+    expect((await prepared()).length).toBe(before)
+  })
+})
+
+describe('A5 parameters named as what objects inherit', () => {
+  it('are no filters', async () => {
+    const plain = await get('')
+    for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']) {
+      for (const lookup of ['', '__in', '__exact', '__proto__']) {
+        expect(await get(`?${name}${lookup}=1`)).toEqual(plain)
+      }
+    }
+    expect(Object.keys(Object.prototype)).toEqual([])
+  })
+})
