@@ -63,6 +63,9 @@ export interface FilterPart {
  * }
  */
 export abstract class BaseFilter {
+  /** It orders by what is no column, such as a rank; a cursor cannot carry a place in such an order. */
+  readonly ordersByExpression: boolean = false
+
   /** The query with this backend's conditions; the next backend gets what this one returns. */
   filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
     this.read(ctx.query, view)?.apply(query)

@@ -15,6 +15,7 @@ import { FullTextSearchFilter } from './full-text-search-filter.js'
  * only orders. An order that the client asks for by `?ordering=` wins.
  */
 export class SearchRankOrderingFilter extends BaseFilter {
+  override readonly ordersByExpression = true
   readonly statementTimeout: number
 
   constructor({ statementTimeout = 5_000 }: FullTextOptions = {}) {

@@ -57,10 +57,15 @@ export class CursorPagination extends BasePagination {
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
   }
 
-  override check({ name, model, order }: PagedView): void {
+  override check({ name, model, order, ordersByExpression }: PagedView): void {
     const where = `${name}: ${this.constructor.name}`
     if (!(Number.isInteger(this.pageSize) && this.pageSize >= 1 && this.pageSize <= this.maxPageSize)) {
       throw new ConfigurationError(`${where}: pageSize must be between 1 and maxPageSize (${this.maxPageSize})`)
+    }
+    if (ordersByExpression) {
+      throw new ConfigurationError(
+        `${where}: a filter backend orders by a rank, and a cursor carries columns only; page by number, or take the backend out`,
+      )
     }
     for (const { property } of order) {
       const column = model.columns.get(property)

@@ -102,6 +102,8 @@ export interface PagedView {
   readonly model: ModelDescription
   /** The terms of the view's default order, and all others that a client may order by. */
   readonly order: readonly OrderTerm[]
+  /** A filter backend orders by what is no column. */
+  readonly ordersByExpression: boolean
 }
 
 /**

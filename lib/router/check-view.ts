@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors.js'
 import { readerOf } from '../filters/full-text.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
-import { parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -61,11 +61,10 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
       throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${model.name}`)
     }
   }
-  checkPaginator(generic)
+  const database = knex ?? (model.knex() as Queryable | undefined)
+  await checkFloats(generic, checkPaginator(generic), database)
   const filterView = filterViewOf(generic)
-  for (const backend of filterView.backends) {
-    await backend.check(filterView, knex ?? (model.knex() as Queryable | undefined))
-  }
+  for (const backend of filterView.backends) await backend.check(filterView, database)
 }
 
 /** Gives back what a view set holds between requests. */
@@ -74,16 +73,34 @@ export async function closeView(view: typeof APIView): Promise<void> {
 }
 
 /** Checks the paginator against every order the list can have. */
-function checkPaginator(view: typeof GenericAPIView): void {
+function checkPaginator(view: typeof GenericAPIView): readonly OrderTerm[] {
   const { paginator, filters } = settleGeneric(view)
-  if (!paginator) return
+  if (!paginator) return []
   const model = describeModel(view.modelClass())
   const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
-  paginator.check({
-    name: view.name,
-    model,
-    order: [...totalOrder(model, defaultOrder(view, paginator)), ...asked],
-  })
+  const order = [...totalOrder(model, defaultOrder(view, paginator)), ...asked]
+  const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
+  paginator.check({ name: view.name, model, order, ordersByExpression })
+  // only a paginator with an order of its own reads positions
+  return paginator.ordering === undefined ? [] : order
+}
+
+/** A position in a list ordered by floats is exact only where PostgreSQL writes all their digits (its default). */
+async function checkFloats(
+  view: typeof GenericAPIView,
+  order: readonly OrderTerm[],
+  knex: Queryable | undefined,
+): Promise<void> {
+  const { columns } = describeModel(view.modelClass())
+  const floats = order.filter(({ property }) => columns.get(property)?.type.startsWith('float'))
+  if (floats.length === 0 || !knex) return
+  const { rows } = (await knex.raw(`select current_setting('extra_float_digits')::int as digits`)) as {
+    rows: { digits: number }[]
+  }
+  if ((rows[0]?.digits ?? 0) >= 1) return
+  throw new ConfigurationError(
+    `${view.name}: ordering by "${floats[0]?.property}" needs the database's extra_float_digits at 1 or more, its default`,
+  )
 }
 
 /** Transactions, lookups and the catalogue need to know the model; `getQueryset()` alone cannot tell it early. */

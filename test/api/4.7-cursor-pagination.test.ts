@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import knex, { type Knex } from 'knex'
 import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -12,6 +13,7 @@ import {
   type Filters,
   ModelSerializer,
   ReadOnlyModelViewSet,
+  SearchRankOrderingFilter,
   SerializerMethodField,
   type ViewSerializer,
 } from '../../lib/index.js'
@@ -365,9 +367,29 @@ describe('what is wrong with a declaration', () => {
       { model: Odd, filters: [Orders], orderingFields: ['id', 'tags'] },
       /"tags" of type jsonb/,
     ],
+    [
+      'an order by rank',
+      { filters: [SearchRankOrderingFilter] },
+      /View: CursorPagination: a filter backend orders by a rank/,
+    ],
     ['a page size of nothing', { pageSize: 0 }, /pageSize must be between 1 and maxPageSize/],
   ])('is found by prepare(): %s', async (_name, options, message) => {
     await expect(routerOf(options).prepare()).rejects.toThrow(message)
+  })
+
+  it('is a database that does not write all digits of the floats a list is ordered by', async () => {
+    const { rows } = await database.knex.raw<{ rows: { name: string }[] }>('select current_database() as name')
+    const [{ name } = { name: '' }] = rows
+    await database.knex.raw(`alter database ?? set extra_float_digits = 0`, [name])
+    const short = knex({ client: 'pg', connection: { ...database.connection } as Knex.PgConnectionConfig })
+    try {
+      await expect(routerOf({ model: Row, ordering: 'f' }).prepare({ knex: short })).rejects.toThrow(
+        /ordering by "f" needs .* extra_float_digits/,
+      )
+    } finally {
+      await short.destroy()
+      await database.knex.raw(`alter database ?? reset extra_float_digits`, [name])
+    }
   })
 
   it('D12 is a missing or short secret, with no fallback', async () => {
