@@ -54,7 +54,7 @@ class SessionUser extends BaseAuthentication {
 
 class KnownUsersWrite extends BasePermission {
   override hasPermission(ctx: Context) {
-    return ctx.method === 'GET' || ctx.state['user'] !== undefined
+    return ['GET', 'HEAD', 'OPTIONS'].includes(ctx.method) || ctx.state['user'] !== undefined
   }
 }
 

@@ -14,12 +14,20 @@ const keys = new Map<string, Map<string, Buffer>>()
  * @example frame('a', '').toString() // '1:a,0:,'
  */
 export function frame(...parts: readonly Bytes[]): Buffer {
+  if (parts.every((part) => typeof part === 'string')) return Buffer.from(frameText(parts as string[]))
   return Buffer.concat(
     parts.flatMap((part) => {
       const bytes = toBuffer(part)
       return [Buffer.from(`${bytes.length}:`), bytes, Buffer.from(',')]
     }),
   )
+}
+
+/** The frame of texts alone, which one buffer can be made of. */
+function frameText(parts: readonly string[]): string {
+  let text = ''
+  for (const part of parts) text += `${Buffer.byteLength(part)}:${part},`
+  return text
 }
 
 /**

@@ -116,7 +116,7 @@ function printUrls(): void {
     longitude: '-24.25',
   }
   console.log(`
-The atlas is at ${url}/ with 250 countries and 135,233 cities. Try:
+The atlas is at ${url}/ with the countries of the world and their cities. Try:
 
   curl '${url}/countries?page_size=3'
   curl '${url}/cities?page=2&page_size=10'

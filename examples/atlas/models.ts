@@ -57,4 +57,8 @@ export class City extends Model {
   declare created_at: Date
   declare updated_at: Date
   declare country?: Country
+
+  override $beforeUpdate(): void {
+    this.updated_at = new Date()
+  }
 }

@@ -8,6 +8,7 @@ import { type Cursor, type CursorScope, readCursor, writeCursor } from './cursor
 import { pageLink } from './links.js'
 import {
   BasePagination,
+  DEFAULT_ORDERING,
   type ListSource,
   lastValue,
   type PagedView,
@@ -22,7 +23,10 @@ export interface CursorPaginationOptions {
   readonly pageSize?: number
   /** The most a client may ask for. @default 100 */
   readonly maxPageSize?: number
-  /** The order, unless the view has an `OrderingFilter`. `id` stands for the primary key, whatever its name. @default '-id' */
+  /**
+   * The order, unless the view has an `OrderingFilter`. `id` stands for the primary key, whatever its name.
+   * @default the view's `ordering`, else '-id'
+   */
   readonly ordering?: string | readonly string[]
   /** @default 'cursor' */
   readonly cursorQueryParam?: string
@@ -50,7 +54,7 @@ export class CursorPagination extends BasePagination {
 
   constructor(options: CursorPaginationOptions = {}) {
     super()
-    this.ordering = options.ordering ?? '-id'
+    this.ordering = options.ordering ?? DEFAULT_ORDERING
     this.pageSize = options.pageSize ?? 25
     this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
     this.cursorQueryParam = options.cursorQueryParam ?? 'cursor'

@@ -85,6 +85,9 @@ export interface RowCursor {
   close(): Promise<void>
 }
 
+/** The order of a paginator by position that is given none: the newest first. `id` stands for the primary key. */
+export const DEFAULT_ORDERING = '-id'
+
 /** What a paginator reads of a request. */
 export interface PageRequest {
   readonly ctx: Context

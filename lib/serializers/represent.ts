@@ -25,16 +25,15 @@ function representField(
   const { field, relation, method } = bound
   if (method !== undefined) return callMethod(serializer, method, object)
   if (field instanceof NestedSerializer) {
-    return representNested(
-      serializer,
-      bound,
-      field,
-      loaded(serializer, bound, read(object, relation?.name ?? bound.name)),
-    )
+    const related = loaded(serializer, bound, read(object, relation?.name ?? bound.name))
+    // without its foreign key a relation looks as if it led nowhere
+    if (related === null) checkSelected(serializer, bound, object)
+    return representNested(serializer, bound, field, related)
   }
   if (field instanceof RelatedField) return representRelated(serializer, bound, field, object)
   const value =
     bound.source.length === 1 ? read(object, bound.source[0] as string) : readPath(serializer, bound, object)
+  if (value === undefined) checkSelected(serializer, bound, object)
   if (value === null || value === undefined) return null
   return bound.passesThrough ? value : field.toRepresentation(value, context)
 }
@@ -65,6 +64,7 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
     return Array.isArray(related) ? related.map(one) : one(related)
   }
   const value = read(object, column?.property ?? (bound.source[0] as string))
+  if (value === undefined) checkSelected(serializer, bound, object)
   if (value === null || value === undefined) return null
   return (relation ? field.keyFieldOf(relation.model) : field).toRepresentation(value, context)
 }
@@ -84,6 +84,15 @@ function callMethod(serializer: AnySerializer, method: string, object: object): 
 /** A promise, or a query: awaiting one would run it. */
 function isThenable(value: unknown): boolean {
   return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+}
+
+/** The guard against a query that leaves out columns: a column that was not read must not be shown as null. */
+function checkSelected(serializer: AnySerializer, { name, column }: BoundField, object: object): void {
+  if (!column || !isModelClass(object.constructor) || read(object, column.property) !== undefined) return
+  throw new Error(
+    `${serializer.constructor.name}: field "${name}" shows the column "${column.property}", which the object does not have; ` +
+      "select it, or after an insert of your own use returning('*')",
+  )
 }
 
 /** Follows a dotted source; null at the first step that leads nowhere. */

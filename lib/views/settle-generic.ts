@@ -2,7 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import { BaseFilter, type FilterView } from '../filters/filter.js'
 import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
-import type { BasePagination } from '../pagination/pagination.js'
+import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { resolvePolicies, resolvePolicy } from '../policy.js'
 import { type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
 import type { GenericViewClass } from './generic-view.js'
@@ -47,11 +47,17 @@ export function parametersOf(view: FilterView): ReadonlySet<string> {
   return names
 }
 
-/** The order of a list that no request has asked for: the view's, or the paginator's where no filter backend orders. */
+/**
+ * The order of a list that no request has asked for: the view's where a filter backend orders by it or the paginator names
+ * none of its own, else the paginator's.
+ */
 export function defaultOrder(view: GenericViewClass, paginator: BasePagination | undefined): readonly OrderTerm[] {
   const { backends, model } = filterViewOf(view)
+  const isOwn = paginator?.ordering !== undefined && paginator.ordering !== DEFAULT_ORDERING
   const declared =
-    view.ordering.length > 0 && backends.some(orders) ? view.ordering : (paginator?.ordering ?? view.ordering)
+    view.ordering.length > 0 && (backends.some(orders) || !isOwn)
+      ? view.ordering
+      : (paginator?.ordering ?? view.ordering)
   return [declared].flat().flatMap((text) => {
     const term = parseOrderTerm(text)
     // `id` is the primary key, whatever its name
