@@ -1,5 +1,5 @@
 /** Keys, signatures and the text they are written in, shared by everything a client hands back to us (wire format, section 1). */
-import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 /** Text counts as its UTF-8 bytes. */
 export type Bytes = string | Uint8Array
@@ -8,6 +8,7 @@ const BASE64URL = /^[A-Za-z0-9_-]*$/
 
 /** Derived keys by secret and label. Both are of the application's making, so there are few. */
 const keys = new Map<string, Map<string, Buffer>>()
+const objects = new WeakMap<Buffer, KeyObject>()
 
 /**
  * Joins parts as netstrings, so that no two lists of parts give the same bytes. Frames nest.
@@ -41,9 +42,20 @@ export function derive(secret: string, label: string): Buffer {
   return key
 }
 
+/** The derived key as an object, which a signature takes half the time with. */
+function keyOf(secret: string, label: string): KeyObject {
+  const key = derive(secret, label)
+  let object = objects.get(key)
+  if (!object) {
+    object = createSecretKey(key)
+    objects.set(key, object)
+  }
+  return object
+}
+
 /** HMAC-SHA256 over the frame of these parts, with the derived key, cut to its first bytes (all 32 by default). */
 export function mac(secret: string, label: string, parts: readonly Bytes[], bytes = 32): Buffer {
-  const digest = createHmac('sha256', derive(secret, label))
+  const digest = createHmac('sha256', keyOf(secret, label))
     .update(frame(...parts))
     .digest()
   return digest.subarray(0, bytes)
