@@ -1,7 +1,9 @@
 /** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField (spec section 2.2). */
+
 import { ConfigurationError, ValidationError } from '../errors.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass } from '../models/objection.js'
+import { groupConditions } from '../queryset/group-conditions.js'
 import { quote } from '../quote.js'
 import {
   type FieldOptions,
@@ -92,7 +94,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
    * @param property the related property that is stored, where the relation tells
    */
   async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<Map<string, unknown>> {
-    const query = this.query(context)
+    const query = groupConditions(this.query(context))
     const model = query.modelClass() as ModelClass
     const description = describeModel(model)
     const storedProperty = property ?? this.storedProperty(model)

@@ -31,11 +31,15 @@ export interface CatalogueConstraint {
   readonly name: string
   readonly kind: 'primary' | 'unique' | 'foreign' | 'check' | 'exclusion' | 'index'
   readonly columns: readonly string[]
-  /** The table a foreign key points to, without its schema. */
-  readonly target: string | undefined
+  /** The table and columns that a foreign key points to. */
+  readonly target: { readonly table: number; readonly columns: readonly string[] } | undefined
 }
 
 export interface CatalogueTable {
+  /** The table's number. */
+  readonly table: number
+  /** Rows are hidden by row-level security. */
+  readonly secured: boolean
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   readonly columns: readonly CatalogueColumn[]
@@ -57,6 +61,8 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
     if (own.length === 0) continue
     catalogue.set(name, {
       nativeName: own[0]?.relation ?? name,
+      table: Number(own[0]?.table),
+      secured: own[0]?.secured === true,
       columns: own.map((row) => toColumn(knex, row)),
       constraints: constraints
         .filter((row) => Number(row.ordinal) === index + 1)
@@ -64,7 +70,9 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
           name: row.name,
           kind: KINDS[row.kind] ?? 'index',
           columns: row.columns.map((column) => modelColumn(knex, column)),
-          target: row.target ?? undefined,
+          target: row.target
+            ? { table: Number(row.target), columns: row.keys.map((column) => modelColumn(knex, column)) }
+            : undefined,
         })),
     })
   }
@@ -75,6 +83,8 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
 interface ColumnRow {
   ordinal: string | number
   relation: string
+  table: string | number
+  secured: boolean
   name: string
   notnull: boolean
   identity: string
@@ -94,7 +104,8 @@ interface ConstraintRow {
   name: string
   kind: string
   columns: string[]
-  target: string | null
+  target: string | number | null
+  keys: string[]
 }
 
 const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
@@ -107,7 +118,7 @@ const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
 }
 
 const COLUMNS = `
-  select w.ordinal, r.relname as relation, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
+  select w.ordinal, r.relname as relation, r.oid as table, r.relrowsecurity as secured, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
     t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, base.mod, e.typname as element,
     (select array_agg(label.enumlabel::text order by label.enumsortorder)
@@ -132,14 +143,15 @@ const COLUMNS = `
   order by w.ordinal, a.attnum`
 
 const CONSTRAINTS = `
-  select w.ordinal, c.conname as name, c.contype::text as kind, target.relname as target,
+  select w.ordinal, c.conname as name, c.contype::text as kind, nullif(c.confrelid, 0) as target,
+    array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
+      join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
     array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
   from unnest(?::text[]) with ordinality as w(name, ordinal)
   join pg_constraint c on c.conrelid = to_regclass(w.name)
-  left join pg_class target on target.oid = c.confrelid
   union all
-  select w.ordinal, i.relname, case when x.indpred is null and x.indexprs is null then 'u' else 'i' end, null,
+  select w.ordinal, i.relname, case when x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end, null, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum order by k.position)
   from unnest(?::text[]) with ordinality as w(name, ordinal)

@@ -19,6 +19,8 @@ export interface Column {
   /** The type's number, by which pg chooses a parser; undefined until the catalogue was read. */
   readonly oid: number | undefined
   readonly nullable: boolean
+  /** The table may hold NULL, whatever the jsonSchema accepts. */
+  readonly holdsNull: boolean
   /** A create must give it. */
   readonly required: boolean
   /** The database or the model fills it in when it is missing. */
@@ -66,8 +68,12 @@ export interface ModelDescription {
   readonly relations: ReadonlyMap<string, RelationDescription>
   /** Properties of a named constraint or unique index. */
   readonly constraints: ReadonlyMap<string, readonly string[]>
-  /** Properties that stand alone in a foreign key of the database. */
-  readonly foreignKeys: ReadonlySet<string>
+  /** Properties that alone are a foreign key of the database, and where it points. */
+  readonly foreignKeys: ReadonlyMap<string, { readonly table: number; readonly column: string }>
+  /** The table's number in the database; undefined until the catalogue was read. */
+  readonly table: number | undefined
+  /** Rows are hidden by row-level security. */
+  readonly secured: boolean
   /** True once the catalogue was read. */
   readonly prepared: boolean
 }
@@ -172,10 +178,14 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     primaryKey,
     relations,
     constraints: new Map(catalogue?.constraints.map((c) => [c.name, c.columns.map(property)])),
-    foreignKeys: new Set(
-      catalogue?.constraints
-        .filter((c) => c.kind === 'foreign' && c.columns.length === 1)
-        .map((c) => property(c.columns[0] as string)),
+    table: catalogue?.table,
+    secured: catalogue?.secured ?? false,
+    foreignKeys: new Map(
+      catalogue?.constraints.flatMap(({ kind, columns: own, target }) =>
+        kind === 'foreign' && own.length === 1 && target
+          ? [[property(own[0] as string), { table: target.table, column: target.columns[0] as string }] as const]
+          : [],
+      ),
     ),
     prepared: catalogue !== undefined,
   }
@@ -211,6 +221,7 @@ function describeColumn(from: ColumnSources): Column {
     sqlType: stored?.sqlType,
     oid: stored?.oid,
     nullable,
+    holdsNull: stored ? !stored.notNull : nullable,
     required,
     hasDefault,
     auto,

@@ -1,4 +1,5 @@
 /** Tells models whose rows are exactly what the table holds from those that change rows or queries on the way. */
+import { isJsonAttribute } from './build-model.js'
 import { describeModel } from './describe-model.js'
 import type { ModelClass } from './objection.js'
 
@@ -14,6 +15,7 @@ interface Overridable {
   readonly prototype: {
     readonly $afterFind: unknown
     readonly $parseDatabaseJson: unknown
+    readonly $setDatabaseJson: unknown
     readonly $beforeInsert: unknown
     readonly $afterInsert: unknown
     readonly $formatDatabaseJson: unknown
@@ -31,8 +33,27 @@ export function hasPlainRows(model: ModelClass): boolean {
     own.afterFind === base.afterFind &&
     own.prototype.$afterFind === base.prototype.$afterFind &&
     own.prototype.$parseDatabaseJson === base.prototype.$parseDatabaseJson &&
+    own.prototype.$setDatabaseJson === base.prototype.$setDatabaseJson &&
+    !hasAccessors(model, base) &&
+    !hasJsonTexts(model) &&
     describeModel(model).prepared
   )
+}
+
+/** True when a column is read or written through a `get` or `set` of the application's class. */
+function hasAccessors(model: ModelClass, base: Overridable): boolean {
+  const { columns } = describeModel(model)
+  for (let prototype: object = model.prototype; prototype !== base.prototype; prototype = parentOf(prototype)) {
+    const own = Object.entries(Object.getOwnPropertyDescriptors(prototype))
+    if (own.some(([name, { value }]) => value === undefined && columns.has(name))) return true
+  }
+  return false
+}
+
+/** True when Objection reads JSON out of a column of another type. */
+function hasJsonTexts(model: ModelClass): boolean {
+  const columns = [...describeModel(model).columns.values()]
+  return columns.some((column) => column.type !== 'json' && column.type !== 'jsonb' && isJsonAttribute(model, column))
 }
 
 /** True when the model's queries are the same at every request: `query()` and the builder are Objection's own. */

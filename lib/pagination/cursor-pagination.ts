@@ -138,7 +138,7 @@ function scopeOf(source: ListSource, request: PageRequest): CursorScope {
     view: name,
     ordering: orderText(order),
     filters: requestFrame(source, request),
-    terms: keysetTerms(model, order).map(({ column }) => ({ tag: positionTag(column), nullable: column.nullable })),
+    terms: keysetTerms(model, order).map(({ column }) => ({ tag: positionTag(column), nullable: column.holdsNull })),
     sealed: source.hidesKeys === true || order.some(({ property }) => !shown.has(property)),
   }
 }

@@ -43,13 +43,13 @@ interface Counted {
 
 /** The list without what costs and counts nothing; DISTINCT ON needs its order. */
 function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
-  const without = query.has('distinctOn') ? /^withGraph/ : /^(orderBy|withGraph)/
+  const without = query.has('distinctOn') ? /^withGraph/ : /^(orderBy|eager)/
   return query.clone().clear(without)
 }
 
 /** The query that counts, for a query without DISTINCT, grouping and the like. */
 export function countQuery(query: AnyQueryBuilder): AnyQueryBuilder {
-  const counting = query.clone().clear(/^(orderBy|select|column|withGraph)/)
+  const counting = query.clone().clear(/^(orderBy|select|column|eager)/)
   return counting.count('* as count')
 }
 

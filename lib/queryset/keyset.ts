@@ -118,7 +118,7 @@ export function rangesBeyond({ terms, table, position, backwards }: KeysetPositi
       bindings: [reference, value],
     }))
     const ranges = [...from(end, [...prefix, ...equal]), every([...prefix, compare(run, first.descending ? '<' : '>')])]
-    return !first.descending && first.column.nullable ? [...ranges, every([...prefix, isNull])] : ranges
+    return !first.descending && first.column.holdsNull ? [...ranges, every([...prefix, isNull])] : ranges
   }
   return from(0, [])
 }
@@ -133,7 +133,10 @@ interface Step {
 /** True for a step that can stand in a row comparison of this direction, behind its first. */
 function isAlike(step: Step | undefined, descending: boolean): boolean {
   return (
-    step !== undefined && step.value !== null && step.descending === descending && (descending || !step.column.nullable)
+    step !== undefined &&
+    step.value !== null &&
+    step.descending === descending &&
+    (descending || !step.column.holdsNull)
   )
 }
 

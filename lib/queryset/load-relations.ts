@@ -18,6 +18,7 @@ export async function loadRelations(
   objects: readonly object[],
   relations: Relations,
   knex: Queryable | undefined,
+  parent?: AnyQueryBuilder,
 ): Promise<void> {
   if (objects.length === 0) return
   const descriptions = describeModel(model).relations
@@ -25,12 +26,21 @@ export async function loadRelations(
     const relation = descriptions.get(name)
     const options = knex === undefined ? {} : { transaction: knex }
     const query = model.fetchGraph([...objects] as never[], { [name]: {} }, options)
+    if (parent) {
+      void (query as unknown as Child).childQueryOf(parent, { fork: true })
+      if (knex) void query.transacting(knex as never)
+    }
     if (relation?.single === false) void query.modifyGraph(name, (related) => orderByKey(related as AnyQueryBuilder))
     await readExactly(query as unknown as AnyQueryBuilder)
     if (relation && Object.keys(inner).length > 0) {
-      await loadRelations(relation.model, relatedOf(objects, name), inner, knex)
+      await loadRelations(relation.model, relatedOf(objects, name), inner, knex, parent)
     }
   }
+}
+
+/** Objection's own way to hand a query's schema, context and transaction to another; it is not in its types. */
+interface Child {
+  childQueryOf(query: AnyQueryBuilder, options: { fork: boolean }): unknown
 }
 
 function orderByKey(query: AnyQueryBuilder): void {

@@ -25,8 +25,10 @@ const wrapped = new WeakMap<TypeParsers, TypeParsers>()
  * of them; where that is a Date, it also remembers its text, microseconds included. Other queries are not touched.
  */
 export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query {
+  const { onBuild } = query.context() as { onBuild?: (builder: AnyQueryBuilder) => void }
   return query.context({
     onBuild(builder: AnyQueryBuilder) {
+      onBuild?.(builder)
       void builder.onBuildKnex((knexQuery: Knex.QueryBuilder, built: AnyQueryBuilder) => {
         knexQuery.options({ types: exactTypes(built.knex()) })
       })

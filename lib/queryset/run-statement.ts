@@ -1,4 +1,5 @@
 /** Runs SQL on a connection of knex's own pool: prepared by name, rows as raw text (promise I21). */
+import { createHash } from 'node:crypto'
 import type { Queryable } from '../models/objection.js'
 import { preparesStatements } from '../settings.js'
 
@@ -41,14 +42,14 @@ const STALE = new Set(['0A000', '26000', '42P05'])
 const RAW = { getTypeParser: () => (text: string) => text }
 
 const statements = new Map<string, Statement>()
-let names = 0
 
 /** The statement of a SQL text; the same text is prepared once for each connection. */
 export function statementOf(text: string): Statement {
   let statement = statements.get(text)
   if (!statement) {
     if (statements.size >= MOST_NAMES) return { text, name: undefined }
-    statement = { text, name: `koa_viewsets_${++names}` }
+    // by its text, because another copy of this package may use the same connections
+    statement = { text, name: `koa_viewsets_${createHash('sha256').update(text).digest('hex').slice(0, 32)}` }
     statements.set(text, statement)
   }
   return statement
@@ -86,11 +87,17 @@ async function send(
   const connection = await client.acquireConnection()
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
-  client.emit('query', event)
+  try {
+    client.emit('query', event)
+  } catch (error) {
+    await client.releaseConnection(connection)
+    throw error
+  }
   // the callback form: with promises V8 comes to keep rows in the old generation, which costs half as much again
   return new Promise((resolve, reject) => {
     const query = { text, values: bindings, rowMode: 'array', types: RAW } as const
     connection.query(name === undefined ? query : { ...query, name }, (error, result) => {
+      if (error && isLost(error)) (connection as { __knex__disposed?: unknown }).__knex__disposed ??= error
       client.releaseConnection(connection).catch(reject)
       if (error) {
         client.emit('query-error', error, event)
@@ -106,4 +113,8 @@ async function send(
 /** True where rows can be read this way: knex over pg's own JavaScript client. */
 export function readsRawRows(knex: Queryable): boolean {
   return (knex.client as { driverName?: string }).driverName === 'pg'
+}
+
+function isLost(error: Error & { code?: unknown }): boolean {
+  return typeof error.code !== 'string' || error.code.length !== 5 || /^(?:08|57P|25P03)/.test(error.code)
 }

@@ -16,7 +16,7 @@ export function parseOrderTerm(text: string): OrderTerm {
 /** The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. */
 export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[]): readonly OrderTerm[] {
   const { columns, primaryKey } = model
-  const isTotal = terms.some(({ property }) => columns.get(property)?.unique && !columns.get(property)?.nullable)
+  const isTotal = terms.some(({ property }) => columns.get(property)?.unique && !columns.get(property)?.holdsNull)
   if (isTotal) return terms
   const descending = terms.at(-1)?.descending ?? false
   const used = new Set(terms.map((term) => term.property))

@@ -31,7 +31,7 @@ export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): voi
       orderBy(
         query
           .clone()
-          .clear(/^(orderBy|select|column|withGraph)/)
+          .clear(/^(orderBy|select|column|eager)/)
           .select(references)
           .whereRaw(sql, bindings),
         model,

@@ -31,5 +31,5 @@ function decide(serializer: SerializerClass): boolean {
     ({ field, hook }) =>
       hook === undefined && !(field instanceof NestedSerializer) && !(field instanceof RelatedField && field.many),
   )
-  return isPlain && model !== undefined && hasPlainInserts(model.model) && rowPlan(serializer) !== undefined
+  return isPlain && model !== undefined && hasPlainInserts(model.model) && rowPlan(serializer)?.runsFields === false
 }

@@ -53,7 +53,7 @@ export function compileNativeRow(query: AnyQueryBuilder, selection: RowSelection
 function objectColumns(object: RowObject, plan: RowPlan): Part {
   const parts = object.members.map((member) => {
     const value = 'nested' in member ? nestedObject(member.nested, plan) : cellValue(member.cell, plan)
-    return { sql: `${value.sql} as ??`, bindings: [...value.bindings, member.name] }
+    return { sql: `${value.sql} as ${quoteName(member.name)}`, bindings: value.bindings }
   })
   return { sql: parts.map((part) => part.sql).join(', '), bindings: parts.flatMap((part) => part.bindings) }
 }
@@ -102,4 +102,9 @@ function same(reference: string, sql: string): Part {
 function referenceOf(index: number, plan: RowPlan): string {
   const column = plan.columns[index]
   return column && column.table > 0 ? `j${column.table}.${column.column.column}` : `${LIST}.c${index}`
+}
+
+/** A member's name as it is: knex would split it at a dot, and rename it where it has mappers. */
+function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""').replaceAll('?', '\\?')}"`
 }

@@ -7,6 +7,8 @@ import type { Input } from './types.js'
 export interface NestedSerializerOptions extends FieldOptions {
   /** A list of objects. @default false */
   readonly many?: boolean
+  /** The most objects that a client may write at once, with `many`. @default 100 */
+  readonly maxItems?: number
 }
 
 type OneOrMany<S, Options> = Options extends { many: true } ? Input<S>[] : Input<S>
@@ -32,6 +34,10 @@ export class NestedSerializer<
 
   get many(): boolean {
     return this.options.many === true
+  }
+
+  get maxItems(): number {
+    return (this.options as NestedSerializerOptions).maxItems ?? 100
   }
 
   override schema(): FieldSchema {

@@ -68,6 +68,8 @@ export interface RowColumn {
 }
 
 export interface RowPlan {
+  /** Some cells are written by code of fields, which may fail. */
+  readonly runsFields: boolean
   readonly columns: readonly RowColumn[]
   readonly joins: readonly RowJoin[]
   readonly object: RowObject
@@ -98,7 +100,9 @@ class Collector {
   join(parent: number, relation: RelationDescription): number | undefined {
     const known = this.joins.find((join) => join.parent === parent && join.relation === relation)
     if (known) return known.table
-    const isSimple = relation.kind === 'belongs-to-one' && !relation.narrowed
+    const { columns } = describeModel(relation.model)
+    const leadsToOne = relation.relatedProperties.some((name) => columns.get(name)?.unique) || isPrimaryKey(relation)
+    const isSimple = relation.kind === 'belongs-to-one' && !relation.narrowed && leadsToOne
     if (!isSimple || !hasPlainRows(relation.model) || !hasPlainQueries(relation.model)) return undefined
     const table = this.joins.length + 1
     this.joins.push({ table, parent, relation })
@@ -111,7 +115,13 @@ function compile(serializer: SerializerClass): RowPlan | undefined {
   if (!model || !hasPlainRows(model.model)) return undefined
   const collector = new Collector()
   const members = compileObject(serializer, 0, collector)
-  return members && { columns: collector.columns, joins: collector.joins, object: { members, key: undefined } }
+  if (!members) return undefined
+  const object = { members, key: undefined }
+  return { columns: collector.columns, joins: collector.joins, object, runsFields: runsFields(object) }
+}
+
+function runsFields({ members }: RowObject): boolean {
+  return members.some((member) => ('nested' in member ? runsFields(member.nested) : member.cell.kind === 'value'))
 }
 
 function compileObject(serializer: SerializerClass, table: number, collector: Collector): RowMember[] | undefined {
@@ -234,4 +244,8 @@ export interface CellScope {
   readonly context: SerializerContext
   /** The application's own parser for a type. */
   parse(oid: number, text: string): unknown
+}
+
+function isPrimaryKey({ model, relatedProperties }: RelationDescription): boolean {
+  return describeModel(model).primaryKey.every((property) => relatedProperties.includes(property))
 }

@@ -3,7 +3,8 @@ import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import { PrimaryKeyRelatedField, RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
-import { hasPlainQueries } from '../models/plain-model.js'
+import { describeModel } from '../models/describe-model.js'
+import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -63,13 +64,17 @@ export async function validateItems(
   return items.map(({ value, errors }) => (errors ? { value: undefined, errors } : { value, errors }))
 }
 
-/** A key of the whole related table, which a foreign key of the database checks. */
+/** A key of the whole related table, all of whose rows the caller may see: a foreign key of the database checks it. */
 function isTrusted({ plan }: AnySerializer, { field, relation, column }: BoundField): boolean {
   const made: unknown = field.constructor
-  if (made !== PrimaryKeyRelatedField || !column || !relation || !plan.model?.foreignKeys.has(column.property))
-    return false
+  const key = column && plan.model?.foreignKeys.get(column.property)
+  if (made !== PrimaryKeyRelatedField || !relation || !key) return false
   const { queryset, many } = field.options as RelatedFieldOptions
-  return many !== true && queryset === relation.model && hasPlainQueries(relation.model)
+  if (many === true || queryset !== relation.model) return false
+  if (!hasPlainQueries(relation.model) || !hasPlainRows(relation.model)) return false
+  const related = describeModel(relation.model)
+  const target = related.columns.get(relation.relatedProperties[0] as string)
+  return related.table === key.table && !related.secured && target?.column === key.column
 }
 
 /** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */
@@ -155,8 +160,9 @@ async function validateNested(
   for (const item of items) {
     const input = take(serializer, bound, item)
     if (input === undefined) continue
-    if (field.many && !Array.isArray(input)) {
-      fail(item, bound.name, new ValidationError('Expected a list of items.'))
+    const wrong = field.many ? listProblem(input, field.maxItems) : undefined
+    if (wrong !== undefined) {
+      fail(item, bound.name, new ValidationError(wrong))
       continue
     }
     const current = currentOf(item, bound)
@@ -189,6 +195,11 @@ async function validateNested(
   }
 }
 
+function listProblem(input: unknown, maxItems: number): string | undefined {
+  if (!Array.isArray(input)) return 'Expected a list of items.'
+  return input.length > maxItems ? `Ensure this field has no more than ${maxItems} items.` : undefined
+}
+
 /** Keys of the related model that the surrounding object decides. */
 function forcedBy({ relation }: BoundField): ReadonlySet<string> {
   const forced = relation && (relation.kind === 'has-one' || relation.kind === 'has-many')
@@ -208,7 +219,9 @@ function matching(child: AnySerializer, element: unknown, current: unknown): obj
   const key = primaryKeyField(child)
   if (!key?.column || typeof element !== 'object' || element === null || !Array.isArray(current)) return undefined
   if (!Object.hasOwn(element, key.name)) return undefined
-  const wanted = String((element as Record<string, unknown>)[key.name])
+  const given = (element as Record<string, unknown>)[key.name]
+  if (typeof given !== 'string' && typeof given !== 'number') return undefined
+  const wanted = String(given)
   const property = key.column.property
   return (current as Record<string, unknown>[]).find((object) => String(object[property]) === wanted)
 }

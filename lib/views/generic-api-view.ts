@@ -106,7 +106,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {
-    return this.viewClass.modelClass().knex() as Knex | undefined
+    const { queryset } = this.viewClass
+    return (queryset ? queryset().knex() : this.viewClass.modelClass().knex()) as Knex | undefined
   }
 
   /**
@@ -164,7 +165,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** Loads what the serializer shows of related objects: one query for each relation, however many objects. */
   async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
     const { relations } = serializerPlan(this.getSerializerClass())
-    await loadRelations(this.viewClass.modelClass(), objects, relations, knex)
+    await loadRelations(
+      this.viewClass.modelClass(),
+      objects,
+      relations,
+      knex,
+      this.getQueryset() as unknown as AnyQueryBuilder,
+    )
   }
 
   /** The serializer class for this request; override it to choose by `this.action` or by the caller. */

@@ -42,6 +42,8 @@ export interface GenericView extends View {
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder
+  // biome-ignore lint/suspicious/noExplicitAny: any serializer
+  performCreate?(serializer: any): Promise<unknown>
   loadRelated(objects: readonly object[], knex?: Queryable): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
   getObject(): Promise<any>

@@ -1,6 +1,5 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
 import { buildModel, databaseValues } from '../models/build-model.js'
-import type { JsonText } from '../renderers/json-text.js'
 import { insertsRows } from '../serializers/insert-plan.js'
 import { splitWrites } from '../serializers/write-relations.js'
 import type { GenericView } from './generic-view.js'
@@ -8,10 +7,10 @@ import { rowReader } from './read-rows.js'
 import { lookupColumn } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
-/** The object that was created: its key by property, and its JSON. */
+/** The object that was created: its key by property, and its written form. */
 export interface InsertedRow {
   readonly object: object
-  readonly text: JsonText
+  readonly text: unknown
 }
 
 /** True when the view's create is one statement. */
@@ -29,8 +28,19 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const serializer = view.getInputSerializer()
   await serializer.isValid({ raiseException: true, trustKeys: true })
   const { columns } = splitWrites(serializer, serializer.validatedData)
+  if (Object.values(columns).some(isExpression)) {
+    await serializer.save()
+    return { object: serializer.obj as object, text: serializer.data }
+  }
   const values = databaseValues(rows.model, buildModel(rows.model, columns))
   const column = lookupColumn(view.viewClass)
   const { key, text } = await rows.insert(column, values)
   return { object: { [column.property]: key }, text }
+}
+
+/** SQL of the application's, such as `raw('now()')`. */
+function isExpression(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { toSQL, toKnexQuery, toKnexRaw } = value as Record<string, unknown>
+  return [toSQL, toKnexQuery, toKnexRaw].some((method) => typeof method === 'function')
 }

@@ -19,7 +19,7 @@ import type { SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
 import { InstanceList } from './list-source.js'
-import { refuseLimit, rowReader } from './read-rows.js'
+import { checkQueryset, rowReader } from './read-rows.js'
 import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
@@ -78,10 +78,10 @@ function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource
     return rows.list({ ...base, order, shape: rows.shapeOf(declared, asked), query })
   }
   const query = groupConditions(view.filterQueryset(groupConditions(view.getQueryset() as AnyQueryBuilder)))
-  if (settleGeneric(viewClass).paginator) refuseLimit(viewClass.name, query)
+  checkQueryset(view, query)
   const wanted = wantedOrder(view, query)
   const order = canOrderBy(query, declared.model, wanted) ? wanted : []
-  if (rows?.canList(query)) return rows.list({ ...base, order, shape: undefined, query: () => query.clone() })
+  if (rows?.canRead(query)) return rows.list({ ...base, order, shape: undefined, query: () => query.clone() })
   return new InstanceList({
     ...base,
     query,

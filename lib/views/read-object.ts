@@ -6,7 +6,7 @@ import { hasPlainQueries } from '../models/plain-model.js'
 import { BasePermission } from '../permissions/permission.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import type { GenericView } from './generic-view.js'
-import { refuseLimit, rowReader } from './read-rows.js'
+import { checkQueryset, rowReader } from './read-rows.js'
 import type { Lookup } from './row-reader.js'
 import { lookupColumn } from './settle-generic.js'
 import { isStandard } from './standard.js'
@@ -18,6 +18,7 @@ export async function readDetail(view: GenericView): Promise<unknown> {
     return view.getSerializer({ obj: await view.getObject() }).data
   }
   const text = await rows.readOne(lookupOf(view))
+  if (text === null) return view.getSerializer({ obj: await view.getObject() }).data
   if (text === undefined) throw new NotFound()
   return text
 }
@@ -39,7 +40,7 @@ export function lookupOf(view: GenericView): Lookup {
     plain: isStandard(view, 'getQueryset') && !viewClass.queryset && hasPlainQueries(viewClass.modelClass()),
     query: () => {
       const query = groupConditions(view.getQueryset() as AnyQueryBuilder)
-      refuseLimit(viewClass.name, query)
+      checkQueryset(view, query)
       return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
     },
   }

@@ -28,10 +28,25 @@ export function rowReader(view: GenericView, action: 'list' | 'retrieve' | 'crea
   })
 }
 
-/** A page or a lookup would take the place of a limit, and look beyond it. @throws {ConfigurationError} */
-export function refuseLimit(view: string, query: AnyQueryBuilder): void {
+/**
+ * A queryset must be one that pages and lookups can narrow, in the database that the request works on.
+ * @throws {ConfigurationError} it has a limit, or runs elsewhere
+ */
+export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
+  const { name } = view.viewClass
+  const own = view.trx ?? view.knex
+  if (own && configOf(query.knex()) !== configOf(own)) {
+    throw new ConfigurationError(
+      `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,
+    )
+  }
   if (!query.has(/^(limit|offset|first|range|page)$/)) return
   throw new ConfigurationError(
-    `${view}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
+    `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
   )
+}
+
+/** What a pool and its transactions have in common. */
+function configOf(knex: unknown): unknown {
+  return (knex as { client?: { config?: unknown } } | undefined)?.client?.config
 }

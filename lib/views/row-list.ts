@@ -53,7 +53,7 @@ export interface RowListOptions {
 }
 
 /** Shapes kept for one view; a client that asks for more has its lists compiled each time. */
-const MOST_SHAPES = 500
+export const MOST_SHAPES = 500
 
 const writers = new WeakMap<RowPlan, RowWriter[]>()
 
@@ -212,7 +212,8 @@ export class RowList implements ListSource {
 
   #ranges(position: Position, backwards: boolean): readonly SqlPart[] {
     const terms = keysetTerms(this.model, this.order)
-    return rangesBeyond({ terms, table: this.#options.table, position, backwards })
+    const list = this.#options.query()
+    return rangesBeyond({ terms, table: list.tableRefFor(list.modelClass()), position, backwards })
   }
 }
 

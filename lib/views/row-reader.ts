@@ -11,7 +11,7 @@ import { JsonText } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { compileInsert, compileRows } from '../serializers/row-sql.js'
-import { type ListShape, RowList, type RowListOptions, writerOf } from './row-list.js'
+import { type ListShape, MOST_SHAPES, RowList, type RowListOptions, writerOf } from './row-list.js'
 
 export interface RowReaderOptions {
   readonly model: ModelClass
@@ -35,7 +35,13 @@ export interface Lookup {
 const shapes = new WeakMap<object, WeakMap<RowPlan, Map<string, Statement>>>()
 /** What a query may do besides its conditions that rows of text would miss. */
 const HOOKED =
-  /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|modifyGraph)$/
+  /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|eager|modifyGraph)$/
+
+/** Hooks that a query carries in its context: Objection runs them for its relations, too. */
+export function hasContextHooks(query: AnyQueryBuilder): boolean {
+  const { onBuild, runBefore, runAfter } = query.context() as Record<string, unknown>
+  return onBuild !== undefined || runBefore !== undefined || runAfter !== undefined
+}
 
 export class RowReader {
   readonly model: ModelClass
@@ -49,10 +55,17 @@ export class RowReader {
   }
 
   /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */
-  canList(query: AnyQueryBuilder): boolean {
-    const { plan } = this.#options
+  canRead(query: AnyQueryBuilder): boolean {
+    const { plan, knex } = this.#options
     const joined = plan.joins.length > 0
-    return !isShaped(query) && !query.has(HOOKED) && !(joined && query.has(/^orderBy/))
+    return (
+      query.knex() === (knex as unknown) &&
+      !query.hasSelects() &&
+      !isShaped(query) &&
+      !query.has(HOOKED) &&
+      !hasContextHooks(query) &&
+      !(joined && query.has(/^orderBy/))
+    )
   }
 
   /** The shape of a list that the filter parts describe. */
@@ -77,20 +90,21 @@ export class RowReader {
       model,
       plan,
       knex,
-      table: this.model.tableName,
+      table: '',
       scope: this.#scope(),
       native: this.#native,
     })
   }
 
   /** One object as JSON; undefined when there is none. */
-  async readOne(lookup: Lookup): Promise<JsonText | undefined> {
+  async readOne(lookup: Lookup): Promise<JsonText | undefined | null> {
     const { plan, knex } = this.#options
     const cache = this.#cache()
     const key = `one|${this.#native}|${lookup.column.property}`
     const kept = lookup.plain ? cache.get(key) : undefined
     if (kept) return this.#write(await runStatement(knex, kept, [lookup.value]))
     const query = lookup.query()
+    if (!lookup.plain && !this.canRead(query)) return null
     const { text, values } = (this.#native ? compileNativeRow : compileRows)(query, {
       plan,
       model: describeModel(this.model),
@@ -110,12 +124,12 @@ export class RowReader {
   async insert(key: Column, values: ReadonlyMap<string, unknown>): Promise<{ key: unknown; text: JsonText }> {
     const { plan, knex } = this.#options
     const cache = this.#cache()
-    const shape = `insert|${[...values.keys()].join()}`
+    const shape = `insert|${key.column}|${[...values.keys()].join()}`
     const bindings = [...values.values()]
     let statement = cache.get(shape)
     if (!statement) {
       statement = statementOf(compileInsert(knex, { plan, model: describeModel(this.model), values, key }).text)
-      cache.set(shape, statement)
+      if (cache.size < MOST_SHAPES) cache.set(shape, statement)
     }
     const [row] = await runStatement(knex, statement, bindings)
     if (!row) throw new Error(`${this.model.name}: the database returned no row for an insert`)

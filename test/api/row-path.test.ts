@@ -185,11 +185,22 @@ class NativeSerializer extends ModelSerializer<Everything> {
   }
 }
 
+/** The same through instances. */
+class NativeInstanceSerializer extends NativeSerializer {
+  override toRepresentation(object: Everything): unknown {
+    return super.toRepresentation(object)
+  }
+}
+
 class NotNative extends ModelViewSet<Everything> {
   static override model = Everything
-  static override serializerClass = NativeSerializer
+  static override serializerClass: typeof NativeSerializer = NativeSerializer
   static override paginationClass = PageNumberPagination
   static override ordering = ['-words', 'day']
+}
+
+class NativeInstances extends NotNative {
+  static override serializerClass = NativeInstanceSerializer
 }
 
 class Native extends NotNative {
@@ -246,6 +257,7 @@ beforeAll(async () => {
   })
   const api = new APIRouter({ prefix: '/api' })
   api.register('native', Native, 'native').register('not-native', NotNative, 'not-native')
+  api.register('native-instances', NativeInstances, 'native-instance')
   api.register('authors', Authors).register('retired', RetiredAuthors)
   api.register('rows', Rows, 'row').register('instances', Instances, 'instance')
   api.register('narrowed', Narrowed, 'narrowed').register('narrowed-instances', NarrowedInstances, 'narrowed-instance')
@@ -357,10 +369,6 @@ describe('a create', () => {
     doc: { list: [1, 'two', null] },
     tree: ['a', { b: null }],
     address: '10.0.0.1',
-    tags: ['a', 'b "c"', null],
-    numbers: [1, '9007199254740993'],
-    span: 'P1DT2H',
-    raw: '\\xdeadbeef',
   }
 
   const post = (name: string, body: unknown) =>
@@ -372,10 +380,10 @@ describe('a create', () => {
     })
 
   it('stores and shows the same by one statement as through instances', async () => {
-    const [row, instance] = [await post('rows', object), await post('instances', object)]
+    const [row, instance] = [await post('not-native', object), await post('native-instances', object)]
     expect(row.status).toBe(201)
     const { id, ...shown } = row.json
-    expect(row.headers.location).toBe(`/api/rows/${id}`)
+    expect(row.headers.location).toBe(`/api/not-native/${id}`)
     const { id: other, ...same } = instance.json
     expect(shown).toEqual(same)
     expect(Number(other)).toBe(Number(id) + 1)
@@ -384,20 +392,23 @@ describe('a create', () => {
   })
 
   it('is one statement, without a transaction, its nested objects included', async () => {
-    const queries = await countQueries(database.knex, () => post('rows', { author_id: 3 }))
+    const queries = await countQueries(database.knex, () => post('not-native', { author_id: 3 }))
     expect(queries).toHaveLength(1)
     expect(queries[0]).toMatch(/^with "list" as \(insert into/)
   })
 
   it('tells of a missing key the same as when it was looked up', async () => {
-    const [row, instance] = [await post('rows', { author_id: 999 }), await post('instances', { author_id: 999 })]
+    const [row, instance] = [
+      await post('not-native', { author_id: 999 }),
+      await post('native-instances', { author_id: 999 }),
+    ]
     expect(row.status).toBe(400)
     expect(row.text).toBe(instance.text)
   })
 
   it('tells of all that is wrong at once, a missing key too', async () => {
     const [row, instance] = await Promise.all(
-      ['rows', 'instances'].map((name) => post(name, { author_id: 999, whole: 'x', price: '1.23456' })),
+      ['not-native', 'native-instances'].map((name) => post(name, { author_id: 999, whole: 'x', price: '1.23456' })),
     )
     expect(Object.keys(row?.json.errors)).toEqual(expect.arrayContaining(['author_id', 'whole', 'price']))
     expect(row?.json).toEqual(instance?.json)

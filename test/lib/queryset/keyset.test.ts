@@ -152,11 +152,11 @@ function asc(column: Column): KeysetTerm {
 }
 
 describe('rows beyond a position', () => {
-  const column = (property: string, nullable = false): Column => ({
+  const column = (property: string, holdsNull = false): Column => ({
     ...columnOf(Sample, 'int4'),
     property,
     column: property,
-    nullable,
+    holdsNull,
   })
   const terms = (text: string): KeysetTerm[] =>
     text.split(',').map((term) => ({
