@@ -1,0 +1,216 @@
+/** One API over models that name their columns as the table does, or in camelCase by either of Objection's mappers. */
+
+import knexLibrary, { type Knex } from 'knex'
+import Koa from 'koa'
+import {
+  APIRouter,
+  CursorPagination,
+  configure,
+  type DeclaredFields,
+  FieldFilter,
+  ModelSerializer,
+  ModelViewSet,
+  NestedSerializer,
+  OrderingFilter,
+  PageNumberPagination,
+  type Pagination,
+  SearchFilter,
+  ServerCursorPagination,
+} from 'koa-viewsets'
+import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serve, type TestServer } from '../support/server.js'
+
+const SCHEMA = `
+  create table book_authors (id serial primary key, full_name text not null unique);
+  create table my_books (
+    id serial primary key, long_title varchar(20) not null, isbn_code text unique, price_net numeric(6, 2),
+    written_at timestamptz not null default '2026-01-02 03:04:05.678901+00', book_author_id int references book_authors
+  );
+  insert into book_authors (full_name) values ('Ada Lovelace'), ('Ben');
+  insert into my_books (long_title, price_net, book_author_id)
+    select 'title ' || n, n % 3, n % 2 + 1 from generate_series(1, 30) n;`
+
+type Naming = 'as the table has them' | 'by snakeCaseMappers()' | 'by knexSnakeCaseMappers()'
+
+describe.each<Naming>(['as the table has them', 'by snakeCaseMappers()', 'by knexSnakeCaseMappers()'])(
+  'columns named %s',
+  (naming) => {
+    const camel = naming !== 'as the table has them'
+    const atKnex = naming === 'by knexSnakeCaseMappers()'
+    /** A name as the model, and so the client, has it. */
+    const name = (snake: string) =>
+      camel ? snake.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) : snake
+    /** A name as relation mappings have it: the table's, unless knex itself converts. */
+    const raw = (snake: string) => (atKnex ? name(snake) : snake)
+
+    let database: TestDatabase
+    let knex: Knex
+    let server: TestServer
+
+    beforeAll(async () => {
+      configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+      database = await createDatabase({ schema: SCHEMA })
+      knex = knexLibrary({
+        client: 'pg',
+        connection: { ...database.connection } as Knex.PgConnectionConfig,
+        pool: { min: 0, max: 6 },
+        ...(atKnex ? knexSnakeCaseMappers() : {}),
+      })
+      const api = routerFor(naming)
+      await api.prepare()
+      server = await serve(new Koa().use(api.routes()))
+      async function close(): Promise<void> {
+        await server.close()
+        await api.close()
+        await knex.destroy()
+        await database.drop()
+      }
+      return close
+    })
+    afterAll(() => configure({}))
+
+    function routerFor(_: Naming): APIRouter {
+      class BookAuthor extends Model {
+        static override tableName = raw('book_authors')
+      }
+      class MyBook extends Model {
+        static override tableName = raw('my_books')
+        static override relationMappings = () => ({
+          author: {
+            relation: Model.BelongsToOneRelation,
+            modelClass: BookAuthor,
+            join: { from: `${raw('my_books')}.${raw('book_author_id')}`, to: `${raw('book_authors')}.id` },
+          },
+        })
+      }
+      if (naming === 'by snakeCaseMappers()') {
+        BookAuthor.columnNameMappers = snakeCaseMappers()
+        MyBook.columnNameMappers = snakeCaseMappers()
+      }
+      for (const model of [BookAuthor, MyBook]) model.knex(knex)
+      class AuthorSerializer extends ModelSerializer {
+        static override model = BookAuthor
+        static override fields = '__all__'
+      }
+      class BookSerializer extends ModelSerializer {
+        static override model = MyBook
+        static override fields = '__all__'
+        static override declaredFields: DeclaredFields = {
+          author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+        }
+      }
+      class Books extends ModelViewSet {
+        static override model = MyBook
+        static override serializerClass: typeof BookSerializer = BookSerializer
+        static override paginationClass: Pagination = PageNumberPagination
+        static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
+        static override filtersetFields = [name('price_net'), `author__${name('full_name')}`]
+        static override searchFields = [name('long_title')]
+        static override orderingFields = [name('price_net'), name('long_title')]
+      }
+      class InstanceSerializer extends BookSerializer {
+        override toRepresentation(object: Model): unknown {
+          return super.toRepresentation(object)
+        }
+      }
+      class Instances extends Books {
+        static override serializerClass = InstanceSerializer
+      }
+      class Native extends Books {
+        static override useNativeJson = true
+      }
+      class Feed extends Books {
+        static override paginationClass = new CursorPagination({ ordering: `-${name('price_net')}`, pageSize: 7 })
+      }
+      class Export extends Books {
+        static override paginationClass = new ServerCursorPagination({ pageSize: 7 })
+      }
+      class Authors extends ModelViewSet {
+        static override model = BookAuthor
+        static override serializerClass = AuthorSerializer
+      }
+      const api = new APIRouter({ prefix: '/api' })
+      api
+        .register('books', Books, 'book')
+        .register('instances', Instances, 'instance')
+        .register('native', Native, 'native')
+      api.register('feed', Feed, 'feed').register('export', Export, 'export').register('authors', Authors, 'author')
+      return api
+    }
+
+    const get = async (path: string) => (await server.send({ path: `/api/${path}` })).json
+    const send = (method: string, path: string, body: unknown) =>
+      server.send({
+        method,
+        path: `/api/${path}`,
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+
+    it('are the fields of a book', async () => {
+      expect(await get('books/2')).toEqual({
+        id: 2,
+        [name('long_title')]: 'title 2',
+        [name('isbn_code')]: null,
+        [name('price_net')]: '2.00',
+        [name('written_at')]: '2026-01-02T03:04:05.678901Z',
+        [name('book_author_id')]: 1,
+        author: { id: 1, [name('full_name')]: 'Ada Lovelace' },
+      })
+    })
+
+    it('filter, search and order lists, the same on every path', async () => {
+      const query = `?${name('price_net')}__gte=1&author__${name('full_name')}=Ben&search=title&ordering=-${name('price_net')},${name('long_title')}`
+      const rows = await get(`books${query}`)
+      expect(rows.count).toBe(10)
+      expect(rows.results[0]).toMatchObject({ [name('price_net')]: '2.00', author: { [name('full_name')]: 'Ben' } })
+      expect((await get(`instances${query}`)).results).toEqual(rows.results)
+      expect((await get(`native${query}`)).results).toEqual(rows.results)
+    })
+
+    it('lead through cursors of both kinds, each book once', async () => {
+      const seen = new Set<number>()
+      for (let page = await get('feed'); ; page = (await server.send({ path: page.next })).json) {
+        for (const { id } of page.results) seen.add(id)
+        if (page.next === null) break
+      }
+      const exported = new Set<number>()
+      for (let page = await get('export'); ; page = await get(`export?server_cursor=${page.cursor_id}`)) {
+        for (const { id } of page.results) exported.add(id)
+        if (page.exhausted) break
+      }
+      expect({ seen: seen.size, exported: exported.size }).toEqual({ seen: 30, exported: 30 })
+    })
+
+    it.each(['books', 'instances'])('are written, and named by what is wrong with them (%s)', async (path) => {
+      const book = {
+        [name('long_title')]: 'new',
+        [name('isbn_code')]: path,
+        [name('book_author_id')]: 2,
+        [name('price_net')]: 1.5,
+      }
+      const created = await send('POST', path, book)
+      expect(created.status).toBe(201)
+      expect(created.json).toMatchObject({ ...book, [name('price_net')]: '1.50', author: { id: 2 } })
+      const own = `${path}/${created.json.id}`
+      expect((await send('PATCH', own, { [name('long_title')]: 'newer' })).json).toMatchObject({
+        [name('long_title')]: 'newer',
+      })
+      expect((await send('POST', path, book)).json.errors).toEqual({
+        [name('isbn_code')]: ['This field must be unique.'],
+      })
+      expect(
+        (await send('POST', path, { [name('long_title')]: 'x', [name('book_author_id')]: 99 })).json.errors,
+      ).toEqual({
+        [name('book_author_id')]: ['Invalid pk "99" - object does not exist.'],
+      })
+      expect((await send('POST', path, { [name('long_title')]: 'x'.repeat(21) })).json.errors).toEqual({
+        [name('long_title')]: ['Ensure this field has no more than 20 characters.'],
+      })
+      expect((await send('DELETE', 'authors/2', {})).status).toBe(409)
+      expect((await send('DELETE', own, {})).status).toBe(204)
+    })
+  },
+)
