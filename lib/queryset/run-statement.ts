@@ -39,7 +39,8 @@ const MOST_NAMES = 500
 /** A named statement met a migration, or a pooler that gave it another connection. */
 const STALE = new Set(['0A000', '26000', '42P05'])
 /** Leaves every value as the text that PostgreSQL sent. */
-const RAW = { getTypeParser: () => (text: string) => text }
+const asText = (text: string) => text
+const RAW = { getTypeParser: () => asText }
 
 const statements = new Map<string, Statement>()
 

@@ -9,6 +9,8 @@ import { writesJson } from './respond.js'
 import { RowReader } from './row-reader.js'
 import { isStandard } from './standard.js'
 
+const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 /** A reader of rows, where nothing of the application needs instances; else undefined. */
 export function rowReader(view: GenericView, action: 'list' | 'retrieve' | 'create'): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
@@ -30,7 +32,7 @@ export function rowReader(view: GenericView, action: 'list' | 'retrieve' | 'crea
 
 /**
  * A queryset must be one that pages and lookups can narrow, in the database that the request works on.
- * @throws {ConfigurationError} it has a limit, or runs elsewhere
+ * @throws {ConfigurationError} it has a limit, is a union, or reads elsewhere than it writes
  */
 export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   const { name } = view.viewClass
@@ -40,10 +42,25 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
       `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,
     )
   }
+  if (query.has(/^(union|intersect|except)/i)) {
+    throw new ConfigurationError(
+      `${name}: its queryset is a union, of which a lookup would narrow the first part only; select by a condition, such as whereIn('id', union)`,
+    )
+  }
+  if (!READING.has(view.ctx.method) && schemaOf(query) !== undefined) {
+    throw new ConfigurationError(
+      `${name}: its queryset reads another schema than its writes go to; name the schema in the model's tableName, or override getKnex()`,
+    )
+  }
   if (!query.has(/^(limit|offset|first|range|page)$/)) return
   throw new ConfigurationError(
     `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
   )
+}
+
+/** The schema that `withSchema` names, by the query itself or by a hook of its context. */
+function schemaOf(query: AnyQueryBuilder): string | undefined {
+  return (query.clone().toKnexQuery() as { _single?: { schema?: string } })._single?.schema
 }
 
 /** What a pool and its transactions have in common. */

@@ -58,7 +58,7 @@ describe.each<Naming>(['as the table has them', 'by snakeCaseMappers()', 'by kne
         pool: { min: 0, max: 6 },
         ...(atKnex ? knexSnakeCaseMappers() : {}),
       })
-      const api = routerFor(naming)
+      const api = router()
       await api.prepare()
       server = await serve(new Koa().use(api.routes()))
       async function close(): Promise<void> {
@@ -71,7 +71,7 @@ describe.each<Naming>(['as the table has them', 'by snakeCaseMappers()', 'by kne
     })
     afterAll(() => configure({}))
 
-    function routerFor(_: Naming): APIRouter {
+    function router(): APIRouter {
       class BookAuthor extends Model {
         static override tableName = raw('book_authors')
       }

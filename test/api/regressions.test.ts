@@ -1,0 +1,659 @@
+/** Whole requests over querysets, relations, writes and pools that an application may bring. */
+import { randomBytes } from 'node:crypto'
+import knexLibrary, { type Knex } from 'knex'
+import {
+  APIRouter,
+  CursorPagination,
+  configure,
+  type DeclaredFields,
+  HiddenField,
+  JSONField,
+  ModelSerializer,
+  ModelViewSet,
+  NestedSerializer,
+  PageNumberPagination,
+  StringField,
+} from 'koa-viewsets'
+import { knexSnakeCaseMappers, Model, type QueryBuilder, raw } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+
+const OPTIONAL = Array.from({ length: 12 }, (_, index) => `c${index}`)
+
+const SCHEMA = `
+  create table authors (id int primary key, name text not null, code text, hidden bool not null default false);
+  create view visible_authors as select id, name from authors where not hidden;
+  insert into authors values (1, 'Ada', 'x', false), (2, 'Ben', 'x', true), (3, 'Cleo', 'y', false);
+  create table books (
+    id serial primary key, slug text unique, title text not null default 't', secret text, score int,
+    author_id int references authors, author_code text, settings text, made timestamptz
+  );
+  insert into books (id, slug, title, secret, score, author_id, author_code, settings)
+    select n, case when n % 2 = 0 then 's' || n end, 'title ' || n, 'secret ' || n, case when n % 3 > 0 then n % 4 end,
+      1 + n % 3, case when n % 2 = 0 then 'x' else 'y' end, '{"a": 1}'
+    from generate_series(1, 10) n;
+  select setval('books_id_seq', 100);
+  create table reviews (id serial primary key, book_id int references books, text text);
+  insert into reviews (book_id, text) values (1, 'good'), (2, 'bad');
+  create table wide (id serial primary key, ${OPTIONAL.map((name) => `${name} int`).join(', ')});
+  create table duplicates (id int primary key, code int not null);
+  insert into duplicates select n, n / 4 from generate_series(1, 20) n;
+  create table people (id serial primary key, first_name text, author_id int references authors);
+  insert into people (first_name, author_id) select 'n' || n, 1 from generate_series(1, 4) n;
+  create table owners (id int primary key, name text);
+  insert into owners values (1, 'seen'), (2, 'unseen');
+  alter table owners enable row level security;
+  create policy seen on owners using (id = 1);
+  create table notes (id serial primary key, owner_id int references owners);
+  create schema tenant;
+  create table tenant.books (like public.books including all);
+  insert into tenant.books (id, title, secret) values (1, 'tenant 1', 'secret of the tenant');
+`
+
+const IDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
+
+class Author extends Model {
+  static override tableName = 'authors'
+}
+
+class VisibleAuthor extends Model {
+  static override tableName = 'visible_authors'
+}
+
+class Review extends Model {
+  static override tableName = 'reviews'
+}
+
+class Book extends Model {
+  static override tableName = 'books'
+  declare id: number
+  declare secret: string | null
+
+  static override relationMappings = () => ({
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+    coded: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_code', to: 'authors.code' },
+    },
+    reviews: {
+      relation: Model.HasManyRelation,
+      modelClass: Review,
+      join: { from: 'books.id', to: 'reviews.book_id' },
+    },
+  })
+}
+
+class Wide extends Model {
+  static override tableName = 'wide'
+}
+
+class Duplicate extends Model {
+  static override tableName = 'duplicates'
+}
+
+type ModelClass = typeof Model
+type SerializerClass = typeof ModelSerializer<Model>
+type ViewSetClass = typeof ModelViewSet<Model>
+type Queryset = QueryBuilder<Model>
+
+function serializerOf(model: ModelClass, fields: string[], declaredFields: DeclaredFields = {}): SerializerClass {
+  return class extends ModelSerializer {
+    static override model = model
+    static override fields = fields
+    static override declaredFields = declaredFields
+  }
+}
+
+/** The same output, but through instances: an overridden method needs them. */
+function throughInstances(serializer: SerializerClass): SerializerClass {
+  return class extends serializer {
+    override toRepresentation(object: Model): unknown {
+      return super.toRepresentation(object)
+    }
+  }
+}
+
+function viewOf(model: ModelClass, serializer: SerializerClass, attributes: object = {}): ViewSetClass {
+  class View extends ModelViewSet {
+    static override model = model
+    static override serializerClass = serializer
+  }
+  return Object.assign(View, attributes)
+}
+
+/** The view set with a queryset of its own. */
+function querying(view: ViewSetClass, change: (query: Queryset) => unknown): ViewSetClass {
+  return class extends view {
+    override getQueryset(): Queryset {
+      return change(super.getQueryset()) as Queryset
+    }
+  }
+}
+
+const BookSerializer = serializerOf(Book, ['id', 'title', 'secret'])
+const BookView = viewOf(Book, BookSerializer)
+const InstanceView = viewOf(Book, throughInstances(BookSerializer))
+
+let database: TestDatabase
+let other: TestDatabase
+const clients: Client[] = []
+
+beforeAll(async () => {
+  database = await createDatabase({ schema: SCHEMA })
+  other = await createDatabase({ schema: `${SCHEMA} update books set title = 'other ' || id;` })
+})
+
+beforeEach(() => {
+  configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+  Model.knex(database.knex)
+})
+
+afterAll(async () => {
+  for (const client of clients) await client.close()
+  await database.drop()
+  await other.drop()
+})
+
+async function serveViews(views: Record<string, ViewSetClass>): Promise<Client> {
+  const api = new APIRouter({ prefix: '' })
+  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
+  await api.prepare()
+  const client = await serving(api.routes())
+  clients.push(client)
+  return client
+}
+
+/** Serves the queryset twice: `rows` read raw, `instances` read as objects. */
+function serveQueryset(change: (query: Queryset) => unknown): Promise<Client> {
+  return serveViews({ rows: querying(BookView, change), instances: querying(InstanceView, change) })
+}
+
+/** The ids on all pages, in the order they come. @throws Error when the pages do not end */
+async function walk(client: Client, path: string): Promise<number[]> {
+  const seen: number[] = []
+  let url: string | null = path
+  for (let page = 0; url !== null; page += 1) {
+    if (page === 20) throw new Error(`the pages of ${path} do not end`)
+    const { status, json }: { status: number; json: { results: { id: number }[]; next: string | null } } =
+      await client.get(url)
+    expect(status).toBe(200)
+    seen.push(...json.results.map(({ id }) => id))
+    url = json.next
+  }
+  return seen
+}
+
+function ascending(ids: number[]): number[] {
+  return ids.toSorted((a, b) => a - b)
+}
+
+/** A pool of its own on the database of the test. */
+function poolOf(options: Knex.Config): Knex {
+  return knexLibrary({ client: 'pg', connection: { ...database.connection } as Knex.PgConnectionConfig, ...options })
+}
+
+function usedConnections(knex: Knex): number {
+  return knex.client.pool.numUsed()
+}
+
+const redact = (result: unknown) => {
+  for (const row of [result].flat() as Book[]) row.secret = 'redacted'
+  return result
+}
+
+describe('A queryset of the view', () => {
+  it.each<[string, string, (query: Queryset) => unknown]>([
+    [
+      'selects an expression in the place of a column',
+      'masked',
+      (query) => query.select('books.id', 'books.title', raw(`'masked'`).as('secret')).where('id', 1),
+    ],
+    ['changes its rows by runAfter', 'redacted', (query) => query.where('id', 1).runAfter(redact)],
+    [
+      'changes its rows by a runAfter of its context',
+      'redacted',
+      (query) => query.where('id', 1).context({ runAfter: redact }),
+    ],
+  ])('%s, in lists and objects', async (_, secret, change) => {
+    const client = await serveQueryset(change)
+    const book = { id: 1, title: 'title 1', secret }
+    for (const path of ['/rows', '/instances']) {
+      expect((await client.get(path)).json).toEqual([book])
+      expect((await client.get(`${path}/1`)).json).toEqual(book)
+    }
+  })
+
+  it('keeps the onBuild of its context, in lists, objects and the rows that updates find', async () => {
+    const client = await serveQueryset((query) =>
+      query.context({ onBuild: (builder: Queryset) => builder.withSchema('tenant') }),
+    )
+    for (const path of ['/rows', '/instances']) {
+      expect((await client.get(path)).json).toMatchObject([{ id: 1, title: 'tenant 1' }])
+      expect((await client.get(`${path}/1`)).json).toMatchObject({ id: 1, title: 'tenant 1' })
+    }
+    const narrowed = await serveQueryset((query) =>
+      query.context({ onBuild: (builder: Queryset) => builder.where('books.id', 2) }),
+    )
+    for (const path of ['/rows', '/instances']) {
+      expect((await narrowed.get(path)).json).toMatchObject([{ id: 2 }])
+      expect((await narrowed.get(`${path}/2`)).status).toBe(200)
+      expect((await narrowed.get(`${path}/1`)).status).toBe(404)
+      expect((await narrowed.send('PATCH', `${path}/2`, { title: 'title 2' })).status).toBe(200)
+      expect((await narrowed.send('PATCH', `${path}/1`, { title: 'patched' })).status).toBe(404)
+    }
+  })
+
+  it('that is a union is a configuration error, because a lookup would narrow its first part only', async () => {
+    const client = await serveQueryset((query) => query.where('id', 1).unionAll(Book.query().where('id', 2)))
+    for (const path of ['/rows', '/instances']) {
+      for (const [method, own] of [
+        ['GET', path],
+        ['GET', `${path}/3`],
+        ['DELETE', `${path}/3`],
+      ] as const) {
+        expect((await client.send(method, own)).status).toBe(500)
+        expect(client.reported.splice(0, 1)).toMatchObject([{ message: expect.stringMatching(/is a union/) }])
+      }
+    }
+  })
+
+  it('of another schema is not written to, because writes go to the table of the model', async () => {
+    for (const change of [
+      (query: Queryset) => query.withSchema('tenant'),
+      (query: Queryset) => query.context({ onBuild: (builder: Queryset) => builder.withSchema('tenant') }),
+    ]) {
+      const client = await serveQueryset(change)
+      const before = await database.knex('books').where('id', 1)
+      for (const path of ['/rows/1', '/instances/1']) {
+        expect((await client.get(path)).json).toMatchObject({ title: 'tenant 1' })
+        for (const method of ['PATCH', 'DELETE']) {
+          expect((await client.send(method, path, { title: 'patched' })).status).toBe(500)
+          expect(client.reported.splice(0, 1)).toMatchObject([{ message: expect.stringMatching(/another schema/) }])
+        }
+      }
+      expect(await database.knex('books').where('id', 1)).toEqual(before)
+    }
+  })
+
+  it('of another database than the request is a configuration error, for reads and writes', async () => {
+    const client = await serveQueryset(() => Book.query(other.knex))
+    for (const path of ['/rows', '/instances']) {
+      const answers = [
+        await client.get(path),
+        await client.get(`${path}/2`),
+        await client.send('PATCH', `${path}/2`, { title: 'patched' }),
+      ]
+      for (const { status } of answers) {
+        expect(status).toBe(500)
+        const [error, ...rest] = client.reported.splice(0, 1)
+        expect(rest).toEqual([])
+        expect(error).toMatchObject({ name: 'ConfigurationError', message: expect.stringMatching(/another database/) })
+      }
+    }
+    expect(client.reported).toEqual([])
+    expect(await database.knex('books').where('id', 2).select('title')).toEqual([{ title: 'title 2' }])
+    expect(await other.knex('books').where('id', 2).select('title')).toEqual([{ title: 'other 2' }])
+  })
+
+  it('of the class decides the database of the view', async () => {
+    const queryset = () => Book.query(other.knex).where('id', 1)
+    const client = await serveViews({
+      rows: Object.assign(viewOf(Book, BookSerializer), { model: null, queryset }),
+      instances: Object.assign(viewOf(Book, throughInstances(BookSerializer)), { model: null, queryset }),
+    })
+    for (const path of ['/rows', '/instances']) {
+      expect((await client.get(path)).json).toMatchObject([{ id: 1, title: 'other 1' }])
+      expect((await client.get(`${path}/1`)).json).toMatchObject({ id: 1, title: 'other 1' })
+    }
+  })
+})
+
+describe('C10 a cursor', () => {
+  class Scored extends Book {
+    static override jsonSchema = {
+      type: 'object',
+      properties: { title: { type: 'string' }, slug: { type: 'string' }, score: { type: 'integer' } },
+    }
+  }
+  const paged = (model: ModelClass, ...ordering: string[]) =>
+    viewOf(model, serializerOf(model, ['id']), { paginationClass: new CursorPagination({ pageSize: 3, ordering }) })
+
+  it.each(['score', '-score', 'slug', '-slug'])(
+    'shows each row once over a column with NULLs that its jsonSchema calls never null: %s',
+    async (ordering) => {
+      const view = querying(paged(Scored, ordering), (query) => query.where('id', '<=', 10))
+      const client = await serveViews({ books: view })
+      expect(ascending(await walk(client, '/books'))).toEqual(IDS)
+    },
+  )
+
+  it('shows each row once over a unique index that is not valid', async () => {
+    const building = database.knex.raw('create unique index concurrently duplicates_code on duplicates (code)')
+    await expect(building).rejects.toThrow('could not create unique index')
+    const client = await serveViews({ duplicates: paged(Duplicate, 'code') })
+    expect(ascending(await walk(client, '/duplicates'))).toEqual(Array.from({ length: 20 }, (_, index) => index + 1))
+  })
+
+  it.each<[string, (query: Queryset) => unknown]>([
+    ['graphs', (query) => query.where('id', '<=', 10).withGraphFetched('author')],
+    ['an alias', (query) => query.alias('b').where('b.id', '<=', 10)],
+  ])('goes through all pages of a queryset with %s', async (_, change) => {
+    const attributes = { paginationClass: new CursorPagination({ pageSize: 3, ordering: ['score', '-id'] }) }
+    const client = await serveViews({
+      rows: querying(viewOf(Book, BookSerializer, attributes), change),
+      instances: querying(viewOf(Book, throughInstances(BookSerializer), attributes), change),
+    })
+    const rows = await walk(client, '/rows')
+    expect(ascending(rows)).toEqual(IDS)
+    expect(await walk(client, '/instances')).toEqual(rows)
+  })
+})
+
+describe('A relation that is to one', () => {
+  it('multiplies no rows where several match', async () => {
+    const serializer = serializerOf(Book, ['id'], {
+      coded: new NestedSerializer(serializerOf(Author, ['id', 'name']), { readOnly: true }),
+    })
+    const attributes = { paginationClass: new PageNumberPagination({ pageSize: 4 }) }
+    const narrow = (query: Queryset) => query.where('books.id', '<=', 10)
+    const client = await serveViews({
+      rows: querying(viewOf(Book, serializer, attributes), narrow),
+      instances: querying(viewOf(Book, throughInstances(serializer), attributes), narrow),
+    })
+    for (const path of ['/rows', '/instances']) {
+      expect((await client.get(path)).json).toMatchObject({ count: 10, results: [1, 2, 3, 4].map((id) => ({ id })) })
+      expect(await walk(client, path)).toEqual(IDS)
+    }
+  })
+
+  it('to a view refuses a row that the view hides, on create as on update', async () => {
+    class Listed extends Model {
+      static override tableName = 'books'
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: VisibleAuthor,
+          join: { from: 'books.author_id', to: 'visible_authors.id' },
+        },
+      })
+    }
+    const client = await serveViews({ books: viewOf(Listed, serializerOf(Listed, ['id', 'title', 'author_id'])) })
+    const created = await client.send('POST', '/books', { title: 'hiding', author_id: 2 })
+    expect(created.status).toBe(400)
+    expect((await client.send('PATCH', '/books/1', { author_id: 2 })).json).toEqual(created.json)
+    expect(await database.knex('books').where('title', 'hiding')).toEqual([])
+    expect((await client.send('POST', '/books', { title: 'showing', author_id: 1 })).status).toBe(201)
+  })
+
+  it('refuses a row that a policy hides, on create as on update', async () => {
+    const role = `test_${randomBytes(8).toString('hex')}`
+    await database.knex.raw(`create role ${role}; grant all on owners, notes, notes_id_seq to ${role}`)
+    const knex = poolOf({
+      pool: {
+        min: 0,
+        max: 2,
+        afterCreate: (connection: { query: Function }, done: Function) =>
+          connection.query(`set role ${role}`, (error: unknown) => done(error, connection)),
+      },
+    })
+    class Owner extends Model {
+      static override tableName = 'owners'
+    }
+    class Note extends Model {
+      static override tableName = 'notes'
+      static override relationMappings = () => ({
+        owner: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Owner,
+          join: { from: 'notes.owner_id', to: 'owners.id' },
+        },
+      })
+    }
+    Owner.knex(knex)
+    Note.knex(knex)
+    try {
+      const client = await serveViews({ notes: viewOf(Note, serializerOf(Note, ['id', 'owner_id'])) })
+      const { status, json } = await client.send('POST', '/notes', { owner_id: 1 })
+      expect(status).toBe(201)
+      const refused = await client.send('POST', '/notes', { owner_id: 2 })
+      expect(refused.status).toBe(400)
+      expect((await client.send('PATCH', `/notes/${json.id}`, { owner_id: 2 })).json).toEqual(refused.json)
+      expect(await database.knex('notes').select('owner_id')).toEqual([{ owner_id: 1 }])
+    } finally {
+      await knex.destroy()
+      await database.knex.raw(`drop owned by ${role}; drop role ${role}`)
+    }
+  })
+})
+
+describe('A nested list', () => {
+  const serializer = serializerOf(Book, ['id', 'title'], {
+    reviews: new NestedSerializer(serializerOf(Review, ['id', 'text']), { many: true, required: false }),
+  })
+
+  it.each<{ id: unknown }>([
+    { id: { toString: 1 } },
+    { id: { toString: 1, valueOf: 1 } },
+    { id: [1] },
+    { id: true },
+    { id: {} },
+  ])('refuses an id that is no key: %j', async ({ id }) => {
+    const client = await serveViews({ books: viewOf(Book, serializer) })
+    expect((await client.send('PATCH', '/books/1', { reviews: [{ id, text: 'x' }] })).status).toBe(400)
+    expect(client.reported).toEqual([])
+  })
+
+  it('takes 100 items and no more', async () => {
+    const client = await serveViews({ books: viewOf(Book, serializer) })
+    const items = Array.from({ length: 101 }, () => ({ text: 'x' }))
+    const refused = await client.send('POST', '/books', { title: 'long', reviews: items })
+    expect(refused.status).toBe(400)
+    expect(refused.json.errors).toEqual({ reviews: ['Ensure this field has no more than 100 items.'] })
+    expect(await database.knex('books').where('title', 'long')).toEqual([])
+    const created = await client.send('POST', '/books', { title: 'long', reviews: items.slice(1) })
+    expect(created.status).toBe(201)
+    expect(created.json.reviews).toHaveLength(100)
+  })
+})
+
+describe('A create', () => {
+  /** The serializer, and one whose hook keeps it from inserting by one statement. */
+  const ways = (serializer: SerializerClass) => ({
+    rows: viewOf(Book, serializer),
+    hooked: viewOf(
+      Book,
+      class extends serializer {
+        override validate(values: Record<string, unknown>) {
+          return values
+        }
+      },
+    ),
+  })
+
+  it.each<[string, () => unknown]>([
+    ['Objection', () => raw('now()')],
+    ['knex', () => database.knex.raw('now()')],
+    ['knex.fn', () => database.knex.fn.now()],
+  ])('stores a default that is an expression of %s', async (_, value) => {
+    const made = new HiddenField({ default: value })
+    const client = await serveViews(ways(serializerOf(Book, ['id', 'title'], { made })))
+    for (const path of ['/rows', '/hooked']) {
+      const { status, json } = await client.send('POST', path, { title: 'made' })
+      expect(status).toBe(201)
+      const [row] = await database.knex('books').where('id', json.id).select('made')
+      expect(Math.abs(Date.now() - row.made)).toBeLessThan(60_000)
+    }
+  })
+
+  it('leaves no row when its answer cannot be written', async () => {
+    class Failing extends StringField {
+      override toRepresentation(): unknown {
+        throw new Error('it fails')
+      }
+    }
+    const client = await serveViews(ways(serializerOf(Book, ['id'], { title: new Failing() })))
+    for (const path of ['/rows', '/hooked']) {
+      expect((await client.send('POST', path, { title: 'ghost' })).status).toBe(500)
+    }
+    expect(await database.knex('books').where('title', 'ghost')).toEqual([])
+  })
+
+  it('gives the Location of its own view where views share a serializer', async () => {
+    const serializer = serializerOf(Book, ['id', 'slug', 'title'])
+    const client = await serveViews({
+      ids: viewOf(Book, serializer),
+      slugs: viewOf(Book, serializer, { lookupField: 'slug' }),
+    })
+    const first = await client.send('POST', '/ids', { slug: 'first' })
+    expect(first.headers.location).toMatch(new RegExp(`/ids/${first.json.id}$`))
+    const second = await client.send('POST', '/slugs', { slug: 'second' })
+    expect(second.headers.location).toMatch(/\/slugs\/second$/)
+    const third = await client.send('POST', '/ids', { slug: 'third' })
+    expect(third.headers.location).toMatch(new RegExp(`/ids/${third.json.id}$`))
+  })
+
+  it('keeps at most 500 statements, whatever columns clients leave out', { timeout: 60_000 }, async () => {
+    const knex = poolOf({ pool: { min: 0, max: 1 } })
+    Wide.knex(knex)
+    // The texts of inserts that are kept anywhere, by the map that keeps them.
+    const kept = new Map<Map<unknown, unknown>, number>()
+    const { set } = Map.prototype
+    Map.prototype.set = function (key, value) {
+      const result = set.call(this, key, value)
+      if (this !== kept && /^insert\b/i.test(String(key))) set.call(kept, this, this.size)
+      return result
+    }
+    try {
+      const client = await serveViews({ wide: viewOf(Wide, serializerOf(Wide, ['id', ...OPTIONAL])) })
+      for (let shape = 0; shape < 1_500; shape += 1) {
+        const names = OPTIONAL.filter((__, index) => shape & (2 ** index))
+        const { status } = await client.send('POST', '/wide', Object.fromEntries(names.map((name) => [name, shape])))
+        expect(status).toBe(201)
+      }
+      for (const size of kept.values()) expect(size).toBeLessThanOrEqual(500)
+      const { rows } = await knex.raw('select name from pg_prepared_statements')
+      expect(rows.length).toBeLessThanOrEqual(500)
+      expect((await database.knex('wide').count())[0]).toEqual({ count: '1500' })
+    } finally {
+      Map.prototype.set = set
+      await knex.destroy()
+    }
+  })
+})
+
+describe('E22 the answer is the same from rows, instances and PostgreSQL', () => {
+  it('where knex maps the names', async () => {
+    const knex = poolOf(knexSnakeCaseMappers())
+    class Writer extends Model {
+      static override tableName = 'authors'
+    }
+    class Person extends Model {
+      static override tableName = 'people'
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Writer,
+          join: { from: 'people.authorId', to: 'authors.id' },
+        },
+      })
+    }
+    Writer.knex(knex)
+    Person.knex(knex)
+    try {
+      const serializer = serializerOf(Person, ['id', 'firstName', 'authorId'], {
+        writtenBy: new NestedSerializer(serializerOf(Writer, ['id', 'name']), { readOnly: true, source: 'author' }),
+      })
+      const client = await serveViews({
+        rows: viewOf(Person, serializer),
+        native: viewOf(Person, serializer, { useNativeJson: true }),
+        instances: viewOf(Person, throughInstances(serializer)),
+      })
+      const person = { id: 1, firstName: 'n1', authorId: 1, writtenBy: { id: 1, name: 'Ada' } }
+      for (const path of ['/rows', '/native', '/instances']) {
+        expect((await client.get(`${path}/1`)).json).toEqual(person)
+        expect((await client.get(path)).json[0]).toEqual(person)
+      }
+    } finally {
+      await knex.destroy()
+    }
+  })
+
+  it('where the model has an accessor', async () => {
+    class Starred extends Model {
+      static override tableName = 'books'
+      #title = ''
+
+      get title(): string {
+        return `** ${this.#title}`
+      }
+
+      set title(value: string) {
+        this.#title = value
+      }
+    }
+    const serializer = serializerOf(Starred, ['id', 'title'])
+    const first = (query: Queryset) => query.where('id', 1)
+    const client = await serveViews({
+      rows: querying(viewOf(Starred, serializer), first),
+      native: querying(viewOf(Starred, serializer, { useNativeJson: true }), first),
+      instances: querying(viewOf(Starred, throughInstances(serializer)), first),
+    })
+    for (const path of ['/rows', '/native', '/instances']) {
+      expect((await client.get(path)).json).toEqual([{ id: 1, title: '** title 1' }])
+      expect((await client.get(`${path}/1`)).json).toEqual({ id: 1, title: '** title 1' })
+    }
+  })
+
+  it('where a text column keeps JSON', async () => {
+    class Configured extends Model {
+      static override tableName = 'books'
+      static override jsonAttributes = ['settings']
+    }
+    const serializer = serializerOf(Configured, ['id'], { settings: new JSONField({ required: false }) })
+    const client = await serveViews({
+      rows: viewOf(Configured, serializer),
+      native: viewOf(Configured, serializer, { useNativeJson: true }),
+      instances: viewOf(Configured, throughInstances(serializer)),
+    })
+    for (const path of ['/rows', '/native', '/instances']) {
+      expect((await client.get(`${path}/1`)).json).toEqual({ id: 1, settings: { a: 1 } })
+      expect((await client.get(path)).json).toContainEqual({ id: 1, settings: { a: 1 } })
+      expect((await client.send('PATCH', `${path}/1`, {})).json).toEqual({ id: 1, settings: { a: 1 } })
+      const { status, json } = await client.send('POST', path, { settings: { b: [1, null] } })
+      expect({ status, json }).toMatchObject({ status: 201, json: { settings: { b: [1, null] } } })
+      expect((await client.get(`${path}/${json.id}`)).json).toEqual(json)
+    }
+  })
+})
+
+describe('A listener of the pool that throws', () => {
+  it('keeps no connection', async () => {
+    const knex = poolOf({ pool: { min: 0, max: 2 }, acquireConnectionTimeout: 2_000 })
+    const view = class extends BookView {
+      override getKnex(): Knex {
+        return knex
+      }
+    }
+    try {
+      const client = await serveViews({ books: view })
+      const listener = () => {
+        throw new Error('of the listener')
+      }
+      knex.on('query', listener)
+      for (let time = 0; time < 3; time += 1) {
+        for (const path of ['/books', '/books/1']) expect((await client.get(path)).status).toBe(500)
+        expect(usedConnections(knex)).toBe(0)
+      }
+      knex.removeListener('query', listener)
+      expect((await client.get('/books/1')).status).toBe(200)
+    } finally {
+      await knex.destroy()
+    }
+  })
+})
