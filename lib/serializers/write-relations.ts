@@ -1,7 +1,7 @@
 /** Writes what belongs to an object besides its own row: nested objects and many-to-many relations. */
 import type { Model } from 'objection'
 import { subjectOf, toApiError } from '../database-errors.js'
-import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
+import { ConfigurationError, Conflict, type ErrorMessages, ValidationError } from '../errors.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
@@ -87,6 +87,7 @@ export async function writeBefore(
     const current = instance ? (instance as Row)[relation.name] : undefined
     let related: Data | null = null
     if (value !== null) {
+      if (instance && current) await lockKey(serializer, relation, instance)
       const data = value as Data
       related = (await under([bound.name], () => (current ? child.update(current, data) : child.create(data)))) as Data
     }
@@ -142,6 +143,35 @@ export async function under<Result>(
 
 const UNNAMED = subjectOf('POST')
 
+/**
+ * Holds the row's foreign key until the end of the transaction. Another request may have moved it since it was read: then
+ * the object that was checked is not the one related now (promise A7).
+ */
+async function lockKey(serializer: AnySerializer, relation: RelationDescription, instance: Model): Promise<void> {
+  const stored = (await instance.$query(serializer.context.knex).forUpdate()) as Row | undefined
+  const same = relation.ownerProperties.every(
+    (property) => String(stored?.[property]) === String((instance as Row)[property]),
+  )
+  if (!same) throw moved()
+}
+
+/** The same for an object that the row is related to by that object's key, or by a join table. */
+async function lockRelated(
+  serializer: AnySerializer,
+  relation: RelationDescription,
+  row: Model,
+  target: Row,
+): Promise<void> {
+  const related = await relatedQuery(serializer, relation, row)
+    .findById(target.$id() as string)
+    .forUpdate()
+  if (!related) throw moved()
+}
+
+function moved(): Conflict {
+  return new Conflict('The related object was changed by another request.')
+}
+
 async function writeOne(
   serializer: AnySerializer,
   child: AnySerializer,
@@ -152,6 +182,7 @@ async function writeOne(
 ): Promise<void> {
   const target = (value as { [TARGET]?: object })[TARGET] ?? current
   if (target) {
+    await lockRelated(serializer, relation, row, target as Row)
     await child.update(target, value)
     return
   }

@@ -775,6 +775,37 @@ describe('a writable nested object', () => {
     },
   )
 
+  it('A7 changes nothing when another request has moved the relation since it was checked', async () => {
+    const [ada, ben] = await Author.query().insert([
+      { name: 'moved from', bio: 'b' },
+      { name: 'moved to', bio: 'b' },
+    ] as never[])
+    const book = await Book.query().insertAndFetch({ title: 'moving', author_id: (ada as Author).id })
+    const serializer = new FullBookSerializer({ obj: book, inputData: { author: { name: 'x' } }, partial: true })
+    expect(await serializer.isValid()).toBe(true)
+    await Book.query()
+      .findById(book.id)
+      .patch({ author_id: (ben as Author).id } as never)
+    await expect(serializer.save()).rejects.toMatchObject({ status: 409 })
+    const names = await Author.query()
+      .findByIds([(ada as Author).id, (ben as Author).id])
+      .orderBy('id')
+    expect(names).toMatchObject([{ name: 'moved from' }, { name: 'moved to' }])
+
+    const review = await Review.query().insertAndFetch({ stars: 1, text: 'old', book_id: book.id } as never)
+    const shelf = new ShelfSerializer({
+      obj: await Book.query().findById(book.id).throwIfNotFound(),
+      inputData: { reviews: [{ id: review.id, text: 'x' }] },
+      partial: true,
+    })
+    expect(await shelf.isValid()).toBe(true)
+    await Review.query()
+      .findById(review.id)
+      .patch({ book_id: (await Book.query().insertAndFetch({ title: 'elsewhere' } as Partial<Book>)).id } as never)
+    await expect(shelf.save()).rejects.toMatchObject({ status: 409 })
+    expect(await Review.query().findById(review.id)).toMatchObject({ text: 'old' })
+  })
+
   it('A7 takes its own id, and none', async () => {
     for (const id of [1, '1', null]) {
       expect(
