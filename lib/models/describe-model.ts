@@ -281,6 +281,15 @@ function describeRelations(model: ModelClass): Map<string, RelationDescription> 
   )
 }
 
+/** The relation whose foreign key alone is this property. */
+export function relationOfKey(model: ModelDescription, property: string): RelationDescription | undefined {
+  for (const relation of model.relations.values()) {
+    const { kind, ownerProperties } = relation
+    if (kind === 'belongs-to-one' && ownerProperties.length === 1 && ownerProperties[0] === property) return relation
+  }
+  return undefined
+}
+
 /** True when a relation's mapping has a query of its own. */
 function isNarrowed(model: ModelClass, name: string): boolean {
   const mappings: unknown = model.relationMappings

@@ -43,7 +43,7 @@ interface Counted {
 
 /** The list without what costs and counts nothing; DISTINCT ON needs its order. */
 function unordered(query: AnyQueryBuilder): AnyQueryBuilder {
-  const without = query.has('distinctOn') ? /^withGraph/ : /^(orderBy|eager)/
+  const without = query.has('distinctOn') ? /^eager/ : /^(orderBy|eager)/
   return query.clone().clear(without)
 }
 

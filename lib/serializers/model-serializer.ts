@@ -12,6 +12,7 @@ import {
   describeModel,
   type ModelDescription,
   type RelationDescription,
+  relationOfKey,
 } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { loadRelations } from '../queryset/load-relations.js'
@@ -312,20 +313,6 @@ function relationField(
     ...extra,
   }
   return new PrimaryKeyRelatedField(options)
-}
-
-/** The relation whose foreign key alone is this property. */
-function relationOfKey(model: ModelDescription, property: string): RelationDescription | undefined {
-  for (const relation of model.relations.values()) {
-    if (
-      relation.kind === 'belongs-to-one' &&
-      relation.ownerProperties.length === 1 &&
-      relation.ownerProperties[0] === property
-    ) {
-      return relation
-    }
-  }
-  return undefined
 }
 
 /** Related objects with the related model's declared columns, one level less deep. */

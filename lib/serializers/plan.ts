@@ -15,6 +15,7 @@ import {
   describeModel,
   type ModelDescription,
   type RelationDescription,
+  relationOfKey,
 } from '../models/describe-model.js'
 import { pascalCase } from '../naming.js'
 import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
@@ -133,7 +134,7 @@ function bind(
   let column = source.length === 1 ? model?.columns.get(first) : undefined
   let relation = model?.relations.get(first)
   if (!relation && column && model && (field instanceof RelatedField || field instanceof NestedSerializer)) {
-    relation = relationByKey(model, first)
+    relation = relationOfKey(model, first)
   }
   if (relation?.kind === 'belongs-to-one' && source.length === 1 && relation.ownerProperties.length === 1) {
     column = model?.columns.get(relation.ownerProperties[0] as string)
@@ -164,15 +165,6 @@ function bind(
 function checkKey(field: RelatedField, relation: RelationDescription | undefined): void {
   const model = field.relatedModel() ?? relation?.model
   if (model && describeModel(model).prepared) field.keyFieldOf(model)
-}
-
-/** The relation whose foreign key is this property. */
-function relationByKey(model: ModelDescription, property: string): RelationDescription | undefined {
-  for (const relation of model.relations.values()) {
-    if (relation.kind !== 'belongs-to-one' || relation.ownerProperties.length !== 1) continue
-    if (relation.ownerProperties[0] === property) return relation
-  }
-  return undefined
 }
 
 function methodOf(serializer: SerializerClass, name: string, field: SerializerMethodField): string {

@@ -37,8 +37,6 @@ export interface RowListOptions {
   readonly model: ModelDescription
   readonly knex: Queryable
   readonly plan: RowPlan
-  /** The table as the query names it. */
-  readonly table: string
   /** A fresh query with the list's conditions. */
   readonly query: () => AnyQueryBuilder
   readonly shape: ListShape | undefined

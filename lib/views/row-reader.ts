@@ -1,5 +1,4 @@
 /** Reads lists and objects as rows of raw text, for views whose output needs no model instances. */
-
 import type { SerializerContext } from '../fields/field.js'
 import type { FilterPart, FilterView } from '../filters/filter.js'
 import { type Column, describeModel } from '../models/describe-model.js'
@@ -38,11 +37,12 @@ const HOOKED =
   /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|eager|modifyGraph)$/
 
 /** Hooks that a query carries in its context: Objection runs them for its relations, too. */
-export function hasContextHooks(query: AnyQueryBuilder): boolean {
+function hasContextHooks(query: AnyQueryBuilder): boolean {
   const { onBuild, runBefore, runAfter } = query.context() as Record<string, unknown>
   return onBuild !== undefined || runBefore !== undefined || runAfter !== undefined
 }
 
+/** Reads lists and objects, and inserts, by kept statements. */
 export class RowReader {
   readonly model: ModelClass
   readonly #options: RowReaderOptions
@@ -90,13 +90,12 @@ export class RowReader {
       model,
       plan,
       knex,
-      table: '',
       scope: this.#scope(),
       native: this.#native,
     })
   }
 
-  /** One object as JSON; undefined when there is none. */
+  /** One object as JSON; undefined when there is none, null where its query needs instances. */
   async readOne(lookup: Lookup): Promise<JsonText | undefined | null> {
     const { plan, knex } = this.#options
     const cache = this.#cache()
