@@ -157,12 +157,26 @@ export class RowReader {
   }
 
   #scope(): CellScope {
-    const { knex, context } = this.#options
-    return {
-      get context() {
-        return context()
-      },
-      parse: (oid, text) => exactTypes(knex).getTypeParser(oid, 'text')(text),
-    }
+    return new RequestScope(this.#options)
+  }
+}
+
+/**
+ * A class, because a getter in an object literal makes V8 keep a hidden class for each object, and with it the request's
+ * rows, until the next full garbage collection.
+ */
+class RequestScope implements CellScope {
+  readonly #options: RowReaderOptions
+
+  constructor(options: RowReaderOptions) {
+    this.#options = options
+  }
+
+  get context(): SerializerContext {
+    return this.#options.context()
+  }
+
+  parse(oid: number, text: string): unknown {
+    return exactTypes(this.#options.knex).getTypeParser(oid, 'text')(text)
   }
 }
