@@ -2,6 +2,9 @@
 import { createHash } from 'node:crypto'
 import type { Queryable } from '../models/objection.js'
 import { preparesStatements } from '../settings.js'
+import { asTexts, type RawRow, TextQuery } from './text-query.js'
+
+export type { RawRow } from './text-query.js'
 
 /** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
 export interface Statement {
@@ -10,12 +13,12 @@ export interface Statement {
   name: string | undefined
 }
 
-/** A row as PostgreSQL sent it: the text of each column, or null. */
-export type RawRow = (string | null)[]
-
 /** The connection of pg that knex hands out, as far as we use it. */
 interface Connection {
   readonly __knexUid?: string
+  /** pg's own pipelining, which refuses queries that it has not made. */
+  readonly pipeline?: boolean
+  query(query: TextQuery): void
   query(
     query: {
       text: string
@@ -24,9 +27,11 @@ interface Connection {
       rowMode: 'array'
       types: typeof RAW
     },
-    done: (error: Error | null, result: { rows: RawRow[] }) => void,
+    done: Done,
   ): void
 }
+
+type Done = (error: Error | null, result?: { rows: RawRow[] }) => void
 
 interface Client {
   acquireConnection(): Promise<Connection>
@@ -96,8 +101,7 @@ async function send(
   }
   // the callback form: with promises V8 comes to keep rows in the old generation, which costs half as much again
   return new Promise((resolve, reject) => {
-    const query = { text, values: bindings, rowMode: 'array', types: RAW } as const
-    connection.query(name === undefined ? query : { ...query, name }, (error, result) => {
+    const done: Done = (error, result) => {
       if (error && isLost(error)) (connection as { __knex__disposed?: unknown }).__knex__disposed ??= error
       client.releaseConnection(connection).catch(reject)
       if (error) {
@@ -105,9 +109,16 @@ async function send(
         reject(error)
       } else {
         client.emit('query-response', result, event)
-        resolve(result.rows)
+        resolve(result?.rows ?? [])
       }
-    })
+    }
+    const texts = connection.pipeline === true ? undefined : asTexts(bindings)
+    if (texts) {
+      connection.query(new TextQuery({ text, name }, texts, done))
+    } else {
+      const query = { text, values: bindings, rowMode: 'array', types: RAW } as const
+      connection.query(name === undefined ? query : { ...query, name }, done)
+    }
   })
 }
 

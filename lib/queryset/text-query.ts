@@ -1,0 +1,94 @@
+/** A query for pg's client that keeps each row as the texts PostgreSQL sent: what pg itself would make of them is not made. */
+
+/** A row as PostgreSQL sent it: the text of each column, or null. */
+export type RawRow = (string | null)[]
+
+/** pg's protocol connection, as far as a query of one's own speaks to it (as those of pg-cursor and pg-query-stream do). */
+interface Protocol {
+  readonly stream: { cork?(): void; uncork?(): void }
+  readonly parsedStatements: Readonly<Record<string, string>>
+  readonly submittedNamedStatements?: Record<string, string>
+  parse(statement: { text: string; name: string; types: readonly number[] }): void
+  bind(portal: { portal: string; statement: string; values: readonly unknown[]; binary: boolean }): void
+  execute(portal: { portal: string; rows: number }): void
+  sync(): void
+}
+
+/**
+ * The values as texts; undefined where one needs pg's own conversion (dates, arrays, objects, buffers).
+ */
+export function asTexts(values: readonly unknown[]): (string | null)[] | undefined {
+  const texts: (string | null)[] = []
+  for (const value of values) {
+    if (typeof value === 'string') texts.push(value)
+    else if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') {
+      texts.push(String(value))
+    } else if (value === null || value === undefined) texts.push(null)
+    else return undefined
+  }
+  return texts
+}
+
+/**
+ * Runs one statement by the extended protocol and calls back with its rows. It does not ask what the columns are: the
+ * one who wrote the SQL knows.
+ */
+export class TextQuery {
+  readonly text: string
+  /** The name it is prepared under; empty for none. */
+  readonly name: string
+  readonly #values: readonly (string | null)[]
+  readonly #rows: RawRow[] = []
+  /** pg's client may put another function around it, to end the wait after `query_timeout`. */
+  callback: (error: Error | null, result?: { rows: RawRow[] }) => void
+
+  constructor(
+    { text, name = '' }: { text: string; name?: string | undefined },
+    values: readonly (string | null)[],
+    callback: (error: Error | null, result?: { rows: RawRow[] }) => void,
+  ) {
+    this.text = text
+    this.name = name
+    this.#values = values
+    this.callback = callback
+  }
+
+  submit(connection: Protocol): Error | null {
+    const { text, name } = this
+    const { stream, parsedStatements, submittedNamedStatements } = connection
+    const known = name === '' ? undefined : (parsedStatements[name] ?? submittedNamedStatements?.[name])
+    stream.cork?.()
+    try {
+      if (known === undefined) {
+        connection.parse({ text, name, types: [] })
+        if (submittedNamedStatements && name !== '') submittedNamedStatements[name] = text
+      }
+      connection.bind({ portal: '', statement: name, values: this.#values, binary: false })
+      connection.execute({ portal: '', rows: 0 })
+      connection.sync()
+    } finally {
+      stream.uncork?.()
+    }
+    return null
+  }
+
+  handleDataRow({ fields }: { fields: RawRow }): void {
+    this.#rows.push(fields)
+  }
+
+  handleReadyForQuery(): void {
+    this.callback(null, { rows: this.#rows })
+  }
+
+  handleError(error: Error): void {
+    this.callback(error)
+  }
+
+  handleRowDescription(): void {}
+
+  handleCommandComplete(): void {}
+
+  handleEmptyQuery(): void {}
+
+  handlePortalSuspended(): void {}
+}
