@@ -24,8 +24,8 @@ export function frame(...parts: readonly Bytes[]): Buffer {
   )
 }
 
-/** The frame of texts alone, which one buffer can be made of. */
-function frameText(parts: readonly string[]): string {
+/** The frame of texts as a text. */
+export function frameText(parts: readonly string[]): string {
   let text = ''
   for (const part of parts) text += `${Buffer.byteLength(part)}:${part},`
   return text

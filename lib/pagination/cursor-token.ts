@@ -12,7 +12,7 @@ export interface CursorScope {
   /** The terms as property names, `-` before descending ones, joined by commas. */
   readonly ordering: string
   /** The frame of the path parameters and of what the filters were given. */
-  readonly filters: Uint8Array
+  readonly filters: string
   /** For each term, the tag of its values, and whether there may be none. */
   readonly terms: readonly CursorTerm[]
   /** The position is encrypted. */

@@ -1,5 +1,5 @@
 /** What of a request decides which rows a list has: path parameters and filters, as bytes to sign (wire format, section 2.1). */
-import { frame } from '../signing.js'
+import { frameText } from '../signing.js'
 import type { ListSource, PageRequest } from './pagination.js'
 
 /** The path parameters in the order of the pattern, their names in braces. */
@@ -8,17 +8,20 @@ export function pathParts({ params }: PageRequest): string[] {
 }
 
 /** The parameters that the filter backends read, by name; repeated ones in the order sent. */
-export function queryParts({ parameters }: Pick<ListSource, 'parameters'>, { query }: PageRequest): string[] {
-  return [...parameters]
+export function queryParts(
+  { parameters }: Pick<ListSource, 'parameters'>,
+  { query }: PageRequest,
+  { except }: { readonly except?: string } = {},
+): string[] {
+  return Object.keys(query)
+    .filter((name) => parameters.has(name) && name !== except)
     .sort(byCodeUnits)
     .flatMap((name) => [query[name] ?? []].flat().flatMap((value) => [name, value]))
 }
 
 /** Path parameters and filters, framed. The ordering is signed by itself, as the terms it comes to. */
-export function requestFrame(source: ListSource, request: PageRequest): Buffer {
-  const parameters = new Set(source.parameters)
-  parameters.delete('ordering')
-  return frame(...pathParts(request), ...queryParts({ parameters }, request))
+export function requestFrame(source: ListSource, request: PageRequest): string {
+  return frameText([...pathParts(request), ...queryParts(source, request, { except: 'ordering' })])
 }
 
 function byCodeUnits(left: string, right: string): number {

@@ -18,8 +18,11 @@ export class JSONRenderer extends BaseRenderer {
 
 /** A page whose results are written already. */
 function writeEnvelope(envelope: Record<string, unknown>): string {
-  const members = Object.entries(envelope).map(
-    ([name, value]) => `${JSON.stringify(name)}:${value instanceof JsonText ? value.text : JSON.stringify(value)}`,
-  )
-  return `{${members.join(',')}}`
+  let text = ''
+  for (const name in envelope) {
+    const value = envelope[name]
+    const written = value instanceof JsonText ? value.text : JSON.stringify(value)
+    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${written}`
+  }
+  return `${text}}`
 }

@@ -21,14 +21,14 @@ function isNativeMember(member: RowMember): boolean {
  * row for the whole page: the count (if asked for), the number of rows, and their JSON with commas between.
  */
 export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
-  const { plan, order, positions, counting, limit } = selection
+  const { plan, positions, counting, limit } = selection
   const page = selectList(query, selection, true)
   const from = fromClause(selection)
   const object = objectColumns(plan.object, plan)
   const knex = query.knex() as unknown as Queryable
   const source = { sql: ` from ? as ??${from.sql}`, bindings: [page, LIST, ...from.bindings] }
   if (positions) {
-    const position = order.map((_, index) => `${LIST}.p${index}`)
+    const position = positions.map((_, index) => `${LIST}.p${index}`)
     return nativeSql(
       knex.raw(
         `select ${position.map(() => '??, ').join('')}(select row_to_json(r)::text from (select ${object.sql}) as r)${source.sql}`,
@@ -46,7 +46,7 @@ export function compileNative(query: AnyQueryBuilder, selection: RowSelection): 
 
 /** Compiles one object that PostgreSQL writes. */
 export function compileNativeRow(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
-  return compileNative(query, { ...selection, order: [], positions: true, counting: undefined })
+  return compileNative(query, { ...selection, order: [], positions: [], counting: undefined })
 }
 
 /** The members of an object as columns of their names. */

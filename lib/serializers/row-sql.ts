@@ -11,8 +11,8 @@ export interface RowSelection {
   readonly model: ModelDescription
   readonly order: readonly OrderTerm[]
   readonly backwards: boolean
-  /** Also select the position in the order. */
-  readonly positions: boolean
+  /** The terms whose values are also selected, as a position's texts; undefined for none. */
+  readonly positions: readonly OrderTerm[] | undefined
   /** The literal LIMIT: PostgreSQL plans a statement anew each time when the limit is a parameter. */
   readonly limit: number | undefined
   readonly offset: number
@@ -85,7 +85,7 @@ export function compileInsert(knex: Queryable, { plan, model, values, key }: Ins
     model,
     order: [],
     backwards: false,
-    positions: false,
+    positions: undefined,
     limit: 1,
     offset: 0,
     counting: undefined,
@@ -129,21 +129,32 @@ export function selectList(query: AnyQueryBuilder, selection: RowSelection, wrap
   const { plan, model, order, backwards, positions, limit, offset } = selection
   const table = query.tableRefFor(query.modelClass())
   const list = query.clone().clearSelect()
-  if (positions) {
-    for (const [index, term] of order.entries()) {
-      const column = model.columns.get(term.property) as Column
-      const { sql, bindings } = positionColumn(column, `${table}.${column.column}`)
-      void list.select(query.modelClass().raw(`${sql} as ??`, [...bindings, `p${index}`] as never))
-    }
+  for (const [index, term] of (positions ?? []).entries()) {
+    const column = model.columns.get(term.property) as Column
+    const { sql, bindings } = positionColumn(column, `${table}.${column.column}`)
+    void list.select(query.modelClass().raw(`${sql} as ??`, [...bindings, `p${index}`] as never))
   }
   for (const [name, column] of innerColumns(selection, wrapped))
     void list.select(`${table}.${column.column} as ${name}`)
   orderBy(list, model, order, backwards)
   const built = list.toKnexQuery() as unknown as KnexQuery
-  if (plan.columns.length === 0 && !positions) (built as unknown as { select(text: unknown): void }).select(1)
+  if (plan.columns.length === 0 && !positions?.length) (built as unknown as { select(text: unknown): void }).select(1)
   if (limit !== undefined) built.limit(limit, { skipBinding: true })
   if (offset > 0) built.offset(offset)
   return built
+}
+
+/** Types of which a cell has the very text that a position has. */
+const SAME_TEXT: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'uuid', 'text', 'varchar'])
+
+/** For each term the column of the plan that says its position, or undefined where it must be selected by itself. */
+export function positionCells(plan: RowPlan, model: ModelDescription, order: readonly OrderTerm[]) {
+  return order.map(({ property }) => {
+    const wanted = model.columns.get(property)
+    if (!wanted || !SAME_TEXT.has(wanted.type)) return undefined
+    const index = plan.columns.findIndex(({ table, column }) => table === 0 && column === wanted)
+    return index === -1 ? undefined : index
+  })
 }
 
 /** Columns of the list's own table that are needed, with the names they get. */
@@ -161,9 +172,9 @@ function innerColumns({ plan, model, order }: RowSelection, wrapped: boolean): M
   return needed
 }
 
-function outerColumns({ plan, order, positions }: RowSelection): Part {
+function outerColumns({ plan, positions }: RowSelection): Part {
   const bindings = [
-    ...(positions ? order.map((_, index) => `${LIST}.p${index}`) : []),
+    ...(positions ?? []).map((_, index) => `${LIST}.p${index}`),
     ...plan.columns.map(({ table, column }, index) =>
       table === 0 ? `${LIST}.c${index}` : `j${table}.${column.column}`,
     ),

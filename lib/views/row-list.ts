@@ -19,7 +19,7 @@ import { whereBeyond } from '../queryset/where-beyond.js'
 import { JsonText } from '../renderers/json-text.js'
 import { compileNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
-import { type CompiledSql, compileQuery, compileRows } from '../serializers/row-sql.js'
+import { type CompiledSql, compileQuery, compileRows, positionCells } from '../serializers/row-sql.js'
 import { type RowWriter, rowWriter } from '../serializers/row-writer.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 
@@ -105,7 +105,7 @@ export class RowList implements ListSource {
       model: this.model,
       order: this.order,
       backwards: false,
-      positions: false,
+      positions: undefined,
       limit: undefined,
       offset: 0,
       counting: undefined,
@@ -127,11 +127,17 @@ export class RowList implements ListSource {
   #textRows(raw: readonly RawRow[], slice: Slice, counted: boolean): Omit<Rows, 'count'> {
     const { plan, scope } = this.#options
     const first = counted ? 1 : 0
-    const last = first + (slice.positions ? this.order.length : 0)
+    const last = first + (this.#positions(slice)?.length ?? 0)
     const write = writerOf(plan, last)
     return {
       length: raw.length,
-      position: (index) => (raw[index] as RawRow).slice(first, last),
+      position: (index) => {
+        let extra = first
+        const row = raw[index] as RawRow
+        return positionCells(plan, this.model, this.order).map(
+          (cell) => row[cell === undefined ? extra++ : last + cell] ?? null,
+        )
+      },
       results: (start, end, backwards = false) =>
         new JsonText(joinRows(start, end, backwards, (index) => write(raw[index] as RawRow, scope))),
     }
@@ -201,11 +207,20 @@ export class RowList implements ListSource {
       model: this.model,
       order: this.order,
       backwards: slice.backwards ?? false,
-      positions: slice.positions ?? false,
+      positions: this.#positions(slice),
       limit: Number.isFinite(slice.limit) ? slice.limit : undefined,
       offset: slice.offset ?? 0,
       counting: counted ? countQuery(query()) : undefined,
     })
+  }
+
+  /** The terms whose values no cell says. */
+  #positions({ positions }: Slice): readonly OrderTerm[] | undefined {
+    if (!positions) return undefined
+    const { native, plan } = this.#options
+    if (native) return this.order
+    const cells = positionCells(plan, this.model, this.order)
+    return this.order.filter((_, index) => cells[index] === undefined)
   }
 
   #ranges(position: Position, backwards: boolean): readonly SqlPart[] {

@@ -109,7 +109,7 @@ export class RowReader {
       model: describeModel(this.model),
       order: [],
       backwards: false,
-      positions: false,
+      positions: undefined,
       limit: lookup.column.unique ? undefined : 1,
       offset: 0,
       counting: undefined,
