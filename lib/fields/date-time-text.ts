@@ -29,7 +29,8 @@ const CYCLE = 400
 /** `2026-03-28`, a day that exists, in the years 0001 to 9999; undefined for anything else. */
 export function readDate(text: string): string | undefined {
   if (!DATE.test(text) || text.startsWith('0000')) return undefined
-  return converted(normalDate, text)
+  const day = Number(text.slice(8))
+  return day <= 28 || day <= daysOfMonth(Number(text.slice(0, 4)), Number(text.slice(5, 7))) ? text : undefined
 }
 
 /** `HH:MM[:SS[.ffffff]]`, with seconds and without trailing zeros; undefined for anything else. */
@@ -156,7 +157,11 @@ function inRange(text: string | undefined): string | undefined {
   return text !== undefined && WIRE.test(text) ? text : undefined
 }
 
-const normalDate = (text: string): string => Temporal.PlainDate.from(text).toString()
+/** The last day of the month before the next one's first; years below 100 stand for themselves 400 years later. */
+function daysOfMonth(year: number, month: number): number {
+  return new Date(Date.UTC(year + CYCLE, month, 0)).getUTCDate()
+}
+
 const normalInstant = (text: string): string => Temporal.Instant.from(text).toString()
 
 /** Temporal throws for a day that does not exist. */

@@ -1,6 +1,6 @@
 /** Tells models whose rows are exactly what the table holds from those that change rows or queries on the way. */
 import { isJsonAttribute } from './build-model.js'
-import { describeModel } from './describe-model.js'
+import { catalogueRevision, describeModel } from './describe-model.js'
 import type { ModelClass } from './objection.js'
 
 /** What a model class may override, of which we compare the functions only. */
@@ -23,8 +23,18 @@ interface Overridable {
   }
 }
 
+const plainRows = new WeakMap<ModelClass, { revision: number; plain: boolean }>()
+
 /** True when reading rows runs no code of the application: no find hooks, no parsing of its own. */
 export function hasPlainRows(model: ModelClass): boolean {
+  const known = plainRows.get(model)
+  if (known?.revision === catalogueRevision()) return known.plain
+  const plain = readsPlainly(model)
+  plainRows.set(model, { revision: catalogueRevision(), plain })
+  return plain
+}
+
+function readsPlainly(model: ModelClass): boolean {
   const own = model as unknown as Overridable
   const base = baseModel(model)
   return (

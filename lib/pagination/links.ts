@@ -9,13 +9,29 @@ const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
  * @example pageLink('/api/books?page=2&status=open', { page: '1' }) // '/api/books?page=1&status=open'
  */
 export function pageLink(originalUrl: string, parameters: Readonly<Record<string, string | null>>): string {
-  const [target = ''] = originalUrl.split('#', 1)
-  const [, path = '', search = ''] = /^([^?]*)\??(.*)$/s.exec(target.replace(AUTHORITY, '')) ?? []
+  const { path, search } = splitTarget(originalUrl)
   const query = new URLSearchParams(search)
   for (const [name, value] of Object.entries(parameters)) {
     if (value === null) query.delete(name)
     else query.set(name, value)
   }
   const text = query.toString()
-  return `/${path.replace(/^\/+/, '').replaceAll('\\', '%5C')}${text === '' ? '' : `?${text}`}`
+  return text === '' ? path : `${path}?${text}`
+}
+
+/** The path of a request, as links have it. */
+export function requestPath(originalUrl: string): string {
+  return splitTarget(originalUrl).path
+}
+
+function splitTarget(originalUrl: string): { path: string; search: string } {
+  const hash = originalUrl.indexOf('#')
+  const whole = hash === -1 ? originalUrl : originalUrl.slice(0, hash)
+  const target = whole.startsWith('/') ? whole : whole.replace(AUTHORITY, '')
+  const mark = target.indexOf('?')
+  const path = mark === -1 ? target : target.slice(0, mark)
+  return {
+    path: `/${path.replace(/^\/+/, '').replaceAll('\\', '%5C')}`,
+    search: mark === -1 ? '' : target.slice(mark + 1),
+  }
 }

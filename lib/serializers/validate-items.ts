@@ -52,12 +52,14 @@ export async function validateItems(
   for (const bound of serializer.plan.writable) {
     if (bound.column && scope.forced?.has(bound.column.property)) continue
     const { field } = bound
+    const isKnown = scope.trustKeys === true && isTrusted(serializer, bound)
+    if (isKnown) trusted.push(bound)
     if (field instanceof NestedSerializer) await validateNested(serializer, bound, field, sound)
-    else if (scope.trustKeys && isTrusted(serializer, bound)) {
-      trusted.push(bound)
-      await validateValues(serializer, bound, field, sound)
-    } else if (field instanceof RelatedField) await validateRelated(serializer, bound, field, sound)
-    else await validateValues(serializer, bound, field, sound)
+    else if (field instanceof RelatedField && !isKnown) await validateRelated(serializer, bound, field, sound)
+    else {
+      const waiting = validateValues(serializer, bound, field, sound)
+      if (waiting) await waiting
+    }
   }
   if (trusted.length > 0) await checkTrusted(serializer, trusted, sound)
   for (const item of sound) await runHooks(serializer, item)
@@ -98,22 +100,33 @@ function toItem(serializer: AnySerializer, { input, current }: Candidate, scope:
   }
 }
 
-async function validateValues(
+/** Waits only where a field does. */
+function validateValues(
   serializer: AnySerializer,
   bound: BoundField,
   field: SerializerField,
   items: readonly Item[],
-): Promise<void> {
-  for (const item of items) {
+): Promise<void> | undefined {
+  for (const [index, item] of items.entries()) {
     const input = take(serializer, bound, item)
     if (input === undefined) continue
     try {
       const value = field.toInternalValue(convert(serializer, field, input), serializer.context)
-      item.value[bound.name] = value instanceof Promise ? await value : value
+      if (!(value instanceof Promise)) {
+        item.value[bound.name] = value
+        continue
+      }
+      return value
+        .then(
+          (kept) => void (item.value[bound.name] = kept),
+          (error: unknown) => fail(item, bound.name, error),
+        )
+        .then(() => validateValues(serializer, bound, field, items.slice(index + 1)))
     } catch (error) {
       fail(item, bound.name, error)
     }
   }
+  return undefined
 }
 
 async function validateRelated(

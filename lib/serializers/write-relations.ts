@@ -5,7 +5,7 @@ import { ConfigurationError, Conflict, type ErrorMessages, ValidationError } fro
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
-import type { AnySerializer, BoundField } from './contract.js'
+import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { TARGET } from './validate-items.js'
 
@@ -38,13 +38,24 @@ interface NestedWrite {
   readonly value: Data | readonly Data[] | null
 }
 
+const byName = new WeakMap<SerializerPlan, ReadonlyMap<string, BoundField>>()
+
+function fieldsByName(plan: SerializerPlan): ReadonlyMap<string, BoundField> {
+  let fields = byName.get(plan)
+  if (!fields) {
+    fields = new Map(plan.fields.map((bound) => [bound.name, bound]))
+    byName.set(plan, fields)
+  }
+  return fields
+}
+
 /**
  * Sorts validated data (and what `save(extra)` adds: field names or properties of the model) by where it is written.
  * @throws {ConfigurationError} a key is neither a field nor a property, or nested data has no relation
  */
 export function splitWrites(serializer: AnySerializer, data: Data): Writes {
   const { plan } = serializer
-  const fields = new Map(plan.fields.map((bound) => [bound.name, bound]))
+  const fields = fieldsByName(plan)
   const columns: Data = {}
   const before: NestedWrite[] = []
   const after: NestedWrite[] = []

@@ -17,7 +17,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView, type ViewHandler } from './api-view.js'
 import type { GenericView } from './generic-view.js'
-import { insertsRow } from './insert-row.js'
+import { insertReader } from './insert-row.js'
 import { isPrepared, prepareModelsOf } from './models-of.js'
 import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
@@ -159,7 +159,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** @internal A create that is one statement needs no transaction around it. */
   override get atomic(): boolean {
-    return super.atomic && !(this.action === 'create' && insertsRow(this))
+    return super.atomic && !(this.action === 'create' && insertReader(this))
   }
 
   /** Loads what the serializer shows of related objects: one query for each relation, however many objects. */

@@ -4,6 +4,7 @@ import { insertsRows } from '../serializers/insert-plan.js'
 import { splitWrites } from '../serializers/write-relations.js'
 import type { GenericView } from './generic-view.js'
 import { rowReader } from './read-rows.js'
+import type { RowReader } from './row-reader.js'
 import { lookupColumn } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
@@ -13,17 +14,16 @@ export interface InsertedRow {
   readonly text: unknown
 }
 
-/** True when the view's create is one statement. */
-export function insertsRow(view: GenericView): boolean {
+/** What the view's create inserts by, when it is one statement. */
+export function insertReader(view: GenericView): RowReader | undefined {
   const { serializerClass } = view.viewClass
-  if (!serializerClass || !isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass'))
-    return false
-  return insertsRows(serializerClass) && rowReader(view, 'create') !== undefined
+  const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')
+  return serializerClass && isPlain && insertsRows(serializerClass) ? rowReader(view, 'create') : undefined
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
 export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
-  const rows = insertsRow(view) ? rowReader(view, 'create') : undefined
+  const rows = insertReader(view)
   if (!rows) return undefined
   const serializer = view.getInputSerializer()
   await serializer.isValid({ raiseException: true, trustKeys: true })

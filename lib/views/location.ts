@@ -1,5 +1,5 @@
 /** The `Location` of a created object: the path of the request, and the object's key (RFC 9110 section 10.2.2). */
-import { pageLink } from '../pagination/links.js'
+import { requestPath } from '../pagination/links.js'
 import { buildPath } from '../path-pattern.js'
 import { formatOf, guardSuffix } from '../path-suffix.js'
 import type { GenericView } from './generic-view.js'
@@ -11,7 +11,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   const { property, primary, unique } = lookupColumn(view.viewClass)
   if (primary && !unique) return undefined
   const key = (object as Record<string, unknown>)[property]
-  const [path = ''] = pageLink(view.ctx.originalUrl, {}).split('?', 1)
+  const path = requestPath(view.ctx.originalUrl)
   const format = formatOf(view.ctx)
   const formats = new Set(view.policies.renderers.map((renderer) => renderer.format))
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
