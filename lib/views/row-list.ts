@@ -224,10 +224,15 @@ export class RowList implements ListSource {
   }
 
   #ranges(position: Position, backwards: boolean): readonly SqlPart[] {
-    const terms = keysetTerms(this.model, this.order)
-    const list = this.#options.query()
-    return rangesBeyond({ terms, table: list.tableRefFor(list.modelClass()), position, backwards })
+    const { shape, query } = this.#options
+    // a list with a shape is read from the table itself
+    const table = shape ? this.model.model.tableName : tableOf(query())
+    return rangesBeyond({ terms: keysetTerms(this.model, this.order), table, position, backwards })
   }
+}
+
+function tableOf(query: AnyQueryBuilder): string {
+  return query.tableRefFor(query.modelClass())
 }
 
 /** The rows from `start` to before `end` as a JSON list. */
