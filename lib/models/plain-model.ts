@@ -73,6 +73,19 @@ export function hasPlainQueries(model: ModelClass): boolean {
   return own.query === base.query && own.QueryBuilder === base.QueryBuilder
 }
 
+/** Hooks of ours, whose work is done for plain inserts too, by the prototype whose hook they call. */
+const passed = new WeakMap<object, { readonly $beforeInsert: unknown }>()
+
+/** Names a `$beforeInsert` of ours that calls the one of `base`: by itself it is none of the application's code. */
+export function passHook(hook: object, base: { readonly $beforeInsert: unknown }): void {
+  passed.set(hook, base)
+}
+
+function ownHook(hook: unknown): unknown {
+  const base = passed.get(hook as object)
+  return base ? ownHook(base.$beforeInsert) : hook
+}
+
 /** True when inserting a row runs no code of the application: no insert hooks, no formatting of its own. */
 export function hasPlainInserts(model: ModelClass): boolean {
   const own = model as unknown as Overridable
@@ -81,7 +94,7 @@ export function hasPlainInserts(model: ModelClass): boolean {
     hasPlainQueries(model) &&
     own.beforeInsert === base.beforeInsert &&
     own.afterInsert === base.afterInsert &&
-    own.prototype.$beforeInsert === base.prototype.$beforeInsert &&
+    ownHook(own.prototype.$beforeInsert) === base.prototype.$beforeInsert &&
     own.prototype.$afterInsert === base.prototype.$afterInsert &&
     own.prototype.$formatDatabaseJson === base.prototype.$formatDatabaseJson &&
     own.prototype.$toDatabaseJson === base.prototype.$toDatabaseJson

@@ -12,7 +12,7 @@ import { guardSuffix, setFormat, splitSuffix } from '../path-suffix.js'
 import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { modelsOf } from '../views/models-of.js'
-import { lookupColumn } from '../views/settle-generic.js'
+import { lookupKey } from '../views/settle-generic.js'
 import { type ActionMap, allowedMethods } from '../views/view.js'
 import { apiRoot } from './api-root.js'
 import { checkView, closeView, prepareView } from './check-view.js'
@@ -377,7 +377,9 @@ function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
   const { lookupField } = view
   const { columns, prepared } = describeModel(view.modelClass())
   const isKnown = prepared || lookupField === 'id' || columns.has(lookupField)
-  const hint = isKnown ? HINTS[lookupColumn(view).type] : undefined
+  const key = isKnown ? lookupKey(view) : undefined
+  // a text that is no external id is a missing object, not a missing path
+  const hint = key?.ids ? undefined : HINTS[key?.column.type ?? '']
   return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
 }
 
