@@ -209,7 +209,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 function subjectOfView(view: GenericView): ConstraintSubject {
   const subject = subjectOf(view.ctx.method)
   try {
-    return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data)
+    return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data, {
+      raw: true,
+    })
   } catch {
     // a view without a serializer names no fields
     return subject
