@@ -12,8 +12,7 @@ export const GREATEST = 2n ** 63n - 1n
 /** Reads a stored key. @throws {TypeError} it is no integer of 64 bits */
 export function toInteger(value: IDValue): Integer {
   if (typeof value === 'number' && Number.isSafeInteger(value)) return value
-  if (typeof value === 'bigint') return smallest(value)
-  const integer = typeof value === 'string' ? readInteger(value) : undefined
+  const integer = typeof value === 'number' ? undefined : readInteger(String(value))
   if (integer === undefined) throw new TypeError('an external id is made of an integer of at most 64 bits')
   return integer
 }

@@ -44,8 +44,8 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
 export async function prepareView(view: typeof APIView, knex: Queryable | undefined): Promise<void> {
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
-  if (generic.serializerClass) prepareSerializer(generic.serializerClass, new Set())
   for (const model of modelsOf(generic)) externalIds(model)?.check()
+  if (generic.serializerClass) prepareSerializer(generic.serializerClass, new Set())
   if (!generic.model && !generic.queryset) return
   const { columns, model, primaryKey } = describeModel(generic.modelClass())
   lookupColumn(generic)

@@ -29,8 +29,9 @@ export function constraintSubject(
     valueOf: (name) => {
       const field = plan.fields.find((bound) => bound.name === name && bound.writable)
       if (!field || !Object.hasOwn(values, name)) return undefined
+      const given = (data as { [GIVEN]?: Record<string, unknown> })[GIVEN]?.[name]
       // a validated key is the primary key, which the client does not know (promise E14)
-      return field.ids && !raw ? (data as { [GIVEN]?: Record<string, unknown> })[GIVEN]?.[name] : values[name]
+      return given ?? (field.ids && !raw ? undefined : values[name])
     },
     fieldOfProperty: (property) => fieldAmong(plan.fields.filter((field) => field.column?.property === property)),
   }

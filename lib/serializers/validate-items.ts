@@ -141,7 +141,8 @@ async function validateRelated(
 ): Promise<void> {
   const asked: { item: Item; keys: readonly unknown[] }[] = []
   // a queryset function tells its model from the request on
-  field.relatedModel(serializer.context)
+  const model = field.relatedModel(serializer.context)
+  const isExternal = model !== undefined && field.idsOf(model) !== undefined
   for (const item of items) {
     const input = take(serializer, bound, item)
     if (input === undefined) continue
@@ -163,7 +164,7 @@ async function validateRelated(
       const stored = keys.map((key) => found.get(field.keyText(key)))
       // several external ids may be of one object
       item.value[bound.name] = field.many ? [...new Set(stored)] : stored[0]
-      if (bound.ids) keepGiven(item, bound.name, keys)
+      if (isExternal) keepGiven(item, bound.name, keys)
     }
   }
 }
