@@ -159,7 +159,7 @@ describe('stored ids', () => {
     ['an alphabet of its own, under the name of the mappers', CamelNote, /^[a-h]{43}$/],
   ])('are %s, by our inserts and by the application', async (_, model, form) => {
     const { get, send } = await serve({ x: viewOf(model) })
-    const own = (await model
+    const own = (await (model as unknown as typeof Model)
       .query()
       .insert({ title: 'own' } as never)
       .returning('*')) as any
