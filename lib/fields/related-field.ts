@@ -238,7 +238,7 @@ function hasTransaction(query: AnyQueryBuilder): boolean {
 export interface PrimaryKeyRelatedFieldOptions extends RelatedFieldOptions {}
 
 /**
- * A related object by its primary key; with `many: true` a list of them.
+ * A related object by its primary key, or by its external id where it has one; with `many: true` a list of them.
  * On write each key must exist in `queryset`; the whole request costs one query for the field.
  * @example new PrimaryKeyRelatedField({ queryset: (context) => Author.query().where('owner_id', context.user.id) })
  */

@@ -28,9 +28,9 @@ export interface IDCodec {
   decode(text: string, context: IDContext): number | string | undefined
 }
 
-/** The id of a caller as it is signed; undefined for an anonymous one. */
+/** The id of a caller as it is signed; undefined for an anonymous one, and for an id that is neither text nor number. */
 export function callerId({ user }: IDContext): string | undefined {
   const id = typeof user === 'object' || isAnonymous(user) ? userId(user) : user
   const isId = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint'
-  return isId || (typeof id === 'object' && id !== null) ? String(id as string) : undefined
+  return isId ? String(id) : undefined
 }

@@ -76,7 +76,7 @@ function identified<Base extends ModelConstructor>(base: Base) {
       return super.$beforeInsert(queryContext)
     }
   }
-  passHook(mixed.prototype.$beforeInsert, base.prototype as Model)
+  passHook(mixed.prototype, base.prototype as Model)
   return mixed
 }
 

@@ -74,11 +74,15 @@ export function hasPlainQueries(model: ModelClass): boolean {
 }
 
 /** Hooks of ours, whose work is done for plain inserts too, by the prototype whose hook they call. */
-const passed = new WeakMap<object, { readonly $beforeInsert: unknown }>()
+const passed = new WeakMap<object, Hooked>()
 
-/** Names a `$beforeInsert` of ours that calls the one of `base`: by itself it is none of the application's code. */
-export function passHook(hook: object, base: { readonly $beforeInsert: unknown }): void {
-  passed.set(hook, base)
+interface Hooked {
+  readonly $beforeInsert: unknown
+}
+
+/** Names a prototype of ours whose `$beforeInsert` calls that of `base`, and is by itself none of the application's code. */
+export function passHook(own: Hooked, base: Hooked): void {
+  passed.set(own.$beforeInsert as object, base)
 }
 
 function ownHook(hook: unknown): unknown {

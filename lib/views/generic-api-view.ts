@@ -50,7 +50,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** Makes the queryset, in place of `model`; called for each request. */
   static queryset: Queryset = null
   static serializerClass: ViewSerializer = null
-  /** The property that the path names an object by. @default 'id' */
+  /** The property that the path names an object by; `id` is the external id of a model that has them. @default 'id' */
   static lookupField = 'id'
   /** The name of the path parameter. @default lookupField */
   static lookupUrlKwarg: string | null = null

@@ -15,6 +15,7 @@ import {
   prepareModels,
   RetrieveAPIView,
   type SerializerContext,
+  SlugRelatedField,
 } from 'koa-viewsets'
 import { Model, snakeCaseMappers } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -226,9 +227,9 @@ describe('stored ids', () => {
 
 describe('related objects', () => {
   it('are shown by their ids in lists, too', async () => {
-    const ada = (await Person.query()
+    const ada = await Person.query()
       .insert({ name: 'Ada' } as never)
-      .returning('*')) as Person
+      .returning('*')
     const { send, get } = await serve({
       letters: viewOf(Letter, ['id', 'sender', 'title']),
       people: viewOf(Person, ['id', 'letters']),
@@ -236,6 +237,20 @@ describe('related objects', () => {
     const created = await send('POST', '/letters', { title: 'x', sender: Person.encodeId(ada.id) })
     expect(created.json).toEqual({ id: expect.any(String), sender: Person.encodeId(ada.id), title: 'x' })
     expect((await get('/people')).json).toEqual([{ id: Person.encodeId(ada.id), letters: [created.json.id] }])
+  })
+
+  it('are named by their ids where a slug is the primary key', async () => {
+    const ada = await Person.query()
+      .insert({ name: 'Ada' } as never)
+      .returning('*')
+    const by = new SlugRelatedField({ queryset: Person, slugField: 'id', source: 'sender' })
+    const { send, get } = await serve({ letters: viewOf(Letter, ['id', 'title'], { by }) })
+    const id = Person.encodeId(ada.id)
+    expect((await send('POST', '/letters', { title: 'x', by: id })).json).toMatchObject({ by: id })
+    expect((await get('/letters')).json).toMatchObject([{ by: id }])
+    expect((await send('POST', '/letters', { title: 'x', by: ada.id })).json.errors).toEqual({
+      by: [`Object with slug "${ada.id}" does not exist.`],
+    })
   })
 
   it('E12 that the caller may not choose read like missing ones', async () => {
@@ -261,9 +276,9 @@ describe('related objects', () => {
     ['model instances', { validate: (data: object) => data }],
     ['data of the application', { validate: (data: object) => Object.fromEntries(Object.entries(data)) }],
   ])('that are gone when the row is written are named as they were given: %s', async (name, methods) => {
-    const ada = (await Person.query()
+    const ada = await Person.query()
       .insert({ name: 'Ada' } as never)
-      .returning('*')) as Person
+      .returning('*')
     const { send } = await serve({ letters: viewOf(Letter, '__all__', {}, methods) })
     const receiver_id = Person.encodeId(ada.id)
     const { status, text, json } = await send('POST', '/letters', { title: 'x', receiver_id })
@@ -275,9 +290,9 @@ describe('related objects', () => {
 
 describe('views without a router', () => {
   it('read external ids from a path of the application', async () => {
-    const ada = (await Person.query()
+    const ada = await Person.query()
       .insert({ name: 'Ada' } as never)
-      .returning('*')) as Person
+      .returning('*')
     const serializer = class extends ModelSerializer {
       static override model = Person
       static override fields = '__all__'
