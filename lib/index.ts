@@ -61,6 +61,10 @@ export { FullTextSearchFilter } from './filters/full-text-search-filter.js'
 export { OrderingFilter, type OrderingFilterOptions } from './filters/ordering-filter.js'
 export { SearchFilter, type SearchFilterOptions } from './filters/search-filter.js'
 export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.js'
+// External ids (2.3)
+export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
+export type { IDConfig, PublicIDConfig } from './ids/id-config.js'
+export { IDMixin, PublicIDMixin } from './ids/id-mixin.js'
 // Models
 export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
 // Pagination (4.7)

@@ -8,13 +8,22 @@ const fields = new WeakMap<Column, SerializerField>()
 
 /** The value a text of a path stands for; undefined when no row can have it, so that no query need be sent. */
 export function parseLookup(column: Column, text: string): unknown {
+  return tried(column, (field) => field.toInternalValue(field.fromText(text), {}))
+}
+
+/** The same for a value of a JSON body, such as the keys of a bulk request. */
+export function parseValue(column: Column, value: unknown): unknown {
+  return value === null || value === undefined ? undefined : tried(column, (field) => field.toInternalValue(value, {}))
+}
+
+function tried(column: Column, read: (field: SerializerField) => unknown): unknown {
   let field = fields.get(column)
   if (!field) {
     field = fieldForColumn({ ...column, schema: {} }, {})
     fields.set(column, field)
   }
   try {
-    return field.toInternalValue(field.fromText(text), {})
+    return read(field)
   } catch (error) {
     if (error instanceof ValidationError) return undefined
     throw error

@@ -1,10 +1,12 @@
 /** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField (spec section 2.2). */
 
 import { ConfigurationError, ValidationError } from '../errors.js'
+import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass } from '../models/objection.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { quote } from '../quote.js'
+import { ExternalIdField } from './external-id-field.js'
 import {
   type FieldOptions,
   type FieldSchema,
@@ -56,10 +58,21 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   /** The property of the related model that is shown. */
   shownProperty(model: ModelClass): string {
-    return this.keyProperty(model)
+    const property = this.keyProperty(model)
+    const ids = externalIds(model)
+    return ids?.names(property) ? ids.property : property
   }
 
-  /** The keys of an input value, checked for type. With `many` a list, otherwise one key. @throws {ValidationError} */
+  /** The external ids that stand for the keys of a model; undefined where the keys themselves do. */
+  idsOf(model: ModelClass): ExternalIds | undefined {
+    const ids = externalIds(model)
+    return ids?.names(this.keyProperty(model)) ? ids : undefined
+  }
+
+  /**
+   * The keys of an input value, checked for type: external ids stay the texts that were given. With `many` a list,
+   * otherwise one key. @throws {ValidationError}
+   */
   override toInternalValue(value: unknown, context: SerializerContext): KeyOrKeys<Options> {
     const keyField = this.#keyField(context)
     if (!this.many) return keyField.toInternalValue(value, context) as KeyOrKeys<Options>
@@ -94,6 +107,21 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
    * @param property the related property that is stored, where the relation tells
    */
   async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<Map<string, unknown>> {
+    const model = this.relatedModel(context)
+    const ids = model && this.idsOf(model)
+    if (!ids) return this.#findStored(keys, context, property)
+    const values = new Map<string, number | string>()
+    for (const key of keys) {
+      const value = ids.decode(key, context)
+      if (value !== undefined) values.set(key as string, value)
+    }
+    if (values.size === 0) return new Map()
+    const stored = await this.#findStored([...new Set(values.values())], context, property)
+    const found = [...values].filter(([, value]) => stored.has(String(value)))
+    return new Map(found.map(([text, value]) => [text, stored.get(String(value))]))
+  }
+
+  async #findStored(keys: readonly unknown[], context: SerializerContext, property?: string) {
     const query = groupConditions(this.query(context))
     const model = query.modelClass() as ModelClass
     const description = describeModel(model)
@@ -107,7 +135,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (column.sqlType === undefined) void query.whereIn(reference, [...keys] as string[])
     else void query.whereRaw(`?? = any(?::${column.sqlType}[])`, [reference, [...keys]])
     const rows = await query.select(`${table}.${stored.column} as stored`, `${reference} as key`).castTo<Row[]>()
-    return new Map(rows.map((row) => [this.keyText(row.key), row.stored]))
+    return new Map(rows.map((row): [string, unknown] => [this.keyText(row.key), row.stored]))
   }
 
   /** The text by which two spellings of one key are told to be the same. */
@@ -165,13 +193,16 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   #describeKey(model: ModelClass): { column: Column; field: SerializerField } {
-    const column = describeModel(model).columns.get(this.keyProperty(model))
+    const column = describeModel(model).columns.get(this.shownProperty(model))
     if (!column) {
       throw new ConfigurationError(
         `${this.constructor.name}: ${model.name} has no property "${this.keyProperty(model)}"; correct slugField or queryset`,
       )
     }
-    if (this.#key?.column !== column) this.#key = { column, field: fieldForColumn(column, {}) }
+    if (this.#key?.column !== column) {
+      const ids = this.idsOf(model)
+      this.#key = { column, field: ids ? new ExternalIdField(ids) : fieldForColumn(column, {}) }
+    }
     return this.#key
   }
 }
@@ -207,7 +238,7 @@ function hasTransaction(query: AnyQueryBuilder): boolean {
 export interface PrimaryKeyRelatedFieldOptions extends RelatedFieldOptions {}
 
 /**
- * A related object by its primary key; with `many: true` a list of them.
+ * A related object by its primary key, or by its external id where it has one; with `many: true` a list of them.
  * On write each key must exist in `queryset`; the whole request costs one query for the field.
  * @example new PrimaryKeyRelatedField({ queryset: (context) => Author.query().where('owner_id', context.user.id) })
  */

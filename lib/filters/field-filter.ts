@@ -1,8 +1,9 @@
 /** Filters by fields: `?price__lt=10&author__name=Ada` (spec section 4.8, promises C1 to C8). */
 import { type ErrorMessages, ValidationError } from '../errors.js'
+import type { IDContext } from '../ids/codec.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, resolvePaths, SEPARATOR } from './field-path.js'
+import { externalPath, type FieldPath, resolvePaths, SEPARATOR } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -34,7 +35,7 @@ interface Filter {
   /** Where it stands among the others: the same parameters in another order are the same SQL. */
   readonly position: number
   /** @throws ValidationError the text stands for no value */
-  read(text: string): Condition
+  read(text: string, caller: IDContext): Condition
 }
 
 interface Compiled {
@@ -49,6 +50,7 @@ interface Compiled {
  * A parameter is a field, or a field with a lookup: `exact`, `iexact`, `gt`, `gte`, `lt`, `lte`, `contains`,
  * `icontains`, `startswith`, `istartswith`, `endswith`, `iendswith`, `in` and `range` (separated by commas), `isnull`
  * (`true` or `false`). Values are read by the column's type; a wrong one is 400. Columns of JSON or lists have `isnull`.
+ * Keys of models with external ids are read as such, with `exact` and `in`: one that leads nowhere matches nothing.
  * A related condition holds when one related object meets it; `isnull=true` when none has a value.
  * @example
  * static override filterBackends = [FieldFilter]
@@ -62,8 +64,8 @@ export class FieldFilter extends BaseFilter {
     this.maxFilters = maxFilters
   }
 
-  override read(query: QueryParameters, view: FilterView): FilterPart | null {
-    const asked = this.#read(query, compiled(view))
+  override read(query: QueryParameters, view: FilterView, caller: IDContext = {}): FilterPart | null {
+    const asked = this.#read(query, compiled(view), caller)
     if (asked.length === 0) return null
     return {
       shape: asked.some(({ narrowed }) => narrowed) ? null : `filter ${asked.map(({ shape }) => shape).join('&')}`,
@@ -80,7 +82,7 @@ export class FieldFilter extends BaseFilter {
     compiled(view)
   }
 
-  #read(query: QueryParameters, { filters, fields, longestField }: Compiled): readonly Condition[] {
+  #read(query: QueryParameters, { filters, fields, longestField }: Compiled, caller: IDContext): readonly Condition[] {
     const found: (readonly [Filter, Condition])[] = []
     const errors: ErrorMessages = {}
     let count = 0
@@ -96,7 +98,7 @@ export class FieldFilter extends BaseFilter {
         continue
       }
       try {
-        found.push([filter, filter.read(lastValueOf(query, name) ?? '')])
+        found.push([filter, filter.read(lastValueOf(query, name) ?? '', caller)])
       } catch (error) {
         if (!(error instanceof ValidationError)) throw error
         errors[name] = error.messages
@@ -136,20 +138,25 @@ const compiled = oncePerView((view): Compiled => {
   const add = (name: string, filter: Omit<Filter, 'position'>) => {
     filters.set(name, { ...filter, position: filters.size })
   }
-  const operands = paths.map((path) => ({ path, operand: new Operand(path.column) }))
+  const operands = paths.map((named) => {
+    const external = externalPath(`${view.name}: filtersetFields`, view.model, named)
+    const path = external?.path ?? named
+    // a key that is stored elsewhere is present where the foreign key itself is
+    return { path, present: named, operand: new Operand(path.column, external?.ids) }
+  })
   // first the fields alone: a property may be called like another one's lookup
   for (const { path, operand } of operands) {
     const exact = LOOKUPS.get('exact') as Lookup
     if (operand.comparable) add(path.name, compareBy(path.name, exact, path, operand))
   }
-  for (const { path, operand } of operands) {
-    const lookups = [...LOOKUPS].filter(([, { ordered }]) => operand.comparable && (operand.ordered || !ordered))
+  for (const { path, present, operand } of operands) {
+    const lookups = [...LOOKUPS].filter(([, lookup]) => operand.takes(lookup))
     for (const [suffix, lookup] of lookups) {
       const name = path.name + SEPARATOR + suffix
       if (!filters.has(name)) add(name, compareBy(name, lookup, path, operand))
     }
     const name = path.name + SEPARATOR + IS_NULL
-    if (!filters.has(name)) add(name, isNull(name, path))
+    if (!filters.has(name)) add(name, isNull(name, present))
     fields.set(path.name, [...lookups.map(([suffix]) => suffix), IS_NULL])
   }
   return { filters, fields, longestField: Math.max(0, ...paths.map(({ name }) => name.length)) }
@@ -160,8 +167,8 @@ function compareBy(name: string, lookup: Lookup, path: FieldPath, operand: Opera
   const { narrowed } = path
   return {
     description: { name, description: `${path.name} ${lookup.description}.`, ...lookup.parameter(operand) },
-    read(text) {
-      const values = lookup.values(text, operand)
+    read(text, caller) {
+      const values = lookup.values(text, operand, caller)
       return {
         shape: name,
         values,

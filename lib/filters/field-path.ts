@@ -1,5 +1,7 @@
 /** Where a declared name leads: a column of the view's model, or of one related to it (`author__country__name`). */
 import { ConfigurationError } from '../errors.js'
+import type { ExternalIds } from '../ids/external-ids.js'
+import { externalKey } from '../ids/external-key.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
@@ -34,12 +36,15 @@ export class FieldPath {
   readonly single: boolean
   /** A mapping on the way has a query of its own: the SQL is known only once it is built. */
   readonly narrowed: boolean
+  /** The relations on the way, and the property at the end. */
+  readonly properties: readonly string[]
   readonly #steps: readonly Step[]
 
   constructor(name: string, column: Column, relations: readonly RelationStep[]) {
     this.name = name
     this.column = column
     this.single = relations.every((relation) => relation.single)
+    this.properties = [...relations.map((relation) => relation.name), column.property]
     this.#steps = relations.map(({ step }) => step)
     this.narrowed = this.#steps.some((step) => step.narrowing !== undefined || step.through?.narrowing !== undefined)
   }
@@ -130,6 +135,7 @@ function equal(left: string, right: string, pairs: Step['join']): SqlPart {
 }
 
 interface RelationStep {
+  readonly name: string
   readonly step: Step
   readonly single: boolean
 }
@@ -163,9 +169,48 @@ function resolvePath(where: string, model: ModelDescription, name: string): Fiel
     if (column) return new FieldPath(name, column, steps)
     const relation = relationAt(description, rest)
     if (!relation) throw leadsNowhere(where, name, rest, description)
-    steps.push({ step: describeStep(where, description.model, relation), single: isSingle(description, relation) })
+    steps.push(relationStep(where, description, relation))
     rest = rest.slice(relation.length + SEPARATOR.length)
     description = describeModel((description.relations.get(relation) as { model: ModelClass }).model)
+  }
+}
+
+function relationStep(where: string, owner: ModelDescription, name: string): RelationStep {
+  return { name, step: describeStep(where, owner.model, name), single: isSingle(owner, name) }
+}
+
+/** A path whose column clients know by external ids only. */
+export interface ExternalPath {
+  readonly ids: ExternalIds
+  /** Leads to the column that the ids are made of, under the same name. */
+  readonly path: FieldPath
+}
+
+/** The external ids at the end of a path; undefined where it ends in anything else. */
+export function externalPath(where: string, model: ModelDescription, path: FieldPath): ExternalPath | undefined {
+  const key = externalKey(model, path.properties)
+  if (!key) return undefined
+  const steps: RelationStep[] = []
+  let description = model
+  for (const name of key.path.slice(0, -1)) {
+    steps.push(relationStep(where, description, name))
+    description = describeModel((description.relations.get(name) as { model: ModelClass }).model)
+  }
+  const column = description.columns.get(key.path.at(-1) as string) ?? key.ids.column
+  return { ids: key.ids, path: new FieldPath(path.name, column, steps) }
+}
+
+/**
+ * Refuses to search the keys that clients know by external ids: a search would tell their digits (promise E14).
+ * @throws {ConfigurationError}
+ */
+export function refuseHidden(where: string, model: ModelDescription, paths: readonly FieldPath[]): void {
+  for (const { name, properties } of paths) {
+    const key = externalKey(model, properties)
+    if (!key?.ids.hidesKeys) continue
+    throw new ConfigurationError(
+      `${where} names "${name}", a key that ${key.ids.model.name} hides behind external ids; filter by it instead`,
+    )
   }
 }
 

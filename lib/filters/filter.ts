@@ -1,5 +1,6 @@
 /** The contract of a filter backend (spec section 4.8). */
 import type { Context } from '../context.js'
+import type { IDContext } from '../ids/codec.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import type { OrderTerm } from '../queryset/total-order.js'
@@ -68,12 +69,15 @@ export abstract class BaseFilter {
 
   /** The query with this backend's conditions; the next backend gets what this one returns. */
   filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
-    this.read(ctx.query, view)?.apply(query)
+    this.read(ctx.query, view, { user: ctx.state['user'] })?.apply(query)
     return query
   }
 
-  /** What the request asks of this backend; null for nothing. @throws ValidationError naming the parameter */
-  read(_query: QueryParameters, _view: FilterView): FilterPart | null {
+  /**
+   * What the request asks of this backend; null for nothing. `caller` is who asks, for external ids.
+   * @throws ValidationError naming the parameter
+   */
+  read(_query: QueryParameters, _view: FilterView, _caller: IDContext = {}): FilterPart | null {
     return null
   }
 
@@ -110,10 +114,10 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
  * What a request asks of all backends of a view.
  * @throws ValidationError naming the parameter
  */
-export function readParts(query: QueryParameters, view: FilterView): readonly FilterPart[] {
+export function readParts(query: QueryParameters, view: FilterView, caller: IDContext): readonly FilterPart[] {
   const parts: FilterPart[] = []
   for (const backend of view.backends) {
-    const part = backend.read(query, view)
+    const part = backend.read(query, view, caller)
     if (part) parts.push(part)
   }
   return parts

@@ -2,7 +2,7 @@
 import { BadRequest, ConfigurationError, ValidationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, resolvePaths } from './field-path.js'
+import { type FieldPath, refuseHidden, resolvePaths } from './field-path.js'
 import { type FilterView, lastValueOf, oncePerView, type ParameterDescription, type QueryParameters } from './filter.js'
 import { withoutPrefix } from './search-filter.js'
 import { checkedText, textOf } from './text-match.js'
@@ -44,6 +44,7 @@ export const fullTextOf = oncePerView((view): { search: FullText | null } => {
   const reader = readerOf(view.name, view.searchType)
   const names = view.searchFields.map(withoutPrefix)
   const paths = resolvePaths(`${view.name}: searchFields`, view.model, names)
+  refuseHidden(`${view.name}: searchFields`, view.model, paths)
   const many = paths.find((path) => !path.single)
   if (many) {
     throw new ConfigurationError(

@@ -1,9 +1,12 @@
 /** The lookups of field filters, each a way to compare a column with the text of a parameter (spec section 4.8). */
 import { ValidationError } from '../errors.js'
 import { ArrayField } from '../fields/array-field.js'
+import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
+import type { IDContext } from '../ids/codec.js'
+import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column } from '../models/describe-model.js'
 import { checkedText, escapeLike, textOf } from './text-match.js'
 
@@ -27,15 +30,29 @@ export class Operand {
   readonly ordered: boolean
   /** SQL for the column, with `??` for its name. */
   readonly sql: string
+  /** Values are external ids. */
+  readonly ids: ExternalIds | undefined
   readonly #field: SerializerField
 
-  constructor(column: Column) {
+  constructor(column: Column, ids?: ExternalIds) {
     this.column = column
+    this.ids = ids
     // a value beyond a serializer's limits is in no row, but it is not a wrong one
-    this.#field = fieldForColumn({ ...column, schema: {}, maxLength: undefined }, {})
+    this.#field = ids ? new ExternalIdField(ids) : fieldForColumn({ ...column, schema: {}, maxLength: undefined }, {})
     this.comparable = !(this.#field instanceof ArrayField || this.#field instanceof JSONField)
     this.ordered = TYPES.has(column.type)
     this.sql = this.ordered ? '??' : '??::text'
+  }
+
+  /** True for lookups that fit the column. Any but equality would tell of a hidden key what its digits are. */
+  takes({ ordered, equal }: Lookup): boolean {
+    if (this.ids) return equal === true
+    return this.comparable && (this.ordered || !ordered)
+  }
+
+  /** The value that an external id stands for: null, which equals nothing, where it is none (promise E13). */
+  decode(text: string, caller: IDContext): number | string | null {
+    return this.ids?.decode(text, caller) ?? null
   }
 
   /** The value that a text stands for. @throws ValidationError */
@@ -65,8 +82,10 @@ export interface Lookup {
   readonly description: string
   /** Only for columns whose values have an order. */
   readonly ordered?: true
+  /** It takes whole values and tells whether they are equal. */
+  readonly equal?: true
   /** The values to bind. @throws ValidationError the text stands for none */
-  values(text: string, operand: Operand): readonly unknown[]
+  values(text: string, operand: Operand, caller: IDContext): readonly unknown[]
   /** SQL with `??` for the column's name, and a `?` for each value. */
   sql(operand: Operand): string
   readonly parameter: (operand: Operand) => { readonly schema: FieldSchema; readonly explode?: false }
@@ -77,7 +96,8 @@ const ofText: Lookup['parameter'] = () => ({ schema: { type: 'string' } })
 
 const exact: Lookup = {
   description: 'is this value',
-  values: (text, operand) => [operand.read(text)],
+  equal: true,
+  values: (text, operand, caller) => [operand.ids ? operand.decode(text, caller) : operand.read(text)],
   sql: (operand) => `${operand.sql} = ?`,
   parameter: ofColumn,
 }
@@ -114,8 +134,13 @@ const iexact: Lookup = {
 
 const anyOf: Lookup = {
   description: 'is one of these values',
+  equal: true,
   // nothing is no value: it matches nothing
-  values: (text, operand) => [text === '' ? [] : readList(text, MOST_VALUES + 1, operand)],
+  values: (text, operand, caller) => [
+    text === ''
+      ? []
+      : readList(text, MOST_VALUES + 1, (item) => (operand.ids ? operand.decode(item, caller) : operand.read(item))),
+  ],
   sql: (operand) => operand.anyOf(),
   parameter: (operand) => ({
     schema: { type: 'array', items: operand.schema(), maxItems: MOST_VALUES },
@@ -138,12 +163,12 @@ const range: Lookup = {
   }),
 }
 
-function readList(text: string, most: number, operand: Operand): unknown[] {
+function readList(text: string, most: number, read: (item: string) => unknown): unknown[] {
   const items = text.split(',', most)
   if (items.length === most) throw new ValidationError(`Give at most ${most - 1} values.`)
   return items.map((item) => {
     if (item === '') throw new ValidationError('Give a value before and after each comma.')
-    return operand.read(item)
+    return read(item)
   })
 }
 

@@ -2,7 +2,7 @@
 import { BadRequest, ValidationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, resolvePaths } from './field-path.js'
+import { type FieldPath, refuseHidden, resolvePaths } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -136,6 +136,7 @@ const PARAMETER = 'search'
 const searchFields = oncePerView((view): readonly SearchField[] => {
   const matches = view.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
   const paths = resolvePaths(`${view.name}: searchFields`, view.model, view.searchFields.map(withoutPrefix))
+  refuseHidden(`${view.name}: searchFields`, view.model, paths)
   return paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES }))
 })
 

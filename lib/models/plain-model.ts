@@ -73,6 +73,23 @@ export function hasPlainQueries(model: ModelClass): boolean {
   return own.query === base.query && own.QueryBuilder === base.QueryBuilder
 }
 
+/** Hooks of ours, whose work is done for plain inserts too, by the prototype whose hook they call. */
+const passed = new WeakMap<object, Hooked>()
+
+interface Hooked {
+  readonly $beforeInsert: unknown
+}
+
+/** Names a prototype of ours whose `$beforeInsert` calls that of `base`, and is by itself none of the application's code. */
+export function passHook(own: Hooked, base: Hooked): void {
+  passed.set(own.$beforeInsert as object, base)
+}
+
+function ownHook(hook: unknown): unknown {
+  const base = passed.get(hook as object)
+  return base ? ownHook(base.$beforeInsert) : hook
+}
+
 /** True when inserting a row runs no code of the application: no insert hooks, no formatting of its own. */
 export function hasPlainInserts(model: ModelClass): boolean {
   const own = model as unknown as Overridable
@@ -81,7 +98,7 @@ export function hasPlainInserts(model: ModelClass): boolean {
     hasPlainQueries(model) &&
     own.beforeInsert === base.beforeInsert &&
     own.afterInsert === base.afterInsert &&
-    own.prototype.$beforeInsert === base.prototype.$beforeInsert &&
+    ownHook(own.prototype.$beforeInsert) === base.prototype.$beforeInsert &&
     own.prototype.$afterInsert === base.prototype.$afterInsert &&
     own.prototype.$formatDatabaseJson === base.prototype.$formatDatabaseJson &&
     own.prototype.$toDatabaseJson === base.prototype.$toDatabaseJson

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { answerError } from '../answer-error.js'
 import type { Context, Middleware } from '../context.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../errors.js'
+import { externalIds } from '../ids/external-ids.js'
 import { describeModel, prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { singularize } from '../naming.js'
@@ -12,7 +13,7 @@ import { guardSuffix, setFormat, splitSuffix } from '../path-suffix.js'
 import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { modelsOf } from '../views/models-of.js'
-import { lookupColumn } from '../views/settle-generic.js'
+import { lookupKey } from '../views/settle-generic.js'
 import { type ActionMap, allowedMethods } from '../views/view.js'
 import { apiRoot } from './api-root.js'
 import { checkView, closeView, prepareView } from './check-view.js'
@@ -376,8 +377,11 @@ function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
   if (!isGeneric(view)) return { kind: 'param', name: 'id', hint: 'str' }
   const { lookupField } = view
   const { columns, prepared } = describeModel(view.modelClass())
-  const isKnown = prepared || lookupField === 'id' || columns.has(lookupField)
-  const hint = isKnown ? HINTS[lookupColumn(view).type] : undefined
+  const isStored = externalIds(view.modelClass())?.stored === true
+  const isKnown = prepared || (!isStored && (lookupField === 'id' || columns.has(lookupField)))
+  const key = isKnown ? lookupKey(view) : undefined
+  // a text that is no external id is a missing object, not a missing path
+  const hint = key?.ids ? undefined : HINTS[key?.column.type ?? '']
   return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
 }
 

@@ -1,6 +1,7 @@
 /** What can be wrong with a view set before any request, and what must be known of it (promise I23). */
 import { ConfigurationError } from '../errors.js'
 import { readerOf } from '../filters/full-text.js'
+import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
@@ -10,6 +11,7 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { modelsOf } from '../views/models-of.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
 import { RESOURCE_ROUTES } from './routes.js'
 
@@ -26,6 +28,7 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
   if (!(viewClass.prototype instanceof GenericAPIView)) return
   const generic = viewClass as typeof GenericAPIView
   checkModel(generic)
+  externalIds(generic.modelClass())
   if (
     !generic.serializerClass &&
     generic.prototype.getSerializerClass === GenericAPIView.prototype.getSerializerClass
@@ -41,6 +44,7 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
 export async function prepareView(view: typeof APIView, knex: Queryable | undefined): Promise<void> {
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
+  for (const model of modelsOf(generic)) externalIds(model)?.check()
   if (generic.serializerClass) prepareSerializer(generic.serializerClass, new Set())
   if (!generic.model && !generic.queryset) return
   const { columns, model, primaryKey } = describeModel(generic.modelClass())

@@ -3,15 +3,17 @@ import type { ConstraintSubject } from '../database-errors.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { GIVEN } from './validate-items.js'
 
 /**
  * The subject of a statement on a serializer's own table.
- * @param data the values of the request by field name; anything but an object has none
+ * @param data values by field name, validated or (with `raw`) as the client sent them; anything but an object has none
  */
 export function constraintSubject(
   plan: SerializerPlan,
   operation: ConstraintSubject['operation'],
   data: unknown,
+  { raw = false }: { raw?: boolean } = {},
 ): ConstraintSubject {
   const { model } = plan
   const isOwn = (table: string) => model?.nativeName === table
@@ -25,8 +27,11 @@ export function constraintSubject(
         : undefined,
     fieldOf: (table, column) => (isOwn(table) ? fieldAmong(columnNamed(column)) : undefined),
     valueOf: (name) => {
-      const isSent = plan.fields.some((field) => field.name === name && field.writable)
-      return isSent && Object.hasOwn(values, name) ? values[name] : undefined
+      const field = plan.fields.find((bound) => bound.name === name && bound.writable)
+      if (!field || !Object.hasOwn(values, name)) return undefined
+      const given = (data as { [GIVEN]?: Record<string, unknown> })[GIVEN]?.[name]
+      // a validated key is the primary key, which the client does not know (promise E14)
+      return given ?? (field.ids && !raw ? undefined : values[name])
     },
     fieldOfProperty: (property) => fieldAmong(plan.fields.filter((field) => field.column?.property === property)),
   }

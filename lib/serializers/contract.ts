@@ -1,5 +1,6 @@
 /** What the parts of this chapter know of each other: a serializer, its class, and the plan compiled from it. */
 import type { SerializerContext, SerializerField } from '../fields/field.js'
+import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/describe-model.js'
 
 /** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */
@@ -71,6 +72,8 @@ export interface BoundField {
   readonly column: Column | undefined
   /** The relation of the path's first step. */
   readonly relation: RelationDescription | undefined
+  /** The external ids that the field shows and takes in place of a key. */
+  readonly ids: ExternalIds | undefined
   /** True when the field writes values as they are. */
   readonly passesThrough: boolean
   /** The serializer's method that computes the value (SerializerMethodField). */
@@ -97,6 +100,8 @@ export interface SerializerPlan {
   readonly columnMap: ReadonlyMap<string, string>
   /** True when every field is one plain column under its own name: nothing computed, typed or nested. */
   readonly isIdentity: boolean
+  /** The output has ids that differ from user to user, so that an anonymous caller has none of it. */
+  readonly needsUser: boolean
   /** What must be loaded for the output and for nested writes. */
   readonly relations: RelationGraph
   readonly model: ModelDescription | undefined

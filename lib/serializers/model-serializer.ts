@@ -2,10 +2,13 @@
 import type { Model } from 'objection'
 import { toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound } from '../errors.js'
-import type { SerializerContext, SerializerField } from '../fields/field.js'
+import { ExternalIdField } from '../fields/external-id-field.js'
+import type { FieldOptions, SerializerContext, SerializerField } from '../fields/field.js'
 import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
 import { ReadOnlyField } from '../fields/read-only-field.js'
 import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
+import { externalIds } from '../ids/external-ids.js'
+import { externalKey } from '../ids/external-key.js'
 import { buildModel } from '../models/build-model.js'
 import {
   type Column,
@@ -244,6 +247,9 @@ function generateField(serializer: typeof ModelSerializer, model: ModelDescripti
   const extra = serializer.extraKwargs[name] ?? {}
   const source = extra.source ?? name
   const column = model.columns.get(source)
+  const isForeign = column && relationOfKey(model, source) && !externalIds(model.model)?.names(source)
+  const idField = isForeign ? undefined : externalIdField(model, source, extra)
+  if (idField) return idField
   if (column) return columnField(model, column, extra)
   const relation = model.relations.get(source)
   if (relation) return relationField(serializer, model, relation, extra)
@@ -257,12 +263,30 @@ function generateField(serializer: typeof ModelSerializer, model: ModelDescripti
 }
 
 /** A value the model computes: only the options that describe it apply. */
-function readOnly({ source, label, helpText }: GeneratedOptions): SerializerField {
-  return new ReadOnlyField({
+function readOnly(extra: GeneratedOptions): SerializerField {
+  return new ReadOnlyField(describing(extra))
+}
+
+function describing({
+  source,
+  label,
+  helpText,
+}: GeneratedOptions): Pick<FieldOptions, 'source' | 'label' | 'helpText'> {
+  return {
     ...(source === undefined ? {} : { source }),
     ...(label === undefined ? {} : { label }),
     ...(helpText === undefined ? {} : { helpText }),
-  })
+  }
+}
+
+/** The external id that stands for a key, at the end of a path too; never written. */
+function externalIdField(
+  model: ModelDescription,
+  source: string,
+  extra: GeneratedOptions,
+): SerializerField | undefined {
+  const key = externalKey(model, source.split('.'))
+  return key && new ExternalIdField(key.ids, { ...describing(extra), readOnly: true, source: key.path.join('.') })
 }
 
 /** Options that say what the column says; `extra` is laid over them. */

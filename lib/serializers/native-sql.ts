@@ -1,8 +1,12 @@
 /** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import type { RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
+import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 import { type CompiledSql, fromClause, LIST, nativeSql, type Part, type RowSelection, selectList } from './row-sql.js'
 
+/** Cells that PostgreSQL cannot write. */
+const IN_CODE: ReadonlySet<CellKind> = new Set<CellKind>(['value', 'id'])
+/** Numbers that are written in quotes. */
+const NUMBERS = new Set(['numeric', 'int2', 'int4', 'int8'])
 /** PostgreSQL cuts longer names. */
 const LONGEST_NAME = 63
 
@@ -13,7 +17,7 @@ export function isNative({ object }: RowPlan): boolean {
 
 function isNativeMember(member: RowMember): boolean {
   if (Buffer.byteLength(member.name) > LONGEST_NAME) return false
-  return 'nested' in member ? member.nested.members.every(isNativeMember) : member.cell.kind !== 'value'
+  return 'nested' in member ? member.nested.members.every(isNativeMember) : !IN_CODE.has(member.cell.kind)
 }
 
 /**
@@ -77,7 +81,7 @@ function cellValue({ index, kind, column }: RowCell, plan: RowPlan): Part {
     case 'bigint':
       return same(reference, `case when ?? between -${SAFE} and ${SAFE} then to_json(??) else to_json(??::text) end`)
     case 'quoted':
-      return same(reference, column.type === 'numeric' ? '??::text' : '??')
+      return same(reference, NUMBERS.has(column.type) ? '??::text' : '??')
     case 'datetime':
       return same(reference, column.type === 'timestamptz' ? TIMESTAMPTZ : TIMESTAMP)
     default:

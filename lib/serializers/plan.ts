@@ -1,6 +1,7 @@
 /** A serializer class compiled: its fields in order, each bound to where its value comes from and goes to. */
 import { ConfigurationError } from '../errors.js'
 import { BooleanField } from '../fields/boolean-field.js'
+import { ExternalIdField } from '../fields/external-id-field.js'
 import { SerializerField } from '../fields/field.js'
 import { FloatField } from '../fields/float-field.js'
 import { HiddenField } from '../fields/hidden-field.js'
@@ -9,6 +10,8 @@ import { JSONField } from '../fields/json-field.js'
 import { ReadOnlyField } from '../fields/read-only-field.js'
 import { PrimaryKeyRelatedField, RelatedField } from '../fields/related-field.js'
 import { StringField } from '../fields/string-field.js'
+import type { ExternalIds } from '../ids/external-ids.js'
+import { externalKey } from '../ids/external-key.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import {
   catalogueRevision,
@@ -77,6 +80,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
     readOnlyFields: new Set(bound.filter((f) => f.readable && !f.writable).map((f) => f.name)),
     writableFields: new Set(writable.map((field) => field.name)),
     columnMap: columnMapOf(readable),
+    needsUser: readable.some(needsUser),
     isIdentity: bound.length > 0 && bound.every(isIdentity),
     relations: graphOf(bound.filter((field) => field.readable || field.field instanceof NestedSerializer)),
     model,
@@ -142,6 +146,8 @@ function bind(
   const isInput = isHidden || field.writeOnly
   if (model?.prepared && !isMethod && !isInput) checkSource(serializer, name, source, model)
   if (field instanceof RelatedField) checkKey(field, relation)
+  const ids = idsOf(serializer, name, field, relation)
+  if (model && !isInput && !ids) checkHidden(serializer, name, field, model)
   const fixed = readOnly || isMethod || source.length > 1 || (model !== undefined && column?.auto === true)
   const writable = !(field.readOnly || fixed)
   const hook = `validate${pascalCase(name)}`
@@ -155,6 +161,7 @@ function bind(
     allowNull: field.allowNull,
     column,
     relation,
+    ids,
     passesThrough: field.toRepresentation === SerializerField.prototype.toRepresentation,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hasMethod(serializer, hook) ? hook : undefined,
@@ -165,6 +172,47 @@ function bind(
 function checkKey(field: RelatedField, relation: RelationDescription | undefined): void {
   const model = field.relatedModel() ?? relation?.model
   if (model && describeModel(model).prepared) field.keyFieldOf(model)
+}
+
+/** The external ids a field stands for. @throws {ConfigurationError} it cannot show them */
+function idsOf(
+  serializer: SerializerClass,
+  name: string,
+  field: SerializerField,
+  relation: RelationDescription | undefined,
+): ExternalIds | undefined {
+  if (field instanceof ExternalIdField) return field.ids
+  if (!(field instanceof RelatedField)) return undefined
+  const chosen = field.relatedModel()
+  const model = relation?.model ?? chosen
+  const ids = model && field.idsOf(model)
+  const fail = (problem: string) => {
+    throw new ConfigurationError(`${serializer.name}: field "${name}" ${problem}`)
+  }
+  if (chosen && model && Boolean(ids) !== Boolean(field.idsOf(chosen))) {
+    fail(
+      `shows objects of ${model.name} and takes those of ${chosen.name}, of which one has external ids; use one model`,
+    )
+  }
+  if (ids?.stored && !relation) {
+    fail(`shows the ids stored with ${ids.model.name}, to which no relation leads; add it to relationMappings`)
+  }
+  return ids
+}
+
+/** A key that clients know by its external id is not shown as it is (promise E14). */
+function checkHidden(serializer: SerializerClass, name: string, field: SerializerField, model: ModelDescription): void {
+  const key = PLAIN.has(field.constructor) ? externalKey(model, (field.options.source ?? name).split('.')) : undefined
+  if (!key?.ids.hidesKeys) return
+  throw new ConfigurationError(
+    `${serializer.name}: field "${name}" would show a primary key that ${key.ids.model.name} hides behind external ids; ` +
+      'name it in static fields, or in extraKwargs with a source, instead of declaring it',
+  )
+}
+
+/** True for a field whose value an anonymous caller cannot be shown. */
+function needsUser({ field, ids }: BoundField): boolean {
+  return field instanceof NestedSerializer ? serializerPlan(field.serializerClass).needsUser : ids?.perUser === true
 }
 
 function methodOf(serializer: SerializerClass, name: string, field: SerializerMethodField): string {
@@ -214,8 +262,8 @@ const PLAIN: ReadonlySet<unknown> = new Set([
   StringField,
 ])
 
-function isIdentity({ name, field, source, column, readable }: BoundField): boolean {
-  return readable && source.length === 1 && column?.property === name && PLAIN.has(field.constructor)
+function isIdentity({ name, field, source, column, readable, ids }: BoundField): boolean {
+  return readable && !ids && source.length === 1 && column?.property === name && PLAIN.has(field.constructor)
 }
 
 /** What the output shows, and what nested writes change. */

@@ -11,6 +11,7 @@ import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
 import { JSONField } from '../fields/json-field.js'
 import { PrimaryKeyRelatedField, RelatedField, SlugRelatedField } from '../fields/related-field.js'
 import { StringField } from '../fields/string-field.js'
+import type { ExternalIds } from '../ids/external-ids.js'
 import { type Column, catalogueRevision, describeModel, type RelationDescription } from '../models/describe-model.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import type { BoundField, SerializerClass } from './contract.js'
@@ -29,6 +30,7 @@ export type CellKind =
   | 'json'
   | 'datetime'
   | 'time'
+  | 'id'
   | 'value'
 
 /** A value that is selected: a column of the model's table or of a table joined to it. */
@@ -39,6 +41,8 @@ export interface RowCell {
   readonly column: Column
   /** The field, for cells of kind `value`: it gets what the application's own pg parser makes of the text. */
   readonly field: SerializerField
+  /** The ids to write in place of a key, for cells of kind `id`. */
+  readonly ids: ExternalIds | undefined
 }
 
 /** A member of the JSON object. */
@@ -158,14 +162,15 @@ function compileMember(bound: BoundField, table: number, collector: Collector): 
   if (field instanceof RelatedField && relation && needsObject(field, relation)) {
     const joined = field.many ? undefined : collector.join(table, relation)
     const shown = describeModel(relation.model).columns.get(field.shownProperty(relation.model))
-    return joined === undefined || !shown ? undefined : makeMember(name, field, shown, joined, collector)
+    return joined === undefined || !shown ? undefined : makeMember(bound, shown, joined, collector)
   }
   if (source.length > 1) return compilePath(bound, table, collector)
-  return bound.column && makeMember(name, field, bound.column, table, collector)
+  return bound.column && makeMember(bound, bound.column, table, collector)
 }
 
 /** A dotted source: foreign keys all the way, and a column at its end. */
-function compilePath({ name, field, source, relation }: BoundField, table: number, collector: Collector) {
+function compilePath(bound: BoundField, table: number, collector: Collector) {
+  const { source, relation } = bound
   let at = table
   let next = relation
   for (const step of source.slice(1)) {
@@ -173,21 +178,22 @@ function compilePath({ name, field, source, relation }: BoundField, table: numbe
     if (!next || joined === undefined) return undefined
     const { columns, relations } = describeModel(next.model)
     const column = columns.get(step)
-    if (column) return step === source.at(-1) ? makeMember(name, field, column, joined, collector) : undefined
+    if (column) return step === source.at(-1) ? makeMember(bound, column, joined, collector) : undefined
     at = joined
     next = relations.get(step)
   }
   return undefined
 }
 
-function makeMember(
-  name: string,
-  field: SerializerField,
-  column: Column,
-  table: number,
-  collector: Collector,
-): RowMember {
-  return { name, cell: { index: collector.add(table, column), kind: cellKind(field, column), column, field } }
+function makeMember({ name, field, ids }: BoundField, column: Column, table: number, collector: Collector): RowMember {
+  const kind = ids ? idKind(ids, column) : cellKind(field, column)
+  return { name, cell: { index: collector.add(table, column), kind, column, field, ids } }
+}
+
+/** Stored ids are written as they are, and raw ones are the digits themselves. */
+function idKind(ids: ExternalIds, column: Column): CellKind {
+  if (!ids.stored) return ids.hidesKeys ? 'id' : 'quoted'
+  return column.type === 'uuid' ? 'quoted' : 'text'
 }
 
 const TEXTS = ['text', 'varchar', 'bpchar', 'citext', 'name']
@@ -230,6 +236,9 @@ function cellKind(field: SerializerField, column: Column): CellKind {
     return isIso && (column.type === 'timestamptz' || column.type === 'timestamp') ? 'datetime' : 'value'
   }
   if (made === PrimaryKeyRelatedField || made === SlugRelatedField) {
+    // of objects that only a request can tell, it is not known whether they have external ids
+    const { options } = field as RelatedField
+    if (options.queryset !== undefined && !(field as RelatedField).relatedModel()) return 'value'
     return KEY_KINDS[column.type] ?? 'value'
   }
   return KINDS.get(made)?.[column.type] ?? 'value'

@@ -1,5 +1,6 @@
 /** Writes rows of raw text as JSON text: one flat function for each plan (promise E22). */
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
+import type { ExternalIds } from '../ids/external-ids.js'
 import type { CellKind, CellScope, RowCell, RowObject, RowPlan } from './row-plan.js'
 
 /** A row as PostgreSQL sent it: the text of each column, or null. */
@@ -17,7 +18,7 @@ const LONG = 2048
 /** Every integer of up to 15 digits is safe as a number. */
 const SAFE_DIGITS = 15
 
-const CELLS: Readonly<Record<Exclude<CellKind, 'value'>, CellWriter>> = {
+const CELLS: Readonly<Record<Exclude<CellKind, 'value' | 'id'>, CellWriter>> = {
   number: (text) => text,
   bigint: (text) => (text.length <= SAFE_DIGITS || Number.isSafeInteger(Number(text)) ? text : `"${text}"`),
   // NaN, Infinity and -Infinity are no JSON numbers
@@ -33,6 +34,12 @@ const CELLS: Readonly<Record<Exclude<CellKind, 'value'>, CellWriter>> = {
 /** A text as JSON. */
 export function quoteText(text: string): string {
   return text.length < LONG && !ESCAPED.test(text) ? `"${text}"` : JSON.stringify(text)
+}
+
+/** An external id: letters, digits and separators, of which JSON escapes none. Only ids per user look at the request. */
+function writeId(ids: ExternalIds | undefined): CellWriter {
+  if (!ids) throw new Error('a cell of kind id has no ids')
+  return ids.perUser ? (text, scope) => `"${ids.encode(text, scope.context)}"` : (text) => `"${ids.encode(text)}"`
 }
 
 /** Through the application's parser and the field, as for a model instance. */
@@ -79,6 +86,7 @@ export function compose(object: RowObject, offset: number): RowWriter {
 }
 
 function cellWriter(cell: RowCell): CellWriter {
+  if (cell.kind === 'id') return writeId(cell.ids)
   return cell.kind === 'value' ? writeValue(cell) : CELLS[cell.kind]
 }
 

@@ -1,5 +1,6 @@
 /** Validates a list of objects field by field, so that each related field costs one query for the whole list (promise I22). */
 import { type ErrorMessages, ValidationError } from '../errors.js'
+import { ExternalIdField } from '../fields/external-id-field.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import { PrimaryKeyRelatedField, RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
@@ -22,6 +23,9 @@ export interface Outcome {
 
 /** Marks validated data of a nested object with the stored object it changes. Spreading the data keeps it. */
 export const TARGET = Symbol('the object that nested data changes')
+
+/** Marks validated data with the external ids that its keys were given as, by field name. Spreading the data keeps it. */
+export const GIVEN = Symbol('the external ids that keys were given as')
 
 interface Item {
   readonly input: Record<string, unknown>
@@ -67,10 +71,10 @@ export async function validateItems(
 }
 
 /** A key of the whole related table, all of whose rows the caller may see: a foreign key of the database checks it. */
-function isTrusted({ plan }: AnySerializer, { field, relation, column }: BoundField): boolean {
+function isTrusted({ plan }: AnySerializer, { field, relation, column, ids }: BoundField): boolean {
   const made: unknown = field.constructor
   const key = column && plan.model?.foreignKeys.get(column.property)
-  if (made !== PrimaryKeyRelatedField || !relation || !key) return false
+  if (made !== PrimaryKeyRelatedField || !relation || !key || ids) return false
   const { queryset, many } = field.options as RelatedFieldOptions
   if (many === true || queryset !== relation.model) return false
   if (!hasPlainQueries(relation.model) || !hasPlainRows(relation.model)) return false
@@ -137,7 +141,8 @@ async function validateRelated(
 ): Promise<void> {
   const asked: { item: Item; keys: readonly unknown[] }[] = []
   // a queryset function tells its model from the request on
-  field.relatedModel(serializer.context)
+  const model = field.relatedModel(serializer.context)
+  const isExternal = model !== undefined && field.idsOf(model) !== undefined
   for (const item of items) {
     const input = take(serializer, bound, item)
     if (input === undefined) continue
@@ -157,9 +162,16 @@ async function validateRelated(
       fail(item, bound.name, new ValidationError(missing.map((key) => field.notFoundMessage(key))))
     } else {
       const stored = keys.map((key) => found.get(field.keyText(key)))
-      item.value[bound.name] = field.many ? stored : stored[0]
+      // several external ids may be of one object
+      item.value[bound.name] = field.many ? [...new Set(stored)] : stored[0]
+      if (isExternal) keepGiven(item, bound.name, keys)
     }
   }
+}
+
+function keepGiven({ value }: Item, name: string, keys: readonly unknown[]): void {
+  const marked = value as { [GIVEN]?: Record<string, unknown> }
+  marked[GIVEN] = { ...marked[GIVEN], [name]: keys[0] }
 }
 
 async function validateNested(
@@ -232,11 +244,16 @@ function matching(child: AnySerializer, element: unknown, current: unknown): obj
   const key = primaryKeyField(child)
   if (!key?.column || typeof element !== 'object' || element === null || !Array.isArray(current)) return undefined
   if (!Object.hasOwn(element, key.name)) return undefined
-  const given = (element as Record<string, unknown>)[key.name]
-  if (typeof given !== 'string' && typeof given !== 'number') return undefined
-  const wanted = String(given)
+  const wanted = keyText(child, key, (element as Record<string, unknown>)[key.name])
+  if (wanted === undefined) return undefined
   const property = key.column.property
   return (current as Record<string, unknown>[]).find((object) => String(object[property]) === wanted)
+}
+
+/** What a stored key that a client names comes to as text; undefined for what is none. */
+function keyText({ context }: AnySerializer, { ids }: BoundField, given: unknown): string | undefined {
+  const key = ids ? ids.decode(given, context) : given
+  return typeof key === 'string' || typeof key === 'number' ? String(key) : undefined
 }
 
 /** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */
@@ -246,15 +263,17 @@ function foreignKeyError(child: AnySerializer, item: Item, { input, current }: C
   if (!Object.hasOwn(input as object, key.name)) return undefined
   const given = (input as Record<string, unknown>)[key.name]
   if (given === null || given === undefined) return undefined
-  const isKey = typeof given === 'string' || typeof given === 'number'
-  if (current && isKey && String((current as Record<string, unknown>)[key.column.property]) === String(given)) {
-    return undefined
+  const wanted = keyText(child, key, given)
+  if (current && wanted !== undefined) {
+    if (String((current as Record<string, unknown>)[key.column.property]) === wanted) return undefined
   }
+  const isKey = typeof given === 'string' || typeof given === 'number'
   return { [key.name]: [`Invalid pk ${quote(isKey ? String(given) : given)} - object does not exist.`] }
 }
 
 function primaryKeyField(serializer: AnySerializer): BoundField | undefined {
-  return serializer.plan.readable.find((field) => field.column?.primary === true)
+  const isOwn = ({ field, column }: BoundField) => column?.primary === true || field instanceof ExternalIdField
+  return serializer.plan.readable.find((bound) => bound.source.length === 1 && isOwn(bound))
 }
 
 /**

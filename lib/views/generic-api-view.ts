@@ -50,7 +50,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** Makes the queryset, in place of `model`; called for each request. */
   static queryset: Queryset = null
   static serializerClass: ViewSerializer = null
-  /** The property that the path names an object by. @default 'id' */
+  /** The property that the path names an object by; `id` is the external id of a model that has them. @default 'id' */
   static lookupField = 'id'
   /** The name of the path parameter. @default lookupField */
   static lookupUrlKwarg: string | null = null
@@ -209,7 +209,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 function subjectOfView(view: GenericView): ConstraintSubject {
   const subject = subjectOf(view.ctx.method)
   try {
-    return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data)
+    return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data, {
+      raw: true,
+    })
   } catch {
     // a view without a serializer names no fields
     return subject

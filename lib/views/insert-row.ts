@@ -1,4 +1,5 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
+import { externalIds } from '../ids/external-ids.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { insertsRows } from '../serializers/insert-plan.js'
 import { splitWrites } from '../serializers/write-relations.js'
@@ -32,7 +33,9 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     await serializer.save()
     return { object: serializer.obj as object, text: serializer.data }
   }
-  const values = databaseValues(rows.model, buildModel(rows.model, columns))
+  const instance = buildModel(rows.model, columns)
+  externalIds(rows.model)?.fill(instance as unknown as Record<string, unknown>)
+  const values = databaseValues(rows.model, instance)
   const column = lookupColumn(view.viewClass)
   const { key, text } = await rows.insert(column, values)
   return { object: { [column.property]: key }, text }

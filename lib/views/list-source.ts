@@ -27,6 +27,7 @@ export interface InstanceListOptions {
   readonly order: readonly OrderTerm[]
   readonly parameters: ReadonlySet<string>
   readonly shown: ReadonlySet<string>
+  readonly hidesKeys: boolean
   /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
   readonly statementMilliseconds?: number | undefined
   /** Loads what the output shows of related objects. */
@@ -42,6 +43,7 @@ export class InstanceList implements ListSource {
   readonly order: readonly OrderTerm[]
   readonly parameters: ReadonlySet<string>
   readonly shown: ReadonlySet<string>
+  readonly hidesKeys: boolean
   readonly #options: InstanceListOptions
 
   constructor(options: InstanceListOptions) {
@@ -50,6 +52,7 @@ export class InstanceList implements ListSource {
     this.order = options.order
     this.parameters = options.parameters
     this.shown = options.shown
+    this.hidesKeys = options.hidesKeys
     this.#options = options
   }
 

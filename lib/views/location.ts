@@ -3,14 +3,15 @@ import { requestPath } from '../pagination/links.js'
 import { buildPath } from '../path-pattern.js'
 import { formatOf, guardSuffix } from '../path-suffix.js'
 import type { GenericView } from './generic-view.js'
-import { lookupColumn } from './settle-generic.js'
+import { lookupKey } from './settle-generic.js'
 
 /** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
 export function locationOf(view: GenericView, object: unknown): string | undefined {
   if (typeof object !== 'object' || object === null) return undefined
-  const { property, primary, unique } = lookupColumn(view.viewClass)
+  const lookup = lookupKey(view.viewClass)
+  const { property, primary, unique } = lookup.column
   if (primary && !unique) return undefined
-  const key = (object as Record<string, unknown>)[property]
+  const key = lookup.toText((object as Record<string, unknown>)[property], { user: view.ctx.state['user'] })
   const path = requestPath(view.ctx.originalUrl)
   const format = formatOf(view.ctx)
   const formats = new Set(view.policies.renderers.map((renderer) => renderer.format))

@@ -2,6 +2,7 @@
 import { RelatedField } from '../fields/related-field.js'
 import { modelsOnPaths } from '../filters/field-path.js'
 import { withoutPrefix } from '../filters/search-filter.js'
+import { externalIds } from '../ids/external-ids.js'
 import { describeModel, prepareModels } from '../models/describe-model.js'
 import { isModelClass, type ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -43,7 +44,12 @@ export function isPrepared(view: ModelledView): boolean {
 export function prepareModelsOf(view: ModelledView): Promise<void> {
   let running = preparing.get(view)
   if (!running) {
-    running = prepareModels(modelsOf(view)).finally(() => preparing.delete(view))
+    const models = modelsOf(view)
+    running = prepareModels(models)
+      .then(() => {
+        for (const model of models) externalIds(model)?.check()
+      })
+      .finally(() => preparing.delete(view))
     preparing.set(view, running)
   }
   return running

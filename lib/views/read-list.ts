@@ -9,6 +9,7 @@ import {
   type QueryParameters,
   readParts,
 } from '../filters/filter.js'
+import { externalIds } from '../ids/external-ids.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import type { ListSource } from '../pagination/pagination.js'
@@ -20,6 +21,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
 import { InstanceList } from './list-source.js'
 import { checkQueryset, rowReader } from './read-rows.js'
+import { requireUser } from './require-user.js'
 import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
@@ -28,8 +30,9 @@ export async function readList(view: GenericView): Promise<unknown> {
   const { viewClass, ctx, trx } = view
   const { paginator } = settleGeneric(viewClass)
   const declared = filterViewOf(viewClass)
+  requireUser(view)
   if (viewClass.strictParams) refuseUnknown(ctx.query, viewClass)
-  const parts = readParts(ctx.query, declared)
+  const parts = readParts(ctx.query, declared, { user: ctx.state['user'] })
   const timeout = paginator?.keepsConnections ? undefined : guardOf(parts)
   const knex = trx ?? view.knex
   if (timeout === undefined || !knex) return readPage(view, parts)
@@ -65,6 +68,7 @@ function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource
     name: view.basename ?? viewClass.name,
     parameters: parametersOf(declared),
     shown: shownColumns(serializerPlan(view.getSerializerClass())),
+    hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
     statementMilliseconds: guardOf(asked),
   }
   const rows = rowReader(view, 'list')
@@ -132,11 +136,12 @@ function refuseUnknown(query: QueryParameters, view: GenericViewClass): void {
 
 const shownNames = new WeakMap<SerializerPlan, ReadonlySet<string>>()
 
-/** The columns that a serializer shows under their own names. */
+/** The columns that a serializer shows under their own names, as they are. */
 function shownColumns(plan: SerializerPlan): ReadonlySet<string> {
   let names = shownNames.get(plan)
   if (!names) {
-    names = new Set(plan.readable.filter(({ name, column }) => column?.property === name).map(({ name }) => name))
+    const shown = plan.readable.filter(({ name, column, ids }) => column?.property === name && !ids?.hidesKeys)
+    names = new Set(shown.map(({ name }) => name))
     shownNames.set(plan, names)
   }
   return names

@@ -1,6 +1,5 @@
 /** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
 import { ConfigurationError, NotFound } from '../errors.js'
-import { parseLookup } from '../fields/parse-lookup.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { BasePermission } from '../permissions/permission.js'
@@ -8,7 +7,7 @@ import { groupConditions } from '../queryset/group-conditions.js'
 import type { GenericView } from './generic-view.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import type { Lookup } from './row-reader.js'
-import { lookupColumn } from './settle-generic.js'
+import { lookupKey } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
@@ -31,8 +30,9 @@ export function lookupOf(view: GenericView): Lookup {
   if (text === undefined) {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
-  const column = lookupColumn(viewClass)
-  const value = parseLookup(column, text)
+  const key = lookupKey(viewClass)
+  const { column } = key
+  const value = key.fromText(text, { user: view.ctx.state['user'] })
   if (value === undefined) throw new NotFound()
   return {
     column,

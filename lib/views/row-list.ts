@@ -43,6 +43,7 @@ export interface RowListOptions {
   readonly order: readonly OrderTerm[]
   readonly parameters: ReadonlySet<string>
   readonly shown: ReadonlySet<string>
+  readonly hidesKeys: boolean
   readonly scope: CellScope
   /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
   readonly statementMilliseconds?: number | undefined
@@ -73,6 +74,7 @@ export class RowList implements ListSource {
   readonly order: readonly OrderTerm[]
   readonly parameters: ReadonlySet<string>
   readonly shown: ReadonlySet<string>
+  readonly hidesKeys: boolean
   readonly #options: RowListOptions
 
   constructor(options: RowListOptions) {
@@ -81,6 +83,7 @@ export class RowList implements ListSource {
     this.order = options.order
     this.parameters = options.parameters
     this.shown = options.shown
+    this.hidesKeys = options.hidesKeys
     this.#options = options
   }
 

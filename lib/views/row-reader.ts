@@ -80,7 +80,7 @@ export class RowReader {
   list(
     options: Pick<
       RowListOptions,
-      'name' | 'parameters' | 'shown' | 'statementMilliseconds' | 'order' | 'shape' | 'query'
+      'name' | 'parameters' | 'shown' | 'hidesKeys' | 'statementMilliseconds' | 'order' | 'shape' | 'query'
     >,
   ): RowList {
     const { plan, knex } = this.#options
@@ -167,13 +167,15 @@ export class RowReader {
  */
 class RequestScope implements CellScope {
   readonly #options: RowReaderOptions
+  #context: SerializerContext | undefined
 
   constructor(options: RowReaderOptions) {
     this.#options = options
   }
 
   get context(): SerializerContext {
-    return this.#options.context()
+    this.#context ??= this.#options.context()
+    return this.#context
   }
 
   parse(oid: number, text: string): unknown {

@@ -1,5 +1,6 @@
 /** What of a generic view's class is settled before any request. */
 import { ConfigurationError } from '../errors.js'
+import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterView } from '../filters/filter.js'
 import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
@@ -71,17 +72,22 @@ export function orders(backend: BaseFilter): boolean {
   return backend.ordering !== BaseFilter.prototype.ordering
 }
 
-/** The column a view looks objects up by. @throws {ConfigurationError} the model has none of that name */
-export function lookupColumn(view: GenericViewClass): Column {
+/** The key a view looks objects up by. @throws {ConfigurationError} the model has no column of that name */
+export function lookupKey(view: GenericViewClass): ObjectKey {
   const model = describeModel(view.modelClass())
   // `id` is the default for any single primary key, whatever its name
   const [key] = model.primaryKey
   const property = view.lookupField === 'id' && !model.columns.has('id') && key !== undefined ? key : view.lookupField
-  const column = model.columns.get(property)
-  if (!column) {
+  const found = objectKey(model.model, property)
+  if (!found) {
     throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" is no column of ${model.model.name}`)
   }
-  return column
+  return found
+}
+
+/** The column that holds that key. */
+export function lookupColumn(view: GenericViewClass): Column {
+  return lookupKey(view).column
 }
 
 /** The paginator and filters of a view class; made once. @throws {ConfigurationError} */

@@ -3,6 +3,7 @@ import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import { insertRow } from '../insert-row.js'
 import { locationOf } from '../location.js'
+import { requireUser } from '../require-user.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -10,6 +11,7 @@ import type { ViewConstructor } from './mixin.js'
 export function CreateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     async create(): Promise<unknown> {
+      requireUser(this)
       const row = await insertRow(this)
       if (row) return created(this, row.object, row.text)
       const serializer = this.getInputSerializer()

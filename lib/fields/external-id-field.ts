@@ -1,0 +1,30 @@
+/** A key that clients see as an external id (spec section 2.3). */
+import { ValidationError } from '../errors.js'
+import type { ExternalIds } from '../ids/external-ids.js'
+import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
+
+/** The id of an object: shown for its own key, and both ways for keys of related objects. */
+export class ExternalIdField extends SerializerField<string> {
+  readonly ids: ExternalIds
+
+  constructor(ids: ExternalIds, options: FieldOptions = {}) {
+    super(options)
+    this.ids = ids
+  }
+
+  /** The text itself: what it stands for is looked up together with whether it exists. @throws {ValidationError} */
+  override toInternalValue(value: unknown): string {
+    if (typeof value === 'string') return value
+    // the primary key of old is an id like any other that leads nowhere
+    if (typeof value === 'number') return String(value)
+    throw new ValidationError('Not a valid string.')
+  }
+
+  override toRepresentation(value: unknown, context: SerializerContext): string {
+    return this.ids.encode(value as string, context)
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'string' }
+  }
+}

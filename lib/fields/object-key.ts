@@ -1,0 +1,52 @@
+/** The key by which clients name a model's objects, in paths and in bodies: a column, or an external id made of one. */
+import type { IDContext, IDValue } from '../ids/codec.js'
+import { type ExternalIds, externalIds } from '../ids/external-ids.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import type { ModelClass } from '../models/objection.js'
+import { parseLookup, parseValue } from './parse-lookup.js'
+
+/** Reads and writes the keys of a model's objects. */
+export class ObjectKey {
+  /** The column that holds the key: not the primary key where external ids are stored. */
+  readonly column: Column
+  readonly ids: ExternalIds | undefined
+
+  constructor(column: Column, ids: ExternalIds | undefined) {
+    this.column = column
+    this.ids = ids
+  }
+
+  /** What the column holds for a text of a path; undefined when no row can, so that no query need be sent. */
+  fromText(text: string, context: IDContext): unknown {
+    return this.ids ? this.ids.decode(text, context) : parseLookup(this.column, text)
+  }
+
+  /** The same for a value of a JSON body. */
+  fromJson(value: unknown, context: IDContext): unknown {
+    return this.ids ? this.ids.decode(value, context) : parseValue(this.column, value)
+  }
+
+  /** The key as paths name it, for what the column holds. @throws {AuthenticationFailed} ids are per user, and there is none */
+  toText(value: unknown, context: IDContext): unknown {
+    return this.ids && value !== null && value !== undefined ? this.ids.encode(value as IDValue, context) : value
+  }
+}
+
+const keys = new WeakMap<Column, ObjectKey>()
+
+/**
+ * The key of a model's objects by one of its properties: the primary key stands for the external id, where there is one.
+ * Undefined when there is no such column.
+ */
+export function objectKey(model: ModelClass, property: string): ObjectKey | undefined {
+  const own = externalIds(model)
+  const ids = own?.names(property) ? own : undefined
+  const column = ids ? ids.column : describeModel(model).columns.get(property)
+  if (!column) return undefined
+  let key = keys.get(column)
+  if (!key) {
+    key = new ObjectKey(column, ids)
+    keys.set(column, key)
+  }
+  return key
+}
