@@ -122,7 +122,9 @@ function validateValues(
       }
       return value
         .then(
-          (kept) => void (item.value[bound.name] = kept),
+          (kept) => {
+            item.value[bound.name] = kept
+          },
           (error: unknown) => fail(item, bound.name, error),
         )
         .then(() => validateValues(serializer, bound, field, items.slice(index + 1)))
