@@ -1,6 +1,7 @@
 /** The only place that writes an error to the client: the JSON envelope of spec section 7. */
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
+import { challengeOf } from './challenges.js'
 import type { Context } from './context.js'
 import { ApiError, type ErrorMessages } from './errors.js'
 
@@ -41,9 +42,9 @@ const ENTITY_HEADERS = [
  *
  * A status of 5xx is reported by one `error` event of the app, with the error and its `cause`; a 4xx is not.
  * Once the headers are sent nothing is written: the error is reported and the connection closed.
- * @param challenge `WWW-Authenticate` of a 401 that brings none itself
+ * @param challenge `WWW-Authenticate` of a 401 that brings none itself; by default that of the schemes that were tried
  */
-export function answerError(ctx: Context, error: unknown, challenge = 'Session realm="api"'): void {
+export function answerError(ctx: Context, error: unknown, challenge?: string): void {
   if (ctx.headerSent) {
     // An answer that is not complete must not look complete.
     if (!ctx.res.writableEnded) ctx.res.destroy()
@@ -62,7 +63,7 @@ export function isUnanswered(ctx: Context): boolean {
   return ctx.status === 404 && untouched && ctx.writable && !ctx.headerSent && ctx.respond !== false
 }
 
-function write(ctx: Context, { status, detail, errors, headers }: Answer, challenge: string): void {
+function write(ctx: Context, { status, detail, errors, headers }: Answer, challenge: string | undefined): void {
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
   ctx.set({
@@ -71,7 +72,7 @@ function write(ctx: Context, { status, detail, errors, headers }: Answer, challe
     'Content-Type': 'application/json; charset=utf-8',
     'X-Content-Type-Options': 'nosniff',
   })
-  if (status === 401) setMissing(ctx, 'WWW-Authenticate', challenge)
+  if (status === 401) setMissing(ctx, 'WWW-Authenticate', challenge ?? challengeOf(ctx))
   if (status === 429 || status === 503) setMissing(ctx, 'Retry-After', '1')
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
   ctx.body = JSON.stringify({ detail, status, errors })

@@ -3,7 +3,24 @@
 // Errors (7)
 export { answerError } from './answer-error.js'
 // Policies (4.9, 5, 8, 9.1)
-export { BaseAuthentication, type Credentials } from './authentication/authentication.js'
+export {
+  APIKey,
+  createApiKeysTable,
+  type GenerateApiKeyOptions,
+  generateApiKey,
+  hashToken,
+  type IssuedApiKey,
+  revokeApiKey,
+} from './authentication/api-key.js'
+export {
+  APIKeyAuthentication,
+  type APIKeyAuthenticationOptions,
+  type APIKeyCredentials,
+} from './authentication/api-key-authentication.js'
+export { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication/authentication.js'
+export { flushKeyUsage } from './authentication/key-usage.js'
+export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
+export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
 export type { Context, Middleware } from './context.js'
 export { toApiError } from './database-errors.js'
 export {
@@ -89,7 +106,12 @@ export { ServerCursorPagination, type ServerCursorPaginationOptions } from './pa
 export { cleanupExpiredServerCursors } from './pagination/server-cursor-store.js'
 export { JSONParser } from './parsers/json-parser.js'
 export type { ParsedBody, Parser } from './parsers/parser.js'
-export { AllowAny, BasePermission, type GuardedView } from './permissions/permission.js'
+export { HasScope } from './permissions/has-scope.js'
+export { ModelPermission, type ModelPermissionOptions } from './permissions/model-permission.js'
+export { ObjectPermission, type ObjectPermissionOptions } from './permissions/object-permission.js'
+export { and, not, or } from './permissions/operators.js'
+export { AllowAny, BasePermission, type GuardedView, type GuardedViewClass } from './permissions/permission.js'
+export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permissions/user-permissions.js'
 // Queries (4.8)
 export { whereRaw } from './queryset/where-raw.js'
 export { JSONRenderer } from './renderers/json-renderer.js'
@@ -105,7 +127,11 @@ export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'
 export { configure } from './settings.js'
 export { BaseThrottle, type ThrottledView } from './throttling/throttle.js'
-export { BaseVersioning } from './versioning/versioning.js'
+export { HeaderVersioning } from './versioning/header-versioning.js'
+export type { VersionLifecycle } from './versioning/lifecycle.js'
+export { QueryParamVersioning } from './versioning/query-param-versioning.js'
+export { URLPathVersioning } from './versioning/url-path-versioning.js'
+export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
 // Views and view sets (4.1, 4.6)
 export {
   APIView,

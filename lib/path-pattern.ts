@@ -11,7 +11,8 @@ export interface PathHint {
 
 /**
  * The hints of `{name:hint}`.
- * NUL fits none of them, so it never reaches PostgreSQL by way of a path. `path` takes all that is left, slashes included.
+ * NUL fits none of them, so it never reaches PostgreSQL by way of a path. `version` is `v1` or `2.1`; `path` takes all that
+ * is left, slashes included.
  */
 export const pathHints = {
   int: { pattern: /^[0-9]{1,19}$/, schema: { type: 'integer', minimum: 0 } },
@@ -22,6 +23,7 @@ export const pathHints = {
   },
   slug: { pattern: /^[A-Za-z0-9_-]+$/, schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$' } },
   path: { pattern: /^[^\0]+$/, schema: { type: 'string', minLength: 1 } },
+  version: { pattern: /^v?\d+(?:\.\d+)*$/, schema: { type: 'string', pattern: '^v?\\d+(\\.\\d+)*$' } },
 } as const satisfies Record<string, PathHint>
 
 export type Hint = keyof typeof pathHints

@@ -4,6 +4,12 @@ import { ConfigurationError } from './errors.js'
 /** A policy: a class without required options, or an instance. */
 export type Policy<T> = T | (new () => T)
 
+/** A policy that reads its options when it stands in a list: those that a subclass overrides are set by then. */
+interface Settling {
+  /** May be called several times. @throws {ConfigurationError} an option is wrong; `where` says in which list */
+  settle?(where: string): void
+}
+
 /** A list of policies. */
 export type Policies<T> = readonly Policy<T>[]
 
@@ -13,8 +19,11 @@ export type Policies<T> = readonly Policy<T>[]
  * @throws {ConfigurationError} it is no such policy
  */
 export function resolvePolicy<T extends object>(where: string, entry: Policy<T>, has: keyof T & string): T {
-  const policy: T | undefined = typeof entry === 'function' ? new entry() : entry
-  if (typeof policy?.[has] === 'function') return policy
+  const policy: (T & Settling) | undefined = typeof entry === 'function' ? new entry() : entry
+  if (typeof policy?.[has] === 'function') {
+    policy.settle?.(where)
+    return policy
+  }
   throw new ConfigurationError(`${where}: has no method ${has}(); give a class or an instance of the right kind`)
 }
 

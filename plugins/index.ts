@@ -1,2 +1,5 @@
 /** Koa middleware, one factory for each feature. */
+export { authentication } from './authentication.js'
 export { errors } from './errors.js'
+export { checkObjectPermissions, permissions } from './permissions.js'
+export { versioning } from './versioning.js'

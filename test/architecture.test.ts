@@ -43,7 +43,7 @@ const places: Record<string, string[]> = {
   'koa-body': ['parsers'],
   'koa-static': ['plugins'],
   negotiator: ['renderers'],
-  objection: ['models', 'queryset'],
+  objection: ['models', 'queryset', 'lib/authentication/api-key.ts'],
   'openapi3-ts': ['openapi'],
   papaparse: ['renderers'],
   pg: ['pagination'],

@@ -4,14 +4,42 @@ import type { Context } from '../context.js'
 /** Who a request comes from: `user` becomes `ctx.state.user`, `auth` becomes `ctx.state.auth`. */
 export interface Credentials {
   readonly user: unknown
+  /** What is known of the credentials, such as their scopes; never the secret itself. */
   readonly auth?: unknown
 }
 
-/** One way of telling who a request comes from. Immutable and shared by all requests. */
+/** How OpenAPI names and describes a scheme (`components.securitySchemes`). */
+export interface SecurityScheme {
+  /** @example 'TokenAuth' */
+  readonly name: string
+  /** The Security Scheme Object (OpenAPI 3.1 section 4.8.27). */
+  readonly definition: Readonly<Record<string, unknown>>
+}
+
+/**
+ * One way of telling who a request comes from. Immutable and shared by all requests.
+ * @example
+ * class SignedURL extends BaseAuthentication {
+ *   override async authenticate(ctx: Context) {
+ *     const text = ctx.query['signature']
+ *     if (text === undefined) return null
+ *     const user = await userOfSignature(text)
+ *     if (!user) throw new AuthenticationFailed('Invalid signature')
+ *     return { user }
+ *   }
+ * }
+ */
 export abstract class BaseAuthentication {
   /** The challenge of a 401, such as `Token realm="api"`; absent where the scheme has none. */
   readonly challenge?: string
+  /** The request header that carries the credentials; answers vary by it. */
+  readonly vary?: string
+  /** What OpenAPI says of the scheme; absent where it is not to be listed. */
+  readonly openapi?: SecurityScheme
 
   /** The caller, or null when the request has no credentials of this kind. @throws AuthenticationFailed they are wrong */
   abstract authenticate(ctx: Context): Credentials | null | Promise<Credentials | null>
+
+  /** Finishes what the scheme does beside requests; `api.close()` calls it. */
+  async close(): Promise<void> {}
 }

@@ -1,13 +1,29 @@
 /** The contract of permissions (spec section 5). */
 import type { Context } from '../context.js'
 
-/** What a permission may know of the view it guards. */
-export interface GuardedView {
-  /** The action that is asked for, such as `list` or `partialUpdate`. */
-  readonly action: string
+/** What a permission may know of a view's class, before any request. */
+export interface GuardedViewClass {
+  readonly name: string
+  /** The model of a generic view. @throws {ConfigurationError} it has none */
+  modelClass?(): { readonly tableName: string }
 }
 
-/** A rule of who may do what. Immutable and shared by all requests. */
+/** What a permission may know of the view it guards. */
+export interface GuardedView {
+  /** The action that is asked for, such as `list` or `partialUpdate`; on a hand-written route the method, `get`. */
+  readonly action: string
+  /** The class of a generic view. */
+  readonly viewClass?: GuardedViewClass
+}
+
+/**
+ * A rule of who may do what. Immutable and shared by all requests. Only `true` lets pass; what it throws is answered as an
+ * error, never as a yes.
+ * @example
+ * class IsEditor extends BasePermission {
+ *   override hasPermission(ctx: Context) { return ctx.state.user?.role === 'editor' }
+ * }
+ */
 export abstract class BasePermission {
   /** Whether the request may go on at all. */
   hasPermission(_ctx: Context, _view: GuardedView): boolean | Promise<boolean> {
@@ -18,7 +34,20 @@ export abstract class BasePermission {
   hasObjectPermission(_ctx: Context, _view: GuardedView, _object: object): boolean | Promise<boolean> {
     return true
   }
+
+  /** True when it looks at objects. Where no permission of a view does, an object is read without an instance of it. */
+  guardsObjects(): boolean {
+    return this.hasObjectPermission !== BasePermission.prototype.hasObjectPermission
+  }
+
+  /** Checks what it needs of a view that it stands on, before any request. @throws {ConfigurationError} */
+  check(_view: GuardedViewClass): void {}
 }
 
 /** No restriction. */
-export class AllowAny extends BasePermission {}
+export class AllowAny extends BasePermission {
+  // not inherited: its opposite lets nobody pass
+  override hasPermission(): boolean {
+    return true
+  }
+}

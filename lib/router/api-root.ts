@@ -1,11 +1,12 @@
 /** The API root: where each resource is (spec section 4.2). */
 import { pageLink } from '../pagination/links.js'
-import { APIView, type ViewHandler } from '../views/api-view.js'
+import { APIView, type Versioning, type ViewHandler } from '../views/api-view.js'
 
 /** A view that maps each basename to the path of its collection, as seen through whatever the router is mounted under. */
-export function apiRoot(collections: () => ReadonlyMap<string, string>): ViewHandler {
+export function apiRoot(collections: () => ReadonlyMap<string, string>, versioning: Versioning): ViewHandler {
   class APIRoot extends APIView {
     static override description = 'The resources of this API.'
+    static override versioningClass = versioning
 
     get(): Record<string, string> {
       const [path = ''] = pageLink(this.ctx.originalUrl, {}).split('?', 1)

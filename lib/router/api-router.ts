@@ -10,7 +10,7 @@ import type { ModelClass } from '../models/objection.js'
 import { singularize } from '../naming.js'
 import { buildPath, type Hint, parsePattern, type Segment } from '../path-pattern.js'
 import { guardSuffix, setFormat, splitSuffix } from '../path-suffix.js'
-import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
+import { type APIView, settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { modelsOf } from '../views/models-of.js'
 import { lookupKey } from '../views/settle-generic.js'
@@ -22,7 +22,10 @@ import { RouteTree, writePattern } from './route-tree.js'
 import { RESOURCE_ROUTES, ROUTE_NAMES, type RouteTemplate } from './routes.js'
 
 export interface APIRouterOptions {
-  /** The path of the API root, such as `/api/v1`. @default '' */
+  /**
+   * The path of the API root, such as `/api/v1`. In `/api/{version}` the parameter takes what looks like a version, `v1` or
+   * `2.1`, and all other paths are left to the app; `{version:slug}` takes any name. @default ''
+   */
   readonly prefix?: string
 }
 
@@ -83,7 +86,7 @@ export class APIRouter {
 
   constructor(options: APIRouterOptions = {}) {
     this.prefix = options.prefix ?? ''
-    this.#prefix = parsePattern(this.prefix)
+    this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
 
   /**
@@ -306,7 +309,7 @@ export class APIRouter {
       matched: this.#prefix,
       pattern: writePattern(this.#prefix),
       actions: { get: 'get' },
-      handler: apiRoot(() => collections),
+      handler: apiRoot(() => collections, commonVersioning(this.#registrations)),
       names: new Map([['GET', 'api-root']]),
       formats: new Set(),
     }
@@ -353,6 +356,12 @@ export class APIRouter {
       ]
     })
   }
+}
+
+/** The versioning that all view sets declare, which then holds for the API root, too. */
+function commonVersioning(registrations: readonly Registration[]): Versioning {
+  const [first = null, ...others] = new Set(registrations.map(({ view }) => view.versioningClass))
+  return others.length === 0 ? first : null
 }
 
 /** The path of a request; undefined for a target that has none, such as `http://[`. */

@@ -9,7 +9,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { APIView } from '../views/api-view.js'
+import { APIView, settlePolicies } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { modelsOf } from '../views/models-of.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
@@ -73,6 +73,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 
 /** Gives back what a view set holds between requests. */
 export async function closeView(view: typeof APIView): Promise<void> {
+  for (const scheme of settlePolicies(view).authentication) await scheme.close()
   if (view.prototype instanceof GenericAPIView) await settleGeneric(view as typeof GenericAPIView).paginator?.close()
 }
 

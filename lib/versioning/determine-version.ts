@@ -2,7 +2,7 @@
 import type { Context } from '../context.js'
 import type { BaseVersioning } from './versioning.js'
 
-/** Puts the version into `ctx.state.version`. @throws ApiError when it is not allowed */
+/** Puts the version into `ctx.state.version`. @throws ApiError when it is not allowed, or gone */
 export function determineVersion(ctx: Context, versioning: BaseVersioning): void {
   ctx.state['version'] = versioning.determineVersion(ctx)
 }

@@ -1,8 +1,112 @@
-/** The contract of API versioning (spec section 9.1). */
+/** The contract of API versioning, and what its kinds have in common (spec section 9.1). */
 import type { Context } from '../context.js'
+import { ApiError, ConfigurationError } from '../errors.js'
+import { announce, type Lifecycles, readLifecycles, type VersionLifecycle } from './lifecycle.js'
 
-/** Reads the API version a request asks for. Immutable and shared by all requests. */
+export interface VersioningOptions {
+  /** The version of a request that names none. @default '1.0' */
+  readonly defaultVersion?: string
+  /** The versions there are; empty for any. @default [] */
+  readonly allowedVersions?: readonly string[]
+  /** What becomes of a version: when it is deprecated, when it ends, and what follows it. @default {} */
+  readonly versions?: Readonly<Record<string, VersionLifecycle>>
+  /** The clock that a version's end is told by, in Unix milliseconds. @default Date.now */
+  readonly now?: () => number
+}
+
+/** A query parameter, as OpenAPI describes it. */
+export interface VersionParameter {
+  readonly name: string
+  readonly description: string
+  readonly schema: Readonly<Record<string, unknown>>
+}
+
+/** What can be a version at all: `1`, `2.1`, `2026-03-28`, `beta`. */
+const VERSION = /^[0-9A-Za-z][0-9A-Za-z._-]{0,31}$/
+
+/**
+ * Reads the API version a request asks for. Immutable and shared by all requests.
+ *
+ * An application's own kind overrides `detectVersion()`, or `determineVersion()` to decide all of it.
+ * @example
+ * class HostVersioning extends BaseVersioning {
+ *   override allowedVersions = ['1', '2']
+ *   override detectVersion(ctx: Context) { return ctx.subdomains[0]?.replace('v', '') }
+ * }
+ */
 export abstract class BaseVersioning {
-  /** The version, which becomes `ctx.state.version`. @throws ApiError when it is not allowed */
-  abstract determineVersion(ctx: Context): string | undefined
+  /** The version of a request that names none. */
+  readonly defaultVersion: string
+  /** The versions there are; empty for any. */
+  readonly allowedVersions: readonly string[]
+  /** What becomes of a version. */
+  readonly versions: Readonly<Record<string, VersionLifecycle>>
+  readonly #now: () => number
+  #settled: { readonly allowed: ReadonlySet<string>; readonly lifecycles: Lifecycles } | undefined
+
+  constructor(options: VersioningOptions = {}) {
+    this.defaultVersion = options.defaultVersion ?? '1.0'
+    this.allowedVersions = options.allowedVersions ?? []
+    this.versions = options.versions ?? {}
+    this.#now = options.now ?? Date.now
+  }
+
+  /**
+   * The version, which becomes `ctx.state.version`. Sets `Deprecation`, `Sunset` and `Link` where it has them.
+   * @throws ApiError it is not allowed, or its end has come and it is to be gone (410)
+   */
+  determineVersion(ctx: Context): string | undefined {
+    this.#settled ??= this.#settle(this.constructor.name)
+    const { allowed, lifecycles } = this.#settled
+    const asked = this.detectVersion(ctx)
+    const version = asked === undefined || asked === '' ? this.defaultVersion : asked
+    if (version === asked && !(allowed.size > 0 ? allowed.has(asked) : VERSION.test(asked))) throw this.refusal()
+    const lifecycle = lifecycles.get(version)
+    if (lifecycle) announce(ctx, lifecycle, this.#now())
+    return version
+  }
+
+  /** The version as the request writes it; undefined or empty when it names none. */
+  detectVersion(_ctx: Context): string | undefined {
+    return undefined
+  }
+
+  /** The answer for a version that is not allowed. It does not repeat it. */
+  refusal(): ApiError {
+    return new ApiError(404, 'Not found')
+  }
+
+  /** The query parameters that the version is read from. */
+  parameters(): readonly VersionParameter[] {
+    return []
+  }
+
+  /** A path of the API, such as a `Location`, as one that asks for the version of this request. */
+  keepVersion(_ctx: Context, path: string): string {
+    return path
+  }
+
+  /** Reads the options. @throws {ConfigurationError} one is wrong */
+  settle(where: string): void {
+    this.#settled = this.#settle(where)
+  }
+
+  #settle(where: string) {
+    const { defaultVersion, allowedVersions, versions } = this
+    const allowed = new Set(allowedVersions)
+    const lifecycles = readLifecycles(where, versions)
+    for (const version of [defaultVersion, ...allowed, ...lifecycles.keys()]) {
+      if (VERSION.test(version)) continue
+      throw new ConfigurationError(
+        `${where}: ${JSON.stringify(version)} is no version; write 1 to 32 of letters, digits, ".", "_" and "-"`,
+      )
+    }
+    for (const version of lifecycles.keys()) {
+      if (allowed.size === 0 || allowed.has(version) || version === defaultVersion) continue
+      throw new ConfigurationError(
+        `${where}: versions names "${version}", which is none of allowedVersions; add it there`,
+      )
+    }
+    return { allowed, lifecycles }
+  }
 }

@@ -189,6 +189,7 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
       parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
       renderers,
     }
+    for (const permission of settled.permissions) permission.check(view)
     policies.set(view, settled)
   }
   return settled

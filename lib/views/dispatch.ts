@@ -1,6 +1,6 @@
 /** A request, from top to bottom (spec section 4.6, "Dispatch order"). */
 import { answerError } from '../answer-error.js'
-import { authenticate, challengeOf } from '../authentication/authenticate.js'
+import { authenticate } from '../authentication/authenticate.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { checkThrottles } from '../throttling/check-throttles.js'
 import { determineVersion } from '../versioning/determine-version.js'
@@ -20,6 +20,6 @@ export async function dispatch(view: View): Promise<void> {
     const data = ctx.method === 'OPTIONS' ? view.options() : await runAction(view)
     respond(view, data)
   } catch (error) {
-    answerError(ctx, view.toError(error), challengeOf(authentication))
+    answerError(ctx, view.toError(error))
   }
 }

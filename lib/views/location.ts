@@ -18,7 +18,8 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
   try {
     const own = buildPath([{ kind: 'param', name: property, hint: 'str' }], { [property]: key })
-    return collection + guardSuffix(own, formats)
+    const location = collection + guardSuffix(own, formats)
+    return view.policies.versioning?.keepVersion(view.ctx, location) ?? location
   } catch {
     return undefined
   }

@@ -18,7 +18,7 @@ import { runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import type { GenericView, GenericViewClass } from './generic-view.js'
+import type { GenericView } from './generic-view.js'
 import { InstanceList } from './list-source.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
@@ -31,7 +31,7 @@ export async function readList(view: GenericView): Promise<unknown> {
   const { paginator } = settleGeneric(viewClass)
   const declared = filterViewOf(viewClass)
   requireUser(view)
-  if (viewClass.strictParams) refuseUnknown(ctx.query, viewClass)
+  if (viewClass.strictParams) refuseUnknown(ctx.query, view)
   const parts = readParts(ctx.query, declared, { user: ctx.state['user'] })
   const timeout = paginator?.keepsConnections ? undefined : guardOf(parts)
   const knex = trx ?? view.knex
@@ -122,10 +122,11 @@ function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): rea
 }
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */
-function refuseUnknown(query: QueryParameters, view: GenericViewClass): void {
-  const { paginator } = settleGeneric(view)
-  const own = [...(paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
-  const allowed = new Set([...parametersOf(filterViewOf(view)), ...own])
+function refuseUnknown(query: QueryParameters, { viewClass, policies }: GenericView): void {
+  const { paginator } = settleGeneric(viewClass)
+  const read = [...(paginator?.parameters() ?? []), ...(policies.versioning?.parameters() ?? [])]
+  const own = [...read, ...viewClass.queryParameters].map(({ name }) => name)
+  const allowed = new Set([...parametersOf(filterViewOf(viewClass)), ...own])
   const unknown = Object.keys(query).filter((name) => !allowed.has(name))
   if (unknown.length === 0) return
   // a name is repeated only where it is a plain word

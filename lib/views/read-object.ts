@@ -2,7 +2,6 @@
 import { ConfigurationError, NotFound } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
-import { BasePermission } from '../permissions/permission.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import type { GenericView } from './generic-view.js'
 import { checkQueryset, rowReader } from './read-rows.js'
@@ -13,7 +12,8 @@ import { isStandard } from './standard.js'
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
   const rows = rowReader(view, 'retrieve')
-  if (!rows || !isStandard(view, 'getObject', 'checkObjectPermissions') || guardsObjects(view.policies.permissions)) {
+  const guarded = view.policies.permissions.some((permission) => permission.guardsObjects())
+  if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
     return view.getSerializer({ obj: await view.getObject() }).data
   }
   const text = await rows.readOne(lookupOf(view))
@@ -44,11 +44,4 @@ export function lookupOf(view: GenericView): Lookup {
       return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
     },
   }
-}
-
-/** True when a permission looks at objects. */
-function guardsObjects(permissions: readonly BasePermission[]): boolean {
-  return permissions.some(
-    (permission) => permission.hasObjectPermission !== BasePermission.prototype.hasObjectPermission,
-  )
 }

@@ -71,6 +71,7 @@ describe('matchesHint', () => {
       not: ['', uuid.replaceAll('-', ''), `{${uuid}}`, `${uuid}0`, uuid.replace('a', 'g'), `${uuid}\n`],
     },
     slug: { fits: ['a', 'A-b_9', '-'], not: ['', 'a b', 'ü', 'a.b', 'a/b', 'a\n', 'a\0'] },
+    version: { fits: ['v1', '1', 'v2.1', '10.0.3'], not: ['', 'v', 'V1', 'v1.', 'v.1', '1-2', 'health', 'v1\n', 'v١'] },
     path: { fits: ['a', 'a/b/c.txt', '/', 'ü b/'], not: ['', 'a\0', 'a/\0/b'] },
   }
 

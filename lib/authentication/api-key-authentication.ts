@@ -1,0 +1,108 @@
+/** Keys in the X-API-Key header (spec section 5; wire format, section 9). */
+import type { Knex } from 'knex'
+import { type Context, isAnonymous } from '../context.js'
+import { AuthenticationFailed } from '../errors.js'
+import { APIKey, boundKnex, hashToken, isKey } from './api-key.js'
+import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
+import { keyUsageOf } from './key-usage.js'
+
+/** What `ctx.state.auth` says of a caller's key. */
+export interface APIKeyCredentials {
+  readonly scheme: 'ApiKey'
+  /** The primary key of the key's row. */
+  readonly id: string
+  readonly name: string
+  readonly user_id: string
+  readonly scopes: readonly string[]
+  /** ISO 8601; null for a key that does not end. */
+  readonly expires_at: string | null
+}
+
+export interface APIKeyAuthenticationOptions {
+  /** The user of a key; null or undefined when there is none any more. @default { id: user_id } */
+  readonly getUserForKey?: (key: APIKeyCredentials, ctx: Context) => unknown
+  /** Where the table is. @default the one that APIKey is bound to */
+  readonly knex?: Knex
+  /** The clock that a key's end is told by, in Unix milliseconds. @default Date.now */
+  readonly now?: () => number
+}
+
+/** One row as one text, so that no mapper and no type parser of the application changes it. */
+const FIND = `select json_build_object('id', id::text, 'name', name, 'user_id', user_id, 'scopes', scopes, 'active', is_active,
+  'expires', extract(epoch from expires_at) * 1000, 'used', extract(epoch from last_used_at) * 1000)::text as key
+  from koa_viewsets_api_keys where key_hash = ?`
+
+interface Row {
+  readonly id: string
+  readonly name: string
+  readonly user_id: string
+  readonly scopes: readonly string[]
+  readonly active: boolean
+  /** Unix milliseconds; `"Infinity"` is a text. */
+  readonly expires: number | string | null
+  readonly used: number | string | null
+}
+
+/**
+ * Reads `X-API-Key` and looks the key up by its hash, in one query. A key that is unknown, malformed, revoked or expired is
+ * 401 `Invalid API key`, and nothing tells which. Its scopes are in `ctx.state.auth.scopes`, for `HasScope`.
+ *
+ * When a key was last used is written at most once a minute, after the request; `flushKeyUsage()` waits for it.
+ * @example
+ * APIKey.knex(knex)
+ * await createApiKeysTable()
+ * static override authenticationClasses: Authentications = [APIKeyAuthentication]
+ * @example new APIKeyAuthentication({ getUserForKey: (key) => User.query().findById(key.user_id) })
+ */
+export class APIKeyAuthentication extends BaseAuthentication {
+  override readonly challenge: string = 'ApiKey realm="api"'
+  override readonly vary: string = 'X-API-Key'
+  override readonly openapi: SecurityScheme = {
+    name: 'ApiKeyAuth',
+    definition: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+  }
+  readonly #options: APIKeyAuthenticationOptions
+
+  constructor(options: APIKeyAuthenticationOptions = {}) {
+    super()
+    this.#options = options
+  }
+
+  /** The user of a key, also asynchronously; null or undefined when there is none any more. */
+  getUserForKey(key: APIKeyCredentials, ctx: Context): unknown {
+    const { getUserForKey } = this.#options
+    return getUserForKey ? getUserForKey(key, ctx) : { id: key.user_id }
+  }
+
+  async authenticate(ctx: Context): Promise<Credentials | null> {
+    const text = ctx.headers['x-api-key']
+    if (text === undefined) return null
+    if (typeof text !== 'string' || !isKey(text)) throw failure()
+    const { knex = boundKnex(), now = Date.now } = this.#options
+    const { rows } = await knex.raw<{ rows: { key: string }[] }>(FIND, [hashToken(text)])
+    const row = rows[0] && (JSON.parse(rows[0].key) as Row)
+    const at = now()
+    if (!row?.active || (row.expires !== null && Number(row.expires) <= at)) throw failure()
+    const auth = credentialsOf(row)
+    const user = await this.getUserForKey(auth, ctx)
+    if (isAnonymous(user)) throw failure()
+    keyUsageOf(knex).note(row.id, at, row.used === null ? undefined : Number(row.used))
+    return { user, auth }
+  }
+
+  /** Writes when keys were last used. */
+  override async close(): Promise<void> {
+    const knex = this.#options.knex ?? (APIKey.knex() as Knex | undefined)
+    if (knex) await keyUsageOf(knex).flush()
+  }
+}
+
+function credentialsOf({ id, name, user_id, scopes, expires }: Row): APIKeyCredentials {
+  const ends = typeof expires === 'number' ? new Date(expires) : undefined
+  const expires_at = ends && !Number.isNaN(ends.getTime()) ? ends.toISOString() : null
+  return { scheme: 'ApiKey', id, name, user_id, scopes, expires_at }
+}
+
+function failure(): AuthenticationFailed {
+  return new AuthenticationFailed('Invalid API key')
+}

@@ -1,0 +1,155 @@
+/** API keys: their table, their model, and how they are issued (spec section 5; wire format, section 9). */
+import { createHash, randomBytes } from 'node:crypto'
+import type { Knex } from 'knex'
+import { Model } from 'objection'
+import { ConfigurationError } from '../errors.js'
+import { encodeBase64Url } from '../signing.js'
+
+export interface GenerateApiKeyOptions {
+  /** Whose key it is. */
+  readonly userId: string | number | bigint
+  /** What it is for, in the owner's words. @default '' */
+  readonly name?: string
+  /** What its holder may do with it, as `HasScope` asks for. @default [] */
+  readonly scopes?: readonly string[]
+  /** When it ends. @default never */
+  readonly expiresAt?: Date | null
+  /** What the key begins with: up to 16 lower-case letters and digits, a letter first. @default 'api' */
+  readonly prefix?: string
+}
+
+/** A key as it is handed out, once. */
+export interface IssuedApiKey {
+  /** The key itself. It is not stored: whoever loses it needs another. */
+  readonly key: string
+  /** The primary key of its row. */
+  readonly id: string
+  /** Its first characters, by which people recognise it in a list. */
+  readonly keyPrefix: string
+}
+
+const TABLE = 'koa_viewsets_api_keys'
+const PREFIX = /^[a-z][a-z0-9]{0,15}$/
+/** What a key looks like: prefix and 32 bytes. */
+const KEY = /^[a-z][a-z0-9]{0,15}_[A-Za-z0-9_-]{43}$/
+const SHOWN_CHARACTERS = 12
+
+/**
+ * The table of API keys, for lists and for administration. It never holds a key, only its hash, which is no declared property:
+ * no serializer shows or takes it. Keys are made by `generateApiKey()`.
+ */
+export class APIKey extends Model {
+  static override tableName = TABLE
+  static override jsonSchema = {
+    type: 'object',
+    properties: {
+      id: { readOnly: true },
+      key_prefix: { readOnly: true },
+      name: { type: 'string' },
+      user_id: { readOnly: true },
+      scopes: { readOnly: true },
+      is_active: { type: 'boolean' },
+      expires_at: {},
+      last_used_at: { readOnly: true },
+      created_at: { readOnly: true },
+    },
+  }
+  declare id: string
+  /** The first characters of the key. */
+  declare key_prefix: string
+  declare name: string
+  declare user_id: string
+  declare scopes: string[]
+  /** False once the key was revoked. */
+  declare is_active: boolean
+  declare expires_at: Date | null
+  /** Written at most once a minute. */
+  declare last_used_at: Date | null
+  declare created_at: Date
+}
+
+/**
+ * Creates the table of API keys where it does not exist yet, whoever else does so at the same time. For a migration or the
+ * start of an application.
+ * @example export const up = (knex: Knex) => createApiKeysTable(knex)
+ */
+export async function createApiKeysTable(knex: Knex = boundKnex()): Promise<void> {
+  await knex.transaction(async (trx) => {
+    // two at once would both find it missing
+    await trx.raw(`select pg_advisory_xact_lock(hashtext('${TABLE}'))`)
+    await trx.raw(`
+      CREATE TABLE IF NOT EXISTS ${TABLE} (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        key_hash text NOT NULL UNIQUE CHECK (key_hash ~ '^[0-9a-f]{64}$'),
+        key_prefix text NOT NULL,
+        name text NOT NULL DEFAULT '',
+        user_id text NOT NULL,
+        scopes text[] NOT NULL DEFAULT '{}',
+        is_active boolean NOT NULL DEFAULT true,
+        expires_at timestamptz,
+        last_used_at timestamptz,
+        created_at timestamptz NOT NULL DEFAULT now()
+      )`)
+  })
+}
+
+/**
+ * Issues a key and stores its hash. The key is returned here and never again.
+ * @param knex where the table is; the one that `APIKey` is bound to by default
+ * @throws TypeError an option is wrong
+ * @example const { key } = await generateApiKey({ userId: 7, name: 'Import', scopes: ['read:books'] })
+ */
+export async function generateApiKey(options: GenerateApiKeyOptions, knex: Knex = boundKnex()): Promise<IssuedApiKey> {
+  const { userId, name = '', scopes = [], expiresAt = null, prefix = 'api' } = options
+  if (!PREFIX.test(prefix)) {
+    throw new TypeError('generateApiKey(): prefix takes 1 to 16 lower-case letters and digits, a letter first')
+  }
+  if (String(userId) === '') throw new TypeError('generateApiKey(): userId is empty')
+  if (!scopes.every((scope) => /^[!-~]+$/.test(scope))) {
+    throw new TypeError('generateApiKey(): a scope takes visible ASCII characters, without spaces')
+  }
+  if (expiresAt && Number.isNaN(expiresAt.getTime())) throw new TypeError('generateApiKey(): expiresAt is no date')
+  const key = writeKey(prefix, randomBytes(32))
+  const keyPrefix = key.slice(0, SHOWN_CHARACTERS)
+  const { rows } = await knex.raw<{ rows: { id: string }[] }>(
+    `insert into ${TABLE} (key_hash, key_prefix, name, user_id, scopes, expires_at)
+     values (?, ?, ?, ?, ?::text[], ?::timestamptz) returning id::text as id`,
+    [hashToken(key), keyPrefix, name, String(userId), [...scopes], expiresAt?.toISOString() ?? null],
+  )
+  const [{ id }] = rows as [{ id: string }]
+  return { key, id, keyPrefix }
+}
+
+/** Ends a key at once. @returns false when there is no such key, or it had ended before */
+export async function revokeApiKey(id: string | number | bigint, knex: Knex = boundKnex()): Promise<boolean> {
+  const { rows } = await knex.raw<{ rows: unknown[] }>(
+    `update ${TABLE} set is_active = false where id::text = ? and is_active returning 1 as revoked`,
+    [String(id)],
+  )
+  return rows.length > 0
+}
+
+/**
+ * What a secret is stored and looked up as: SHA-256 in hex. It suffices for long random secrets such as keys and tokens, not
+ * for passwords.
+ */
+export function hashToken(token: string): string {
+  return createHash('sha256').update(token).digest('hex')
+}
+
+/** A key of these bytes. */
+export function writeKey(prefix: string, bytes: Uint8Array): string {
+  return `${prefix}_${encodeBase64Url(bytes)}`
+}
+
+/** True for a text that can be a key. */
+export function isKey(text: string): boolean {
+  return text.length <= 64 && KEY.test(text)
+}
+
+/** The knex that `APIKey` is bound to. @throws {ConfigurationError} none */
+export function boundKnex(): Knex {
+  const knex = APIKey.knex() as Knex | undefined
+  if (knex) return knex
+  throw new ConfigurationError('APIKey is bound to no database; call APIKey.knex(knex), or give knex')
+}

@@ -1,0 +1,74 @@
+/** Permissions by table and method, as an application's users hold them (spec section 5). */
+import { type Context, isAnonymous } from '../context.js'
+import { ConfigurationError } from '../errors.js'
+import { BasePermission, type GuardedView, type GuardedViewClass } from './permission.js'
+
+export interface ModelPermissionOptions {
+  /** The model whose table counts. @default the view's model */
+  readonly model?: { readonly tableName: string }
+}
+
+/** What must be held for each method. */
+const VERBS: Readonly<Record<string, string>> = {
+  GET: 'view',
+  HEAD: 'view',
+  OPTIONS: 'view',
+  POST: 'add',
+  PUT: 'change',
+  PATCH: 'change',
+  DELETE: 'delete',
+}
+
+/**
+ * GET, HEAD and OPTIONS need the permission `view_<table>`, POST `add_<table>`, PUT and PATCH `change_<table>`, DELETE
+ * `delete_<table>`. A user holds it when `user.hasPermission(name)` gives true, also asynchronously; a user without such a
+ * method, when `user.permissions`, an array or a Set, has it. Any other user is refused.
+ * @example static override permissionClasses: Permissions = [ModelPermission]
+ * @example router.get('/report', permissions(new ModelPermission({ model: Book })), handler)
+ */
+export class ModelPermission extends BasePermission {
+  readonly #model: ModelPermissionOptions['model']
+  /** A view with a queryset would make a query each time it is asked for its model. */
+  readonly #tables = new WeakMap<GuardedViewClass, string>()
+
+  constructor(options: ModelPermissionOptions = {}) {
+    super()
+    this.#model = options.model
+  }
+
+  override async hasPermission(ctx: Context, view: GuardedView): Promise<boolean> {
+    const name = this.permissionName(ctx, this.#tableOf(view.viewClass))
+    return name !== undefined && holds(ctx.state['user'], name)
+  }
+
+  /** The permission that a request needs; undefined refuses it. */
+  permissionName(ctx: Context, table: string): string | undefined {
+    const verb = VERBS[ctx.method]
+    return verb && `${verb}_${table}`
+  }
+
+  override check(view: GuardedViewClass): void {
+    this.#tableOf(view)
+  }
+
+  #tableOf(view: GuardedViewClass | undefined): string {
+    const known = view && this.#tables.get(view)
+    if (known !== undefined) return known
+    const model = this.#model ?? view?.modelClass?.()
+    if (model) {
+      if (view) this.#tables.set(view, model.tableName)
+      return model.tableName
+    }
+    throw new ConfigurationError(
+      `${view?.name ?? 'a view'}: ModelPermission needs a model; set static model, or give new ModelPermission({ model })`,
+    )
+  }
+}
+
+async function holds(user: unknown, name: string): Promise<boolean> {
+  if (isAnonymous(user) || typeof user !== 'object') return false
+  const holder = user as { hasPermission?: (name: string) => unknown; permissions?: unknown }
+  if (typeof holder.hasPermission === 'function') return (await holder.hasPermission(name)) === true
+  const { permissions } = holder
+  return Array.isArray(permissions) ? permissions.includes(name) : permissions instanceof Set && permissions.has(name)
+}

@@ -1,0 +1,36 @@
+/** An object is its owner's (spec section 5; promises E5, E6 and E8). */
+import { type Context, userId } from '../context.js'
+import { BasePermission, type GuardedView } from './permission.js'
+
+export interface ObjectPermissionOptions {
+  /** The property of the object that holds its owner's id. @default 'owner_id' */
+  readonly ownerField?: string
+}
+
+/**
+ * An object may be worked on by its owner: by the user whose `id` its owner field holds. A null or missing owner is nobody's.
+ *
+ * It says nothing of lists, which show all objects of the queryset: narrow that by overriding `getQueryset()`.
+ * @example
+ * static override permissionClasses: Permissions = [or(IsAdminUser, new ObjectPermission({ ownerField: 'author_id' }))]
+ */
+export class ObjectPermission extends BasePermission {
+  /** The property of the object that holds its owner's id. */
+  readonly ownerField: string
+
+  constructor(options: ObjectPermissionOptions = {}) {
+    super()
+    this.ownerField = options.ownerField ?? 'owner_id'
+  }
+
+  override hasObjectPermission(ctx: Context, _view: GuardedView, object: object): boolean {
+    const owner = idText((object as Record<string, unknown>)[this.ownerField])
+    return owner !== undefined && owner === idText(userId(ctx.state['user']))
+  }
+}
+
+/** An id as text, since a bigint column gives `"7"` where a token gives 7; undefined for what is no id. */
+function idText(id: unknown): string | undefined {
+  if (typeof id === 'string') return id === '' ? undefined : id
+  return typeof id === 'bigint' || Number.isSafeInteger(id) ? String(id) : undefined
+}

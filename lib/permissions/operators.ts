@@ -1,0 +1,117 @@
+/** Permissions made of others: the spec's `&`, `|` and `~` (spec section 5; promise E7). */
+import type { Context } from '../context.js'
+import { ConfigurationError } from '../errors.js'
+import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
+import { BasePermission, type GuardedView, type GuardedViewClass } from './permission.js'
+
+/** Passes where all pass. @example and(IsAuthenticated, new HasScope('read:books')) */
+export function and(...permissions: Policies<BasePermission>): BasePermission {
+  return new And(operandsOf('and()', permissions))
+}
+
+/**
+ * Passes where one passes. An object may be worked on when one and the same permission lets both the request and the
+ * object pass: what one says of the request is never mixed with what another says of the object.
+ * @example or(IsAdminUser, new ObjectPermission({ ownerField: 'author_id' }))
+ */
+export function or(...permissions: Policies<BasePermission>): BasePermission {
+  return new Or(operandsOf('or()', permissions))
+}
+
+/**
+ * Passes where the permission refuses. What it says of requests and what it says of objects are each turned round; where it
+ * says nothing of one of them, that one stays open. `not(and(a, b))` is `or(not(a), not(b))`, and the other way round.
+ * @example not(IsAuthenticated)
+ */
+export function not(permission: Policy<BasePermission>): BasePermission {
+  return negate(resolvePolicy('not()', permission, 'hasPermission'))
+}
+
+function negate(permission: BasePermission): BasePermission {
+  if (permission instanceof And) return new Or(permission.operands.map(negate))
+  if (permission instanceof Or) return new And(permission.operands.map(negate))
+  return permission instanceof Not ? permission.operand : new Not(permission)
+}
+
+function operandsOf(where: string, permissions: Policies<BasePermission>): readonly BasePermission[] {
+  if (permissions.length === 0) throw new ConfigurationError(`${where}: give at least one permission`)
+  return resolvePolicies(where, permissions, 'hasPermission')
+}
+
+abstract class Composed extends BasePermission {
+  readonly operands: readonly BasePermission[]
+
+  constructor(operands: readonly BasePermission[]) {
+    super()
+    this.operands = operands
+  }
+
+  override guardsObjects(): boolean {
+    return this.operands.some((operand) => operand.guardsObjects())
+  }
+
+  override check(view: GuardedViewClass): void {
+    for (const operand of this.operands) operand.check(view)
+  }
+}
+
+class And extends Composed {
+  override async hasPermission(ctx: Context, view: GuardedView): Promise<boolean> {
+    for (const operand of this.operands) {
+      if ((await operand.hasPermission(ctx, view)) !== true) return false
+    }
+    return true
+  }
+
+  override async hasObjectPermission(ctx: Context, view: GuardedView, object: object): Promise<boolean> {
+    for (const operand of this.operands) {
+      if ((await operand.hasObjectPermission(ctx, view, object)) !== true) return false
+    }
+    return true
+  }
+}
+
+class Or extends Composed {
+  override async hasPermission(ctx: Context, view: GuardedView): Promise<boolean> {
+    for (const operand of this.operands) {
+      if ((await operand.hasPermission(ctx, view)) === true) return true
+    }
+    return false
+  }
+
+  override async hasObjectPermission(ctx: Context, view: GuardedView, object: object): Promise<boolean> {
+    for (const operand of this.operands) {
+      if ((await operand.hasPermission(ctx, view)) !== true) continue
+      if ((await operand.hasObjectPermission(ctx, view, object)) === true) return true
+    }
+    return false
+  }
+}
+
+/** Only a plain `false` turns into a yes: a permission that answers anything else keeps closed what is made of it. */
+class Not extends BasePermission {
+  readonly operand: BasePermission
+  readonly #guardsRequests: boolean
+
+  constructor(operand: BasePermission) {
+    super()
+    this.operand = operand
+    this.#guardsRequests = operand.hasPermission !== BasePermission.prototype.hasPermission
+  }
+
+  override async hasPermission(ctx: Context, view: GuardedView): Promise<boolean> {
+    return !this.#guardsRequests || (await this.operand.hasPermission(ctx, view)) === false
+  }
+
+  override async hasObjectPermission(ctx: Context, view: GuardedView, object: object): Promise<boolean> {
+    return !this.guardsObjects() || (await this.operand.hasObjectPermission(ctx, view, object)) === false
+  }
+
+  override guardsObjects(): boolean {
+    return this.operand.guardsObjects()
+  }
+
+  override check(view: GuardedViewClass): void {
+    this.operand.check(view)
+  }
+}

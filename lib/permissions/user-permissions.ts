@@ -1,0 +1,29 @@
+/** Permissions that look at the user alone (spec section 5). */
+import { type Context, isAnonymous } from '../context.js'
+import { BasePermission } from './permission.js'
+
+const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+
+/** For anybody who is logged in. */
+export class IsAuthenticated extends BasePermission {
+  override hasPermission(ctx: Context): boolean {
+    return !isAnonymous(ctx.state['user'])
+  }
+}
+
+/** For staff: a user whose `is_staff`, or `isStaff`, is true. */
+export class IsAdminUser extends BasePermission {
+  override hasPermission(ctx: Context): boolean {
+    const user: unknown = ctx.state['user']
+    if (isAnonymous(user)) return false
+    const { is_staff, isStaff } = user as { is_staff?: unknown; isStaff?: unknown }
+    return (is_staff ?? isStaff) === true
+  }
+}
+
+/** Anybody may read (GET, HEAD, OPTIONS); other methods are for those who are logged in. */
+export class IsAuthenticatedOrReadOnly extends IsAuthenticated {
+  override hasPermission(ctx: Context): boolean {
+    return READING.has(ctx.method) || super.hasPermission(ctx)
+  }
+}

@@ -1,0 +1,60 @@
+/** The version in the Accept header: `application/json; version=2.0` (spec section 9.1). */
+import type { Context } from '../context.js'
+import { ApiError } from '../errors.js'
+import { BaseVersioning } from './versioning.js'
+
+/** One element of a list, or one part of an element; a quoted string hides the separators in it (RFC 9110 section 5.6). */
+const ELEMENTS = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g
+const PARTS = /(?:[^;"]|"(?:[^"\\]|\\.)*"?)+/g
+const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/
+
+/**
+ * Takes the parameter `version` of the media type in `Accept`; of several the one with the greatest weight, then the first.
+ * Answers vary by `Accept`. A version that is not allowed is 406.
+ * @example static override versioningClass = new HeaderVersioning({ allowedVersions: ['1.0', '2.0'] })
+ */
+export class HeaderVersioning extends BaseVersioning {
+  override detectVersion(ctx: Context): string | undefined {
+    ctx.vary('Accept')
+    const { accept } = ctx.headers
+    // most requests name no version: then there is nothing to take apart
+    return accept === undefined || !/version/i.test(accept) ? undefined : versionOf(accept)
+  }
+
+  override refusal(): ApiError {
+    const { allowedVersions } = this
+    const hint = allowedVersions.length > 0 ? `. Available versions: ${allowedVersions.join(', ')}` : ''
+    return new ApiError(406, `Unknown API version${hint}`)
+  }
+}
+
+function versionOf(accept: string): string | undefined {
+  let chosen: string | undefined
+  let best = 0
+  for (const [element] of accept.matchAll(ELEMENTS)) {
+    const parameters = readParameters(element)
+    const version = parameters.get('version')
+    const q = parameters.get('q') ?? '1'
+    const weight = WEIGHT.test(q) ? Number(q) : 1
+    if (version === undefined || weight <= best) continue
+    chosen = version
+    best = weight
+  }
+  return chosen
+}
+
+/** Parameters of a media range by lower-case name; of repeated ones the first counts. */
+function readParameters(element: string): Map<string, string> {
+  const parameters = new Map<string, string>()
+  for (const [part] of [...element.matchAll(PARTS)].slice(1)) {
+    const equals = part.indexOf('=')
+    if (equals < 0) continue
+    const name = part.slice(0, equals).trim().toLowerCase()
+    if (!parameters.has(name)) parameters.set(name, unquote(part.slice(equals + 1).trim()))
+  }
+  return parameters
+}
+
+function unquote(text: string): string {
+  return text.startsWith('"') ? text.replace(/^"|"$/g, '').replace(/\\(.)/g, '$1') : text
+}

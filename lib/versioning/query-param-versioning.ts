@@ -1,0 +1,31 @@
+/** The version in the query: `?version=2.0` (spec section 9.1). */
+import type { Context } from '../context.js'
+import { BaseVersioning, type VersionParameter } from './versioning.js'
+
+/**
+ * Takes the query parameter `version`; of repeated ones the last counts. A version that is not allowed is 404.
+ * @example static override versioningClass = new QueryParamVersioning({ allowedVersions: ['1.0', '2.0'] })
+ */
+export class QueryParamVersioning extends BaseVersioning {
+  override detectVersion(ctx: Context): string | undefined {
+    const value = ctx.query['version']
+    return typeof value === 'string' ? value : value?.at(-1)
+  }
+
+  override parameters(): readonly VersionParameter[] {
+    const { defaultVersion, allowedVersions } = this
+    const values = allowedVersions.length > 0 ? { enum: [...allowedVersions] } : {}
+    return [
+      {
+        name: 'version',
+        description: 'The version of the API.',
+        schema: { type: 'string', ...values, default: defaultVersion },
+      },
+    ]
+  }
+
+  override keepVersion(ctx: Context, path: string): string {
+    const asked = this.detectVersion(ctx)
+    return asked ? `${path}?version=${encodeURIComponent(asked)}` : path
+  }
+}
