@@ -1,0 +1,103 @@
+import type Koa from 'koa'
+import { afterEach, describe, expect, it } from 'vitest'
+import {
+  APIKeyAuthentication,
+  HeaderVersioning,
+  IsAuthenticated,
+  SessionAuthentication,
+  TokenAuthentication,
+} from '../../lib/index.js'
+import { authentication, errors, permissions, versioning } from '../../plugins/index.js'
+import { type Client, serving } from '../support/client.js'
+
+const token = new TokenAuthentication({ getUserForToken: (text) => (text === 'alice' ? { id: 1 } : null) })
+
+let client: Client | undefined
+
+afterEach(async () => {
+  await client?.close()
+  client = undefined
+})
+
+const factories: [string, () => Koa.Middleware, string][] = [
+  ['authentication()', () => authentication(token), 'authenticateCaller'],
+  ['permissions()', () => permissions(IsAuthenticated), 'askPermissions'],
+  ['versioning()', () => versioning(new HeaderVersioning({ allowedVersions: ['1'] })), 'determineApiVersion'],
+]
+
+describe.each(factories)('%s', (_name, make, name) => {
+  const refused = { Authorization: 'Token mallory', Accept: 'text/html;version=9' }
+
+  it('is a named middleware', () => {
+    expect(make().name).toBe(name)
+  })
+
+  it('answers what it refuses by itself, keeps the headers of the app, and goes no further', async () => {
+    let reached = false
+    const before: Koa.Middleware = (ctx, next) => {
+      ctx.set('X-App-Version', '7')
+      return next()
+    }
+    client = await serving(before, make(), () => {
+      reached = true
+    })
+    const answer = await client.get('/', refused)
+    expect([401, 406]).toContain(answer.status)
+    expect(answer.headers['x-app-version']).toBe('7')
+    expect(reached).toBe(false)
+  })
+
+  it('leaves the errors of what comes after it alone', async () => {
+    let caught: unknown
+    const before: Koa.Middleware = async (ctx, next) => {
+      ctx.state['user'] = { id: 1 }
+      await next().catch((error) => {
+        caught = error
+      })
+    }
+    const mine = new Error('mine')
+    client = await serving(errors(), before, make(), () => {
+      throw mine
+    })
+    await client.get('/')
+    expect(caught).toBe(mine)
+  })
+})
+
+describe('authentication()', () => {
+  it('G10 says by which headers answers vary, refusals too, once each', async () => {
+    const schemes = [SessionAuthentication, token, APIKeyAuthentication, new SessionAuthentication()]
+    client = await serving(authentication(...schemes), permissions(IsAuthenticated), (ctx) => {
+      ctx.vary('Accept')
+      ctx.body = 'in'
+    })
+    expect((await client.get('/', { Authorization: 'Token alice' })).headers['vary']).toBe(
+      'Cookie, Authorization, X-API-Key, Accept',
+    )
+    expect((await client.get('/')).headers['vary']).toBe('Cookie, Authorization, X-API-Key')
+    expect((await client.get('/', { Authorization: 'Token x' })).headers['vary']).toBe(
+      'Cookie, Authorization, X-API-Key',
+    )
+  })
+
+  it('41 what the handler throws later has its challenges, too', async () => {
+    const { AuthenticationFailed } = await import('../../lib/index.js')
+    client = await serving(errors(), authentication(token, APIKeyAuthentication), () => {
+      throw new AuthenticationFailed()
+    })
+    expect((await client.get('/')).headers['www-authenticate']).toBe('Token realm="api", ApiKey realm="api"')
+  })
+
+  it('41 several of them add up', async () => {
+    client = await serving(authentication(APIKeyAuthentication), authentication(token), permissions(IsAuthenticated))
+    expect((await client.get('/')).headers['www-authenticate']).toBe('ApiKey realm="api", Token realm="api"')
+  })
+})
+
+describe('1.1.9 what is refused', () => {
+  it('is no error of the app', async () => {
+    client = await serving(authentication(token), permissions(IsAuthenticated))
+    for (const Authorization of ['Token x', '', 'Token \xff']) await client.get('/', { Authorization })
+    expect(client.reported).toEqual([])
+  })
+})
