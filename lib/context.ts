@@ -7,7 +7,7 @@ export type Middleware = Koa.Middleware
 
 /** True when nobody is logged in: no user, or one that says so itself (`isAnonymous`, `isAuthenticated: false`). */
 export function isAnonymous(user: unknown): boolean {
-  if (user === undefined || user === null || user === false) return true
+  if (!user) return true
   if (typeof user !== 'object') return false
   const said = user as { isAnonymous?: unknown; isAuthenticated?: unknown }
   return said.isAnonymous === true || said.isAuthenticated === false

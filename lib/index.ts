@@ -11,14 +11,14 @@ export {
   hashToken,
   type IssuedApiKey,
   revokeApiKey,
-} from './authentication/api-key.js'
+} from './api-keys/api-key.js'
 export {
   APIKeyAuthentication,
   type APIKeyAuthenticationOptions,
   type APIKeyCredentials,
-} from './authentication/api-key-authentication.js'
+} from './api-keys/api-key-authentication.js'
+export { flushKeyUsage } from './api-keys/key-usage.js'
 export { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication/authentication.js'
-export { flushKeyUsage } from './authentication/key-usage.js'
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
 export type { Context, Middleware } from './context.js'

@@ -41,5 +41,5 @@ export abstract class BaseAuthentication {
   abstract authenticate(ctx: Context): Credentials | null | Promise<Credentials | null>
 
   /** Finishes what the scheme does beside requests; `api.close()` calls it. */
-  async close(): Promise<void> {}
+  close?(): Promise<void>
 }

@@ -73,7 +73,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 
 /** Gives back what a view set holds between requests. */
 export async function closeView(view: typeof APIView): Promise<void> {
-  for (const scheme of settlePolicies(view).authentication) await scheme.close()
+  for (const scheme of settlePolicies(view).authentication) await scheme.close?.()
   if (view.prototype instanceof GenericAPIView) await settleGeneric(view as typeof GenericAPIView).paginator?.close()
 }
 

@@ -5,6 +5,8 @@ import { BaseVersioning } from './versioning.js'
 
 /** The first segment that looks like a version. */
 const SEGMENT = /(?:^|\/)v(\d+(?:\.\d+)*)(?=\/|$)/
+/** The host of an absolute-form target is the client's to choose. */
+const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
 
 /**
  * Takes the path parameter `{version}`; where the route has none, the first segment of its pattern, and of the path it is
@@ -23,7 +25,7 @@ export class URLPathVersioning extends BaseVersioning {
     // a segment that stands in the pattern is the application's; one of the path could be an object's name
     const route: unknown = ctx['_matchedRoute']
     const path = typeof route === 'string' ? route : ctx.path
-    return SEGMENT.exec(`${(ctx['mountPath'] as string | undefined) ?? ''}${path}`)?.[1]
+    return SEGMENT.exec(mountOf(ctx) + path)?.[1]
   }
 
   override settle(where: string): void {
@@ -33,4 +35,11 @@ export class URLPathVersioning extends BaseVersioning {
     }
     super.settle(where)
   }
+}
+
+/** The path that the route's app is mounted under, by koa-mount at any depth. */
+function mountOf(ctx: Context): string {
+  if (ctx['mountPath'] === undefined) return ''
+  const [whole = ''] = ctx.originalUrl.replace(AUTHORITY, '').split(/[?#]/, 1)
+  return whole.endsWith(ctx.path) ? whole.slice(0, whole.length - ctx.path.length) : String(ctx['mountPath'])
 }

@@ -359,10 +359,14 @@ describe('a version in the path', () => {
     }
     const api = new APIRouter({ prefix: '/api' }).register('names', Named, 'name')
     const inner = new Koa().use(api.routes())
-    client = await serving(errors(), mount('/v2', inner), api.routes())
+    const deep = new Koa().use(mount('/x', inner))
+    client = await serving(errors(), mount('/v2', deep), mount('/v2', inner), mount('/v9', inner), api.routes())
     expect((await client.get('/api/names/v2')).json).toEqual({ version: '1.0' })
     expect((await client.get('/api/names/v9')).json).toEqual({ version: '1.0' })
     expect((await client.get('/v2/api/names/v9')).json).toEqual({ version: '2' })
+    expect((await client.get('/v2/x/api/names/v9?/v9')).json).toEqual({ version: '2' })
+    expect((await client.get('http://v9/v2/x/api/names/1')).json).toEqual({ version: '2' })
+    expect((await client.get('/v9/api/names/v2')).status).toBe(404)
   })
 
   it('9.1 versioning() before any routing reads the path', async () => {

@@ -27,6 +27,8 @@ const nobody: [string, object][] = [
   ['undefined', { user: undefined }],
   ['null', { user: null }],
   ['false', { user: false }],
+  ['an empty text', { user: '' }],
+  ['zero', { user: 0 }],
   ['one that says isAnonymous', { user: { id: 1, is_staff: true, permissions: ['view_books'], isAnonymous: true } }],
   ['one that denies isAuthenticated', { user: { id: 1, is_staff: true, isAuthenticated: false } }],
 ]

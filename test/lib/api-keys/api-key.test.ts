@@ -2,7 +2,7 @@ import knex from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { writeKey } from '../../../lib/authentication/api-key.js'
+import { writeKey } from '../../../lib/api-keys/api-key.js'
 import {
   APIKey,
   APIKeyAuthentication,

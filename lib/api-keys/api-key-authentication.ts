@@ -1,9 +1,10 @@
 /** Keys in the X-API-Key header (spec section 5; wire format, section 9). */
 import type { Knex } from 'knex'
+import { BaseAuthentication, type Credentials, type SecurityScheme } from '../authentication/authentication.js'
 import { type Context, isAnonymous } from '../context.js'
 import { AuthenticationFailed } from '../errors.js'
+import { runStatement, statementOf } from '../queryset/run-statement.js'
 import { APIKey, boundKnex, hashToken, isKey } from './api-key.js'
-import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
 import { keyUsageOf } from './key-usage.js'
 
 /** What `ctx.state.auth` says of a caller's key. */
@@ -27,21 +28,20 @@ export interface APIKeyAuthenticationOptions {
   readonly now?: () => number
 }
 
-/** One row as one text, so that no mapper and no type parser of the application changes it. */
-const FIND = `select json_build_object('id', id::text, 'name', name, 'user_id', user_id, 'scopes', scopes, 'active', is_active,
-  'expires', extract(epoch from expires_at) * 1000, 'used', extract(epoch from last_used_at) * 1000)::text as key
-  from koa_viewsets_api_keys where key_hash = ?`
+/** All as text, so that no type parser of the application changes it; times in Unix milliseconds. */
+const COLUMNS = `id::text, name, user_id, to_json(scopes)::text as scopes, is_active::text as active,
+  (extract(epoch from expires_at) * 1000)::text as expires, (extract(epoch from last_used_at) * 1000)::text as used`
+const FIND = `select ${COLUMNS} from koa_viewsets_api_keys where key_hash = $1`
 
-interface Row {
-  readonly id: string
-  readonly name: string
-  readonly user_id: string
-  readonly scopes: readonly string[]
-  readonly active: boolean
-  /** Unix milliseconds; `"Infinity"` is a text. */
-  readonly expires: number | string | null
-  readonly used: number | string | null
-}
+type KeyRow = [
+  id: string,
+  name: string,
+  user_id: string,
+  scopes: string,
+  active: string,
+  expires: string | null,
+  used: string | null,
+]
 
 /**
  * Reads `X-API-Key` and looks the key up by its hash, in one query. A key that is unknown, malformed, revoked or expired is
@@ -79,14 +79,22 @@ export class APIKeyAuthentication extends BaseAuthentication {
     if (text === undefined) return null
     if (typeof text !== 'string' || !isKey(text)) throw failure()
     const { knex = boundKnex(), now = Date.now } = this.#options
-    const { rows } = await knex.raw<{ rows: { key: string }[] }>(FIND, [hashToken(text)])
-    const row = rows[0] && (JSON.parse(rows[0].key) as Row)
+    const [row] = await runStatement(knex, statementOf(FIND), [hashToken(text)])
     const at = now()
-    if (!row?.active || (row.expires !== null && Number(row.expires) <= at)) throw failure()
-    const auth = credentialsOf(row)
+    if (!row) throw failure()
+    const [id, name, user_id, scopes, active, expires, used] = row as KeyRow
+    if (active !== 'true' || (expires !== null && Number(expires) <= at)) throw failure()
+    const auth: APIKeyCredentials = {
+      scheme: 'ApiKey',
+      id,
+      name,
+      user_id,
+      scopes: JSON.parse(scopes) as string[],
+      expires_at: isoTime(expires),
+    }
     const user = await this.getUserForKey(auth, ctx)
     if (isAnonymous(user)) throw failure()
-    keyUsageOf(knex).note(row.id, at, row.used === null ? undefined : Number(row.used))
+    keyUsageOf(knex).note(id, at, used === null ? undefined : Number(used))
     return { user, auth }
   }
 
@@ -97,10 +105,10 @@ export class APIKeyAuthentication extends BaseAuthentication {
   }
 }
 
-function credentialsOf({ id, name, user_id, scopes, expires }: Row): APIKeyCredentials {
-  const ends = typeof expires === 'number' ? new Date(expires) : undefined
-  const expires_at = ends && !Number.isNaN(ends.getTime()) ? ends.toISOString() : null
-  return { scheme: 'ApiKey', id, name, user_id, scopes, expires_at }
+/** Null for a key that does not end, also for one that ends at `infinity`. */
+function isoTime(milliseconds: string | null): string | null {
+  const time = new Date(milliseconds === null ? Number.NaN : Number(milliseconds))
+  return Number.isNaN(time.getTime()) ? null : time.toISOString()
 }
 
 function failure(): AuthenticationFailed {
