@@ -15,7 +15,7 @@ const objects = new WeakMap<Buffer, KeyObject>()
  * @example frame('a', '').toString() // '1:a,0:,'
  */
 export function frame(...parts: readonly Bytes[]): Buffer {
-  if (parts.every((part) => typeof part === 'string')) return Buffer.from(frameText(parts as string[]))
+  if (parts.every((part) => typeof part === 'string')) return Buffer.from(frameText(parts))
   return Buffer.concat(
     parts.flatMap((part) => {
       const bytes = toBuffer(part)
@@ -67,7 +67,7 @@ export function macHex(secret: string, label: string, parts: readonly Bytes[], b
 
 function hmac(secret: string, label: string, parts: readonly Bytes[]): Hmac {
   const isText = parts.every((part) => typeof part === 'string')
-  return createHmac('sha256', keyOf(secret, label)).update(isText ? frameText(parts as string[]) : frame(...parts))
+  return createHmac('sha256', keyOf(secret, label)).update(isText ? frameText(parts) : frame(...parts))
 }
 
 /** base64url without padding (RFC 4648 section 5). */
