@@ -1,5 +1,5 @@
 /** Keys, signatures and the text they are written in, shared by everything a client hands back to us (wire format, section 1). */
-import { createHmac, createSecretKey, type Hmac, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
 
 /** Text counts as its UTF-8 bytes. */
 export type Bytes = string | Uint8Array
@@ -65,7 +65,7 @@ export function macHex(secret: string, label: string, parts: readonly Bytes[], b
     .slice(0, 2 * bytes)
 }
 
-function hmac(secret: string, label: string, parts: readonly Bytes[]): Hmac {
+function hmac(secret: string, label: string, parts: readonly Bytes[]): ReturnType<typeof createHmac> {
   const isText = parts.every((part) => typeof part === 'string')
   return createHmac('sha256', keyOf(secret, label)).update(isText ? frameText(parts) : frame(...parts))
 }
