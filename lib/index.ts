@@ -21,6 +21,7 @@ export { flushKeyUsage } from './api-keys/key-usage.js'
 export { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication/authentication.js'
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
+export type { CacheOptions } from './caching/cache-policy.js'
 export type { Context, Middleware } from './context.js'
 export { toApiError } from './database-errors.js'
 export {
@@ -160,6 +161,7 @@ export {
   RetrieveUpdateDestroyAPIView,
   UpdateAPIView,
 } from './views/generic-views.js'
+export { CacheableMixin } from './views/mixins/cacheable-mixin.js'
 export { CreateMixin } from './views/mixins/create-mixin.js'
 export { DestroyMixin } from './views/mixins/destroy-mixin.js'
 export { ListMixin } from './views/mixins/list-mixin.js'

@@ -12,12 +12,14 @@ interface Overridable {
   readonly afterFind?: unknown
   readonly beforeInsert?: unknown
   readonly afterInsert?: unknown
+  readonly beforeUpdate?: unknown
   readonly prototype: {
     readonly $afterFind: unknown
     readonly $parseDatabaseJson: unknown
     readonly $setDatabaseJson: unknown
     readonly $beforeInsert: unknown
     readonly $afterInsert: unknown
+    readonly $beforeUpdate: unknown
     readonly $formatDatabaseJson: unknown
     readonly $toDatabaseJson: unknown
   }
@@ -100,6 +102,19 @@ export function hasPlainInserts(model: ModelClass): boolean {
     own.afterInsert === base.afterInsert &&
     ownHook(own.prototype.$beforeInsert) === base.prototype.$beforeInsert &&
     own.prototype.$afterInsert === base.prototype.$afterInsert &&
+    own.prototype.$formatDatabaseJson === base.prototype.$formatDatabaseJson &&
+    own.prototype.$toDatabaseJson === base.prototype.$toDatabaseJson
+  )
+}
+
+/** True when updating a row runs no code of the application that could add to the values: no hooks, no formatting. */
+export function hasPlainUpdates(model: ModelClass): boolean {
+  const own = model as unknown as Overridable
+  const base = baseModel(model)
+  return (
+    hasPlainQueries(model) &&
+    own.beforeUpdate === base.beforeUpdate &&
+    own.prototype.$beforeUpdate === base.prototype.$beforeUpdate &&
     own.prototype.$formatDatabaseJson === base.prototype.$formatDatabaseJson &&
     own.prototype.$toDatabaseJson === base.prototype.$toDatabaseJson
   )

@@ -12,7 +12,9 @@ import { serializerPlan } from '../serializers/plan.js'
 import { APIView, settlePolicies } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { modelsOf } from '../views/models-of.js'
+import { type Cacheable, isCacheable, policyOf } from '../views/mixins/cacheable-mixin.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
+import { checkConcurrency } from './check-concurrency.js'
 import { RESOURCE_ROUTES } from './routes.js'
 
 const DETAIL_ACTIONS = RESOURCE_ROUTES.flatMap(({ detail, actions }) => (detail ? Object.values(actions) : []))
@@ -37,6 +39,10 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
   }
   if (generic.serializerClass) checkSerializer(generic, generic.serializerClass)
   settleGeneric(generic)
+  if (isCacheable(generic)) checkCaching(generic)
+  if (generic.requireIfMatch && generic.concurrency === null) {
+    throw new ConfigurationError(`${generic.name}: requireIfMatch needs static concurrency, the columns to match`)
+  }
   readerOf(generic.name, generic.searchType)
 }
 
@@ -66,6 +72,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
     }
   }
   const database = knex ?? (model.knex() as Queryable | undefined)
+  await checkConcurrency(generic, database)
   await checkFloats(generic, checkPaginator(generic), database)
   const filterView = filterViewOf(generic)
   for (const backend of filterView.backends) await backend.check(filterView, database)
@@ -75,6 +82,17 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 export async function closeView(view: typeof APIView): Promise<void> {
   for (const scheme of settlePolicies(view).authentication) await scheme.close?.()
   if (view.prototype instanceof GenericAPIView) await settleGeneric(view as typeof GenericAPIView).paginator?.close()
+}
+
+/** @throws {ConfigurationError} */
+function checkCaching(view: typeof GenericAPIView & Cacheable): void {
+  policyOf(view)
+  if (view.cachePrivate || view.authenticationClasses.length === 0) return
+  process.emitWarning(
+    `${view.name}: its answers are public (cachePrivate = false) though it knows callers by authenticationClasses; ` +
+      'shared caches may give one caller what another has asked for',
+    { code: 'KOA_VIEWSETS_PUBLIC' },
+  )
 }
 
 /** Checks the paginator against every order the list can have. */

@@ -50,7 +50,7 @@ export function compileNative(query: AnyQueryBuilder, selection: RowSelection): 
 
 /** Compiles one object that PostgreSQL writes. */
 export function compileNativeRow(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
-  return compileNative(query, { ...selection, order: [], positions: [], counting: undefined })
+  return compileNative(query, { ...selection, order: [], positions: selection.positions ?? [], counting: undefined })
 }
 
 /** The members of an object as columns of their names. */

@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { answerError } from '../answer-error.js'
 import type { BaseAuthentication } from '../authentication/authentication.js'
+import { keepPrivate } from '../caching/cache-response.js'
 import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, MethodNotAllowed } from '../errors.js'
@@ -149,6 +150,14 @@ export class APIView implements View {
   /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */
   async checkObjectPermissions(object: object): Promise<void> {
     await checkObjectPermissions(this.ctx, this, this.policies.permissions, object)
+  }
+
+  /**
+   * The last step of an answer: status, headers and the rendered body are in `this.ctx`, and nothing is sent yet. Override
+   * it to add to the headers: `super.finalizeResponse()` first. Errors that were thrown do not come this way.
+   */
+  finalizeResponse(): void {
+    keepPrivate(this.ctx, this.policies.authentication)
   }
 
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */

@@ -19,6 +19,7 @@ export async function dispatch(view: View): Promise<void> {
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
     const data = ctx.method === 'OPTIONS' ? view.options() : await runAction(view)
     respond(view, data)
+    view.finalizeResponse()
   } catch (error) {
     answerError(ctx, view.toError(error))
   }

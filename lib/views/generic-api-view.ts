@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { answerError } from '../answer-error.js'
+import { addETag } from '../caching/cache-response.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
@@ -16,6 +17,7 @@ import type { SerializerClass as AnySerializerClass, SerializerOptions } from '.
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView, type ViewHandler } from './api-view.js'
+import { holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { insertReader } from './insert-row.js'
 import { isPrepared, prepareModelsOf } from './models-of.js'
@@ -74,8 +76,21 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static strictParams = false
   /** Query parameters that the view's own code reads, besides those of its filter backends and its paginator. */
   static queryParameters: readonly ParameterDescription[] = []
+  /**
+   * Columns that every write to a row changes, such as `'updated_at'` or `['version']`: objects then have a strong `ETag`,
+   * and a write whose `If-Match` names another version is refused with 412. The columns are set by the database or the
+   * model (a trigger, `$beforeUpdate`), never by the client. Writes of such a view are always one transaction, which
+   * holds the row from before it is read.
+   * @default null
+   */
+  static concurrency: string | readonly string[] | null = null
+  /** Answer 428 to a PUT, PATCH or DELETE without `If-Match`. Needs `concurrency`. @default false */
+  static requireIfMatch = false
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
+
+  /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
+  rowVersion: string | undefined = undefined
 
   /** @internal The class, for the steps that work on any generic view. */
   get viewClass(): typeof GenericAPIView {
@@ -138,6 +153,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
    */
   async getObject(): Promise<M> {
     const lookup = lookupOf(this)
+    await holdVersion(this, lookup)
     const found = lookup.query()
     if (!lookup.column.unique) void found.limit(1)
     const [object] = (await readExactly(found)) as M[]
@@ -157,8 +173,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return readDetail(this)
   }
 
-  /** @internal A create that is one statement needs no transaction around it. */
+  /** @internal A create that is one statement needs no transaction around it; versions of rows always do. */
   override get atomic(): boolean {
+    if (this.viewClass.concurrency !== null) return true
     return super.atomic && !(this.action === 'create' && insertReader(this))
   }
 
@@ -198,6 +215,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   getSerializerContext(): SerializerContext {
     const { ctx } = this
     return { ctx, view: this, user: ctx.state['user'], knex: this.trx ?? this.knex }
+  }
+
+  override finalizeResponse(): void {
+    if (this.rowVersion !== undefined && VERSIONED.has(this.action)) addETag(this.ctx, this.rowVersion)
+    super.finalizeResponse()
   }
 
   override toError(error: unknown): unknown {

@@ -30,6 +30,8 @@ export interface GenericViewClass {
   readonly useNativeJson: boolean
   readonly strictParams: boolean
   readonly queryParameters: readonly ParameterDescription[]
+  readonly concurrency: string | readonly string[] | null
+  readonly requireIfMatch: boolean
   modelClass(): ModelClass
 }
 
@@ -39,6 +41,8 @@ export interface GenericView extends View {
   readonly basename: string | undefined
   knex: Knex | undefined
   trx: Knex.Transaction | undefined
+  /** The version of the object's row, for its tag. */
+  rowVersion: string | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder

@@ -17,7 +17,8 @@ export interface InsertedRow {
 
 /** What the view's create inserts by, when it is one statement. */
 export function insertReader(view: GenericView): RowReader | undefined {
-  const { serializerClass } = view.viewClass
+  const { serializerClass, concurrency } = view.viewClass
+  if (concurrency !== null) return undefined
   const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')
   return serializerClass && isPlain && insertsRows(serializerClass) ? rowReader(view, 'create') : undefined
 }

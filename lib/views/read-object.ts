@@ -3,6 +3,7 @@ import { ConfigurationError, NotFound } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
+import { getVersionedObject, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import type { Lookup } from './row-reader.js'
@@ -14,12 +15,13 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   const rows = rowReader(view, 'retrieve')
   const guarded = view.policies.permissions.some((permission) => permission.guardsObjects())
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
-    return view.getSerializer({ obj: await view.getObject() }).data
+    return view.getSerializer({ obj: await getVersionedObject(view) }).data
   }
-  const text = await rows.readOne(lookupOf(view))
-  if (text === null) return view.getSerializer({ obj: await view.getObject() }).data
-  if (text === undefined) throw new NotFound()
-  return text
+  const found = await rows.readOne(lookupOf(view), versionTerms(view.viewClass))
+  if (found === null) return view.getSerializer({ obj: await getVersionedObject(view) }).data
+  if (found === undefined) throw new NotFound()
+  view.rowVersion = versionOf(view.viewClass, found.position)
+  return found.text
 }
 
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */

@@ -6,6 +6,7 @@ import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection
 import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
 import { runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
+import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
@@ -28,6 +29,13 @@ export interface Lookup {
   /** The query is the same for every request but for the value. */
   readonly plain: boolean
   query(): AnyQueryBuilder
+}
+
+/** One object that was read. */
+export interface FoundRow {
+  readonly text: JsonText
+  /** The texts of the columns that were asked for besides. */
+  readonly position: readonly (string | null)[]
 }
 
 /** Compiled texts by the database's configuration (it may rename identifiers), by output, and by what is asked for. */
@@ -95,13 +103,13 @@ export class RowReader {
     })
   }
 
-  /** One object as JSON; undefined when there is none, null where its query needs instances. */
-  async readOne(lookup: Lookup): Promise<JsonText | undefined | null> {
+  /** One object as JSON, with the texts of `terms`; undefined when there is none, null where its query needs instances. */
+  async readOne(lookup: Lookup, terms: readonly OrderTerm[]): Promise<FoundRow | undefined | null> {
     const { plan, knex } = this.#options
     const cache = this.#cache()
-    const key = `one|${this.#native}|${lookup.column.property}`
+    const key = `one|${this.#native}|${lookup.column.property}|${terms.map(({ property }) => property).join()}`
     const kept = lookup.plain ? cache.get(key) : undefined
-    if (kept) return this.#write(await runStatement(knex, kept, [lookup.value]))
+    if (kept) return this.#write(await runStatement(knex, kept, [lookup.value]), terms.length)
     const query = lookup.query()
     if (!lookup.plain && !this.canRead(query)) return null
     const { text, values } = (this.#native ? compileNativeRow : compileRows)(query, {
@@ -109,14 +117,14 @@ export class RowReader {
       model: describeModel(this.model),
       order: [],
       backwards: false,
-      positions: undefined,
+      positions: terms.length > 0 ? terms : undefined,
       limit: lookup.column.unique ? undefined : 1,
       offset: 0,
       counting: undefined,
     })
     const statement = statementOf(text)
     if (lookup.plain) cache.set(key, statement)
-    return this.#write(await runStatement(knex, statement, values))
+    return this.#write(await runStatement(knex, statement, values), terms.length)
   }
 
   /** Inserts a row by one statement, and returns its key and its JSON. */
@@ -135,9 +143,10 @@ export class RowReader {
     return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
   }
 
-  #write([row]: readonly (readonly (string | null)[])[]): JsonText | undefined {
+  #write([row]: readonly (readonly (string | null)[])[], first: number): FoundRow | undefined {
     if (!row) return undefined
-    return new JsonText(this.#native ? (row[0] as string) : writerOf(this.#options.plan, 0)(row, this.#scope()))
+    const text = this.#native ? (row[first] as string) : writerOf(this.#options.plan, first)(row, this.#scope())
+    return { text: new JsonText(text), position: row.slice(0, first) }
   }
 
   #cache(): Map<string, Statement> {

@@ -35,6 +35,8 @@ export interface View {
   getKnex(): Knex | undefined | Promise<Knex | undefined>
   /** The value of an OPTIONS answer. */
   options(): unknown
+  /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */
+  finalizeResponse(): void
   /** The answer for an error of the database, in terms of the client's fields. */
   toError(error: unknown): unknown
 }

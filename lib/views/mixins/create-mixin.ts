@@ -1,5 +1,6 @@
 /** The action `create` (spec section 4.6). */
 import type { Serializer } from '../../serializers/serializer.js'
+import { readNewVersion } from '../concurrency.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import { insertRow } from '../insert-row.js'
 import { locationOf } from '../location.js'
@@ -17,6 +18,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
       const serializer = this.getInputSerializer()
       await serializer.isValid({ raiseException: true })
       await this.performCreate(serializer)
+      await readNewVersion(this, serializer.obj)
       return created(this, serializer.obj, serializer.data)
     }
 

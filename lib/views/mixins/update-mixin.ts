@@ -1,15 +1,18 @@
 /** The actions `update` and `partialUpdate` (spec section 4.6). */
 import type { Serializer } from '../../serializers/serializer.js'
+import { getObjectToWrite, readNewVersion } from '../concurrency.js'
+import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */
 export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
-  return class extends base {
+  const mixed = class extends base {
     async update(options: { partial?: boolean } = {}): Promise<unknown> {
-      const instance = await this.getObject()
+      const instance = await getObjectToWrite(this)
       const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
       await serializer.isValid({ raiseException: true })
       await this.performUpdate(serializer, instance)
+      await readNewVersion(this, serializer.obj)
       return serializer.data
     }
 
@@ -23,4 +26,6 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.save()
     }
   }
+  markStandard(mixed.prototype, 'performUpdate')
+  return mixed
 }

@@ -1,0 +1,33 @@
+/** What `Cache-Control` says of an answer (spec section 4.9, "CacheableMixin"). */
+import { ConfigurationError } from '../errors.js'
+
+export interface CacheOptions {
+  /** How long an answer may be used again without asking, in seconds; 0 leaves `max-age` out. @default 0 */
+  readonly maxAge?: number
+  /** Only the caller's own cache may keep it, no shared one. @default true */
+  readonly private?: boolean
+  /** A kept answer must be checked with the server before it is used. @default false */
+  readonly noCache?: boolean
+}
+
+/** The options as headers say them; made once. */
+export interface CachePolicy {
+  /** The value of `Cache-Control`. */
+  readonly control: string
+  /** The same for an answer that must stay with its caller. */
+  readonly privateControl: string
+}
+
+/**
+ * Settles the options.
+ * @param where what a mistake is reported for
+ * @throws {ConfigurationError} maxAge is no whole number of at least 0
+ */
+export function cachePolicy(where: string, options: CacheOptions = {}): CachePolicy {
+  const { maxAge = 0, private: isPrivate = true, noCache = false } = options
+  if (!Number.isSafeInteger(maxAge) || maxAge < 0) {
+    throw new ConfigurationError(`${where}: the max-age is ${maxAge}; give a whole number of seconds, 0 for none`)
+  }
+  const write = (scope: string) => `${noCache ? 'no-cache, ' : ''}${scope}${maxAge > 0 ? `, max-age=${maxAge}` : ''}`
+  return { control: write(isPrivate ? 'private' : 'public'), privateControl: write('private') }
+}

@@ -1,0 +1,109 @@
+/** The last word on an answer: its validator, who may keep it, and 304 for who has it already (spec section 4.9). */
+import { type Context, isAnonymous } from '../context.js'
+import type { CachePolicy } from './cache-policy.js'
+import { contentDigest, matchesWeakly, strongTag, weakTag } from './entity-tags.js'
+
+/** Fields that describe a body, which a 304 has not (RFC 9110 section 15.4.5). */
+const OF_THE_BODY = ['Content-Disposition', 'Content-Encoding', 'Content-Language', 'Last-Modified']
+
+/** A scheme that tells callers apart by a header of the request. */
+export interface VaryingScheme {
+  readonly vary?: string
+}
+
+export interface CacheResponseOptions {
+  /** The version of the object's row, for a strong tag. */
+  readonly row?: string | undefined
+  /** Leave a `Cache-Control` that the handler has set. @default false */
+  readonly keep?: boolean
+}
+
+/**
+ * Adds `Cache-Control` and `ETag` to a finished 200 answer of GET or HEAD, and makes it a 304 when `If-None-Match` names
+ * it. A body that is an object is written as JSON here, once; a stream gets no tag. An answer of 400 and more is never
+ * kept and has no tag.
+ */
+export function cacheResponse(
+  ctx: Context,
+  policy: CachePolicy,
+  { row, keep = false }: CacheResponseOptions = {},
+): void {
+  if (isSent(ctx)) return
+  if (ctx.status >= 400) {
+    ctx.remove('ETag')
+    if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
+    return
+  }
+  if (ctx.status !== 200 || !isReading(ctx)) return
+  if (!keep) ctx.set('Cache-Control', policy.control)
+  if (policy.control !== policy.privateControl) keepCookiesPrivate(ctx, policy)
+  addETag(ctx, row)
+}
+
+/** Adds the tag of the body's bytes, if the answer has none yet, and makes it a 304 when `If-None-Match` names it. */
+export function addETag(ctx: Context, row?: string): void {
+  if (isSent(ctx) || ctx.status >= 300) return
+  let tag: string = ctx.response.get('ETag')
+  if (tag === '') {
+    const body = bytesOf(ctx)
+    if (body === undefined) return
+    const content = contentDigest(body)
+    tag = row === undefined ? weakTag(content) : strongTag(row, content)
+    ctx.set('ETag', tag)
+  }
+  const known = ctx.headers['if-none-match']
+  if (known === undefined || ctx.status !== 200 || !isReading(ctx) || !matchesWeakly(known, tag)) return
+  for (const name of OF_THE_BODY) ctx.remove(name)
+  ctx.status = 304
+  ctx.body = null
+}
+
+/**
+ * Keeps answers of callers that are told apart from each other: `Vary` names the headers that the schemes read, and what
+ * a known caller gets is stored nowhere, unless the answer says otherwise itself.
+ */
+export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[]): void {
+  if (isSent(ctx)) return
+  for (const { vary } of schemes) if (vary !== undefined) ctx.vary(vary)
+  if (isAnonymous(ctx.state['user'])) return
+  if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
+  // the user was found before us: by which of the two headers, we cannot know
+  else if (schemes.length === 0) ctx.vary('Authorization, Cookie')
+}
+
+/** True when the handler has written the response itself. */
+function isSent(ctx: Context): boolean {
+  return ctx.headerSent || ctx.respond === false
+}
+
+function isReading({ method }: Context): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** The body as it will be sent; undefined for a stream, and where there is none. */
+function bytesOf(ctx: Context): string | Uint8Array | undefined {
+  const { body } = ctx
+  if (typeof body === 'string' || body instanceof Uint8Array) return body
+  if (typeof body !== 'object' || body === null || isStreamed(body)) return undefined
+  const text = JSON.stringify(body) as string | undefined
+  if (text === undefined) return undefined
+  ctx.body = text
+  return text
+}
+
+function isStreamed(body: object): boolean {
+  if ('pipe' in body && typeof body.pipe === 'function') return true
+  return body instanceof ReadableStream || body instanceof Blob || body instanceof Response
+}
+
+/** A cookie is its caller's, whoever sets it: the session's middleware does so when the handler has long returned. */
+function keepCookiesPrivate(ctx: Context, { control, privateControl }: CachePolicy): void {
+  const { res } = ctx
+  const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
+  res.writeHead = (...values: unknown[]) => {
+    if (res.hasHeader('Set-Cookie') && res.getHeader('Cache-Control') === control) {
+      res.setHeader('Cache-Control', privateControl)
+    }
+    return writeHead(...values)
+  }
+}

@@ -1,0 +1,114 @@
+/** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
+import { contentDigest, matchesRow, matchesWeakly, namesRow, rowDigest, weakTag } from '../caching/entity-tags.js'
+import { ApiError } from '../errors.js'
+import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
+import type { Queryable } from '../models/objection.js'
+import { formatOf } from '../path-suffix.js'
+import { positionColumn } from '../queryset/keyset.js'
+import { runStatement, statementOf } from '../queryset/run-statement.js'
+import type { OrderTerm } from '../queryset/total-order.js'
+import { selectRenderer } from '../renderers/select-renderer.js'
+import { nativeSql } from '../serializers/row-sql.js'
+import type { GenericView, GenericViewClass } from './generic-view.js'
+import type { Lookup } from './row-reader.js'
+
+/** The actions whose answers show one object, and its tag. */
+export const VERSIONED: ReadonlySet<string> = new Set(['retrieve', 'create', 'update', 'partialUpdate'])
+
+const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+const NONE: readonly OrderTerm[] = []
+const terms = new WeakMap<GenericViewClass, { revision: number; terms: readonly OrderTerm[] }>()
+
+/** The columns that tell versions of a row apart: its primary key, then those the view names; none without `concurrency`. */
+export function versionTerms(view: GenericViewClass): readonly OrderTerm[] {
+  if (view.concurrency === null) return NONE
+  const known = terms.get(view)
+  if (known?.revision === catalogueRevision()) return known.terms
+  const { primaryKey } = describeModel(view.modelClass())
+  const made = [...primaryKey, ...concurrencyOf(view)].map((property) => ({ property, descending: false }))
+  terms.set(view, { revision: catalogueRevision(), terms: made })
+  return made
+}
+
+/** The properties that `static concurrency` names. */
+export function concurrencyOf({ concurrency }: GenericViewClass): readonly string[] {
+  return concurrency === null ? [] : [concurrency].flat()
+}
+
+/** The version of a row, from the texts of its `versionTerms`; undefined without `concurrency`. */
+export function versionOf(view: GenericViewClass, texts: readonly (string | null)[]): string | undefined {
+  if (view.concurrency === null) return undefined
+  const { primaryKey } = describeModel(view.modelClass())
+  const key = texts.slice(0, primaryKey.length).map(String)
+  return rowDigest(view.modelClass().tableName, key, texts.slice(primaryKey.length))
+}
+
+/**
+ * Reads the version of the row that the path names, before the object itself is read: what is shown is then never older
+ * than the tag it is shown under. A request that writes also holds the row from here on, until its transaction ends, so
+ * that what the tag was compared with is what the write finds, whichever hook does the writing.
+ */
+export async function holdVersion(view: GenericView, { column, value }: Lookup): Promise<void> {
+  if (view.viewClass.concurrency === null || !column.unique) return
+  view.rowVersion = await readVersion(view, [[column, value]])
+}
+
+/** The object, its version known. */
+export async function getVersionedObject(view: GenericView): Promise<object> {
+  const object = (await view.getObject()) as object
+  if (view.viewClass.concurrency === null || view.rowVersion !== undefined) return object
+  // a getObject() of the application's has read it: once more, so that it is not older than its version
+  await readNewVersion(view, object)
+  return view.getObject() as Promise<object>
+}
+
+/**
+ * The object that a request is about to change, once the request's conditions hold.
+ * @throws ApiError 412 `If-Match` names another version, or `If-None-Match` this one; 428 `If-Match` is missing and required
+ */
+// biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
+export async function getObjectToWrite(view: GenericView): Promise<any> {
+  const object = await getVersionedObject(view)
+  const { 'if-match': match, 'if-none-match': noneMatch } = view.ctx.headers
+  if (match !== undefined) {
+    if (!matchesRow(match, view.rowVersion)) throw new ApiError(412, 'Precondition failed')
+  } else if (view.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
+  if (noneMatch !== undefined && isNamed(view, noneMatch, object)) throw new ApiError(412, 'Precondition failed')
+  return object
+}
+
+/** Reads the version of an object that was written; no other transaction can have changed it since. */
+export async function readNewVersion(view: GenericView, object: unknown): Promise<void> {
+  if (view.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
+  const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
+  const key = primaryKey.map((property) => [columns.get(property), (object as Record<string, unknown>)[property]])
+  if (key.some(([column, value]) => column === undefined || value === undefined)) return
+  view.rowVersion = await readVersion(view, key as [Column, unknown][])
+}
+
+async function readVersion(view: GenericView, key: readonly [Column, unknown][]): Promise<string | undefined> {
+  const { viewClass, ctx } = view
+  const model = viewClass.modelClass()
+  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const { columns } = describeModel(model)
+  const query = knex(model.tableName)
+  for (const { property } of versionTerms(viewClass)) {
+    const column = columns.get(property) as Column
+    const { sql, bindings } = positionColumn(column, column.column)
+    query.select(knex.raw(sql, bindings as never))
+  }
+  for (const [column, value] of key) query.where(column.column, value as string)
+  // a key that others refer to stays free to be referred to, unless the row is to go
+  if (view.trx && !READING.has(ctx.method)) void (ctx.method === 'DELETE' ? query.forUpdate() : query.forNoKeyUpdate())
+  const { text, values } = nativeSql(query)
+  const [row] = await runStatement(knex, statementOf(text), values)
+  return row && versionOf(viewClass, row)
+}
+
+/** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */
+function isNamed(view: GenericView, field: string, object: object): boolean {
+  if (namesRow(field, view.rowVersion)) return true
+  const renderer = selectRenderer(view.ctx, view.policies.renderers, formatOf(view.ctx))
+  const content = contentDigest(renderer.render(view.getSerializer({ obj: object }).data))
+  return matchesWeakly(field, weakTag(content))
+}
