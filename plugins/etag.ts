@@ -12,8 +12,8 @@ import type { Middleware } from '../lib/context.js'
 export function etag(options: CacheOptions = {}): Middleware {
   const policy = cachePolicy('etag()', options)
   return async function addValidators(ctx, next) {
-    const before: string = ctx.response.get('Cache-Control')
+    const before = ctx.res.getHeader('Cache-Control')
     await next()
-    cacheResponse(ctx, policy, { keep: ctx.response.get('Cache-Control') !== before })
+    cacheResponse(ctx, policy, { keep: ctx.res.getHeader('Cache-Control') !== before })
   }
 }

@@ -43,8 +43,8 @@ export function cacheResponse(
 /** Adds the tag of the body's bytes, if the answer has none yet, and makes it a 304 when `If-None-Match` names it. */
 export function addETag(ctx: Context, row?: string): void {
   if (isSent(ctx) || ctx.status >= 300) return
-  let tag: string = ctx.response.get('ETag')
-  if (tag === '') {
+  let tag = ctx.res.getHeader('ETag') as string | undefined
+  if (tag === undefined) {
     const body = bytesOf(ctx)
     if (body === undefined) return
     const content = contentDigest(body)

@@ -138,6 +138,7 @@ export class APIView implements View {
 
   /** Answers OPTIONS: what the path takes. Touches no database. */
   options(): unknown {
+    this.ctx.status = 200
     this.ctx.set('Allow', this.allowed.join(', '))
     const view = this.constructor as typeof APIView
     return {
