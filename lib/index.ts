@@ -144,6 +144,7 @@ export {
   type Versioning,
 } from './views/api-view.js'
 export {
+  type Concurrency,
   type Filters,
   GenericAPIView,
   type Pagination,

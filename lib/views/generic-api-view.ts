@@ -37,6 +37,9 @@ export type ViewSerializer = AnySerializerClass | null
 // biome-ignore lint/suspicious/noExplicitAny: a query of any model and result
 export type Queryset = (() => QueryBuilder<any, any>) | null
 
+/** The columns that tell versions of a row apart, or null. Annotate with this type to leave subclasses free. */
+export type Concurrency = string | readonly string[] | null
+
 /**
  * A view over a model: queryset, lookup, serializer, filters and pagination.
  * @example
@@ -83,7 +86,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
    * holds the row from before it is read.
    * @default null
    */
-  static concurrency: string | readonly string[] | null = null
+  static concurrency: Concurrency = null
   /** Answer 428 to a PUT, PATCH or DELETE without `If-Match`. Needs `concurrency`. @default false */
   static requireIfMatch = false
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
