@@ -83,6 +83,11 @@ export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'
 export { IDMixin, PublicIDMixin } from './ids/id-mixin.js'
+// Metering (6)
+export type { MeteringEngine, UsageDimensions, UsageEvent, UsageReport, UsageTotal } from './metering/engine.js'
+export { InMemoryMeteringEngine, type InMemoryMeteringEngineOptions } from './metering/in-memory-metering-engine.js'
+export { type MeteringOptions, setMeteringEngine } from './metering/metering-engine.js'
+export { PostgresMeteringEngine, type PostgresMeteringEngineOptions } from './metering/postgres-metering-engine.js'
 // Models
 export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
 // Pagination (4.7)
@@ -166,6 +171,7 @@ export { CacheableMixin } from './views/mixins/cacheable-mixin.js'
 export { CreateMixin } from './views/mixins/create-mixin.js'
 export { DestroyMixin } from './views/mixins/destroy-mixin.js'
 export { ListMixin } from './views/mixins/list-mixin.js'
+export { MeteringMixin } from './views/mixins/metering-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
 export type { ActionMap } from './views/view.js'

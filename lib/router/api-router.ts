@@ -209,7 +209,7 @@ export class APIRouter {
     return endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path
   }
 
-  /** Refuses new requests with 503, waits until those that run are answered, and closes server cursors. */
+  /** Refuses new requests with 503, waits until those that run are answered, closes server cursors and writes usage. */
   async close(): Promise<void> {
     this.#closing = true
     if (this.#running > 0) {

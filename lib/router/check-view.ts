@@ -2,6 +2,8 @@
 import { ConfigurationError } from '../errors.js'
 import { readerOf } from '../filters/full-text.js'
 import { externalIds } from '../ids/external-ids.js'
+import { closeMetering } from '../metering/meter-request.js'
+import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
@@ -11,8 +13,8 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { APIView, settlePolicies } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
-import { modelsOf } from '../views/models-of.js'
 import { type Cacheable, isCacheable, policyOf } from '../views/mixins/cacheable-mixin.js'
+import { modelsOf } from '../views/models-of.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { RESOURCE_ROUTES } from './routes.js'
@@ -48,6 +50,7 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
 
 /** Checks what the catalogue tells: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */
 export async function prepareView(view: typeof APIView, knex: Queryable | undefined): Promise<void> {
+  if (isMetered(view)) checkMetering(view)
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
   for (const model of modelsOf(generic)) externalIds(model)?.check()
@@ -82,6 +85,8 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 export async function closeView(view: typeof APIView): Promise<void> {
   for (const scheme of settlePolicies(view).authentication) await scheme.close?.()
   if (view.prototype instanceof GenericAPIView) await settleGeneric(view as typeof GenericAPIView).paginator?.close()
+  const metering = isMetered(view) ? meteringOf(view) : undefined
+  if (metering) await closeMetering(metering.engine)
 }
 
 /** @throws {ConfigurationError} */

@@ -1,0 +1,39 @@
+/** The contract of a metering engine, and what it is given (spec section 6; wire format, section 9). */
+
+/** One request, as it is counted. */
+export interface UsageEvent {
+  readonly meter_name: string
+  /** The user's id as text, or `anonymous`. */
+  readonly account_id: string
+  readonly dimensions: UsageDimensions
+  /** When the request began. */
+  readonly timestamp: string
+}
+
+/** What is added up. */
+export interface UsageDimensions {
+  readonly requests: number
+  /** Bytes of the body that were handed to Node. */
+  readonly response_bytes: number
+  /** Milliseconds, to three decimals. */
+  readonly duration_ms: number
+}
+
+/** The sums of one meter. */
+export interface UsageTotal extends UsageDimensions {
+  readonly meter_name: string
+}
+
+/** Keeps usage events. What it throws, rejects or never answers is no concern of the request. */
+export interface MeteringEngine {
+  /** Takes one event. Called once for each request, when its response has ended. */
+  record(event: UsageEvent): void | Promise<void>
+  /** Writes what is still to be written. It may be called more than once. */
+  close?(): void | Promise<void>
+}
+
+/** An engine that can tell what it has kept. */
+export interface UsageReport {
+  /** The sums of an account, by meter, of requests that began at `from` or later and before `to`. */
+  usage(account: string, from: Date, to: Date): Promise<readonly UsageTotal[]>
+}

@@ -1,0 +1,51 @@
+/** Which engine counts a request: the view's or the plugin's own, else the one that was set for all. */
+import { ConfigurationError } from '../errors.js'
+import type { MeteringEngine } from './engine.js'
+import type { Metering } from './meter-request.js'
+
+/** How a view class is metered (`MeteringMixin`). */
+export interface MeteredClass {
+  readonly name: string
+  readonly meteringMeterName: string
+  readonly meteringEnabled: boolean
+  readonly meteringEngine: MeteringEngine | null
+}
+
+export interface MeteringOptions {
+  /** The engine. @default the one given to `setMeteringEngine()` */
+  readonly engine?: MeteringEngine
+  /** The name of the meter. @default 'api_usage' */
+  readonly meterName?: string
+}
+
+let common: MeteringEngine | null = null
+
+/** Sets the engine of all views and routes that name none of their own; null takes it away. */
+export function setMeteringEngine(engine: MeteringEngine | null): void {
+  common = engine
+}
+
+/** True for a class with the mixin. */
+export function isMetered(view: object): view is MeteredClass {
+  return 'meteringMeterName' in view && 'meteringEnabled' in view && 'meteringEngine' in view
+}
+
+/** How a class is metered now; undefined where it is switched off or there is no engine. */
+export function meteringOf(view: MeteredClass): Metering | undefined {
+  const engine = view.meteringEngine ?? common
+  return view.meteringEnabled && engine ? { engine, meterName: view.meteringMeterName } : undefined
+}
+
+/** How routes are metered now. */
+export function meteringFor({ engine, meterName = 'api_usage' }: MeteringOptions): Metering | undefined {
+  const chosen = engine ?? common
+  return chosen ? { engine: chosen, meterName } : undefined
+}
+
+/** @throws {ConfigurationError} metering is on and there is nothing to do it */
+export function checkMetering(view: MeteredClass): void {
+  if (!view.meteringEnabled || meteringOf(view)) return
+  throw new ConfigurationError(
+    `${view.name}: has no metering engine; set static meteringEngine, call setMeteringEngine(), or set meteringEnabled = false`,
+  )
+}

@@ -1,0 +1,212 @@
+/** Usage events in PostgreSQL, written in batches behind the requests (spec section 6; promises G12 and I12). */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import { ConfigurationError } from '../errors.js'
+import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
+
+export interface PostgresMeteringEngineOptions {
+  /** The database; a pool of its own where the application's is read-only or busy. */
+  readonly knex: Knex
+  /** The table, with its schema if there is one. @default 'koa_viewsets_usage' */
+  readonly table?: string
+  /** The most events in one statement. @default 500 */
+  readonly batchSize?: number
+  /** How long an event waits for others, in milliseconds; also the pause after a failure. @default 1000 */
+  readonly interval?: number
+  /** How many events wait at most while the database is away; those beyond are lost. @default 10_000 */
+  readonly maxQueue?: number
+  /** How long `close()` tries, in milliseconds. @default 5000 */
+  readonly closeTimeout?: number
+}
+
+/** Events that are written together. The number makes a batch that is sent twice count once. */
+interface Batch {
+  readonly id: string
+  readonly events: readonly UsageEvent[]
+}
+
+/**
+ * Keeps usage events in a table. `record()` only queues; the queue is bounded, and written by one statement for each
+ * batch, which counts once even when its answer was lost and it is sent again. While the database is away events wait,
+ * and one warning says so. `close()` writes what is left.
+ * @example
+ * const engine = new PostgresMeteringEngine({ knex })
+ * await engine.ensureTable()
+ * setMeteringEngine(engine)
+ */
+export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
+  readonly #knex: Knex
+  readonly #table: string
+  readonly #batchSize: number
+  readonly #interval: number
+  readonly #maxQueue: number
+  readonly #closeTimeout: number
+  readonly #queue: UsageEvent[] = []
+  #batch: Batch | undefined
+  #writing: Promise<boolean> | undefined
+  #timer: NodeJS.Timeout | undefined
+  #failing = false
+  #lost = 0
+
+  /** @throws {ConfigurationError} a number is no whole number of at least 1 */
+  constructor(options: PostgresMeteringEngineOptions) {
+    const { knex, table = 'koa_viewsets_usage' } = options
+    const { batchSize = 500, interval = 1000, maxQueue = 10_000, closeTimeout = 5000 } = options
+    for (const [name, value] of Object.entries({ batchSize, interval, maxQueue, closeTimeout })) {
+      if (!Number.isSafeInteger(value) || value < 1) {
+        throw new ConfigurationError(`PostgresMeteringEngine: ${name} must be a whole number of at least 1`)
+      }
+    }
+    this.#knex = knex
+    this.#table = table
+    this.#batchSize = batchSize
+    this.#interval = interval
+    this.#maxQueue = maxQueue
+    this.#closeTimeout = closeTimeout
+  }
+
+  /** Creates the table and its index where they are missing. */
+  async ensureTable(): Promise<void> {
+    const name = this.#table.split('.').at(-1) as string
+    await this.#knex.raw(
+      `create table if not exists ?? (
+        batch uuid not null, position int not null, primary key (batch, position),
+        meter_name text not null, account_id text not null, requests bigint not null,
+        response_bytes bigint not null, duration_ms numeric not null, "timestamp" timestamptz not null)`,
+      [this.#table],
+    )
+    await this.#knex.raw('create index if not exists ?? on ?? (account_id, "timestamp")', [
+      `${name}_account_timestamp`,
+      this.#table,
+    ])
+  }
+
+  record(event: UsageEvent): void {
+    if (this.#queue.length >= this.#maxQueue) {
+      this.#lost++
+      return
+    }
+    this.#queue.push(event)
+    if (this.#queue.length >= this.#batchSize && !this.#failing) void this.#write()
+    else this.#schedule()
+  }
+
+  /** The sums of an account; what this process has not written yet is written first. */
+  async usage(account: string, from: Date, to: Date): Promise<readonly UsageTotal[]> {
+    await this.flush()
+    const { rows } = await this.#knex.raw<{ rows: Record<keyof UsageTotal, string>[] }>(
+      `select meter_name, sum(requests) as requests, sum(response_bytes) as response_bytes, sum(duration_ms) as duration_ms
+       from ?? where account_id = ? and "timestamp" >= ? and "timestamp" < ? group by 1 order by meter_name collate "C"`,
+      [this.#table, account, from.toISOString(), to.toISOString()],
+    )
+    return rows.map(({ meter_name, requests, response_bytes, duration_ms }) => ({
+      meter_name,
+      requests: Number(requests),
+      response_bytes: Number(response_bytes),
+      duration_ms: Number(duration_ms),
+    }))
+  }
+
+  /** Writes what is queued. False when the database refused; what was not written stays queued. */
+  async flush(): Promise<boolean> {
+    while (this.#batch || this.#queue.length > 0) if (!(await this.#write())) return false
+    return true
+  }
+
+  /** Writes what is queued, trying again for as long as `closeTimeout`; events that come later are still written. */
+  async close(): Promise<void> {
+    const end = new AbortController()
+    const written = this.#flushUntil(end.signal).catch(() => {})
+    await Promise.race([written, delay(this.#closeTimeout, undefined, { signal: end.signal }).catch(() => {})])
+    end.abort()
+    const left = this.#queue.length + (this.#batch?.events.length ?? 0)
+    if (left > 0) warn(`${left} usage events could not be written before the end`)
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  async #flushUntil(signal: AbortSignal): Promise<void> {
+    while (!(await this.flush())) await delay(Math.min(this.#interval, 100), undefined, { signal })
+  }
+
+  #schedule(): void {
+    if (this.#timer) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      void this.#write()
+    }, this.#interval).unref()
+  }
+
+  /** Writes one batch. One at a time: a second caller gets the first one's result. */
+  #write(): Promise<boolean> {
+    this.#writing ??= this.#writeBatch().finally(() => {
+      this.#writing = undefined
+      if (this.#batch || this.#queue.length > 0) this.#schedule()
+    })
+    return this.#writing
+  }
+
+  async #writeBatch(): Promise<boolean> {
+    this.#batch ??= { id: randomUUID(), events: this.#queue.splice(0, this.#batchSize) }
+    const { id, events } = this.#batch
+    try {
+      await this.#insert(id, events)
+    } catch (cause) {
+      if (isRefused(cause)) {
+        // the same events would be refused again, and hold up all behind them
+        this.#batch = undefined
+        warn(`${events.length} usage events were refused and are lost: ${describe(cause)}`)
+        return true
+      }
+      if (!this.#failing) warn(`usage events cannot be written and wait: ${describe(cause)}`)
+      this.#failing = true
+      return false
+    }
+    this.#batch = undefined
+    if (this.#lost > 0) warn(`${this.#lost} usage events were lost while the database was away`)
+    this.#lost = 0
+    this.#failing = false
+    return true
+  }
+
+  async #insert(id: string, events: readonly UsageEvent[]): Promise<void> {
+    if (events.length === 0) return
+    const columns = [
+      events.map(({ meter_name }) => storable(meter_name)),
+      events.map(({ account_id }) => storable(account_id)),
+      events.map(({ dimensions }) => dimensions.requests),
+      events.map(({ dimensions }) => dimensions.response_bytes),
+      events.map(({ dimensions }) => dimensions.duration_ms),
+      events.map(({ timestamp }) => timestamp),
+    ]
+    await this.#knex.raw(
+      `insert into ?? (batch, position, meter_name, account_id, requests, response_bytes, duration_ms, "timestamp")
+       select ?::uuid, position, meter, account, requests, bytes, duration, time
+       from unnest(?::text[], ?::text[], ?::bigint[], ?::bigint[], ?::numeric[], ?::timestamptz[])
+         with ordinality as events (meter, account, requests, bytes, duration, time, position)
+       on conflict do nothing`,
+      [this.#table, id, ...columns] as never,
+    )
+  }
+}
+
+/** True when the database has refused the values themselves. */
+function isRefused(cause: unknown): boolean {
+  return /^2[23]/.test(String((cause as { code?: unknown }).code))
+}
+
+/** Text that PostgreSQL can keep. */
+function storable(text: string): string {
+  return text.replaceAll('\0', '')
+}
+
+/** What went wrong, on one line and without the statement. */
+function describe(cause: unknown): string {
+  const { code, name } = cause as { code?: unknown; name?: unknown }
+  return String(code ?? name).replaceAll(/[^\w-]/g, '_')
+}
+
+function warn(message: string): void {
+  process.emitWarning(message, { code: 'KOA_VIEWSETS_METERING' })
+}

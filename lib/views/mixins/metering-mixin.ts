@@ -1,0 +1,40 @@
+/** One usage event for each request of a view (spec section 6). */
+import type { MeteringEngine } from '../../metering/engine.js'
+import { meterRequest } from '../../metering/meter-request.js'
+import { meteringOf } from '../../metering/metering-engine.js'
+import type { APIView, ViewHandler } from '../api-view.js'
+import type { ActionMap } from '../view.js'
+
+/** A class to mix into: any view. */
+type AnyView = (new (
+  // biome-ignore lint/suspicious/noExplicitAny: TypeScript demands it of a mixin's base
+  ...args: any[]
+) => APIView) & { asView(actions?: ActionMap, basename?: string): ViewHandler }
+
+/**
+ * Counts every request of the view, whatever its outcome: one event for the engine when the response has ended.
+ * - `static meteringMeterName`: the meter. Default `api_usage`
+ * - `static meteringEnabled`: false switches it off. Default true
+ * - `static meteringEngine`: the engine. Default the one given to `setMeteringEngine()`
+ * @example
+ * class ReportViewSet extends MeteringMixin(ModelViewSet<Report>) {
+ *   static override meteringMeterName = 'reports'
+ * }
+ */
+export function MeteringMixin<Base extends AnyView>(base: Base) {
+  return class extends base {
+    static meteringMeterName = 'api_usage'
+    static meteringEnabled = true
+    static meteringEngine: MeteringEngine | null = null
+
+    static override asView(actions?: ActionMap, basename?: string): ViewHandler {
+      const answer = super.asView(actions, basename)
+      const viewClass = this
+      return async function metered(ctx) {
+        const metering = meteringOf(viewClass)
+        if (metering) meterRequest(ctx, metering)
+        await answer(ctx)
+      }
+    }
+  }
+}

@@ -1,0 +1,17 @@
+/** Usage events for hand-written routes (spec section 6). */
+import type { Middleware } from '../lib/context.js'
+import { meterRequest } from '../lib/metering/meter-request.js'
+import { type MeteringOptions, meteringFor } from '../lib/metering/metering-engine.js'
+
+/**
+ * Counts every request that comes by, whatever its outcome: one event for the engine when the response has ended. Mount
+ * it before what may refuse. The application closes the engine itself, after its server: `await engine.close()`.
+ * @example router.get('/report', metering({ engine, meterName: 'reports' }), handler)
+ */
+export function metering(options: MeteringOptions = {}): Middleware {
+  return async function meterRequests(ctx, next) {
+    const settings = meteringFor(options)
+    if (settings) meterRequest(ctx, settings)
+    await next()
+  }
+}
