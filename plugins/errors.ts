@@ -3,9 +3,11 @@ import { answerError, isUnanswered } from '../lib/answer-error.js'
 import type { Middleware } from '../lib/context.js'
 import { subjectOf, toApiError } from '../lib/database-errors.js'
 import { NotFound } from '../lib/errors.js'
+import { toParserError } from '../lib/parser-errors.js'
 
 /**
- * Turns errors into `{detail, status}` as JSON, and the app's own unanswered 404 too. Mount it first.
+ * Turns errors into `{detail, status}` as JSON, and the app's own unanswered 404 too. Mount it first, before a parser of
+ * the app's: what koa-body and @koa/bodyparser refuse is then answered as our own parsers would.
  * Only a 5xx reaches `app.on('error')`.
  * @example app.use(errors())
  */
@@ -15,7 +17,7 @@ export function errors(): Middleware {
       await next()
       if (isUnanswered(ctx)) answerError(ctx, new NotFound())
     } catch (error) {
-      answerError(ctx, toApiError(error, subjectOf(ctx.method)) ?? error)
+      answerError(ctx, toApiError(error, subjectOf(ctx.method)) ?? toParserError(error, ctx) ?? error)
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
+import { inTransaction } from '../in-transaction.js'
 import { parseBody } from '../parsers/parse-body.js'
 import type { View } from './view.js'
 
@@ -20,7 +21,7 @@ export async function runAction(view: View): Promise<unknown> {
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     const writes = view.atomic && view.knex && !READING.has(ctx.method)
-    return await (writes ? inTransaction(view, view.knex as Knex) : call(view))
+    return await (writes ? callInTransaction(view, view.knex as Knex) : call(view))
   } finally {
     await view.body.dispose?.()
   }
@@ -37,47 +38,14 @@ async function call(view: View): Promise<unknown> {
 }
 
 /** Commits when the action returns, rolls back when it throws or has set a status of 400 or more. */
-async function inTransaction(view: View, knex: Knex): Promise<unknown> {
+async function callInTransaction(view: View, knex: Knex): Promise<unknown> {
+  const work = (trx: Knex.Transaction) => {
+    view.trx = trx
+    return call(view)
+  }
   try {
-    return await knex.transaction(async (trx) => {
-      view.trx = trx
-      let failure: unknown
-      trx.on('query-error', (error) => {
-        failure = error
-      })
-      const data = await call(view)
-      if (view.ctx.status >= 400) throw new Refused(data)
-      if (failure !== undefined) await checkUsable(trx, view.action, failure)
-      return data
-    })
-  } catch (error) {
-    if (error instanceof Refused) return error.data
-    throw error
+    return await inTransaction(knex, { name: `${view.action}()`, work, refused: () => view.ctx.status >= 400 })
   } finally {
     view.trx = undefined
-  }
-}
-
-/**
- * A failed query that the action has swallowed spoils its transaction: PostgreSQL then rolls back at COMMIT and reports
- * no error, so the client would be told of a success that is none. A savepoint (`trx.transaction()`) keeps it usable.
- */
-async function checkUsable(trx: Knex.Transaction, action: string, cause: unknown): Promise<void> {
-  try {
-    await trx.raw('select 1')
-  } catch {
-    throw new Error(`${action}(): a query failed and the error was not passed on; run such queries in a savepoint`, {
-      cause,
-    })
-  }
-}
-
-/** Carries the answer of an action that refused by its status out of the transaction. */
-class Refused extends Error {
-  readonly data: unknown
-
-  constructor(data: unknown) {
-    super('rolled back')
-    this.data = data
   }
 }

@@ -1,3 +1,5 @@
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { bodyParser } from '@koa/bodyparser'
 import Koa from 'koa'
 import { koaBody } from 'koa-body'
 import { afterEach, describe, expect, it, vi } from 'vitest'
@@ -79,12 +81,69 @@ describe('errors()', () => {
     expect(reported[1]).toEqual(new TypeError('bug'))
   })
 
-  it("A4 answers what the app's own parser refuses, without its message", async () => {
-    const { send } = await serving(koaBody() as Koa.Middleware)
-    for (const body of ['{"password":"hunter2', '{"__proto__":{"a":1}}']) {
-      const { text } = await send({ body, headers: { 'Content-Type': 'application/json' } })
-      expect(text).toBe('{"detail":"Bad Request","status":400}')
-    }
+  const form = (part: string) => `--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n${part}`
+  const json = 'application/json'
+  const parts = 'multipart/form-data; boundary=x'
+  const refused: [string, Record<string, string>, string | Buffer, number, string][] = [
+    ['A4 broken JSON', { 'Content-Type': json }, '{"password":"hunter2', 400, 'Malformed JSON'],
+    ['A4 a key that reaches for a prototype', { 'Content-Type': json }, '{"__proto__":{"a":1}}', 400, 'Malformed JSON'],
+    ['B12 no object', { 'Content-Type': json }, '1', 400, 'Malformed JSON'],
+    ['F1 too much JSON', { 'Content-Type': json }, `{"a":"${'x'.repeat(2_000_000)}"}`, 413, 'Request body too large'],
+    [
+      'F1 too large a form',
+      { 'Content-Type': 'application/x-www-form-urlencoded' },
+      `a=${'x'.repeat(200_000)}`,
+      413,
+      'Request body too large',
+    ],
+    ['F2 a corrupt gzip stream', { 'Content-Type': json, 'Content-Encoding': 'gzip' }, 'xxxx', 400, 'Malformed body'],
+    ['F2 a corrupt br stream', { 'Content-Type': json, 'Content-Encoding': 'br' }, 'xxxx', 400, 'Malformed body'],
+    [
+      'F2 a gzip bomb',
+      { 'Content-Type': json, 'Content-Encoding': 'gzip' },
+      gzipSync(Buffer.alloc(5_000_000, 32)),
+      413,
+      'Request body too large',
+    ],
+    ['F2 an unknown coding', { 'Content-Type': json, 'Content-Encoding': 'foo' }, '{}', 415, 'Unsupported media type'],
+  ]
+  const refusedParts: typeof refused = [
+    ['F5 no boundary', { 'Content-Type': 'multipart/form-data' }, 'x', 415, 'Unsupported media type'],
+    ['F5 no closing boundary', { 'Content-Type': parts }, form('abc'), 400, 'Malformed multipart body'],
+    ['F5 no part', { 'Content-Type': parts }, 'garbage', 400, 'Malformed multipart body'],
+    [
+      'F5 too many parts',
+      { 'Content-Type': parts },
+      `${form('abc\r\n').repeat(1100)}--x--\r\n`,
+      413,
+      'Request body too large',
+    ],
+  ]
+  const parsers: [string, Koa.Middleware, typeof refused][] = [
+    ['koa-body', koaBody({ multipart: true }) as Koa.Middleware, [...refused, ...refusedParts]],
+    ['@koa/bodyparser', bodyParser() as Koa.Middleware, refused],
+  ]
+  describe.each(parsers)('in front of %s', (_parser, parser, cases) => {
+    it.each(cases)('answers %s as our own parsers do', async (_name, headers, body, status, detail) => {
+      const reported: unknown[] = []
+      const { send } = await serving(parser, (error) => reported.push(error))
+      const answer = await send({ body, headers })
+      expect(answer).toMatchObject({ status, text: `{"detail":"${detail}","status":${status}}` })
+      if (status === 415 && 'Content-Encoding' in headers) {
+        expect(answer.headers['accept-encoding']).toBe('gzip, deflate, br')
+      }
+      expect(reported).toEqual([])
+    })
+  })
+
+  it("keeps an error of the application's own zlib a 500", async () => {
+    const { send } = await serving(
+      () => {
+        gunzipSync('xxxx')
+      },
+      () => {},
+    )
+    expect(await send({ body: '{}' })).toMatchObject({ status: 500 })
   })
 
   it('writes nothing to the console for a 4xx', async () => {

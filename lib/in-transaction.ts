@@ -1,0 +1,59 @@
+/** One transaction around a request's work, for views and for hand-written routes (promise A8). */
+import type { Knex } from 'knex'
+
+export interface TransactionWork<Result> {
+  /** Who works, for messages. */
+  readonly name: string
+  work(trx: Knex.Transaction): Promise<Result>
+  /** True when the work has answered with a refusal, though it returned. */
+  refused(): boolean
+}
+
+/**
+ * What the work returns, once its transaction is committed. Rolls back when the work throws or has refused.
+ * @throws what the work throws, or what COMMIT does: a deferred constraint is checked there
+ */
+export async function inTransaction<Result>(
+  knex: Knex,
+  { name, work, refused }: TransactionWork<Result>,
+): Promise<Result> {
+  try {
+    return await knex.transaction(async (trx) => {
+      let failure: unknown
+      trx.on('query-error', (error) => {
+        failure = error
+      })
+      const result = await work(trx)
+      if (refused()) throw new Refused(result)
+      if (failure !== undefined) await checkUsable(trx, name, failure)
+      return result
+    })
+  } catch (error) {
+    if (error instanceof Refused) return error.result as Result
+    throw error
+  }
+}
+
+/**
+ * A failed query that the work has swallowed spoils its transaction: PostgreSQL then rolls back at COMMIT and reports
+ * no error, so the client would be told of a success that is none. A savepoint (`trx.transaction()`) keeps it usable.
+ */
+async function checkUsable(trx: Knex.Transaction, name: string, cause: unknown): Promise<void> {
+  try {
+    await trx.raw('select 1')
+  } catch {
+    throw new Error(`${name}: a query failed and the error was not passed on; run such queries in a savepoint`, {
+      cause,
+    })
+  }
+}
+
+/** Carries the result of work that refused out of the transaction. */
+class Refused extends Error {
+  readonly result: unknown
+
+  constructor(result: unknown) {
+    super('rolled back')
+    this.result = result
+  }
+}

@@ -1,0 +1,62 @@
+/** What an application's own body parser throws (koa-body, @koa/bodyparser), as the answers that our parsers give. */
+import type { Context } from './context.js'
+import { ApiError, BadRequest, UnsupportedMediaType } from './errors.js'
+
+/** The parts of such an error that we look at. */
+interface ParserError {
+  readonly status?: unknown
+  /** raw-body and body-parser: what has gone wrong. */
+  readonly type?: unknown
+  /** co-body: the text that is no JSON. */
+  readonly body?: unknown
+  /** formidable. */
+  readonly httpCode?: unknown
+  /** formidable: a number from 1000 on; zlib: a text. */
+  readonly code?: unknown
+}
+
+const CODINGS = { 'Accept-Encoding': 'gzip, deflate, br' }
+/** formidable's codes that are the client's doing: what is no multipart, what is broken, what is too much. */
+const MULTIPART: ReadonlyMap<unknown, 400 | 413 | 415> = new Map([
+  [1002, 400],
+  [1006, 413],
+  [1007, 413],
+  [1008, 400],
+  [1009, 413],
+  [1010, 400],
+  [1011, 415],
+  [1012, 400],
+  [1013, 415],
+  [1014, 400],
+  [1015, 413],
+  [1016, 413],
+])
+/** zlib's own codes, and those that brotli's have in Node. */
+const CORRUPT = /^(?:Z_[A-Z_]+|ERR_(?:_ERROR|BROTLI|ZSTD)\w*)$/
+
+/**
+ * The answer for an error of a parser in front of us: 400, 413 or 415, without its message, which may repeat the body.
+ * Null for all else.
+ */
+export function toParserError(error: unknown, ctx: Context): ApiError | null {
+  if (!(error instanceof Error) || error instanceof ApiError) return null
+  const { status, type, body, httpCode, code } = error as ParserError
+  if (typeof httpCode === 'number') {
+    const kind = MULTIPART.get(code)
+    return kind ? MULTIPART_ANSWERS[kind](error) : null
+  }
+  if (status === 413) return new ApiError(413, 'Request body too large', { cause: error })
+  if (status === 415) return new UnsupportedMediaType(ctx.headers['content-encoding'] === undefined ? {} : CODINGS)
+  if (status === 400 && (typeof body === 'string' || type === 'entity.parse.failed')) {
+    return new BadRequest(ctx.request.is('urlencoded') ? 'Malformed form' : 'Malformed JSON', { cause: error })
+  }
+  // a compressed body that is none; elsewhere such an error is the application's own
+  const isBody = ctx.headers['content-encoding'] !== undefined && typeof code === 'string' && CORRUPT.test(code)
+  return isBody ? new BadRequest('Malformed body', { cause: error }) : null
+}
+
+const MULTIPART_ANSWERS: Readonly<Record<400 | 413 | 415, (cause: Error) => ApiError>> = {
+  400: (cause) => new BadRequest('Malformed multipart body', { cause }),
+  413: (cause) => new ApiError(413, 'Request body too large', { cause }),
+  415: () => new UnsupportedMediaType(),
+}

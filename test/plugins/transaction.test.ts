@@ -1,0 +1,122 @@
+import type { Knex } from 'knex'
+import type Koa from 'koa'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { errors, transaction } from '../../plugins/index.js'
+import { type Client, serving } from '../support/client.js'
+import { countQueries, type TestDatabase } from '../support/database.js'
+import { createLibrary } from '../support/library.js'
+import { connectTo } from '../support/server.js'
+
+let database: TestDatabase
+let client: Client | undefined
+
+beforeAll(async () => {
+  database = await createLibrary()
+})
+afterAll(() => database.drop())
+beforeEach(() => database.knex.raw('truncate shelves restart identity'))
+afterEach(async () => {
+  await client?.close()
+  client = undefined
+})
+
+async function working(handler: (ctx: Koa.Context, trx: Knex.Transaction) => Promise<void>): Promise<Client> {
+  client = await serving(errors(), transaction(database.knex), (ctx) => handler(ctx, ctx.state['trx']))
+  return client
+}
+
+const codes = () => database.knex('shelves').orderBy('id').pluck('code')
+
+describe('transaction()', () => {
+  it('is a named middleware', () => {
+    expect(transaction(database.knex).name).toBe('runInTransaction')
+  })
+
+  it('I11 commits before the answer is sent', async () => {
+    const { send } = await working(async (ctx, trx) => {
+      await trx('shelves').insert({ code: 'a' })
+      expect(await codes()).toEqual([])
+      ctx.body = { done: true }
+    })
+    const texts = await countQueries(database.knex, async () => {
+      expect(await send('POST', '/')).toMatchObject({ status: 200, json: { done: true } })
+      expect(await codes()).toEqual(['a'])
+    })
+    expect(texts.filter((text) => /^(?:BEGIN|COMMIT|ROLLBACK)/.test(text))).toEqual(['BEGIN;', 'COMMIT;'])
+  })
+
+  it('A8 rolls back when the handler throws', async () => {
+    const { send } = await working(async (ctx, trx) => {
+      await trx('shelves').insert({ code: 'a' })
+      if (ctx.path === '/unique') await trx('shelves').insert({ code: 'a' })
+      ctx.throw(422, 'No.')
+    })
+    expect(await send('POST', '/')).toMatchObject({ status: 422, json: { detail: 'No.' } })
+    expect(await send('POST', '/unique')).toMatchObject({ status: 400, json: { detail: 'Validation failed' } })
+    expect(await codes()).toEqual([])
+  })
+
+  it.each([400, 404, 500])('A8 rolls back for the status %i, and keeps the answer', async (status) => {
+    const { port } = await working(async (ctx, trx) => {
+      await trx('shelves').insert({ code: 'a' })
+      ctx.status = status
+      ctx.body = { mine: true }
+    })
+    expect(await connectTo(port).send({ method: 'POST' })).toMatchObject({ status, json: { mine: true } })
+    expect(await codes()).toEqual([])
+  })
+
+  it('rolls back where nobody has answered', async () => {
+    const { send } = await working(async (_ctx, trx) => {
+      await trx('shelves').insert({ code: 'a' })
+    })
+    expect(await send('POST', '/')).toMatchObject({ status: 404, json: { detail: 'Not found' } })
+    expect(await codes()).toEqual([])
+  })
+
+  it('I2 answers what only COMMIT refuses', async () => {
+    const { send } = await working(async (ctx, trx) => {
+      await trx('shelves').insert({ code: 'a', below_id: 99 })
+      ctx.status = 201
+      ctx.set('Location', '/1')
+      ctx.body = { done: true }
+    })
+    expect(await send('POST', '/')).toMatchObject({
+      status: 400,
+      json: { errors: { non_field_errors: ['Invalid value.'] } },
+    })
+    expect(await codes()).toEqual([])
+  })
+
+  it('is no success after a failed query that was swallowed', async () => {
+    const { send, reported } = await working(async (ctx, trx) => {
+      await trx('shelves').insert({ code: 'a' })
+      await trx.raw('select 1/0').catch(() => {})
+      ctx.body = 'done'
+    })
+    expect(await send('POST', '/')).toMatchObject({ status: 500 })
+    expect(String(reported[0])).toMatch(/transaction\(\): a query failed and the error was not passed on/)
+  })
+
+  it('leaves no connection, no transaction and no trx behind', async () => {
+    let state: object | undefined
+    client = await serving(
+      errors(),
+      async (ctx, next) => {
+        state = ctx.state
+        await next()
+      },
+      transaction(database.knex),
+      (ctx) => {
+        if (ctx.path === '/throw') ctx.throw(400)
+        ctx.body = 'x'
+      },
+    )
+    for (const path of ['/', '/throw']) {
+      await client.get(path)
+      expect(state).not.toHaveProperty('trx')
+    }
+    const { pool } = database.knex.client as { pool: { numUsed(): number } }
+    expect(pool.numUsed()).toBe(0)
+  })
+})
