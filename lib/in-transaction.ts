@@ -4,9 +4,9 @@ import type { Knex } from 'knex'
 export interface TransactionWork<Result> {
   /** Who works, for messages. */
   readonly name: string
-  work(trx: Knex.Transaction): Promise<Result>
+  readonly work: (trx: Knex.Transaction) => Promise<Result>
   /** True when the work has answered with a refusal, though it returned. */
-  refused(): boolean
+  readonly refused: () => boolean
 }
 
 /**

@@ -40,7 +40,7 @@ export function meterRequest(ctx: Context, { engine, meterName }: Metering): voi
     const hasBody = ctx.method !== 'HEAD' && !EMPTY.has(res.statusCode)
     hand(engine, health, {
       meter_name: meterName,
-      account_id: String(userId(ctx.state['user']) ?? 'anonymous'),
+      account_id: `${(userId(ctx.state['user']) ?? 'anonymous') as string | number}`,
       dimensions: {
         requests: 1,
         response_bytes: hasBody ? bytesOf() : 0,

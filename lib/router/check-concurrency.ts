@@ -59,9 +59,9 @@ function checkWritable(
 
 /** True when the serializer has an update of the application's. */
 function writesItself({ serializerClass }: typeof GenericAPIView): boolean {
-  const prototype = serializerClass?.prototype as Partial<ModelSerializer> | undefined
+  const prototype: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
   const own = ModelSerializer.prototype
-  return prototype?.update !== own.update || prototype.save !== own.save || prototype.validate !== own.validate
+  return prototype.update !== own.update || prototype.save !== own.save || prototype.validate !== own.validate
 }
 
 /** A trigger, or a rule, that runs when a row is updated. */

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url'
 import knexLibrary, { type Knex } from 'knex'
 import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -550,7 +551,7 @@ describe('two processes', () => {
     for (const _ of [1, 2]) {
       const port = await findFreePort()
       const env = { PORT: String(port), DATABASE_URL: toUrl(database.connection) }
-      const program = startFile('test/support/versioned-documents.ts', env)
+      const program = startFile(fileURLToPath(new URL('../support/versioned-documents.ts', import.meta.url)), env)
       programs.push({ program, port })
       await untilAnswer(program, port, '/api/documents')
     }
@@ -581,7 +582,9 @@ describe('two processes', () => {
       await holder.commit()
       const answers = await Promise.all(running)
       const done = method === 'DELETE' ? 204 : 200
-      expect(answers.map(({ status }) => status).sort()).toEqual(method === 'DELETE' ? [204, 404] : [done, 412])
+      expect(answers.map(({ status }) => status).sort((one, other) => one - other)).toEqual(
+        method === 'DELETE' ? [204, 404] : [done, 412],
+      )
       const winner = answers.findIndex(({ status }) => status === done)
       const titles = await database.knex('documents').pluck('title')
       expect(titles).toEqual(method === 'DELETE' ? [] : [`by ${winner}`])
@@ -609,7 +612,7 @@ describe('two processes', () => {
           }),
         ),
       )
-      expect(answers.map(({ status }) => status).sort()).toEqual([200, 412])
+      expect(answers.map(({ status }) => status).sort((one, other) => one - other)).toEqual([200, 412])
     }
   })
 

@@ -159,7 +159,7 @@ describe.each(kinds)('metering %s', (_kind, start) => {
     for (const { method, path, headers, body } of cases.filter(({ status }) => status !== 201)) {
       setMeteringEngine(null)
       const without = await plain.send(method, path, body, headers)
-      setMeteringEngine({ record: vi.fn(record) })
+      setMeteringEngine({ record })
       const { headers: own, ...rest } = await told.send(method, path, body, headers)
       const { date: _, ...other } = without.headers
       const { date: __, ...mine } = own
@@ -171,7 +171,7 @@ describe.each(kinds)('metering %s', (_kind, start) => {
       })
     }
     expect(told.reported.map(String)).toEqual(['Error: a bug'])
-    const engine = { record: vi.fn(record) }
+    const engine = { record: vi.fn<MeteringEngine['record']>(record) }
     setMeteringEngine(engine)
     for (let index = 0; index < 3; index++) await told.get('/api/books')
     await vi.waitFor(() => expect(engine.record).toHaveBeenCalledTimes(3))
@@ -254,7 +254,7 @@ describe('what is counted', () => {
 
   it('G12 an engine that hangs holds a bounded number of events', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
-    const record = vi.fn(() => new Promise<void>(() => {}))
+    const record = vi.fn<MeteringEngine['record']>(() => new Promise(() => {}))
     const client = await serving(metering({ engine: { record } }), (ctx) => {
       ctx.body = 'x'
     })
