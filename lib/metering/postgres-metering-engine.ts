@@ -95,16 +95,17 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   /** The sums of an account; what this process has not written yet is written first. */
   async usage(account: string, from: Date, to: Date): Promise<readonly UsageTotal[]> {
     await this.flush()
-    const { rows } = await this.#knex.raw<{ rows: Record<keyof UsageTotal, string>[] }>(
-      `select meter_name, sum(requests) as requests, sum(response_bytes) as response_bytes, sum(duration_ms) as duration_ms
+    // names that mappers of knex leave as they are
+    const { rows } = await this.#knex.raw<{ rows: Record<'meter' | 'requests' | 'bytes' | 'duration', string>[] }>(
+      `select meter_name as meter, sum(requests) as requests, sum(response_bytes) as bytes, sum(duration_ms) as duration
        from ?? where account_id = ? and "timestamp" >= ? and "timestamp" < ? group by 1 order by meter_name collate "C"`,
       [this.#table, account, from.toISOString(), to.toISOString()],
     )
-    return rows.map(({ meter_name, requests, response_bytes, duration_ms }) => ({
-      meter_name,
+    return rows.map(({ meter, requests, bytes, duration }) => ({
+      meter_name: meter,
       requests: Number(requests),
-      response_bytes: Number(response_bytes),
-      duration_ms: Number(duration_ms),
+      response_bytes: Number(bytes),
+      duration_ms: Number(duration),
     }))
   }
 

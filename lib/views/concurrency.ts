@@ -62,10 +62,7 @@ export async function getVersionedObject(view: GenericView): Promise<object> {
   return view.getObject() as Promise<object>
 }
 
-/**
- * The object that a request is about to change, once the request's conditions hold.
- * @throws ApiError 412 `If-Match` names another version, or `If-None-Match` this one; 428 `If-Match` is missing and required
- */
+/** @see GenericAPIView.getObjectToWrite */
 // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
 export async function getObjectToWrite(view: GenericView): Promise<any> {
   const object = await getVersionedObject(view)

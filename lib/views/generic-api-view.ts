@@ -17,7 +17,7 @@ import type { SerializerClass as AnySerializerClass, SerializerOptions } from '.
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView, type ViewHandler } from './api-view.js'
-import { holdVersion, VERSIONED } from './concurrency.js'
+import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { insertReader } from './insert-row.js'
 import { isPrepared, prepareModelsOf } from './models-of.js'
@@ -164,6 +164,16 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     await this.loadRelated([object])
     await this.checkObjectPermissions(object)
     return object
+  }
+
+  /**
+   * The object that the path names, for an action that is about to change it: the conditions that the request came with
+   * hold (`If-Match`, `If-None-Match`), and with `concurrency` nobody else changes its row until the transaction ends.
+   * @throws NotFound, PermissionDenied, AuthenticationFailed as `getObject()` does
+   * @throws ApiError 412 a condition fails, 428 `If-Match` is required and missing
+   */
+  getObjectToWrite(): Promise<M> {
+    return getObjectToWrite(this)
   }
 
   /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */

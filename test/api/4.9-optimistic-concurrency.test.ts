@@ -10,6 +10,7 @@ import {
   CacheableMixin,
   type Concurrency,
   type DeclaredFields,
+  GenericAPIView,
   JSONRenderer,
   ModelSerializer,
   ModelViewSet,
@@ -420,6 +421,29 @@ describe('whatever stands between request and row', () => {
     const last = await client.send('DELETE', path, undefined, { 'If-Match': tagOf(first) })
     expect(last).toMatchObject({ status: 204, text: '' })
     expect(client.reported).toEqual([])
+  })
+
+  it('an action of the view, by getObjectToWrite()', async () => {
+    class Retitle extends GenericAPIView<Document> {
+      static override model = Document
+      static override serializerClass = DocumentSerializer
+      static override concurrency = 'updated_at'
+      async post() {
+        const document = await this.getObjectToWrite()
+        await document.$query(this.trx).patch({ title: 'By an action' })
+      }
+    }
+    const detail = await served(Documents)
+    const answer = Retitle.asView()
+    const client = await serving((ctx) => {
+      ctx['params'] = { id: '1' }
+      return answer(ctx)
+    })
+    clients.push(client)
+    const tag = tagOf(await detail.get(path))
+    expect((await client.send('POST', '/', {}, { 'If-Match': tag })).status).toBe(200)
+    expect(await client.send('POST', '/', {}, { 'If-Match': tag })).toMatchObject(LOST)
+    expect((await detail.get(path)).json.title).toBe('By an action')
   })
 
   it('nested objects: those that are written first, and those whose triggers touch the row', async () => {

@@ -1,13 +1,12 @@
 /** The action `destroy` (spec section 4.6). */
 import type { Model } from 'objection'
-import { getObjectToWrite } from '../concurrency.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `destroy`: 204, no body. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   return class extends base {
     async destroy(): Promise<void> {
-      await this.performDestroy((await getObjectToWrite(this)) as Model)
+      await this.performDestroy((await this.getObjectToWrite()) as Model)
     }
 
     /** Deletes the object. Override it for a soft delete. */

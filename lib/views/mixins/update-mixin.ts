@@ -1,6 +1,6 @@
 /** The actions `update` and `partialUpdate` (spec section 4.6). */
 import type { Serializer } from '../../serializers/serializer.js'
-import { getObjectToWrite, readNewVersion } from '../concurrency.js'
+import { readNewVersion } from '../concurrency.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -8,7 +8,7 @@ import type { ViewConstructor } from './mixin.js'
 export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     async update(options: { partial?: boolean } = {}): Promise<unknown> {
-      const instance = await getObjectToWrite(this)
+      const instance = await this.getObjectToWrite()
       const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
       await serializer.isValid({ raiseException: true })
       await this.performUpdate(serializer, instance)

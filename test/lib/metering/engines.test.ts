@@ -1,4 +1,5 @@
-import type { Knex } from 'knex'
+import knexLibrary, { type Knex } from 'knex'
+import { knexSnakeCaseMappers } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   ConfigurationError,
@@ -120,6 +121,22 @@ describe('PostgresMeteringEngine', () => {
       duration_ms: '12.345',
     })
     expect((first as { timestamp: Date }).timestamp.toISOString()).toBe(NOW)
+  })
+
+  it('works through a knex that renames', async () => {
+    const knex = knexLibrary({
+      client: 'pg',
+      connection: { ...database.connection } as Knex.PgConnectionConfig,
+      ...knexSnakeCaseMappers(),
+    })
+    const engine = create({ knex })
+    await engine.ensureTable()
+    engine.record(event('7', NOW))
+    expect(await engine.usage('7', new Date(0), new Date(NOW))).toEqual([])
+    expect(await engine.usage('7', new Date(NOW), new Date('2027-01-01'))).toEqual([
+      { meter_name: 'api_usage', requests: 1, response_bytes: 512, duration_ms: 12.345 },
+    ])
+    await knex.destroy()
   })
 
   it('writes by the clock what no batch fills', async () => {
