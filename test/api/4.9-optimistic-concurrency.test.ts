@@ -441,7 +441,7 @@ describe('whatever stands between request and row', () => {
     })
     clients.push(client)
     const tag = tagOf(await detail.get(path))
-    expect((await client.send('POST', '/', {}, { 'If-Match': tag })).status).toBe(200)
+    expect((await client.send('POST', '/', {}, { 'If-Match': tag })).status).toBe(204)
     expect(await client.send('POST', '/', {}, { 'If-Match': tag })).toMatchObject(LOST)
     expect((await detail.get(path)).json.title).toBe('By an action')
   })
