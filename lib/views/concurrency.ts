@@ -1,6 +1,7 @@
 /** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
 import { contentDigest, matchesRow, matchesWeakly, namesRow, rowDigest, weakTag } from '../caching/entity-tags.js'
 import { ApiError } from '../errors.js'
+import { externalIds } from '../ids/external-ids.js'
 import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
 import type { Queryable } from '../models/objection.js'
 import { formatOf } from '../path-suffix.js'
@@ -16,16 +17,17 @@ import type { Lookup } from './row-reader.js'
 export const VERSIONED: ReadonlySet<string> = new Set(['retrieve', 'create', 'update', 'partialUpdate'])
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+/** Of the parts of an external id. */
+const SEPARATOR = /[._~]/
 const NONE: readonly OrderTerm[] = []
 const terms = new WeakMap<GenericViewClass, { revision: number; terms: readonly OrderTerm[] }>()
 
-/** The columns that tell versions of a row apart: its primary key, then those the view names; none without `concurrency`. */
+/** The columns that tell versions of a row apart: its key, then those the view names; none without `concurrency`. */
 export function versionTerms(view: GenericViewClass): readonly OrderTerm[] {
   if (view.concurrency === null) return NONE
   const known = terms.get(view)
   if (known?.revision === catalogueRevision()) return known.terms
-  const { primaryKey } = describeModel(view.modelClass())
-  const made = [...primaryKey, ...concurrencyOf(view)].map((property) => ({ property, descending: false }))
+  const made = [...keyOf(view), ...concurrencyOf(view)].map((property) => ({ property, descending: false }))
   terms.set(view, { revision: catalogueRevision(), terms: made })
   return made
 }
@@ -35,12 +37,26 @@ export function concurrencyOf({ concurrency }: GenericViewClass): readonly strin
   return concurrency === null ? [] : [concurrency].flat()
 }
 
+/** The columns that name the row: its primary key, or `public_id` where that stands for it. */
+function keyOf(view: GenericViewClass): readonly string[] {
+  const model = view.modelClass()
+  const ids = externalIds(model)
+  return ids?.stored ? [ids.property] : describeModel(model).primaryKey
+}
+
 /** The version of a row, from the texts of its `versionTerms`; undefined without `concurrency`. */
-export function versionOf(view: GenericViewClass, texts: readonly (string | null)[]): string | undefined {
-  if (view.concurrency === null) return undefined
-  const { primaryKey } = describeModel(view.modelClass())
-  const key = texts.slice(0, primaryKey.length).map(String)
-  return rowDigest(view.modelClass().tableName, key, texts.slice(primaryKey.length))
+export function versionOf({ viewClass, ctx }: GenericView, texts: readonly (string | null)[]): string | undefined {
+  if (viewClass.concurrency === null) return undefined
+  const model = viewClass.modelClass()
+  const { length } = keyOf(viewClass)
+  const key = texts.slice(0, length).map(String)
+  const ids = externalIds(model)
+  if (ids?.hidesKeys && !ids.stored) {
+    // who knows all else of the row could find a hidden key by trying; the number in an id is known anyway
+    const [number = ''] = ids.encode(key[0] as string, { user: ctx.state['user'] }).split(SEPARATOR, 1)
+    key[0] = number
+  }
+  return rowDigest(model.tableName, key, texts.slice(length))
 }
 
 /**
@@ -99,7 +115,7 @@ async function readVersion(view: GenericView, key: readonly [Column, unknown][])
   if (view.trx && !READING.has(ctx.method)) void (ctx.method === 'DELETE' ? query.forUpdate() : query.forNoKeyUpdate())
   const { text, values } = nativeSql(query)
   const [row] = await runStatement(knex, statementOf(text), values)
-  return row && versionOf(viewClass, row)
+  return row && versionOf(view, row)
 }
 
 /** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */

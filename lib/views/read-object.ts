@@ -20,7 +20,7 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   const found = await rows.readOne(lookupOf(view), versionTerms(view.viewClass))
   if (found === null) return view.getSerializer({ obj: await getVersionedObject(view) }).data
   if (found === undefined) throw new NotFound()
-  view.rowVersion = versionOf(view.viewClass, found.position)
+  view.rowVersion = versionOf(view, found.position)
   return found.text
 }
 
