@@ -1,6 +1,7 @@
 /** Tells on any route who is asking (spec section 5). */
 import { authenticate } from '../lib/authentication/authenticate.js'
 import type { BaseAuthentication } from '../lib/authentication/authentication.js'
+import { keepPrivate } from '../lib/caching/cache-response.js'
 import type { Middleware } from '../lib/context.js'
 import { type Policies, resolvePolicies } from '../lib/policy.js'
 import { runStep } from '../lib/run-step.js'
@@ -8,6 +9,7 @@ import { runStep } from '../lib/run-step.js'
 /**
  * Tries each scheme in order; the first that knows the caller sets `ctx.state.user` and `ctx.state.auth`. Wrong credentials
  * are 401. A caller without any passes, anonymous: put `permissions()` after it, whose 401 names the challenges of these schemes.
+ * What a known caller gets is stored nowhere (`no-store`), unless the handler or `etag()` says otherwise.
  * @throws {ConfigurationError} an entry is no scheme, or an option of it is wrong
  * @example router.get('/report', authentication(TokenAuth, SessionAuthentication), permissions(IsAdminUser), handler)
  */
@@ -16,6 +18,8 @@ export function authentication(...schemes: Policies<BaseAuthentication>): Middle
   const headers = settled.flatMap(({ vary }) => vary ?? [])
   return async function authenticateCaller(ctx, next) {
     ctx.vary(headers)
-    if (await runStep(ctx, () => authenticate(ctx, settled))) await next()
+    if (!(await runStep(ctx, () => authenticate(ctx, settled)))) return
+    await next()
+    keepPrivate(ctx, settled)
   }
 }

@@ -13,7 +13,7 @@ import {
   PageNumberPagination,
   RetrieveAPIView,
 } from '../../lib/index.js'
-import { errors, etag } from '../../plugins/index.js'
+import { authentication, errors, etag } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import type { TestDatabase } from '../support/database.js'
 import { Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
@@ -434,6 +434,19 @@ describe('G10 what a known caller gets', () => {
     const answer = await client.get('/api/books/1', headers)
     expect(answer.status).toBe(200)
     expect([answer.headers['cache-control'], answer.headers.vary]).toEqual([control, vary])
+  })
+
+  it.each<[string, Koa.Middleware[], Record<string, string>, string | undefined]>([
+    ['nobody', [], {}, undefined],
+    ['a user', [], user, 'no-store'],
+    ['a user, behind etag()', [etag({ maxAge: 5 })], user, 'private, max-age=5'],
+  ])('on a hand-written route: %s', async (_name, between, headers, control) => {
+    const client = await serving(authentication(HeaderAuthentication), ...between, (ctx) => {
+      ctx.body = 'x'
+    })
+    clients.push(client)
+    const answer = await client.get('/', headers)
+    expect([answer.headers['cache-control'], answer.headers.vary]).toEqual([control, 'X-User'])
   })
 
   it.each(['POST', 'PATCH', 'OPTIONS'])('is not stored after %s', async (method) => {
