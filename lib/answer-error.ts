@@ -11,6 +11,7 @@ interface Answer {
   readonly detail: string
   readonly errors?: ErrorMessages | undefined
   readonly headers: Readonly<Record<string, string>>
+  readonly members?: Readonly<Record<string, unknown>> | undefined
 }
 
 const UNHANDLED: Answer = { status: 500, detail: 'Internal server error', headers: {} }
@@ -63,7 +64,11 @@ export function isUnanswered(ctx: Context): boolean {
   return ctx.status === 404 && untouched && ctx.writable && !ctx.headerSent && ctx.respond !== false
 }
 
-function write(ctx: Context, { status, detail, errors, headers }: Answer, challenge: string | undefined): void {
+function write(
+  ctx: Context,
+  { status, detail, errors, headers, members }: Answer,
+  challenge: string | undefined,
+): void {
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
   ctx.set({
@@ -75,7 +80,7 @@ function write(ctx: Context, { status, detail, errors, headers }: Answer, challe
   if (status === 401) setMissing(ctx, 'WWW-Authenticate', challenge ?? challengeOf(ctx))
   if (status === 429 || status === 503) setMissing(ctx, 'Retry-After', '1')
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
-  ctx.body = JSON.stringify({ detail, status, errors })
+  ctx.body = JSON.stringify({ detail, status, errors, ...members })
   ctx.respond = true
 }
 

@@ -10,6 +10,8 @@ export interface ApiErrorOptions {
   errors?: ErrorMessages
   /** Response headers that belong to the answer, such as `Retry-After`. */
   headers?: Record<string, string>
+  /** Further members of the body, after `detail`, `status` and `errors`. */
+  members?: Readonly<Record<string, unknown>>
   /** What happened underneath, for the log; never shown to a client. */
   cause?: unknown
 }
@@ -24,6 +26,7 @@ export class ApiError extends Error {
   readonly detail: string
   readonly errors: ErrorMessages | undefined
   readonly headers: Record<string, string>
+  readonly members: Readonly<Record<string, unknown>> | undefined
   readonly expose: boolean
 
   constructor(status: number, detail: string, options: ApiErrorOptions = {}) {
@@ -32,6 +35,7 @@ export class ApiError extends Error {
     this.detail = detail
     this.errors = options.errors
     this.headers = options.headers ?? {}
+    this.members = options.members
     this.expose = status < 500
   }
 }

@@ -1,5 +1,11 @@
-/** The settings of the service: secrets from the environment or from code, and never a fallback (spec section 4.7; wire format, section 1). */
+/**
+ * The settings of the service, from code or from the environment (spec sections 4.7 and 9.2; wire format, sections 1 and 8).
+ * Secrets have no fallback.
+ */
 import { ConfigurationError } from './errors.js'
+
+/** What a page does when its version is not the server's. */
+export type MismatchAction = 'reload' | 'warn' | 'ignore'
 
 /** What `configure()` takes. Each secret has at least 16 characters and is taken as it is, not trimmed. */
 export interface Settings {
@@ -13,11 +19,70 @@ export interface Settings {
    * @default true
    */
   readonly preparedStatements?: boolean | undefined
+  /**
+   * The version of the application, 1 to 128 characters from `!` to `~`; empty means computed.
+   * @default the environment variable APP_VERSION, else computed
+   */
+  readonly appVersion?: string | undefined
+  /** Send `X-App-Version` with every response. @default the environment variable APP_VERSION_HEADER, else true */
+  readonly appVersionHeader?: boolean | undefined
+  /**
+   * What a page does when it finds that the server has another version.
+   * @default the environment variable APP_VERSION_MISMATCH, else 'reload'
+   */
+  readonly appVersionMismatch?: MismatchAction | undefined
+  /** Answer `GET /version`. @default the environment variable VERSION_ENDPOINT, else true */
+  readonly versionEndpoint?: boolean | undefined
+  /** Add `?v=<hash>` in development. @default the environment variable STATIC_DEV_VERSION_QUERY, else true */
+  readonly staticDevVersionQuery?: boolean | undefined
+  /**
+   * What `POST /cache/bust` asks for, at least 16 characters.
+   * @default the environment variable CACHE_BUST_TOKEN, else derived from the secret key
+   */
+  readonly cacheBustToken?: string | undefined
+  /** The folder of collected static files. @default the environment variable STATIC_ROOT, else 'staticfiles' */
+  readonly staticRoot?: string | undefined
+  /**
+   * What the URLs of static files begin with: a path, or an address where another host serves them.
+   * @default the environment variable STATIC_URL, else the prefix of `staticAssets()`
+   */
+  readonly staticUrl?: string | undefined
 }
 
 const MINIMUM_LENGTH = 16
 
-const variables = { secretKey: 'SERVICE_SECRET_KEY', cursorSecret: 'SERVICE_CURSOR_SECRET' } as const
+const VERSION = /^[!-~]{1,128}$/
+const MISMATCH_ACTIONS: readonly MismatchAction[] = ['reload', 'warn', 'ignore']
+const BOOLEANS = new Map([
+  ...['true', '1', 'yes', 'on'].map((text) => [text, true] as const),
+  ...['false', '0', 'no', 'off'].map((text) => [text, false] as const),
+])
+
+/** A setting: the environment variable it is read from, and what it may be. */
+interface Kind<T> {
+  readonly variable: string
+  /** The value, from code or as the environment's text; undefined counts as not set. @throws ConfigurationError */
+  read(value: unknown, where: string): T | undefined
+}
+
+const secret = (variable: string): Kind<string> => ({ variable, read: readSecret })
+const flag = (variable: string): Kind<boolean> => ({ variable, read: readFlag })
+const text = (variable: string): Kind<string> => ({ variable, read: readText })
+
+const kinds = {
+  secretKey: secret('SERVICE_SECRET_KEY'),
+  cursorSecret: secret('SERVICE_CURSOR_SECRET'),
+  appVersion: { variable: 'APP_VERSION', read: readVersion },
+  appVersionHeader: flag('APP_VERSION_HEADER'),
+  appVersionMismatch: { variable: 'APP_VERSION_MISMATCH', read: readMismatchAction },
+  versionEndpoint: flag('VERSION_ENDPOINT'),
+  staticDevVersionQuery: flag('STATIC_DEV_VERSION_QUERY'),
+  cacheBustToken: secret('CACHE_BUST_TOKEN'),
+  staticRoot: text('STATIC_ROOT'),
+  staticUrl: { variable: 'STATIC_URL', read: readStaticUrl },
+} as const satisfies Partial<Record<keyof Settings, Kind<unknown>>>
+
+type Name = keyof typeof kinds
 
 let configured: Settings = {}
 
@@ -25,11 +90,16 @@ let configured: Settings = {}
  * Sets the settings in code, in place of all that an earlier call has set. What is left out comes from the environment.
  * Changing a secret makes outstanding cursors invalid.
  * @example configure({ secretKey: await vault.read('api/secret-key') })
- * @throws ConfigurationError for a secret under 16 characters
+ * @throws ConfigurationError for a secret under 16 characters, or a value that a setting cannot have
  */
 export function configure(settings: Settings): void {
-  for (const name of ['secretKey', 'cursorSecret'] as const) checkLength(settings[name], `configure({ ${name} })`)
+  for (const [name, { read }] of Object.entries(kinds)) read(settings[name as Name], `configure({ ${name} })`)
   configured = { ...settings }
+}
+
+/** What `configure()` was last given. Another object after each call, so that what was computed from it can be kept. */
+export function currentSettings(): Settings {
+  return configured
 }
 
 /**
@@ -37,12 +107,17 @@ export function configure(settings: Settings): void {
  * @throws ConfigurationError when it is missing or too short
  */
 export function getSecretKey(): string {
-  const secret = read('secretKey')
-  if (secret !== undefined) return secret
+  const key = findSecretKey()
+  if (key !== undefined) return key
   throw new ConfigurationError(
-    `${variables.secretKey} is not set: give the environment variable or configure({ secretKey }) at least ` +
+    `${kinds.secretKey.variable} is not set: give the environment variable or configure({ secretKey }) at least ` +
       `${MINIMUM_LENGTH} random characters, the same on all nodes`,
   )
+}
+
+/** The secret key; undefined where none is set. @throws ConfigurationError when it is too short */
+export function findSecretKey(): string | undefined {
+  return setting('secretKey')
 }
 
 /**
@@ -50,7 +125,7 @@ export function getSecretKey(): string {
  * @throws ConfigurationError when it is missing or too short
  */
 export function getCursorSecret(): string {
-  return read('cursorSecret') ?? getSecretKey()
+  return setting('cursorSecret') ?? getSecretKey()
 }
 
 /** Whether statements are prepared by name. */
@@ -58,13 +133,61 @@ export function preparesStatements(): boolean {
   return configured.preparedStatements ?? true
 }
 
-function read(name: keyof typeof variables): string | undefined {
-  return configured[name] ?? checkLength(process.env[variables[name]], variables[name])
+/**
+ * One setting, from code or from the environment, looked up anew at each call; undefined where it is not set.
+ * @throws ConfigurationError the environment has a value that it cannot have
+ */
+export function setting<N extends Name>(name: N): Settings[N]
+export function setting(name: Name): unknown {
+  const { variable, read } = kinds[name]
+  const value = configured[name]
+  return value === undefined ? read(process.env[variable], variable) : read(value, `configure({ ${name} })`)
 }
 
-function checkLength(secret: string | undefined, where: string): string | undefined {
-  if (secret === undefined || secret.length >= MINIMUM_LENGTH) return secret
+function readSecret(value: unknown, where: string): string | undefined {
+  if (value === undefined) return undefined
+  if (typeof value !== 'string') throw new ConfigurationError(`${where}: give a text`)
+  if (value.length >= MINIMUM_LENGTH) return value
   throw new ConfigurationError(
-    `${where} has ${secret.length} characters: make it at least ${MINIMUM_LENGTH} random characters, the same on all nodes`,
+    `${where} has ${value.length} characters: make it at least ${MINIMUM_LENGTH} random characters, the same on all nodes`,
   )
+}
+
+function readVersion(value: unknown, where: string): string | undefined {
+  if (value === undefined || value === '') return undefined
+  if (typeof value === 'string' && VERSION.test(value)) return value
+  throw new ConfigurationError(`${where} is ${show(value)}: give 1 to 128 characters from ! to ~, without spaces`)
+}
+
+function readFlag(value: unknown, where: string): boolean | undefined {
+  if (value === undefined || value === '' || typeof value === 'boolean') return value === '' ? undefined : value
+  const found = typeof value === 'string' ? BOOLEANS.get(value.toLowerCase()) : undefined
+  if (found === undefined) throw new ConfigurationError(`${where} is ${show(value)}: give true or false`)
+  return found
+}
+
+function readMismatchAction(value: unknown, where: string): MismatchAction | undefined {
+  if (value === undefined || value === '') return undefined
+  const found = MISMATCH_ACTIONS.find((action) => action === value)
+  if (found) return found
+  throw new ConfigurationError(`${where} is ${show(value)}: give ${MISMATCH_ACTIONS.join(', ')}`)
+}
+
+function readText(value: unknown, where: string): string | undefined {
+  if (value === undefined || value === '') return undefined
+  if (typeof value === 'string' && !value.includes('\0')) return value
+  throw new ConfigurationError(`${where} is ${show(value)}: give a path`)
+}
+
+function readStaticUrl(value: unknown, where: string): string | undefined {
+  if (value === undefined || value === '') return undefined
+  if (typeof value === 'string' && /^(?:https?:\/\/[\w.:[\]-]+(?:\/|$)|\/(?!\/))[\w.~%!$&*+,;=:@/-]*$/i.test(value)) return value
+  throw new ConfigurationError(
+    `${where} is ${show(value)}: give a path such as /static, or an address such as https://cdn.example.com/static`,
+  )
+}
+
+/** A wrong value for a message: as JSON, so that it is one line, and not at length. */
+function show(value: unknown): string {
+  return (JSON.stringify(value) ?? String(value)).slice(0, 64)
 }
