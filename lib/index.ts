@@ -2,6 +2,14 @@
 
 // Errors (7)
 export { answerError } from './answer-error.js'
+// Assets and application version (9.2)
+export { type AppVersion, describeAppVersion, getAppVersion, refreshAppVersion } from './assets/app-version.js'
+export { CacheBustChannel } from './assets/cache-bust-channel.js'
+export { CollectError, type Collected, type CollectOptions, collectStatic } from './assets/collect-static.js'
+export type { Manifest } from './assets/manifest.js'
+export { UnknownAppVersion, type VersionRoutes } from './assets/route-version.js'
+export { staticPath, staticUrl, type TemplateHelpers, templateHelpers } from './assets/template-helpers.js'
+export { registerVersionComponent } from './assets/version-components.js'
 // Policies (4.9, 5, 8, 9.1)
 export {
   APIKey,
@@ -131,7 +139,7 @@ export { NestedSerializer } from './serializers/nested-serializer.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'
-export { configure } from './settings.js'
+export { configure, type MismatchAction, type Settings } from './settings.js'
 export { BaseThrottle, type ThrottledView } from './throttling/throttle.js'
 export { HeaderVersioning } from './versioning/header-versioning.js'
 export type { VersionLifecycle } from './versioning/lifecycle.js'

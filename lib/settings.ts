@@ -62,7 +62,7 @@ const BOOLEANS = new Map([
 interface Kind<T> {
   readonly variable: string
   /** The value, from code or as the environment's text; undefined counts as not set. @throws ConfigurationError */
-  read(value: unknown, where: string): T | undefined
+  readonly read: (value: unknown, where: string) => T | undefined
 }
 
 const secret = (variable: string): Kind<string> => ({ variable, read: readSecret })
@@ -166,7 +166,8 @@ function readFlag(value: unknown, where: string): boolean | undefined {
   return found
 }
 
-function readMismatchAction(value: unknown, where: string): MismatchAction | undefined {
+/** A mismatch action from a value; undefined counts as not given. @throws ConfigurationError */
+export function readMismatchAction(value: unknown, where: string): MismatchAction | undefined {
   if (value === undefined || value === '') return undefined
   const found = MISMATCH_ACTIONS.find((action) => action === value)
   if (found) return found
@@ -181,7 +182,8 @@ function readText(value: unknown, where: string): string | undefined {
 
 function readStaticUrl(value: unknown, where: string): string | undefined {
   if (value === undefined || value === '') return undefined
-  if (typeof value === 'string' && /^(?:https?:\/\/[\w.:[\]-]+(?:\/|$)|\/(?!\/))[\w.~%!$&*+,;=:@/-]*$/i.test(value)) return value
+  if (typeof value === 'string' && /^(?:https?:\/\/[\w.:[\]-]+(?:\/|$)|\/(?!\/))[\w.~%!$&*+,;=:@/-]*$/i.test(value))
+    return value
   throw new ConfigurationError(
     `${where} is ${show(value)}: give a path such as /static, or an address such as https://cdn.example.com/static`,
   )

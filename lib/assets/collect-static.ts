@@ -36,7 +36,7 @@ export class CollectError extends Error {
 }
 
 /** Files read at once: more are no faster, and all are in memory. */
-const CONCURRENCY = 8
+const CONCURRENCY = 16
 
 /**
  * Copies the files of the folders into one, each under its own name and under one with its content's hash, rewrites the
@@ -85,7 +85,7 @@ async function publishAll({ sources, sheets, publisher, onProgress }: Publicatio
       throw new CollectError([`${other}: has the name that ${name} is published under; rename it`])
     }
     await publisher.put(hashed, content)
-    await publisher.put(name, original)
+    await publisher.put(name, original, content === original ? hashed : undefined)
     onProgress?.({ done: ++done, total: sources.size })
   }
   await forEach([...sources], async ([name, path]) => {

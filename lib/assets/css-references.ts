@@ -15,10 +15,10 @@ export interface Reference {
   readonly suffix: string
 }
 
-const GAP = String.raw`(?:[ \t\r\n\f]|/\*[^]*?\*/)*`
+const GAP = String.raw`(?:[ \t\r\n\f]|/\*[\s\S]*?\*/)*`
 const BLANK = String.raw`[ \t\r\n\f]*`
-const DOUBLE = String.raw`"((?:[^"\\\r\n\f]|\\[^])*)"`
-const SINGLE = String.raw`'((?:[^'\\\r\n\f]|\\[^])*)'`
+const DOUBLE = String.raw`"((?:[^"\\\r\n\f]|\\[\s\S])*)"`
+const SINGLE = String.raw`'((?:[^'\\\r\n\f]|\\[\s\S])*)'`
 const BARE = String.raw`((?:[^\s"'()\\]|\\[^\r\n\f])+)`
 /** What a name may go on with: `my-url(` is no `url(`. */
 const NAME = String.raw`[\w\\\x80-\xff-]`
@@ -26,7 +26,7 @@ const NAME = String.raw`[\w\\\x80-\xff-]`
 /** In this order: a comment; `@import "…"`; `url(…)`; a string, which may hold anything. */
 const TOKENS = new RegExp(
   [
-    String.raw`/\*[^]*?(?:\*/|$)`,
+    String.raw`/\*[\s\S]*?(?:\*/|$)`,
     `@import(?!${NAME})${GAP}(?:${DOUBLE}|${SINGLE})`,
     String.raw`(?<!${NAME})url\(${BLANK}(?:${DOUBLE}|${SINGLE}|${BARE})${BLANK}\)`,
     DOUBLE.replace('(', '(?:'),
@@ -34,7 +34,7 @@ const TOKENS = new RegExp(
   ].join('|'),
   'dgi',
 )
-const ESCAPE = /\\(?:([0-9a-f]{1,6})(?:\r\n|[ \t\r\n\f])?|(\r\n|[\r\n\f])|([^]))/giu
+const ESCAPE = /\\(?:([0-9a-f]{1,6})(?:\r\n|[ \t\r\n\f])?|(\r\n|[\r\n\f])|([\s\S]))/giu
 
 /**
  * All references to files of the site: not those with a scheme or a host, `data:`, from the server's root, or of only a
@@ -47,7 +47,7 @@ export function findReferences(sheet: string, name: string): Reference[] {
   for (const { indices } of sheet.matchAll(TOKENS)) {
     const [start, end] = indices?.slice(1).find((range) => range !== undefined) ?? []
     if (start === undefined || end === undefined) continue
-    const text = unescape(Buffer.from(sheet.slice(start, end), 'latin1').toString('utf8'))
+    const text = unescapeCss(Buffer.from(sheet.slice(start, end), 'latin1').toString('utf8'))
     const [, path = '', suffix = ''] = /^([^?#]*)(.*)$/s.exec(text) ?? []
     if (path === '' || path.startsWith('/') || /^[a-z][a-z0-9+.-]*:/i.test(path)) continue
     references.push({ start, end, text, target: resolveTarget(path, name), suffix })
@@ -89,7 +89,7 @@ function decode(path: string): string | undefined {
   }
 }
 
-function unescape(text: string): string {
+function unescapeCss(text: string): string {
   if (!text.includes('\\')) return text
   return text.replace(ESCAPE, (_all, hex?: string, lineBreak?: string, character?: string) => {
     if (lineBreak !== undefined) return ''

@@ -121,7 +121,8 @@ function checkNames({ sources, problems }: Walk): void {
     if (name === MANIFEST_NAME) problems.push(`${path}: has the name of the manifest; rename it`)
     for (let slash = name.lastIndexOf('/'); slash > 0; slash = name.lastIndexOf('/', slash - 1)) {
       const file = sources.get(name.slice(0, slash))
-      if (file !== undefined) problems.push(`${name.slice(0, slash)}: is both the file ${file} and the folder of ${path}`)
+      if (file !== undefined)
+        problems.push(`${name.slice(0, slash)}: is both the file ${file} and the folder of ${path}`)
     }
   }
 }

@@ -1,6 +1,6 @@
 /** Writes files into the folder of collected files, each whole or not at all. */
 import { randomBytes } from 'node:crypto'
-import { lstat, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { link, lstat, mkdir, open, readdir, readFile, realpath, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isWithin } from './find-sources.js'
 
@@ -33,15 +33,19 @@ export class Publisher {
     return publisher
   }
 
-  /** Gives a file this content; one that has it already is not touched. @throws Error the name leads out of the folder */
-  async put(name: string, content: Buffer): Promise<void> {
+  /**
+   * Gives a file this content; one that has it already is not touched.
+   * @param sameAs a file of ours with this content, to be linked to where the file system can
+   * @throws Error the name leads out of the folder
+   */
+  async put(name: string, content: Buffer, sameAs?: string): Promise<void> {
     const path = join(this.root, name)
     await this.#prepareFolder(dirname(path))
     if (await holds(path, content)) {
       this.unchanged++
       return
     }
-    await this.#replace(path, content)
+    if (sameAs === undefined || !(await this.#link(sameAs, path))) await this.#replace(path, content)
     this.written++
   }
 
@@ -56,10 +60,26 @@ export class Publisher {
   }
 
   async #replace(path: string, content: Buffer, { flush = false } = {}): Promise<void> {
-    const temporary = join(this.#temporary, String(this.#count++))
+    const temporary = this.#temporaryPath()
     if (flush) await writeFlushed(temporary, content)
     else await writeFile(temporary, content)
     await rename(temporary, path)
+  }
+
+  /** False where files cannot be linked. */
+  async #link(name: string, path: string): Promise<boolean> {
+    const temporary = this.#temporaryPath()
+    try {
+      await link(join(this.root, name), temporary)
+    } catch {
+      return false
+    }
+    await rename(temporary, path)
+    return true
+  }
+
+  #temporaryPath(): string {
+    return join(this.#temporary, String(this.#count++))
   }
 
   /** Creates the folder of a file, once, and makes sure that no link leads out of ours. */
@@ -76,7 +96,8 @@ export class Publisher {
     // from the top: below a link that leads out nothing is created either
     if (folder !== this.root) await this.#prepareFolder(dirname(folder))
     await mkdir(folder, { recursive: true })
-    if (!isWithin(this.root, await realpath(folder))) throw new Error(`${folder}: is a link that leads out of ${this.root}`)
+    if (!isWithin(this.root, await realpath(folder)))
+      throw new Error(`${folder}: is a link that leads out of ${this.root}`)
   }
 
   async #removeStale(): Promise<void> {

@@ -1,0 +1,65 @@
+/** The application's version: one identifier for all that it serves (spec section 9.2; wire format, section 8). */
+import { currentSettings, type Settings, setting } from '../settings.js'
+import { frame } from '../signing.js'
+import { contentHash } from './content-hash.js'
+import { currentGeneration, refresh } from './refresh.js'
+import { currentStaticFiles } from './static-files.js'
+import { readComponents } from './version-components.js'
+
+/** A version and where it comes from, as `GET /version` shows it. */
+export interface AppVersion {
+  readonly version: string
+  readonly source: 'explicit' | 'manifest' | 'computed' | 'unknown'
+  /** How many files of each registered component there are. */
+  readonly components: Readonly<Record<string, number>>
+}
+
+interface Known {
+  readonly appVersion: AppVersion
+  readonly generation: number
+  readonly settings: Settings
+}
+
+let known: Known | undefined
+
+/**
+ * The version of the application: the setting `appVersion`, else the hash of the static files' manifest and the
+ * registered components, else `unknown`. Computed once, until `refreshAppVersion()`.
+ * @throws ConfigurationError the setting is no version
+ */
+export function getAppVersion(): string {
+  return describeAppVersion().version
+}
+
+/** The version with its source and its components. */
+export function describeAppVersion(): AppVersion {
+  const generation = currentGeneration()
+  const settings = currentSettings()
+  if (known === undefined || known.generation !== generation || known.settings !== settings) {
+    known = { appVersion: computeAppVersion(), generation, settings }
+  }
+  return known.appVersion
+}
+
+/**
+ * Reads manifest and components again, in this process; what `POST /cache/bust` does.
+ * @returns the version as it is now
+ */
+export function refreshAppVersion(): string {
+  refresh()
+  return getAppVersion()
+}
+
+function computeAppVersion(): AppVersion {
+  const { hash, counts: components } = readComponents()
+  const explicit = setting('appVersion')
+  if (explicit !== undefined) return { version: explicit, source: 'explicit', components }
+  const manifest = currentStaticFiles().hash
+  if (manifest !== undefined) {
+    const version = hash === undefined ? manifest : contentHash(frame(manifest, hash))
+    return { version, source: 'manifest', components }
+  }
+  return hash === undefined
+    ? { version: 'unknown', source: 'unknown', components }
+    : { version: hash, source: 'computed', components }
+}

@@ -1,0 +1,156 @@
+/** Tells all processes of an application that its version is to be computed again (wire format, section 8). */
+import type { Knex } from 'knex'
+import { ConfigurationError } from '../errors.js'
+import { refreshAppVersion } from './app-version.js'
+
+const CHANNEL = 'koa_viewsets_cache_bust'
+/** How long to wait before connecting anew, after the first failure and at most. */
+const RETRY_MILLISECONDS = { first: 1_000, longest: 30_000 }
+/** How often a connection on which nothing comes is asked whether it is still there. */
+const HEARTBEAT_MILLISECONDS = 30_000
+
+/** The part of pg's connection that is used here. */
+interface Connection {
+  /** What PostgreSQL, or who stands in front of it, has called itself when the connection began. */
+  readonly processID: number | null
+  query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>
+  on(event: 'notification' | 'end' | 'error', listener: () => void): void
+  removeAllListeners(event: 'notification' | 'end'): void
+}
+
+/** The part of knex that opens connections beside its pool. */
+interface Client {
+  acquireRawConnection(): Promise<Connection>
+  destroyRawConnection(connection: Connection): Promise<void>
+}
+
+/**
+ * The PostgreSQL channel `koa_viewsets_cache_bust`. `listen()` keeps one connection of its own, beside knex's pool, until
+ * `close()`; when it is lost, it is opened anew and the version computed again, in case something was missed.
+ *
+ * The knex must reach PostgreSQL itself: through a pooler that shares connections, notifications get lost. Give a second
+ * knex for it where the application's own goes through one.
+ * @example
+ * const channel = new CacheBustChannel(knex)
+ * await channel.listen()
+ * app.use(cacheBust({ channel }))
+ * process.on('SIGTERM', () => channel.close())
+ */
+export class CacheBustChannel {
+  readonly #knex: Knex
+  #connection: Connection | undefined
+  #timer: NodeJS.Timeout | undefined
+  /** What changes the connection, one after the other. */
+  #work: Promise<unknown> = Promise.resolve()
+  #closed = true
+  #retryMilliseconds = RETRY_MILLISECONDS.first
+
+  constructor(knex: Knex) {
+    this.#knex = knex
+  }
+
+  /**
+   * Begins to listen.
+   * @throws ConfigurationError a pooler stands between
+   */
+  async listen(): Promise<void> {
+    await this.#inTurn(async () => {
+      this.#closed = false
+      if (this.#connection) return
+      try {
+        await this.#connect()
+      } catch (error) {
+        this.#closed = true
+        throw error
+      }
+    })
+  }
+
+  /** Tells all processes that listen; through any connection of the pool. */
+  async publish(): Promise<void> {
+    await this.#knex.raw(`notify ${CHANNEL}`)
+  }
+
+  /** Stops listening and closes the connection. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#timer)
+    await this.#inTurn(() => this.#disconnect())
+  }
+
+  async #connect(): Promise<void> {
+    const client = this.#knex.client as Client
+    const connection = await client.acquireRawConnection()
+    this.#connection = connection
+    connection.on('notification', refreshAppVersion)
+    try {
+      await connection.query(`listen ${CHANNEL}`)
+      const { rows } = await connection.query('select pg_backend_pid() as pid')
+      if (rows[0]?.['pid'] !== connection.processID) {
+        throw new ConfigurationError(
+          'CacheBustChannel: a pooler answers in place of PostgreSQL, and notifications get lost on connections that are shared; give a knex that connects to PostgreSQL itself',
+        )
+      }
+    } catch (error) {
+      await this.#disconnect()
+      throw error
+    }
+    connection.on('end', () => this.#reconnect(connection))
+    this.#retryMilliseconds = RETRY_MILLISECONDS.first
+    this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
+  }
+
+  async #disconnect(): Promise<void> {
+    const connection = this.#connection
+    if (!connection) return
+    this.#connection = undefined
+    clearTimeout(this.#timer)
+    connection.removeAllListeners('end')
+    connection.removeAllListeners('notification')
+    await (this.#knex.client as Client).destroyRawConnection(connection).catch(() => {})
+  }
+
+  async #beat(connection: Connection): Promise<void> {
+    try {
+      await connection.query('select 1')
+      this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
+    } catch {
+      this.#reconnect(connection)
+    }
+  }
+
+  #reconnect(connection: Connection): void {
+    // its end may be told twice
+    if (this.#closed || this.#connection !== connection) return
+    process.emitWarning('The cache-bust channel has lost its connection to PostgreSQL and connects anew.', {
+      code: 'KOA_VIEWSETS_CACHE_BUST',
+    })
+    void this.#inTurn(() => this.#disconnect())
+    this.#schedule(0, () => this.#retry())
+  }
+
+  async #retry(): Promise<void> {
+    await this.#inTurn(async () => {
+      if (this.#closed || this.#connection) return
+      try {
+        await this.#connect()
+        refreshAppVersion()
+      } catch {
+        this.#schedule(this.#retryMilliseconds, () => this.#retry())
+        this.#retryMilliseconds = Math.min(this.#retryMilliseconds * 2, RETRY_MILLISECONDS.longest)
+      }
+    })
+  }
+
+  #schedule(milliseconds: number, work: () => Promise<void>): void {
+    clearTimeout(this.#timer)
+    if (this.#closed) return
+    this.#timer = setTimeout(() => void work(), milliseconds).unref()
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#work.then(work)
+    this.#work = done.catch(() => {})
+    return done
+  }
+}

@@ -1,0 +1,39 @@
+/** The headers of a static file, and whether the client has it already (spec section 9.2; wire format, section 7). */
+import { extname } from 'node:path'
+import type { Context } from '../context.js'
+import { matchesEntityTag } from '../entity-tags.js'
+import type { FoundFile } from './static-files.js'
+
+const IMMUTABLE = 'public, max-age=31536000, immutable'
+const SHORT = 'public, max-age=60'
+
+/**
+ * Sets the headers that a file is sent with.
+ * @param name as the client asked for it, whose ending tells the type
+ * @returns false when the client has the file: the answer is 304 then
+ */
+export function describeFile(ctx: Context, name: string, file: FoundFile): boolean {
+  ctx.set({
+    'Cache-Control': file.immutable ? IMMUTABLE : SHORT,
+    ETag: file.etag,
+    'Last-Modified': file.modified.toUTCString(),
+    'X-Content-Type-Options': 'nosniff',
+  })
+  if (file.varies) ctx.vary('Accept-Encoding')
+  if (isKnown(ctx, file)) {
+    ctx.status = 304
+    return false
+  }
+  ctx.type = extname(name)
+  if (ctx.type === '') ctx.type = 'application/octet-stream'
+  if (file.encoding !== undefined) ctx.set('Content-Encoding', file.encoding)
+  return true
+}
+
+/** RFC 9110 section 13.2.2: the date counts only where there are no tags. */
+function isKnown({ headers }: Context, { etag, modified }: FoundFile): boolean {
+  const tags = headers['if-none-match']
+  if (tags !== undefined) return matchesEntityTag(tags, etag)
+  const since = headers['if-modified-since']
+  return since !== undefined && Math.floor(modified.getTime() / 1000) * 1000 <= Date.parse(since)
+}

@@ -1,0 +1,32 @@
+/** What a subcommand of `koa-viewsets` is. */
+import type { ParseArgsConfig } from 'node:util'
+
+/** Where a command writes. */
+export interface Terminal {
+  readonly stdout: Output
+  readonly stderr: Output
+}
+
+export interface Output {
+  write(text: string): unknown
+  /** True for a terminal, on which progress may be shown. */
+  readonly isTTY?: boolean
+}
+
+/** Options as they were given, by name. */
+export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>
+
+export interface Command {
+  /** One line, for the list of commands. */
+  readonly summary: string
+  /** The options, a line each, for `--help`. */
+  readonly help: readonly (readonly [option: string, description: string])[]
+  readonly options: NonNullable<ParseArgsConfig['options']>
+  /** @throws UsageError what was given cannot be used; any other error is a failure */
+  run(values: Values, terminal: Terminal): Promise<void>
+}
+
+/** The command was called in a wrong way. */
+export class UsageError extends Error {
+  override readonly name: string = 'UsageError'
+}

@@ -1,0 +1,6 @@
+#!/usr/bin/env node
+/** The program `koa-viewsets`. */
+import process from 'node:process'
+import { runCommand } from './run-command.js'
+
+process.exitCode = await runCommand(process.argv.slice(2), process)

@@ -1,0 +1,70 @@
+/** The command `koa-viewsets`. */
+import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { collectstatic } from './collectstatic.js'
+import { type Command, type Terminal, UsageError, type Values } from './command.js'
+
+/** All subcommands. */
+const commands = new Map<string, Command>([['collectstatic', collectstatic]])
+
+const EXIT = { done: 0, failed: 1, usage: 2 } as const
+
+/**
+ * Runs a command line. Results go to stdout, problems to stderr.
+ * @param args what follows the program's name
+ * @returns the exit code: 0 done, 1 failed, 2 called in a wrong way
+ */
+export async function runCommand(args: readonly string[], terminal: Terminal): Promise<number> {
+  const { stdout, stderr } = terminal
+  const [name, ...rest] = args
+  if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
+    ;(name === undefined ? stderr : stdout).write(overview())
+    return name === undefined ? EXIT.usage : EXIT.done
+  }
+  const command = commands.get(name)
+  if (!command) {
+    stderr.write(`koa-viewsets: there is no command ${JSON.stringify(name)}\n\n${overview()}`)
+    return EXIT.usage
+  }
+  try {
+    const values = readOptions(command, rest)
+    if (values['help']) stdout.write(usage(name, command))
+    else await command.run(values, terminal)
+    return EXIT.done
+  } catch (error) {
+    const wrong = error instanceof UsageError
+    stderr.write(`${prefixLines(`koa-viewsets ${name}: `, messageOf(error))}\n`)
+    if (wrong) stderr.write(`\n${usage(name, command)}`)
+    return wrong ? EXIT.usage : EXIT.failed
+  }
+}
+
+function readOptions({ options }: Command, args: string[]): Values {
+  const config: ParseArgsConfig = { args, options: { ...options, help: { type: 'boolean', short: 'h' } } }
+  try {
+    return parseArgs(config).values
+  } catch (error) {
+    throw new UsageError(messageOf(error), { cause: error })
+  }
+}
+
+function overview(): string {
+  const list = [...commands].map(([name, { summary }]) => [name, summary] as const)
+  return `Usage: koa-viewsets <command> [options]\n\n${table(list)}\nkoa-viewsets <command> --help tells more.\n`
+}
+
+function usage(name: string, { summary, help }: Command): string {
+  return `koa-viewsets ${name}: ${summary}\n\nUsage: koa-viewsets ${name} [options]\n\n${table(help)}`
+}
+
+function table(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length)) + 2
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}${right}\n`).join('')
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function prefixLines(prefix: string, text: string): string {
+  return text.replace(/^/gm, prefix)
+}

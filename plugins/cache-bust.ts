@@ -1,0 +1,35 @@
+/** `POST /cache/bust` (spec section 4.10; wire format, section 8). */
+import { refreshAppVersion } from '../lib/assets/app-version.js'
+import { cacheBustToken, checkBustToken } from '../lib/assets/cache-bust.js'
+import type { CacheBustChannel } from '../lib/assets/cache-bust-channel.js'
+import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
+import type { Middleware } from '../lib/context.js'
+import { runStep } from '../lib/run-step.js'
+
+export interface CacheBustOptions {
+  /** @default '/cache/bust' */
+  readonly path?: string
+  /** Through which other processes hear of it. @default none: only this process computes its version again */
+  readonly channel?: CacheBustChannel | undefined
+}
+
+/**
+ * Answers `POST /cache/bust`: reads the manifest and the components again, and tells the other processes to. It asks for
+ * `Authorization: Bearer <token>`, the setting `cacheBustToken` or a token derived from the secret key; where neither is
+ * set there is no endpoint.
+ * @throws ConfigurationError the token or the secret key has under 16 characters
+ * @example app.use(cacheBust({ channel }))
+ */
+export function cacheBust({ path = '/cache/bust', channel }: CacheBustOptions = {}): Middleware {
+  const token = cacheBustToken()
+  return async function bustCache(ctx, next) {
+    if (token === undefined || !isPath(ctx, path)) return next()
+    await runStep(ctx, async () => {
+      if (!acceptsMethod(ctx, ['POST'])) return
+      checkBustToken(ctx, token)
+      const version = refreshAppVersion()
+      await channel?.publish()
+      answerJson(ctx, { status: 'ok', version })
+    })
+  }
+}

@@ -1,0 +1,60 @@
+/** Serves collected static files (spec section 9.2; wire format, section 7). */
+import serve from 'koa-static'
+import { describeFile } from '../lib/assets/describe-file.js'
+import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/assets/static-files.js'
+import type { Context, Middleware } from '../lib/context.js'
+
+export type StaticAssetsOptions = StaticFilesOptions
+
+/**
+ * Serves the files that `collectstatic` has put into `root`: those with hashed names for a year, others for a minute,
+ * with entity tags, and as their `.br` or `.gz` siblings where there are any. While the root has no manifest, the files
+ * of `dirs` are served under their own names. Everything else is left to the app.
+ *
+ * `staticPath()`, `staticUrl()` and the application version go by the files mounted last.
+ * @throws ConfigurationError the prefix is no path
+ * @example app.use(staticAssets({ root: 'staticfiles', prefix: '/static', dirs: ['public'] }))
+ */
+export function staticAssets(options: StaticAssetsOptions = {}): Middleware {
+  const files = new StaticFiles(options)
+  const prefix = `${files.prefix}/`
+  const senders = new Map<string, Middleware>()
+  mountStaticFiles(files)
+  return async function serveStaticAssets(ctx, next) {
+    const name = nameOf(ctx, prefix)
+    const file = name === undefined ? undefined : await files.find(name, (encoding) => takes(ctx, encoding))
+    if (name === undefined || file === undefined) return next()
+    if (!describeFile(ctx, name, file)) return
+    const send = senders.get(file.folder) ?? sender(file.folder)
+    senders.set(file.folder, send)
+    // koa-static goes by the path alone
+    const { url } = ctx
+    ctx.path = `/${encodeURIComponent(file.name)}`
+    try {
+      await send(ctx, async () => {
+        ctx.url = url
+        await next()
+      })
+    } finally {
+      ctx.url = url
+    }
+  }
+}
+
+function sender(folder: string): Middleware {
+  return serve(folder, { brotli: false, gzip: false, format: false, index: false })
+}
+
+/** The file's name in the request's path; undefined where the request is none for a file. */
+function nameOf(ctx: Context, prefix: string): string | undefined {
+  if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || !ctx.path.startsWith(prefix)) return undefined
+  try {
+    return decodeURIComponent(ctx.path.slice(prefix.length))
+  } catch {
+    return undefined
+  }
+}
+
+function takes(ctx: Context, encoding: string): boolean {
+  return ctx.acceptsEncodings(encoding, 'identity') === encoding
+}

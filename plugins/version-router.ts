@@ -1,0 +1,17 @@
+/** Names the backend of the version that a client asks for (spec section 9.2; wire format, section 8). */
+import { checkVersionRoutes, routeVersion, type VersionRoutes } from '../lib/assets/route-version.js'
+import type { Middleware } from '../lib/context.js'
+import { runStep } from '../lib/run-step.js'
+
+/**
+ * Sets the response header `x-backend-target` to the backend of the version in `X-App-Requested-Version`, in the cookie
+ * `app_version`, or else of the default. An unknown version is 409 and goes no further.
+ * @throws ConfigurationError the map is empty or has values that no header can have, or the default is not in it
+ * @example app.use(versionRouter({ versionMap: { v1: 'blue', v2: 'green' }, defaultVersion: 'v1' }))
+ */
+export function versionRouter(routes: VersionRoutes): Middleware {
+  const table = checkVersionRoutes(routes)
+  return async function routeByVersion(ctx, next) {
+    if (await runStep(ctx, () => routeVersion(ctx, table))) await next()
+  }
+}
