@@ -5,13 +5,18 @@ const VERSION_HEADER = 'X-App-Version'
 
 /**
  * Sends the version with the response, whatever becomes of it: Koa removes all headers when an error reaches it, which
- * may be a stream's long after the handler has returned.
+ * may be that of a stream, long after the handler has returned.
  */
-export function announceVersion({ res }: Context, version: string): void {
+export function announceVersion(ctx: Context, version: string): void {
+  const { res } = ctx
   res.setHeader(VERSION_HEADER, version)
-  const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  res.writeHead = function writeVersionHead(...values: unknown[]) {
-    if (!res.headersSent && !res.hasHeader(VERSION_HEADER)) res.setHeader(VERSION_HEADER, version)
-    return writeHead(...values)
+  const onerror = ctx.onerror.bind(ctx)
+  ctx.onerror = (error) => {
+    const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
+    res.writeHead = (...values: unknown[]) => {
+      if (!res.headersSent) res.setHeader(VERSION_HEADER, version)
+      return writeHead(...values)
+    }
+    onerror(error)
   }
 }

@@ -15,7 +15,8 @@ export interface Reference {
   readonly suffix: string
 }
 
-const GAP = String.raw`(?:[ \t\r\n\f]|/\*[\s\S]*?\*/)*`
+/** White space and comments. A comment can be read in one way only, so that no sheet takes long. */
+const GAP = String.raw`(?:[ \t\r\n\f]|/\*[^*]*\*+(?:[^/*][^*]*\*+)*/)*`
 const BLANK = String.raw`[ \t\r\n\f]*`
 const DOUBLE = String.raw`"((?:[^"\\\r\n\f]|\\[\s\S])*)"`
 const SINGLE = String.raw`'((?:[^'\\\r\n\f]|\\[\s\S])*)'`
