@@ -8,14 +8,20 @@ const CHANNEL = 'koa_viewsets_cache_bust'
 const RETRY_MILLISECONDS = { first: 1_000, longest: 30_000 }
 /** How often a connection on which nothing comes is asked whether it is still there. */
 const HEARTBEAT_MILLISECONDS = 30_000
+/** How long an answer to that, and a connection's end, may take. */
+const ANSWER_MILLISECONDS = 5_000
+
+const POOLER =
+  'CacheBustChannel: a pooler answers in place of PostgreSQL, and notifications get lost on connections that are shared; ' +
+  'give a knex that connects to PostgreSQL itself'
 
 /** The part of pg's connection that is used here. */
 interface Connection {
   /** What PostgreSQL, or who stands in front of it, has called itself when the connection began. */
   readonly processID: number | null
   query(sql: string): Promise<{ readonly rows: readonly Record<string, unknown>[] }>
-  on(event: 'notification' | 'end' | 'error', listener: () => void): void
-  removeAllListeners(event: 'notification' | 'end'): void
+  on(event: 'notification' | 'end', listener: () => void): void
+  removeListener(event: 'notification' | 'end', listener: () => void): void
 }
 
 /** The part of knex that opens connections beside its pool. */
@@ -44,6 +50,13 @@ export class CacheBustChannel {
   #work: Promise<unknown> = Promise.resolve()
   #closed = true
   #retryMilliseconds = RETRY_MILLISECONDS.first
+  readonly #onEnd = () => {
+    if (this.#closed || !this.#connection) return
+    process.emitWarning('The cache-bust channel has lost its connection to PostgreSQL and connects anew.', {
+      code: 'KOA_VIEWSETS_CACHE_BUST',
+    })
+    void this.#inTurn(() => this.#disconnect()).then(() => this.#retry())
+  }
 
   constructor(knex: Knex) {
     this.#knex = knex
@@ -82,20 +95,16 @@ export class CacheBustChannel {
     const client = this.#knex.client as Client
     const connection = await client.acquireRawConnection()
     this.#connection = connection
-    connection.on('notification', refreshAppVersion)
     try {
+      connection.on('notification', refreshAppVersion)
+      connection.on('end', this.#onEnd)
       await connection.query(`listen ${CHANNEL}`)
       const { rows } = await connection.query('select pg_backend_pid() as pid')
-      if (rows[0]?.['pid'] !== connection.processID) {
-        throw new ConfigurationError(
-          'CacheBustChannel: a pooler answers in place of PostgreSQL, and notifications get lost on connections that are shared; give a knex that connects to PostgreSQL itself',
-        )
-      }
+      if (rows[0]?.['pid'] !== connection.processID) throw new ConfigurationError(POOLER)
     } catch (error) {
       await this.#disconnect()
       throw error
     }
-    connection.on('end', () => this.#reconnect(connection))
     this.#retryMilliseconds = RETRY_MILLISECONDS.first
     this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
   }
@@ -105,28 +114,19 @@ export class CacheBustChannel {
     if (!connection) return
     this.#connection = undefined
     clearTimeout(this.#timer)
-    connection.removeAllListeners('end')
-    connection.removeAllListeners('notification')
-    await (this.#knex.client as Client).destroyRawConnection(connection).catch(() => {})
+    connection.removeListener('end', this.#onEnd)
+    connection.removeListener('notification', refreshAppVersion)
+    // a server that has gone silent does not hold us up
+    await within(ANSWER_MILLISECONDS, (this.#knex.client as Client).destroyRawConnection(connection)).catch(() => {})
   }
 
   async #beat(connection: Connection): Promise<void> {
     try {
-      await connection.query('select 1')
+      await within(ANSWER_MILLISECONDS, connection.query('select 1'))
       this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
     } catch {
-      this.#reconnect(connection)
+      if (this.#connection === connection) this.#onEnd()
     }
-  }
-
-  #reconnect(connection: Connection): void {
-    // its end may be told twice
-    if (this.#closed || this.#connection !== connection) return
-    process.emitWarning('The cache-bust channel has lost its connection to PostgreSQL and connects anew.', {
-      code: 'KOA_VIEWSETS_CACHE_BUST',
-    })
-    void this.#inTurn(() => this.#disconnect())
-    this.#schedule(0, () => this.#retry())
   }
 
   async #retry(): Promise<void> {
@@ -153,4 +153,13 @@ export class CacheBustChannel {
     this.#work = done.catch(() => {})
     return done
   }
+}
+
+/** Waits so long for an answer. @throws Error there was none */
+async function within<T>(milliseconds: number, answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('no answer')), milliseconds).unref()
+  })
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }

@@ -18,7 +18,7 @@ const UNSAFE = /[<>&\u2028\u2029]/g
 /** Runs in the page. When a partial navigation brings it once more, one listener is enough. */
 const watch = (action: ScriptAction) => `(function(w,d){
 if(w.__serviceAppVersionWatched)return;w.__serviceAppVersionWatched=true;
-var warned={};
+var action='${action}',warned={};
 function warn(server){
 if(warned['v'+server])return;warned['v'+server]=true;
 console.warn('This page is of version '+w.__serviceAppVersion+', the server has version '+server+'. Reload the page.');
@@ -37,9 +37,9 @@ try{
 server=from.xhr?from.xhr.getResponseHeader('X-App-Version'):from.response?from.response.headers.get('X-App-Version'):null;
 }catch(error){}
 if(!server||server===w.__serviceAppVersion)return;
-var detail={current:w.__serviceAppVersion,server:server,action:'${action}'};
+var detail={current:w.__serviceAppVersion,server:server,action:action};
 if(!d.dispatchEvent(new CustomEvent('koa-viewsets:version-mismatch',{cancelable:true,detail:detail})))return;
-if(detail.action==='reload'&&firstReload(server))w.location.reload();else warn(server);
+if(action==='reload'&&firstReload(server))w.location.reload();else warn(server);
 });
 })(window,document)`
 
@@ -80,7 +80,7 @@ export class VersionScript {
   inject(ctx: Context, version: string): void {
     if (this.#action === 'ignore' || !takesScript(ctx)) return
     const nonce = this.#nonce(ctx)
-    if (nonce !== undefined && !NONCE.test(nonce)) {
+    if (nonce !== undefined && !(typeof nonce === 'string' && NONCE.test(nonce))) {
       this.#report(ctx)
       return
     }

@@ -2,6 +2,7 @@ import { mkdirSync, rmSync, symlinkSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliCompressSync, gzipSync } from 'node:zlib'
 import Koa from 'koa'
+// @ts-expect-error no types of its own
 import mount from 'koa-mount'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { refreshAppVersion } from '../../lib/assets/app-version.js'

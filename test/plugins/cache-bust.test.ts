@@ -1,0 +1,275 @@
+import { createServer, connect, type Server } from 'node:net'
+import { join } from 'node:path'
+import knexFactory, { type Knex } from 'knex'
+import Koa from 'koa'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { mountStaticFiles, StaticFiles } from '../../lib/assets/static-files.js'
+import { clearVersionComponents } from '../../lib/assets/version-components.js'
+import { ConfigurationError } from '../../lib/errors.js'
+import { CacheBustChannel, configure, getAppVersion, registerVersionComponent } from '../../lib/index.js'
+import { type CacheBustOptions, cacheBust, errors } from '../../plugins/index.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createFolder, writeFiles } from '../support/files.js'
+import { exchange, serve, type TestServer } from '../support/server.js'
+
+const S = '0123456789abcdef0123456789abcdef'
+const TOKEN = '1bf62ccb28b642476a39cf0843d383b0'
+
+const quiet = { warn() {}, error() {}, debug() {}, deprecate() {} }
+
+let server: TestServer | undefined
+let folder: string
+
+async function serving(options: CacheBustOptions = {}) {
+  const app = new Koa()
+  app.silent = true
+  server = await serve(app.use(errors()).use(cacheBust(options)))
+  const { send } = server
+  return (authorization?: string, method = 'POST', path = '/cache/bust') =>
+    send({ method, path, headers: authorization === undefined ? {} : { Authorization: authorization } })
+}
+
+beforeEach(() => {
+  for (const name of ['SERVICE_SECRET_KEY', 'CACHE_BUST_TOKEN', 'APP_VERSION']) vi.stubEnv(name, undefined)
+  configure({ secretKey: S })
+  folder = createFolder({ hello: 'hello', world: 'world' })
+  mountStaticFiles(new StaticFiles({ root: folder }))
+  registerVersionComponent('templates', [join(folder, 'hello'), join(folder, 'world')])
+})
+afterEach(async () => {
+  vi.restoreAllMocks()
+  vi.unstubAllEnvs()
+  configure({})
+  clearVersionComponents()
+  await server?.close()
+  server = undefined
+})
+
+/** What a deployment does: a new manifest beside the old one. */
+function deploy(): void {
+  writeFiles(folder, { 'staticfiles.json': '{"version":"1.1","paths":{},"hash":"07dad15b2f7f"}' })
+}
+
+describe('cacheBust()', () => {
+  it('row 51 computes the version anew for who has the token', async () => {
+    expect(cacheBust().name).toBe('bustCache')
+    const bust = await serving()
+    expect(getAppVersion()).toBe('99da023872c1')
+    deploy()
+    expect(getAppVersion()).toBe('99da023872c1')
+    const answer = await bust(`Bearer ${TOKEN}`)
+    expect([answer.status, answer.text]).toEqual([200, '{"status":"ok","version":"71a1794a68f2"}'])
+    expect(answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    expect(getAppVersion()).toBe('71a1794a68f2')
+    expect((await bust(`bearer  ${TOKEN}`)).status).toBe(200)
+  })
+
+  it.each([
+    [undefined, 'Bearer'],
+    ['', 'Bearer'],
+    ['Bearer', 'Bearer'],
+    ['Bearer ', 'Bearer'],
+    [`Token ${TOKEN}`, 'Bearer'],
+    [`Basic ${TOKEN}`, 'Bearer'],
+    [TOKEN, 'Bearer'],
+    ['Bearer wrong', 'Bearer error="invalid_token"'],
+    [`Bearer ${TOKEN}0`, 'Bearer error="invalid_token"'],
+    [`Bearer ${TOKEN.slice(1)}`, 'Bearer error="invalid_token"'],
+    [`Bearer ${TOKEN.toUpperCase()}`, 'Bearer error="invalid_token"'],
+    [`Bearer ${TOKEN} ${TOKEN}`, 'Bearer error="invalid_token"'],
+    [`Bearer ${S}`, 'Bearer error="invalid_token"'],
+    ['Bearer 5032a91e5d9a03f26abbf1ff14c7c0a1', 'Bearer error="invalid_token"'],
+    [`Bearer ${'a'.repeat(9_000)}`, 'Bearer error="invalid_token"'],
+    ['Bearer \u00ff\u00c0', 'Bearer error="invalid_token"'],
+  ])('row 51 refuses %j with the challenge %s, and computes nothing', async (authorization, challenge) => {
+    const bust = await serving()
+    getAppVersion()
+    deploy()
+    const answer = await bust(authorization)
+    expect([answer.status, answer.text]).toEqual([401, '{"detail":"Invalid token","status":401}'])
+    expect(answer.headers).toMatchObject({ 'www-authenticate': challenge, 'cache-control': 'no-store' })
+    expect(getAppVersion()).toBe('99da023872c1')
+  })
+
+  it('D12 the token is derived from the secret, of any other it is another', async () => {
+    configure({ secretKey: 'another-secret-of-32-characters!' })
+    const bust = await serving()
+    expect((await bust('Bearer 5032a91e5d9a03f26abbf1ff14c7c0a1')).status).toBe(200)
+    expect((await bust(`Bearer ${TOKEN}`)).status).toBe(401)
+  })
+
+  it('a token that is set counts instead', async () => {
+    vi.stubEnv('CACHE_BUST_TOKEN', 'a token of mine!')
+    const bust = await serving()
+    expect((await bust('Bearer a token of mine!')).status).toBe(200)
+    expect((await bust(`Bearer ${TOKEN}`)).status).toBe(401)
+  })
+
+  it('D12 without a token and a secret there is no endpoint', async () => {
+    configure({})
+    const bust = await serving()
+    expect((await bust(`Bearer ${TOKEN}`)).status).toBe(404)
+  })
+
+  it.each(['CACHE_BUST_TOKEN', 'SERVICE_SECRET_KEY'])('D12 a short %s fails at the start', (name) => {
+    configure({})
+    for (const value of ['', '15 characters!!']) {
+      vi.stubEnv(name, value)
+      expect(() => cacheBust()).toThrow(ConfigurationError)
+      expect(() => cacheBust()).toThrow(`${name} has ${value.length} characters`)
+    }
+  })
+
+  it('row 51 takes POST only', async () => {
+    const bust = await serving()
+    for (const method of ['GET', 'PUT', 'DELETE', 'HEAD']) {
+      expect(await bust(`Bearer ${TOKEN}`, method)).toMatchObject({ status: 405, headers: { allow: 'POST, OPTIONS' } })
+    }
+    expect((await bust(undefined, 'OPTIONS')).headers['allow']).toBe('POST, OPTIONS')
+    expect((await bust(`Bearer ${TOKEN}`, 'POST', '/cache')).status).toBe(404)
+  })
+
+  it('reads no body', async () => {
+    await serving()
+    const answer = await exchange(
+      (server as TestServer).port,
+      `POST /cache/bust HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${TOKEN}\r\nContent-Length: 1000000\r\n\r\n`,
+    )
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /)
+  })
+})
+
+describe('CacheBustChannel', () => {
+  let database: TestDatabase
+  const channels: CacheBustChannel[] = []
+
+  beforeAll(async () => {
+    database = await createDatabase()
+  })
+  afterEach(async () => {
+    for (const channel of channels.splice(0)) await channel.close()
+  })
+  afterAll(() => database.drop())
+
+  async function listening(knex: Knex = database.knex): Promise<CacheBustChannel> {
+    const channel = new CacheBustChannel(knex)
+    channels.push(channel)
+    await channel.listen()
+    return channel
+  }
+
+  const listeners = async () => {
+    const { rows } = await database.knex.raw(
+      "select pid from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid() and query ~ '^(listen|select pg_backend)'",
+    )
+    return rows as { pid: number }[]
+  }
+
+  it('brings a bust to another process', async () => {
+    await listening()
+    expect(getAppVersion()).toBe('99da023872c1')
+    deploy()
+    // another process knows the database alone
+    const other = knexFactory({ client: 'pg', connection: { ...database.connection } as Knex.PgConnectionConfig })
+    await new CacheBustChannel(other).publish()
+    await other.destroy()
+    await vi.waitUntil(() => getAppVersion() === '71a1794a68f2')
+  })
+
+  it('is what the endpoint publishes on', async () => {
+    const heard: string[] = []
+    const connection = await database.knex.client.acquireRawConnection()
+    connection.on('notification', ({ channel, payload }: { channel: string; payload: string }) =>
+      heard.push(`${channel}:${payload}`),
+    )
+    await connection.query('listen koa_viewsets_cache_bust')
+    const bust = await serving({ channel: new CacheBustChannel(database.knex) })
+    await bust('Bearer wrong')
+    await bust(`Bearer ${TOKEN}`)
+    await vi.waitUntil(() => heard.length > 0)
+    await connection.end()
+    expect(heard).toEqual(['koa_viewsets_cache_bust:'])
+  })
+
+  it('answers 503 when the others cannot be told', async () => {
+    const away = knexFactory({ client: 'pg', connection: { host: '/nowhere', user: 'x', database: 'x' }, log: quiet })
+    const bust = await serving({ channel: new CacheBustChannel(away) })
+    expect(await bust(`Bearer ${TOKEN}`)).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
+    await away.destroy()
+  })
+
+  it('I13 keeps one connection beside the pool until it is closed', async () => {
+    const channel = await listening()
+    await channel.listen()
+    expect(await listeners()).toHaveLength(1)
+    expect(database.knex.client.pool.numUsed()).toBe(0)
+    await channel.close()
+    await channel.close()
+    await vi.waitUntil(async () => (await listeners()).length === 0)
+    await channel.listen()
+    expect(await listeners()).toHaveLength(1)
+  })
+
+  it('connects anew when its backend is killed, and computes the version in case something was missed', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    await listening()
+    getAppVersion()
+    deploy()
+    const [{ pid } = { pid: 0 }] = await listeners()
+    await database.knex.raw('select pg_terminate_backend(?)', [pid])
+    await vi.waitUntil(() => getAppVersion() === '71a1794a68f2')
+    expect(await listeners()).toEqual([{ pid: expect.any(Number) }])
+    expect((await listeners())[0]?.pid).not.toBe(pid)
+    expect(warn).toHaveBeenCalledOnce()
+    writeFiles(folder, { hello: 'changed' })
+    await new CacheBustChannel(database.knex).publish()
+    await vi.waitUntil(() => getAppVersion() !== '71a1794a68f2')
+  })
+
+  it('says so when there is no database', async () => {
+    const away = knexFactory({ client: 'pg', connection: { host: '/nowhere', user: 'x', database: 'x' }, log: quiet })
+    const channel = new CacheBustChannel(away)
+    await expect(channel.listen()).rejects.toThrow('ENOENT')
+    await channel.close()
+    await away.destroy()
+  })
+
+  it('says so when a pooler stands between, and keeps no connection', async (test) => {
+    const { host, port } = database.connection
+    if (!host?.startsWith('/')) return test.skip('needs the socket of the PostgreSQL that the tests start')
+    const { pooler, path } = await startPooler(join(host, `.s.PGSQL.${port}`), Number(port))
+    const through = knexFactory({
+      client: 'pg',
+      connection: { ...database.connection, host: path } as Knex.PgConnectionConfig,
+    })
+    const channel = new CacheBustChannel(through)
+    await expect(channel.listen()).rejects.toThrow(ConfigurationError)
+    await expect(channel.listen()).rejects.toThrow('give a knex that connects to PostgreSQL itself')
+    await vi.waitUntil(async () => (await listeners()).length === 0)
+    await channel.publish()
+    await through.destroy()
+    pooler.close()
+  })
+})
+
+/** Passes on what both sides say, but calls itself by another process id, as poolers do. */
+async function startPooler(target: string, port: number): Promise<{ pooler: Server; path: string }> {
+  const path = createFolder()
+  const pooler = createServer((client) => {
+    const backend = connect(target)
+    client.on('error', () => backend.destroy())
+    backend.on('error', () => client.destroy())
+    client.pipe(backend)
+    backend.on('data', (data) => {
+      // BackendKeyData: 'K', the length 12, process id, key
+      const at = data.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]))
+      if (at !== -1) data.writeInt32BE(7, at + 5)
+      client.write(data)
+    })
+    backend.on('end', () => client.end())
+  })
+  await new Promise<void>((resolve) => {
+    pooler.listen(join(path, `.s.PGSQL.${port}`), resolve)
+  })
+  return { pooler, path }
+}
