@@ -1,13 +1,22 @@
 /** The atlas as a Koa app. `main.ts` starts it; a test can call it without a port. */
 import Koa from 'koa'
 import type { APIRouter } from 'koa-viewsets'
-import { errors } from 'koa-viewsets/plugins'
+import { appVersion, errors, staticAssets, versionEndpoint } from 'koa-viewsets/plugins'
+import { homePage, nonceOf, PUBLIC_FOLDER } from './home.js'
 
-/** An app that answers with the API, and with JSON for every error and every other path. */
-export function createApp(api: APIRouter): Koa {
+/**
+ * An app that answers with the home page and the API, and with JSON for every error and every other path.
+ * @param staticRoot where `collectstatic` has put the page's files; without it they are served as they are
+ */
+export function createApp(api: APIRouter, { staticRoot = PUBLIC_FOLDER } = {}): Koa {
   const app = new Koa()
   app.on('error', logError)
-  return app.use(errors()).use(api.routes())
+  app.use(errors()).use(appVersion({ nonce: nonceOf }))
+  app
+    .use(staticAssets({ root: staticRoot }))
+    .use(versionEndpoint())
+    .use(homePage())
+  return app.use(api.routes())
 }
 
 /** One line for each failure, with what caused it: Koa's own printer leaves the causes out. */

@@ -50,7 +50,8 @@ async function startKeptOrTemporary(): Promise<Postgres> {
   }
 }
 
-function cacheFolder(): string {
+/** Where data stays between starts. */
+export function cacheFolder(): string {
   // Root's home is closed to the user that PostgreSQL runs as then.
   const ofUser = process.getuid?.() === 0 ? '/var/cache' : join(homedir(), '.cache')
   return process.env['XDG_CACHE_HOME'] || ofUser

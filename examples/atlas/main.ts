@@ -11,6 +11,7 @@ import { constants } from 'node:os'
 import { Model } from 'objection'
 import { createApi } from './api.js'
 import { createApp } from './app.js'
+import { collectAssets } from './assets.js'
 import { type AtlasDatabase, openDatabase } from './database.js'
 
 /** How long a stop may take in all. */
@@ -26,7 +27,7 @@ const host = process.env['HOST'] || '127.0.0.1'
 const port = process.env['PORT'] || '3000'
 
 const api = createApi()
-const answer = createApp(api).callback()
+const answer = createApp(api, { staticRoot: await collectAssets() }).callback()
 // A request that comes before all is ready waits.
 const server = createServer((request, response) => {
   ready.then(
@@ -106,7 +107,8 @@ async function stop(): Promise<void> {
 
 function printUrls(): void {
   const address = server.address() as AddressInfo
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}/api/v1`
+  const site = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`
+  const url = `${site}/api/v1`
   // A number that no city has: those of GeoNames are far smaller, and it is another one each second.
   const city = {
     geoname_id: Math.floor(Date.now() / 1_000),
@@ -116,7 +118,7 @@ function printUrls(): void {
     longitude: '-24.25',
   }
   console.log(`
-The atlas is at ${url}/ with the countries of the world and their cities. Try:
+The atlas is at ${site}/ with the countries of the world and their cities. Open it in a browser, or try:
 
   curl '${url}/countries?page_size=3'
   curl '${url}/cities?page=2&page_size=10'

@@ -27,6 +27,10 @@ async function serving(handler: Koa.Middleware, options: AppVersionOptions = {},
   return server.send
 }
 
+const json: Koa.Middleware = (ctx) => {
+  ctx.body = {}
+}
+
 /** A page's answer, with these headers. */
 function page(body: unknown, headers: Record<string, string> = {}): Koa.Middleware {
   return (ctx) => {
@@ -50,18 +54,18 @@ afterEach(async () => {
 describe('X-App-Version', () => {
   it('comes from a named middleware, unless it is switched off', async () => {
     expect(appVersion().name).toBe('sendAppVersion')
-    const send = await serving((ctx) => void (ctx.body = {}))
+    const send = await serving(json)
     expect((await send({})).headers['x-app-version']).toBe(VERSION)
     await server?.close()
     configure({ appVersion: VERSION, appVersionHeader: false })
-    expect((await (await serving((ctx) => void (ctx.body = {})))({})).headers).not.toHaveProperty('x-app-version')
+    expect((await (await serving(json))({})).headers).not.toHaveProperty('x-app-version')
     await server?.close()
-    const again = await serving((ctx) => void (ctx.body = {}), { header: true })
+    const again = await serving(json, { header: true })
     expect((await again({})).headers['x-app-version']).toBe(VERSION)
   })
 
   it('is the version of the moment', async () => {
-    const send = await serving((ctx) => void (ctx.body = {}))
+    const send = await serving(json)
     configure({ appVersion: 'next' })
     expect((await send({})).headers['x-app-version']).toBe('next')
   })
@@ -90,7 +94,7 @@ describe('X-App-Version', () => {
   })
 
   it('G11 is on an error of the middleware before it, too', async () => {
-    const send = await serving((ctx) => void (ctx.body = {}), {}, [
+    const send = await serving(json, {}, [
       async (_ctx, next) => {
         await next()
         throw new Error('late')
@@ -141,13 +145,13 @@ describe('wrong settings', () => {
 
   it.each(['true', '1', 'YES', 'on', ''])('APP_VERSION_HEADER=%s is true', async (value) => {
     vi.stubEnv('APP_VERSION_HEADER', value)
-    const send = await serving((ctx) => void (ctx.body = {}))
+    const send = await serving(json)
     expect((await send({})).headers).toHaveProperty('x-app-version')
   })
 
   it.each(['false', '0', 'No', 'off'])('APP_VERSION_HEADER=%s is false', async (value) => {
     vi.stubEnv('APP_VERSION_HEADER', value)
-    const send = await serving((ctx) => void (ctx.body = {}))
+    const send = await serving(json)
     expect((await send({})).headers).not.toHaveProperty('x-app-version')
   })
 })
@@ -316,8 +320,8 @@ describe('HEAD', () => {
   })
 
   it('of what GET leaves alone keeps its length', async () => {
-    const send = await serving((ctx) => void (ctx.body = { a: 1 }))
-    expect((await send({ method: 'HEAD' })).headers['content-length']).toBe('7')
+    const send = await serving(json)
+    expect((await send({ method: 'HEAD' })).headers['content-length']).toBe('2')
     await server?.close()
     const part = await serving(page('<p></p>'))
     expect((await part({ method: 'HEAD' })).headers['content-length']).toBe('7')
@@ -340,7 +344,9 @@ describe('the nonce', () => {
       for (let repeat = 0; repeat < 3; repeat++) {
         expect(await send({})).toMatchObject({ status: 200, text: PAGE, headers: { etag: '"abc"' } })
       }
-      expect(reported).toEqual([new Error('appVersion({ nonce }) has given a value that is no nonce: pages are sent without the script')])
+      expect(reported).toEqual([
+        new Error('appVersion({ nonce }) has given a value that is no nonce: pages are sent without the script'),
+      ])
     },
   )
 })

@@ -1,4 +1,4 @@
-import { createServer, connect, type Server } from 'node:net'
+import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import knexFactory, { type Knex } from 'knex'
 import Koa from 'koa'

@@ -136,7 +136,14 @@ describe('staticAssets()', () => {
   })
 
   it('leaves everything else to the app, with its path as it was', async () => {
-    for (const path of ['/app', '/app/static/js/app.min.js', '/static', '/static/', '/static/none.js?x=1', '/statics/x']) {
+    for (const path of [
+      '/app',
+      '/app/static/js/app.min.js',
+      '/static',
+      '/static/',
+      '/static/none.js?x=1',
+      '/statics/x',
+    ]) {
       const answer = await get(path)
       expect([path, answer.headers['x-path']]).toEqual([path, path])
       expect(answer.status).toBe(path.startsWith('/app') ? 200 : 404)

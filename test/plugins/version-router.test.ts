@@ -117,7 +117,9 @@ describe('versionRouter()', () => {
     const ask = await serving({ versionMap: { ['__proto__']: 'proto', v1: 'blue' } })
     expect((await ask({ 'X-App-Requested-Version': '__proto__' })).headers['x-backend-target']).toBe('proto')
     await server.close()
-    const inherited = await serving({ versionMap: Object.create({ v9: 'evil' }, { v1: { value: 'blue', enumerable: true } }) })
+    const inherited = await serving({
+      versionMap: Object.create({ v9: 'evil' }, { v1: { value: 'blue', enumerable: true } }),
+    })
     expect((await inherited({ 'X-App-Requested-Version': 'v9' })).status).toBe(409)
   })
 })
@@ -130,9 +132,15 @@ describe('wrong routes', () => {
       'versionRouter(): versionMap has {"v1":"a\\r\\nb"}; give both as characters from ! to ~',
     ],
     [{ versionMap: { v1: '' } }, 'versionRouter(): versionMap has {"v1":""}; give both as characters from ! to ~'],
-    [{ versionMap: { 'v 1': 'a' } }, 'versionRouter(): versionMap has {"v 1":"a"}; give both as characters from ! to ~'],
+    [
+      { versionMap: { 'v 1': 'a' } },
+      'versionRouter(): versionMap has {"v 1":"a"}; give both as characters from ! to ~',
+    ],
     [{ versionMap, defaultVersion: 'v9' }, 'versionRouter(): defaultVersion "v9" is not in versionMap; add it'],
-    [{ versionMap, defaultVersion: 'toString' }, 'versionRouter(): defaultVersion "toString" is not in versionMap; add it'],
+    [
+      { versionMap, defaultVersion: 'toString' },
+      'versionRouter(): defaultVersion "toString" is not in versionMap; add it',
+    ],
   ])('%j fail at the start', (routes, message) => {
     expect(() => versionRouter(routes)).toThrow(new ConfigurationError(message))
   })

@@ -227,9 +227,7 @@ describe('what collectStatic refuses, naming all of it at once', () => {
 
   it("the manifest's name, and the name that another file is published under", async () => {
     const source = createFolder({ 'staticfiles.json': '{}' })
-    expect(await problemsOf([source])).toEqual([
-      `${source}/staticfiles.json: has the name of the manifest; rename it`,
-    ])
+    expect(await problemsOf([source])).toEqual([`${source}/staticfiles.json: has the name of the manifest; rename it`])
     const taken = createFolder({ 'a.js': 'x', 'a.2d711642b726.js': 'y' })
     expect(await problemsOf([taken])).toEqual([
       `${taken}/a.2d711642b726.js: has the name that a.js is published under; rename it`,

@@ -100,6 +100,8 @@ describe('replaceReferences', () => {
     const bytes = Buffer.from([0xff, 0xfe, 0x80, ...Buffer.from(' url(b.css)'), 0xe9])
     const text = bytes.toString('latin1')
     const rewritten = replaceReferences(text, SHEET, findReferences(text, SHEET), () => 'css/c.css')
-    expect(Buffer.from(rewritten, 'latin1')).toEqual(Buffer.from([0xff, 0xfe, 0x80, ...Buffer.from(' url(c.css)'), 0xe9]))
+    expect(Buffer.from(rewritten, 'latin1')).toEqual(
+      Buffer.from([0xff, 0xfe, 0x80, ...Buffer.from(' url(c.css)'), 0xe9]),
+    )
   })
 })

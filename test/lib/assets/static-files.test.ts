@@ -18,7 +18,8 @@ let root: string
 let warn: ReturnType<typeof vi.spyOn>
 
 beforeEach(async () => {
-  for (const name of ['STATIC_ROOT', 'STATIC_URL', 'STATIC_DEV_VERSION_QUERY', 'APP_VERSION']) vi.stubEnv(name, undefined)
+  for (const name of ['STATIC_ROOT', 'STATIC_URL', 'STATIC_DEV_VERSION_QUERY', 'APP_VERSION'])
+    vi.stubEnv(name, undefined)
   warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
   source = createFolder(FILES)
   root = join(createFolder(), 'out')

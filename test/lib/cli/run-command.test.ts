@@ -24,7 +24,9 @@ describe('koa-viewsets collectstatic', () => {
     const first = await run(args)
     expect(first).toEqual({
       code: 0,
-      stdout: expect.stringMatching(/^3 files collected into \S+\/out: 6 written, 0 unchanged\. Version [0-9a-f]{12}\n$/),
+      stdout: expect.stringMatching(
+        /^3 files collected into \S+\/out: 6 written, 0 unchanged\. Version [0-9a-f]{12}\n$/,
+      ),
       stderr: '',
     })
     expect(existsSync(join(root, 'staticfiles.json'))).toBe(true)
