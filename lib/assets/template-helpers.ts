@@ -32,7 +32,7 @@ export function staticUrl(name: string): string {
 
 /**
  * The helpers as globals of a template engine.
- * @example nunjucks.configure('templates').addGlobal … Object.entries(templateHelpers())
+ * @example for (const [name, helper] of Object.entries(templateHelpers())) environment.addGlobal(name, helper)
  */
 export function templateHelpers(): TemplateHelpers {
   return { static: staticPath, static_url: staticUrl, app_version: getAppVersion }

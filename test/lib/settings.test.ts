@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ConfigurationError } from '../../lib/errors.js'
-import { configure, getCursorSecret, getSecretKey } from '../../lib/settings.js'
+import { configure, getCursorSecret, getSecretKey, setting } from '../../lib/settings.js'
 
 const KEY = 'secret key of the environment'
 const CURSOR = 'cursor secret of the environment'
@@ -92,5 +92,47 @@ describe('configure', () => {
     configure(settings)
     settings.secretKey = 'changed afterwards'
     expect(getSecretKey()).toBe(KEY)
+  })
+})
+
+describe('the settings of versions and assets', () => {
+  it.each([
+    [
+      'staticUrl',
+      'STATIC_URL',
+      ['static', '//x.test', 'ftp://x.test', 'https://', '/a b', '/a?b', '/a"b', '/a<b', 'https://u@x.test/'],
+    ],
+    ['staticRoot', 'STATIC_ROOT', []],
+    ['cacheBustToken', 'CACHE_BUST_TOKEN', ['short']],
+    ['appVersion', 'APP_VERSION', ['a b']],
+    ['appVersionHeader', 'APP_VERSION_HEADER', ['2', 'null']],
+    ['appVersionMismatch', 'APP_VERSION_MISMATCH', ['RELOAD', '__proto__']],
+    ['versionEndpoint', 'VERSION_ENDPOINT', ['nein']],
+    ['staticDevVersionQuery', 'STATIC_DEV_VERSION_QUERY', ['t']],
+  ] as const)('%s is refused, in one line, where it cannot be used', (name, variable, values) => {
+    for (const value of values) {
+      vi.stubEnv(variable, value)
+      expect(() => setting(name)).toThrow(ConfigurationError)
+      expect(() => setting(name)).toThrow(new RegExp(`^${variable} (is|has) .*$`))
+      expect(() => configure({ [name]: value })).toThrow(`configure({ ${name} })`)
+    }
+    vi.stubEnv(variable, undefined)
+    expect(setting(name)).toBeUndefined()
+    for (const value of [7, {}, []]) expect(() => configure({ [name]: value })).toThrow(ConfigurationError)
+  })
+
+  it('an empty variable counts as not set, but for secrets', () => {
+    for (const variable of ['STATIC_URL', 'STATIC_ROOT', 'APP_VERSION', 'APP_VERSION_HEADER', 'APP_VERSION_MISMATCH']) {
+      vi.stubEnv(variable, '')
+    }
+    for (const name of ['staticUrl', 'staticRoot', 'appVersion', 'appVersionHeader', 'appVersionMismatch'] as const) {
+      expect(setting(name)).toBeUndefined()
+    }
+  })
+
+  it('code counts before the environment', () => {
+    vi.stubEnv('APP_VERSION_HEADER', 'true')
+    configure({ appVersionHeader: false, staticUrl: 'https://cdn.example.com:8080/a/b' })
+    expect([setting('appVersionHeader'), setting('staticUrl')]).toEqual([false, 'https://cdn.example.com:8080/a/b'])
   })
 })

@@ -76,6 +76,7 @@ describe('X-App-Version', () => {
     },
     'an error with a status': (ctx) => ctx.throw(403, 'No'),
     'something thrown that is no error': () => {
+      // oxlint-disable-next-line typescript/only-throw-error
       throw 'text'
     },
     'an answer past Koa': (ctx) => {

@@ -322,7 +322,7 @@ describe('a run that fails', () => {
     const before = readFileSync(join(root, 'staticfiles.json'), 'utf8')
     mkdirSync(join(root, 'new.js'))
     writeFiles(source, { 'new.js': 'x', 'css/app.css': 'p{}' })
-    await expect(collectStatic({ staticDirs: [source], staticRoot: root })).rejects.toThrow()
+    await expect(collectStatic({ staticDirs: [source], staticRoot: root })).rejects.toThrow('new.js')
     expect(readFileSync(join(root, 'staticfiles.json'), 'utf8')).toBe(before)
     expect(Object.keys(readFiles(root)).filter((name) => name.includes('collecting'))).toEqual([])
   })

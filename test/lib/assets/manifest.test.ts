@@ -38,7 +38,7 @@ describe('writeManifest', () => {
     const manifest = createManifest(new Map([...paths, ['__proto__', '__proto__.0123456789ab'], ['7', '7.a']]))
     expect(parseManifest(writeManifest(manifest))).toEqual({
       hash: manifest.hash,
-      paths: new Map([...manifest.paths].sort()),
+      paths: manifest.paths,
     })
   })
 })
@@ -78,7 +78,7 @@ describe('parseManifest', () => {
     '{"paths":{"a.css":""},"hash":"a"}',
     '{"paths":{"../a.css":"a.css"},"hash":"a"}',
   ])('F17 refuses %s', (text) => {
-    expect(() => parseManifest(text)).toThrow()
+    expect(() => parseManifest(text)).toThrow(/^(it|its) .* /)
   })
 })
 

@@ -105,5 +105,5 @@ byId('search').addEventListener('input', ({ target }) => {
   typing = setTimeout(() => navigate({ page: 1, search: target.value.trim() }), 200)
 })
 byId('search').form.addEventListener('submit', (event) => event.preventDefault())
-addEventListener('popstate', () => navigate(readAddress(), { keep: true }))
+addEventListener('popstate', () => void navigate(readAddress(), { keep: true }))
 void navigate(readAddress(), { keep: true })
