@@ -98,9 +98,9 @@ export class CacheBustChannel {
     try {
       connection.on('notification', refreshAppVersion)
       connection.on('end', this.#onEnd)
-      await connection.query(`listen ${CHANNEL}`)
       const { rows } = await connection.query('select pg_backend_pid() as pid')
       if (rows[0]?.['pid'] !== connection.processID) throw new ConfigurationError(POOLER)
+      await connection.query(`listen ${CHANNEL}`)
     } catch (error) {
       await this.#disconnect()
       throw error

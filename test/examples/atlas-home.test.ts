@@ -15,6 +15,7 @@ import { serve, type TestServer } from '../support/server.js'
 declare const document: { querySelectorAll(selector: string): Iterable<{ textContent: string }> }
 
 const chromium = findChromium()
+if (!chromium) console.warn('no Chromium on the PATH or at CHROMIUM_PATH: the home page is not tried in a browser')
 let database: TestDatabase
 let server: TestServer
 const staticRoot = join(createFolder(), 'out')
@@ -66,52 +67,48 @@ describe('the home page of the atlas', () => {
   })
 })
 
-describe.skipIf(!chromium)(
-  'in Chromium (skipped where there is none on the PATH or at CHROMIUM_PATH)',
-  { timeout: 60_000 },
-  () => {
-    it('pages through the cities, searches, and reloads once when there is a new version', async () => {
-      const browser = await startBrowser(chromium as string)
-      try {
-        const page = await browser.context.newPage()
-        const troubles: string[] = []
-        let loads = 0
-        page.on('console', (message) => troubles.push(message.text()))
-        page.on('pageerror', (error) => troubles.push(error.message))
-        page.on('load', () => loads++)
-        const names = () =>
-          page.evaluate(() => [...document.querySelectorAll('td.name')].map(({ textContent }) => textContent))
-        const shows = (name: string) => page.locator('td.name', { hasText: new RegExp(`^${name}$`) }).waitFor()
-        const site = `http://127.0.0.1:${server.port}`
+describe.skipIf(!chromium)('in Chromium', { timeout: 60_000 }, () => {
+  it('pages through the cities, searches, and reloads once when there is a new version', async () => {
+    const browser = await startBrowser(chromium as string)
+    try {
+      const page = await browser.context.newPage()
+      const troubles: string[] = []
+      let loads = 0
+      page.on('console', (message) => troubles.push(message.text()))
+      page.on('pageerror', (error) => troubles.push(error.message))
+      page.on('load', () => loads++)
+      const names = () =>
+        page.evaluate(() => [...document.querySelectorAll('td.name')].map(({ textContent }) => textContent))
+      const shows = (name: string) => page.locator('td.name', { hasText: new RegExp(`^${name}$`) }).waitFor()
+      const site = `http://127.0.0.1:${server.port}`
 
-        await page.goto(`${site}/`)
-        await shows('City 12')
-        expect(await names()).toEqual(Array.from({ length: 12 }, (_, index) => `City ${index + 1}`))
-        await page.click('#next')
-        await shows('City 13')
-        await page.click('#next')
-        await shows('City 30')
-        expect([page.url(), await names().then((list) => list.length)]).toEqual([`${site}/?page=3`, 6])
-        await page.goBack()
-        await shows('City 13')
-        await page.fill('#search', 'ity 29')
-        await shows('City 29')
-        await page.waitForURL(`${site}/?search=ity+29`)
-        expect([loads, troubles]).toEqual([1, []])
+      await page.goto(`${site}/`)
+      await shows('City 12')
+      expect(await names()).toEqual(Array.from({ length: 12 }, (_, index) => `City ${index + 1}`))
+      await page.click('#next')
+      await shows('City 13')
+      await page.click('#next')
+      await shows('City 30')
+      expect([page.url(), await names().then((list) => list.length)]).toEqual([`${site}/?page=3`, 6])
+      await page.goBack()
+      await shows('City 13')
+      await page.fill('#search', 'ity 29')
+      await shows('City 29')
+      await page.waitForURL(`${site}/?search=ity+29`)
+      expect([loads, troubles]).toEqual([1, []])
 
-        const extra = createFolder()
-        writeFiles(extra, { 'x.html': 'x' })
-        registerVersionComponent('extra', [join(extra, 'x.html')])
-        const reloaded = page.waitForEvent('load')
-        await page.fill('#search', 'ity 28')
-        await reloaded
-        await shows('City 28')
-        expect([loads, troubles]).toEqual([2, []])
-        expect(await page.locator('footer code').textContent()).toBe(refreshAppVersion())
-      } finally {
-        await browser.close()
-        clearVersionComponents()
-      }
-    })
-  },
-)
+      const extra = createFolder()
+      writeFiles(extra, { 'x.html': 'x' })
+      registerVersionComponent('extra', [join(extra, 'x.html')])
+      const reloaded = page.waitForEvent('load')
+      await page.fill('#search', 'ity 28')
+      await reloaded
+      await shows('City 28')
+      expect([loads, troubles]).toEqual([2, []])
+      expect(await page.locator('footer code').textContent()).toBe(refreshAppVersion())
+    } finally {
+      await browser.close()
+      clearVersionComponents()
+    }
+  })
+})
