@@ -2,14 +2,6 @@
 
 // Errors (7)
 export { answerError } from './answer-error.js'
-// Assets and application version (9.2)
-export { type AppVersion, describeAppVersion, getAppVersion, refreshAppVersion } from './assets/app-version.js'
-export { CacheBustChannel } from './assets/cache-bust-channel.js'
-export { CollectError, type Collected, type CollectOptions, collectStatic } from './assets/collect-static.js'
-export type { Manifest } from './assets/manifest.js'
-export { UnknownAppVersion, type VersionRoutes } from './assets/route-version.js'
-export { staticPath, staticUrl, type TemplateHelpers, templateHelpers } from './assets/template-helpers.js'
-export { registerVersionComponent } from './assets/version-components.js'
 // Policies (4.9, 5, 8, 9.1)
 export {
   APIKey,
@@ -26,6 +18,14 @@ export {
   type APIKeyCredentials,
 } from './api-keys/api-key-authentication.js'
 export { flushKeyUsage } from './api-keys/key-usage.js'
+// Assets and application version (9.2)
+export { type AppVersion, describeAppVersion, getAppVersion, refreshAppVersion } from './assets/app-version.js'
+export { CacheBustChannel } from './assets/cache-bust-channel.js'
+export { CollectError, type Collected, type CollectOptions, collectStatic } from './assets/collect-static.js'
+export type { Manifest } from './assets/manifest.js'
+export { UnknownAppVersion, type VersionRoutes } from './assets/route-version.js'
+export { staticPath, staticUrl, type TemplateHelpers, templateHelpers } from './assets/template-helpers.js'
+export { registerVersionComponent } from './assets/version-components.js'
 export { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication/authentication.js'
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
