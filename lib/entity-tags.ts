@@ -1,25 +1,34 @@
-/** Entity tags in conditional requests (RFC 9110 section 13.1). */
+/** Entity tags in the conditions of a request (RFC 9110 section 13). */
 
-const GAP = /[ \t,]*/y
-const TAG = /(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y
+/** A tag that a client sends back: its text, and whether it was marked as weak. */
+export interface EntityTag {
+  readonly weak: boolean
+  readonly text: string
+}
 
-/**
- * Whether `If-None-Match` names this entity tag, or is `*`; strong and weak tags are alike (weak comparison). A header
- * that cannot be read names nothing from there on.
- */
-export function matchesEntityTag(header: string | undefined, tag: string): boolean {
-  if (header === undefined) return false
-  if (header.trim() === '*') return true
-  const wanted = tag.replace(/^W\//, '')
-  let position = 0
-  while (position < header.length) {
-    GAP.lastIndex = position
-    GAP.test(header)
-    TAG.lastIndex = GAP.lastIndex
-    const found = TAG.exec(header)
-    if (!found) return false
-    if (found[1] === wanted) return true
-    position = TAG.lastIndex
+/** What a condition names: any representation, or a list of tags. */
+export type TagCondition = '*' | readonly EntityTag[]
+
+/** One element of a list, which may be empty, up to the comma behind it. Each character can be read in one way only. */
+const ELEMENT = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|$)/y
+
+/** Reads `If-None-Match` or `If-Match`; undefined for a field that is not as RFC 9110 has it. */
+export function parseTags(field: string): TagCondition | undefined {
+  if (field.trim() === '*') return '*'
+  const tags: EntityTag[] = []
+  ELEMENT.lastIndex = 0
+  for (let end = 0; end < field.length; end = ELEMENT.lastIndex) {
+    const element = ELEMENT.exec(field)
+    if (!element) return undefined
+    if (element[2] !== undefined) tags.push({ weak: element[1] !== undefined, text: element[2] })
   }
-  return false
+  return tags
+}
+
+/** Whether `If-None-Match` names this tag, by weak comparison. A field that cannot be read names nothing. */
+export function matchesWeakly(field: string, tag: string): boolean {
+  const condition = parseTags(field)
+  if (condition === undefined || condition === '*') return condition === '*'
+  const [own] = parseTags(tag) ?? []
+  return condition.some(({ text }) => text === (own as EntityTag | undefined)?.text)
 }

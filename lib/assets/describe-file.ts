@@ -1,7 +1,7 @@
 /** The headers of a static file, and whether the client has it already (spec section 9.2; wire format, section 7). */
 import { extname } from 'node:path'
 import type { Context } from '../context.js'
-import { matchesEntityTag } from '../entity-tags.js'
+import { matchesWeakly } from '../entity-tags.js'
 import type { FoundFile } from './static-files.js'
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'
@@ -33,7 +33,7 @@ export function describeFile(ctx: Context, name: string, file: FoundFile): boole
 /** RFC 9110 section 13.2.2: the date counts only where there are no tags. */
 function isKnown({ headers }: Context, { etag, modified }: FoundFile): boolean {
   const tags = headers['if-none-match']
-  if (tags !== undefined) return matchesEntityTag(tags, etag)
+  if (tags !== undefined) return matchesWeakly(tags, etag)
   const since = headers['if-modified-since']
   return since !== undefined && Math.floor(modified.getTime() / 1000) * 1000 <= Date.parse(since)
 }

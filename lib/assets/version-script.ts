@@ -1,6 +1,6 @@
 /** The script that tells a page of a new version, and how it gets into the page (wire format, section 8). */
 import type { Context } from '../context.js'
-import { matchesEntityTag } from '../entity-tags.js'
+import { matchesWeakly } from '../entity-tags.js'
 import { type MismatchAction, readMismatchAction, setting } from '../settings.js'
 import { sha256 } from './content-hash.js'
 
@@ -129,13 +129,14 @@ function takesScript(ctx: Context): boolean {
 function injectScript(ctx: Context, { version, script, nonce }: Injection): void {
   const tag = markTag(ctx, version)
   const { body } = ctx
-  if (ctx.method === 'HEAD') {
-    dropLength(ctx)
-  } else if (isText(body)) {
+  if (isText(body)) {
     const attribute = nonce === undefined ? '' : ` nonce="${nonce}"`
+    // for HEAD, too: nothing of it is sent, but middleware in front of this makes the same tag of it as for GET
     ctx.body = insert(body, `<script${attribute}>${script}</script>`)
   }
-  if (tag === undefined || nonce !== undefined || !matchesEntityTag(ctx.headers['if-none-match'], tag)) return
+  if (ctx.method === 'HEAD') dropLength(ctx)
+  const known = ctx.headers['if-none-match']
+  if (tag === undefined || nonce !== undefined || known === undefined || !matchesWeakly(known, tag)) return
   ctx.status = 304
   ctx.body = null
 }
@@ -176,7 +177,7 @@ function closingBody(body: string | Buffer): number {
   return -1
 }
 
-/** Koa counts the body that a HEAD has not, just before the headers leave: without the script, it would be wrong. */
+/** A HEAD has no length: its handler may have left out what the script goes into. Koa sets one just before the headers leave. */
 function dropLength({ res }: Context): void {
   const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
   res.writeHead = (...values: unknown[]) => {

@@ -1,7 +1,8 @@
 /** The last word on an answer: its validator, who may keep it, and 304 for who has it already (spec section 4.9). */
 import { type Context, isAnonymous } from '../context.js'
+import { matchesWeakly } from '../entity-tags.js'
 import type { CachePolicy } from './cache-policy.js'
-import { contentDigest, matchesWeakly, strongTag, weakTag } from './entity-tags.js'
+import { contentDigest, strongTag, weakTag } from './entity-tags.js'
 
 /** Fields that describe a body, which a 304 has not (RFC 9110 section 15.4.5). */
 const OF_THE_BODY = ['Content-Disposition', 'Content-Encoding', 'Content-Language', 'Last-Modified']

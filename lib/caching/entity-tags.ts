@@ -1,19 +1,9 @@
-/** Entity tags: how they are made, and how a request's conditions are read (wire format, section 5; RFC 9110 section 13). */
+/** Entity tags: how they are made, and which of them name a row (wire format, section 5; RFC 9110 section 13). */
 import { hash } from 'node:crypto'
+import { parseTags } from '../entity-tags.js'
 import { frame } from '../signing.js'
 
-/** A tag that a client sends back: its text, and whether it was marked as weak. */
-export interface EntityTag {
-  readonly weak: boolean
-  readonly text: string
-}
-
-/** What a condition names: any representation, or a list of tags. */
-export type TagCondition = '*' | readonly EntityTag[]
-
 const DIGITS = 16
-/** One element of a list, which may be empty, up to the comma behind it. Each character can be read in one way only. */
-const ELEMENT = /[ \t]*(?:(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"[ \t]*)?(?:,|$)/y
 
 /** The first 16 hex of SHA-256 of a body's bytes; text counts as UTF-8. */
 export function contentDigest(body: string | Uint8Array): string {
@@ -37,27 +27,6 @@ export function weakTag(content: string): string {
 /** The strong tag of an object's representation: the version of its row, and the content. */
 export function strongTag(row: string, content: string): string {
   return `"${row}-${content}"`
-}
-
-/** Reads `If-None-Match` or `If-Match`; undefined for a field that is not as RFC 9110 has it. */
-export function parseTags(field: string): TagCondition | undefined {
-  if (field.trim() === '*') return '*'
-  const tags: EntityTag[] = []
-  ELEMENT.lastIndex = 0
-  for (let end = 0; end < field.length; end = ELEMENT.lastIndex) {
-    const element = ELEMENT.exec(field)
-    if (!element) return undefined
-    if (element[2] !== undefined) tags.push({ weak: element[1] !== undefined, text: element[2] })
-  }
-  return tags
-}
-
-/** Whether `If-None-Match` names this tag, by weak comparison. A field that cannot be read names nothing. */
-export function matchesWeakly(field: string, tag: string): boolean {
-  const condition = parseTags(field)
-  if (condition === undefined || condition === '*') return condition === '*'
-  const [own] = parseTags(tag) ?? []
-  return condition.some(({ text }) => text === (own as EntityTag | undefined)?.text)
 }
 
 /** Whether `If-Match` names this version of a row. Weak tags never do; without a version only `*` does. */

@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { refreshAppVersion } from '../../lib/assets/app-version.js'
 import { ConfigurationError } from '../../lib/errors.js'
 import { configure } from '../../lib/settings.js'
-import { type AppVersionOptions, appVersion, errors } from '../../plugins/index.js'
+import { type AppVersionOptions, appVersion, errors, etag } from '../../plugins/index.js'
 import { serve, type TestServer } from '../support/server.js'
 
 const VERSION = 'ab12cd34ef56'
@@ -366,6 +366,25 @@ describe('with etag() and compression of the application', () => {
     const { headers } = await send({})
     expect(String(seen)).toContain('__serviceAppVersion')
     expect(headers['content-length']).toBe(String(gzipSync(String(seen)).length))
+  })
+
+  it.each([
+    ['behind etag()', true],
+    ['in front of etag()', false],
+  ])('a page is the same for GET and HEAD, and 304 when it is known, %s', async (_name, outside) => {
+    const send = outside
+      ? await serving(page(PAGE), {}, [etag()])
+      : await serving(async (ctx, next) => etag()(ctx, async () => page(PAGE)(ctx, next)))
+    const { headers, text } = await send({})
+    const head = await send({ method: 'HEAD' })
+    expect(text).toContain('__serviceAppVersion')
+    expect([head.status, head.headers.etag]).toEqual([200, headers.etag])
+    for (const method of ['GET', 'HEAD']) {
+      const again = await send({ method, headers: { 'If-None-Match': headers.etag } })
+      expect(again).toMatchObject({ status: 304, text: '', headers: { etag: headers.etag, 'x-app-version': VERSION } })
+    }
+    configure({ appVersion: 'next' })
+    expect((await send({ headers: { 'If-None-Match': headers.etag } })).status).toBe(200)
   })
 
   it('refreshes without a restart', async () => {

@@ -1,14 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import {
-  contentDigest,
-  matchesRow,
-  matchesWeakly,
-  namesRow,
-  parseTags,
-  rowDigest,
-  strongTag,
-  weakTag,
-} from '../../../lib/caching/entity-tags.js'
+import { contentDigest, matchesRow, namesRow, rowDigest, strongTag, weakTag } from '../../../lib/caching/entity-tags.js'
+import { matchesWeakly, parseTags } from '../../../lib/entity-tags.js'
 
 describe('the content ETag', () => {
   it.each([
