@@ -121,7 +121,7 @@ describe('signed ids', () => {
       expect(() => ids.encodeId(7, { user })).toThrow(AuthenticationFailed)
       expect(ids.decodeId(ids.encodeId(7, { user: 1 }), { user })).toBeUndefined()
     }
-    expect(ids.decodeId(ids.encodeId(7, { user: 0 }), { user: { id: '0' } })).toBe(7)
+    expect(ids.decodeId(ids.encodeId(7, { user: { id: 0 } }), { user: { id: '0' } })).toBe(7)
     expect(ids.encodeId(7, { user: 'a' })).not.toBe(ids.encodeId(7, { user: 'b' }))
   })
 
