@@ -1,0 +1,94 @@
+/**
+ * Counts in the memory of this process (spec section 8; promises H2, H7, H9). The one store that is not
+ * rate-limiter-flexible's: that keeps every key, each with a timer, and reads a clock that can be set back.
+ */
+import type { Rate } from './rate.js'
+import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
+
+export interface MemoryStoreOptions {
+  /** Callers remembered for each throttle and rate; then the one whose window began first is forgotten. @default 50000 */
+  readonly maxKeys?: number
+  /** Milliseconds of a clock. @default one that nobody can set back */
+  readonly now?: () => number
+}
+
+interface Window {
+  used: number
+  readonly end: number
+}
+
+/** Keeps counts in this process. Several processes count each for itself. */
+export class MemoryStore implements ThrottleStore {
+  readonly #options: Required<MemoryStoreOptions>
+  readonly #limiters = new Map<string, MemoryLimiter>()
+
+  constructor({ maxKeys = 50_000, now = () => performance.now() }: MemoryStoreOptions = {}) {
+    this.#options = { maxKeys, now }
+  }
+
+  limiter(budget: string, rate: Rate): MemoryLimiter {
+    let limiter = this.#limiters.get(budget)
+    if (!limiter) {
+      limiter = new MemoryLimiter(rate, this.#options)
+      this.#limiters.set(budget, limiter)
+    }
+    return limiter
+  }
+
+  /** How many callers are remembered. */
+  get size(): number {
+    return [...this.#limiters.values()].reduce((sum, limiter) => sum + limiter.size, 0)
+  }
+
+  /** Forgets all counts. */
+  clear(): void {
+    this.#limiters.clear()
+  }
+}
+
+class MemoryLimiter implements ThrottleLimiter {
+  readonly #length: number
+  readonly #maxKeys: number
+  readonly #now: () => number
+  /** In the order in which they began, which is also that in which they end. */
+  readonly #windows = new Map<string, Window>()
+
+  constructor({ seconds }: Rate, { maxKeys, now }: Required<MemoryStoreOptions>) {
+    this.#length = seconds * 1000
+    this.#maxKeys = maxKeys
+    this.#now = now
+  }
+
+  get size(): number {
+    return this.#windows.size
+  }
+
+  consume(key: string): ThrottleCount {
+    // whole numbers, which adding and subtracting leaves exact
+    const now = Math.floor(this.#now())
+    const window = this.#windows.get(key)
+    if (window && this.#isOpen(window, now)) {
+      window.used += 1
+      return { used: window.used, wait: window.end - now }
+    }
+    this.#windows.delete(key)
+    this.#makeRoom(now)
+    this.#windows.set(key, { used: 1, end: now + this.#length })
+    return { used: 1, wait: this.#length }
+  }
+
+  /** No window has more than its length to go: else the clock was set back, and it counts anew. */
+  #isOpen({ end }: Window, now: number): boolean {
+    return now < end && end - now <= this.#length
+  }
+
+  /** Forgets two windows that are over for each that begins, and an open one only where there is no room. */
+  #makeRoom(now: number): void {
+    let forgotten = 0
+    for (const [key, window] of this.#windows) {
+      if (forgotten === 2 || (this.#windows.size < this.#maxKeys && this.#isOpen(window, now))) return
+      this.#windows.delete(key)
+      forgotten += 1
+    }
+  }
+}
