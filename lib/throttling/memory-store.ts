@@ -2,6 +2,7 @@
  * Counts in the memory of this process (spec section 8; promises H2, H7, H9). The one store that is not
  * rate-limiter-flexible's: that keeps every key, each with a timer, and reads a clock that can be set back.
  */
+import { BoundedMap } from './bounded-map.js'
 import type { Rate } from './rate.js'
 import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 
@@ -48,15 +49,14 @@ export class MemoryStore implements ThrottleStore {
 
 class MemoryLimiter implements ThrottleLimiter {
   readonly #length: number
-  readonly #maxKeys: number
   readonly #now: () => number
   /** In the order in which they began, which is also that in which they end. */
-  readonly #windows = new Map<string, Window>()
+  readonly #windows: BoundedMap<Window>
 
   constructor({ seconds }: Rate, { maxKeys, now }: Required<MemoryStoreOptions>) {
     this.#length = seconds * 1000
-    this.#maxKeys = maxKeys
     this.#now = now
+    this.#windows = new BoundedMap(maxKeys, (window, at) => !this.#isOpen(window, at))
   }
 
   get size(): number {
@@ -71,24 +71,12 @@ class MemoryLimiter implements ThrottleLimiter {
       window.used += 1
       return { used: window.used, wait: window.end - now }
     }
-    this.#windows.delete(key)
-    this.#makeRoom(now)
-    this.#windows.set(key, { used: 1, end: now + this.#length })
+    this.#windows.add(key, { used: 1, end: now + this.#length }, now)
     return { used: 1, wait: this.#length }
   }
 
   /** No window has more than its length to go: else the clock was set back, and it counts anew. */
   #isOpen({ end }: Window, now: number): boolean {
     return now < end && end - now <= this.#length
-  }
-
-  /** Forgets two windows that are over for each that begins, and an open one only where there is no room. */
-  #makeRoom(now: number): void {
-    let forgotten = 0
-    for (const [key, window] of this.#windows) {
-      if (forgotten === 2 || (this.#windows.size < this.#maxKeys && this.#isOpen(window, now))) return
-      this.#windows.delete(key)
-      forgotten += 1
-    }
   }
 }

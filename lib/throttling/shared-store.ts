@@ -1,5 +1,6 @@
 /** What stores outside of the process have in common: batches, a memory that takes over, and as few questions as possible. */
 import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
+import { BoundedMap } from './bounded-map.js'
 import { MemoryStore } from './memory-store.js'
 import { Outage } from './outage.js'
 import type { Rate } from './rate.js'
@@ -73,8 +74,7 @@ class SharedLimiter implements ThrottleLimiter {
   readonly #limit: number
   readonly #running = new Map<string, Promise<unknown>>()
   readonly #waiting = new Map<string, Batch>()
-  /** In the order in which they are forgotten. */
-  readonly #refusals = new Map<string, Refusal>()
+  readonly #refusals = new BoundedMap<Refusal>(MOST_REFUSED, ({ forgetAt }, now) => now >= forgetAt)
 
   constructor(store: SharedStore, counter: RateLimiterAbstract, memory: ThrottleLimiter, { limit }: Rate) {
     this.#store = store
@@ -159,12 +159,7 @@ class SharedLimiter implements ThrottleLimiter {
 
   #rememberRefusal(key: string, count: number, wait: number): void {
     const now = this.#now()
-    this.#refusals.delete(key)
-    for (const [other, { forgetAt }] of this.#refusals) {
-      if (now < forgetAt && this.#refusals.size < MOST_REFUSED) break
-      this.#refusals.delete(other)
-    }
-    this.#refusals.set(key, { count, end: now + wait, forgetAt: now + Math.min(wait, REMEMBERED) })
+    this.#refusals.add(key, { count, end: now + wait, forgetAt: now + Math.min(wait, REMEMBERED) }, now)
   }
 
   #now(): number {

@@ -8,11 +8,11 @@ import { DatabaseStore, ensureThrottleTable } from '../../lib/throttling/databas
 import { RedisStore } from '../../lib/throttling/redis-store.js'
 import type { SharedStore, SharedStoreOptions } from '../../lib/throttling/shared-store.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { type Proxy, startProxy } from '../support/proxy.js'
+import { type ServerProxy, startProxy } from '../support/proxy.js'
 import { findRedis, startRedis, type TestRedis, warnWithoutRedis } from '../support/redis.js'
 
 interface Subject {
-  readonly proxy: Proxy
+  readonly proxy: ServerProxy
   /** Without the proxy. */
   empty(): Promise<void>
   connect(options: SharedStoreOptions): { store: SharedStore; disconnect(): Promise<void> }
@@ -26,7 +26,7 @@ let database: TestDatabase
 let redis: TestRedis | undefined
 const program = findRedis()
 if (!program) warnWithoutRedis()
-const proxies: Proxy[] = []
+const proxies: ServerProxy[] = []
 
 beforeAll(async () => {
   database = await createDatabase()
@@ -126,11 +126,13 @@ describe.each(subjects)('throttles whose %s', (_name, isThere, create) => {
     async (failure) => {
       const { store, consume } = await begin()
       // the store may be slow to connect
-      await expect.poll(async () => {
-        now += 1000
-        await consume('first')
-        return store.outage.isOn
-      }).toBe(false)
+      await expect
+        .poll(async () => {
+          now += 1000
+          await consume('first')
+          return store.outage.isOn
+        })
+        .toBe(false)
       warn.mockClear()
       for (const used of [1, 2, 3]) expect(await consume()).toMatchObject({ used })
       for (const outage of [1, 2]) {
@@ -142,15 +144,19 @@ describe.each(subjects)('throttles whose %s', (_name, isThere, create) => {
         expect(store.outage.isOn).toBe(true)
         expect(warn).toHaveBeenCalledTimes(outage)
         await subject.proxy.restore()
-        await expect.poll(async () => {
-          now += 1000
-          await consume(`back ${outage} ${now}`)
-          return store.outage.isOn
-        }).toBe(false)
+        await expect
+          .poll(async () => {
+            now += 1000
+            await consume(`back ${outage} ${now}`)
+            return store.outage.isOn
+          })
+          .toBe(false)
         expect(await consume()).toMatchObject({ used: 3 + outage })
       }
       expect(warn.mock.calls[0]).toEqual([
-        expect.stringMatching(/^throttles: .+ does not count \(.+\); each process counts in its memory until it does again$/),
+        expect.stringMatching(
+          /^throttles: .+ does not count \(.+\); each process counts in its memory until it does again$/,
+        ),
         { code: 'KOA_VIEWSETS_THROTTLE_STORE' },
       ])
     },

@@ -5,7 +5,7 @@ import { connect, createServer, type NetConnectOpts, type Socket } from 'node:ne
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-export interface Proxy {
+export interface ServerProxy {
   /** The folder that its socket is in. */
   readonly folder: string
   /** Closes all connections, and refuses new ones. */
@@ -18,7 +18,7 @@ export interface Proxy {
 }
 
 /** Passes on what comes to a unix socket of this name. */
-export async function startProxy(target: NetConnectOpts, name: string): Promise<Proxy> {
+export async function startProxy(target: NetConnectOpts, name: string): Promise<ServerProxy> {
   const folder = mkdtempSync(join(tmpdir(), 'proxy-'))
   const path = join(folder, name)
   const sockets = new Set<Socket>()
@@ -45,7 +45,7 @@ export async function startProxy(target: NetConnectOpts, name: string): Promise<
     for (const socket of sockets) socket.destroy()
   }
   await listen()
-  const proxy: Proxy = {
+  const proxy: ServerProxy = {
     folder,
     async cut() {
       if (!server.listening) return

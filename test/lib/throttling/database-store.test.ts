@@ -80,7 +80,9 @@ describe('the table', () => {
 
   it('is left alone where it is, by a role that may not create one', async () => {
     await db.raw('drop role if exists throttle_reader')
-    await db.raw('create role throttle_reader; grant select, insert, update on koa_viewsets_throttles to throttle_reader')
+    await db.raw(
+      'create role throttle_reader; grant select, insert, update on koa_viewsets_throttles to throttle_reader',
+    )
     await db.transaction(async (trx) => {
       await trx.raw('set local role throttle_reader')
       await ensureThrottleTable(trx)
