@@ -7,7 +7,7 @@ export interface OutageOptions {
   /** Milliseconds from one attempt to the next. */
   readonly retryAfter: number
   /** Milliseconds of a clock. */
-  now(): number
+  readonly now: () => number
 }
 
 /** The state of one store, shared by all its limiters. */

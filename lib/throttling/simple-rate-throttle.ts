@@ -24,16 +24,21 @@ interface Budget {
   readonly description: ThrottleRate
 }
 
-/** What a request was counted in already. */
+/** Where a request keeps what it was counted in. */
+const COUNTED = Symbol('the throttles that have counted this request')
+
+/** A count of one request. */
 interface Counted {
   readonly limiter: ThrottleLimiter
   readonly key: string
   readonly state: ThrottleState | Promise<ThrottleState>
 }
 
-const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
+interface Noted {
+  [COUNTED]?: readonly Counted[]
+}
 
-const counted = new WeakMap<Context, Counted[]>()
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
 /**
  * A rate for each key, in fixed windows that begin with a key's first request: no window admits more than the rate says,
@@ -108,13 +113,12 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     const { rate, prefix } = this.#budgetFor(view)
     const limiter = this.getStore().limiter(prefix, rate)
     const key = keyOf(prefix, ...parts)
-    const earlier = counted.get(ctx)
-    const known = earlier?.find((one) => one.limiter === limiter && one.key === key)
+    const noted = ctx as Noted
+    const known = noted[COUNTED]?.find((one) => one.limiter === limiter && one.key === key)
     if (known) return known.state
     const count = limiter.consume(key)
     const state = count instanceof Promise ? count.then((one) => stateOf(one, rate)) : stateOf(count, rate)
-    if (earlier) earlier.push({ limiter, key, state })
-    else counted.set(ctx, [{ limiter, key, state }])
+    noted[COUNTED] = [...(noted[COUNTED] ?? []), { limiter, key, state }]
     return state
   }
 

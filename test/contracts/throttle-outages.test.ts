@@ -117,7 +117,7 @@ describe.each(subjects)('throttles whose %s', (_name, isThere, create) => {
     connected = subject.connect({ timeout, retryAfter: 1000, now: () => now })
     const { store } = connected
     const limiter = store.limiter('4:test,', rate)
-    return { store, consume: async (key = 'a') => await limiter.consume(key) }
+    return { store, consume: async (key = 'a') => limiter.consume(key) }
   }
   const many = (count: number) => Array.from({ length: count }, (_, index) => index)
 

@@ -104,7 +104,7 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     subject = await create()
     const { store, advance } = subject
     const limiter = store.limiter('4:test,', { limit, seconds })
-    return { advance, limiter, consume: async (key = 'a') => await limiter.consume(key), store }
+    return { advance, limiter, consume: async (key = 'a') => limiter.consume(key), store }
   }
   const times = async (count: number, consume: () => Promise<ThrottleCount>) => {
     const counts: ThrottleCount[] = []

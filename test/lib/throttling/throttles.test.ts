@@ -19,7 +19,7 @@ interface Answer {
 }
 
 /** A request, as much of it as throttles look at. */
-function request(user: unknown = undefined, ip = '203.0.113.7'): Answer {
+function request(user?: unknown, ip = '203.0.113.7'): Answer {
   const headers: Record<string, string> = {}
   const ctx = {
     ip,
@@ -124,8 +124,7 @@ describe('keys', () => {
   })
 
   it('H12 are split by the scope of the view, unless the throttle has one', async () => {
-    const keys = async (throttle: ScopedRateThrottle) =>
-      await keyFor(throttle, { id: 1 }, { ...VIEW, throttleScope: 'v' })
+    const keys = async (throttle: ScopedRateThrottle) => keyFor(throttle, { id: 1 }, { ...VIEW, throttleScope: 'v' })
     expect(await keys(new ScopedRateThrottle())).toEqual(['throttle:5:scope,1:v,8:100/3600,4:user,1:1,'])
     expect(await keys(new ScopedRateThrottle({ scope: 'o' }))).toEqual(['throttle:5:scope,1:o,8:100/3600,4:user,1:1,'])
     expect(await keys(new ReportThrottle())).toEqual(['throttle:14:ReportThrottle,6:report,5:10/60,4:user,1:1,'])
