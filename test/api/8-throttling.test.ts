@@ -242,14 +242,9 @@ describe('throttles that count in the database', () => {
     expect(await statuses(2, () => get('/'))).toEqual([200, 200])
     await database.knex.raw('drop table koa_viewsets_throttles')
     const answers = [await get('/'), ...(await Promise.all(Array.from({ length: 9 }, () => get('/'))))]
-    for (const [status, count] of [
-      [200, 5],
-      [429, 5],
-    ]) {
-      expect(answers.filter((answer) => answer.status === status)).toHaveLength(count ?? 0)
-    }
+    for (const status of [200, 429]) expect(answers.filter((answer) => answer.status === status)).toHaveLength(5)
     for (const { headers, text } of answers) {
-      expect(headers.ratelimit).toMatch(/^"anon";r=\d;t=3600$/)
+      expect(headers.ratelimit).toMatch(/^"anon";r=\d;t=3\d{3}$/)
       expect(text).not.toContain('undefined')
     }
     expect(warn).toHaveBeenCalledTimes(1)

@@ -371,9 +371,9 @@ describe('a request', () => {
     for (const action of ['list', 'retrieve', 'get']) {
       const { ctx, headers } = request({ id: 'views' })
       await checkThrottles(ctx, { action }, [new Once()])
-      remaining.push(headers['RateLimit'])
+      remaining.push(headers['RateLimit']?.replace(/;t=.*/, ''))
     }
-    expect(remaining).toEqual([2, 1, 0].map((left) => `"Once";r=${left};t=86400`))
+    expect(remaining).toEqual([2, 1, 0].map((left) => `"Once";r=${left}`))
   })
 
   it('H10 H11 counts in each throttle before the one that refuses, each with its own count', async () => {
