@@ -34,7 +34,7 @@ export class Outage {
     return true
   }
 
-  /** The store has answered. */
+  /** The store has answered an attempt. */
   end(): void {
     this.#retryAt = undefined
   }

@@ -124,10 +124,12 @@ class SharedLimiter implements ThrottleLimiter {
     const { outage } = this.#store
     const remembered = this.#recallRefusal(key)
     if (remembered) return () => remembered
+    const isTrial = outage.isOn
     if (outage.mayAsk()) {
       try {
         const { used, wait } = await within(this.#store.options.timeout, this.#consume(key, size))
-        outage.end()
+        // not by an answer that was on its way when others failed: the state would change with every one of them
+        if (isTrial) outage.end()
         if (used > this.#limit) this.#rememberRefusal(key, used, wait)
         return (place) => ({ used: used - size + 1 + place, wait })
       } catch (error) {

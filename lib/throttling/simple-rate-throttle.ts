@@ -138,7 +138,9 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
       const name = scope ?? className
       for (const text of [className, name]) {
         if (typeof text === 'string' && PRINTABLE_ASCII.test(text)) continue
-        throw new ConfigurationError(`${where}: its name or scope must be a text of printable ASCII characters`)
+        throw new ConfigurationError(
+          `${where}: the name of the class, which static budget replaces, and the scope must be printable ASCII characters`,
+        )
       }
       const rate = parseRate(this.#rate ?? this.rate, where)
       const prefix = budgetOf(scope === undefined ? [className] : [className, scope], rate)

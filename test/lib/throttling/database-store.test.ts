@@ -205,6 +205,20 @@ describe('H8 a count without its table', () => {
     await own.destroy()
   })
 
+  it('warns once a second at most when only some fail', async () => {
+    const { consume, pass } = begin({ limit: 1000, seconds: 60 })
+    await db.raw(`
+      create function fail_some() returns trigger language plpgsql as
+        $$ begin if new.key like 'bad%' then raise 'no' using errcode = '58000'; end if; return new; end $$;
+      create trigger fail_some before insert on koa_viewsets_throttles for each row execute function fail_some()`)
+    for (const second of many(3)) {
+      pass(second === 0 ? 0 : 1000)
+      await Promise.all(many(60).map((index) => consume(`${index % 2 ? 'bad' : 'good'} ${second} ${index}`)))
+      expect(warn.mock.calls.length).toBeLessThanOrEqual(second + 1)
+    }
+    await db.raw('drop trigger fail_some on koa_viewsets_throttles; drop function fail_some')
+  })
+
   it('is one in memory for a key that the database does not take, which is no outage', async () => {
     const { consume, store } = begin()
     for (const used of [1, 2, 3, 4]) expect(await consume('a\0b')).toMatchObject({ used })

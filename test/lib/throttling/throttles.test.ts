@@ -213,7 +213,7 @@ describe('settleThrottles', () => {
 
   it.each(['', 'ü', 'a\n', 7])('refuses the scope %j', (throttleScope) => {
     expect(() => settleThrottles('V', [ScopedRateThrottle], { throttleScope: throttleScope as string })).toThrow(
-      /^V\[0\]: ScopedRateThrottle: its name or scope must be/,
+      /^V\[0\]: ScopedRateThrottle: the name of the class, .* and the scope must be printable ASCII/,
     )
   })
 
