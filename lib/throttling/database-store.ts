@@ -39,6 +39,9 @@ const SWEEP = `
 const SWEEP_MILLISECONDS = 60_000
 const MOST_SWEPT = 10_000
 
+/** Throttles leave the rest of the pool to the application. */
+const MOST_CONNECTIONS = 5
+
 /** Creates the unlogged table, where it is missing. */
 export async function ensureThrottleTable(knex: Knex): Promise<void> {
   if (await hasTable(knex)) return
@@ -64,7 +67,7 @@ export class DatabaseStore extends SharedStore {
   #isUsed = false
 
   constructor(knex: Knex, options: SharedStoreOptions = {}) {
-    super('the database', options)
+    super('the database', MOST_CONNECTIONS, options)
     this.#knex = knex
   }
 
@@ -88,8 +91,8 @@ export class DatabaseStore extends SharedStore {
     return new DatabaseCounter(this.#knex, rate, async (bindings) => {
       this.#isUsed = true
       this.#sweeper ??= setInterval(() => void this.#tick(), SWEEP_MILLISECONDS).unref()
-      // knex gives up the connection of a statement that hangs
-      return (await this.#knex.raw(COUNT, bindings).timeout(this.options.timeout)) as CountResult
+      // some time after we have, knex gives up the connection of a statement that hangs
+      return (await this.#knex.raw(COUNT, bindings).timeout(2 * this.options.timeout)) as CountResult
     })
   }
 

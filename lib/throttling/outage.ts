@@ -25,12 +25,15 @@ export class Outage {
     return this.#retryAt !== undefined
   }
 
-  /** Whether to ask the store: always, and during an outage once in a while. */
+  /** Whether an attempt is due: always, and during an outage once in a while. */
+  get isDue(): boolean {
+    return this.#retryAt === undefined || this.#options.now() >= this.#retryAt
+  }
+
+  /** Whether to ask the store now; during an outage true means that this is the attempt. */
   mayAsk(): boolean {
-    if (this.#retryAt === undefined) return true
-    const now = this.#options.now()
-    if (now < this.#retryAt) return false
-    this.#retryAt = now + this.#options.retryAfter
+    if (!this.isDue) return false
+    if (this.isOn) this.#retryAt = this.#options.now() + this.#options.retryAfter
     return true
   }
 

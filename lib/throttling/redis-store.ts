@@ -28,6 +28,9 @@ export type RedisClient = IORedisClient | NodeRedisClient | GlideClient
 /** What rate-limiter-flexible needs of a client. */
 type Evaluate = (script: string, options: { keys: string[]; arguments: string[] }) => Promise<unknown>
 
+/** On their way at once; a connection takes many. */
+const MOST_COMMANDS = 200
+
 /**
  * Counts in one step. A key without an end, or with more to go than its window's length, cannot be: the clock of the
  * server was set back, so it begins anew (promise H9).
@@ -48,7 +51,7 @@ export class RedisStore extends SharedStore {
 
   /** @throws {ConfigurationError} it is no client that we know */
   constructor(client: RedisClient, options: SharedStoreOptions = {}) {
-    super('Redis', options)
+    super('Redis', MOST_COMMANDS, options)
     this.#client = { eval: evaluatorOf(client) }
   }
 

@@ -1,6 +1,7 @@
 /** What stores outside of the process have in common: batches, a memory that takes over, and as few questions as possible. */
 import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
 import { BoundedMap } from './bounded-map.js'
+import { Gate } from './gate.js'
 import { MemoryStore } from './memory-store.js'
 import { Outage } from './outage.js'
 import type { Rate } from './rate.js'
@@ -8,7 +9,7 @@ import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 
 /** How throttles use a store that processes share. */
 export interface ThrottleBackendOptions {
-  /** Milliseconds that a count may take before the memory of the process counts instead. @default 1000 */
+  /** Milliseconds that one statement may take before the memory of the process counts instead. @default 1000 */
   readonly timeout?: number
   /** Milliseconds between attempts to reach a store that does not answer. @default 1000 */
   readonly retryAfter?: number
@@ -28,12 +29,20 @@ const MOST_REFUSED = 50_000
 export abstract class SharedStore implements ThrottleStore {
   readonly options: Required<SharedStoreOptions>
   readonly outage: Outage
+  /** The time that a request waits here is not the store's: a flood of them is no outage. */
+  readonly gate: Gate
   /** Counts while the store does not (promise H8). */
   readonly memory: MemoryStore
   readonly #limiters = new Map<string, ThrottleLimiter>()
 
-  constructor(name: string, { timeout = 1000, retryAfter = 1000, now = () => performance.now() }: SharedStoreOptions) {
+  /** @param places how many statements run at once */
+  constructor(
+    name: string,
+    places: number,
+    { timeout = 1000, retryAfter = 1000, now = () => performance.now() }: SharedStoreOptions,
+  ) {
     this.options = { timeout, retryAfter, now }
+    this.gate = new Gate(places)
     this.outage = new Outage({ store: name, retryAfter, now })
     this.memory = new MemoryStore({ now })
   }
@@ -65,7 +74,7 @@ interface Refusal {
 
 /**
  * One statement at a time for each key: what comes while it runs is counted by the next one, together. So a caller holds
- * one connection at most, and requests that come at once do not queue for one row.
+ * one connection at most, all callers together hold a few, and requests that come at once do not queue for one row.
  */
 class SharedLimiter implements ThrottleLimiter {
   readonly #store: SharedStore
@@ -87,7 +96,8 @@ class SharedLimiter implements ThrottleLimiter {
     const refused = this.#recallRefusal(key)
     if (refused) return refused
     // in an outage one request finds out whether it is over; the others do not wait for it
-    if (this.#store.outage.isOn && this.#running.has(key)) return this.#memory.consume(key)
+    const { outage } = this.#store
+    if (outage.isOn && (this.#running.has(key) || !outage.isDue)) return this.#memory.consume(key)
     let batch = this.#waiting.get(key)
     const place = batch?.size ?? 0
     if (batch) batch.size += 1
@@ -121,20 +131,23 @@ class SharedLimiter implements ThrottleLimiter {
   }
 
   async #ask(key: string, size: number): Batch['counts'] {
-    const { outage } = this.#store
+    const { outage, gate, options } = this.#store
     const remembered = this.#recallRefusal(key)
     if (remembered) return () => remembered
+    await gate.enter()
     const isTrial = outage.isOn
-    if (outage.mayAsk()) {
-      try {
-        const { used, wait } = await within(this.#store.options.timeout, this.#consume(key, size))
+    try {
+      if (outage.mayAsk()) {
+        const { used, wait } = await within(options.timeout, this.#consume(key, size))
         // not by an answer that was on its way when others failed: the state would change with every one of them
         if (isTrial) outage.end()
         if (used > this.#limit) this.#rememberRefusal(key, used, wait)
         return (place) => ({ used: used - size + 1 + place, wait })
-      } catch (error) {
-        if (!isOfData(error)) outage.begin(error)
       }
+    } catch (error) {
+      if (!isOfData(error)) outage.begin(error)
+    } finally {
+      gate.leave()
     }
     return () => this.#memory.consume(key) as ThrottleCount
   }
@@ -173,7 +186,9 @@ class SharedLimiter implements ThrottleLimiter {
 async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`no answer within ${milliseconds} ms`)), milliseconds)
+    const giveUp = () => reject(new Error(`no answer within ${milliseconds} ms`))
+    // a process that was busy for so long first reads what has come meanwhile
+    timer = setTimeout(() => setImmediate(giveUp), milliseconds)
   })
   try {
     return await Promise.race([promise, late])

@@ -98,7 +98,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     return this.#budgetFor(view).description
   }
 
-  override settle(where: string, view: Pick<ThrottledView, 'throttleScope'>): void {
+  override settle(where: string, view: Pick<ThrottledView, 'throttleScope'> = {}): void {
     this.#budgetFor(view, `${where}: ${this.constructor.name}`)
     this.getStore()
   }

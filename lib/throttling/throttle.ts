@@ -52,9 +52,9 @@ export abstract class BaseThrottle {
   }
 
   /**
-   * Called once for each view or route, before any request.
+   * Called before any request: for the list that it stands in, and for each view.
    * @param where the view's attribute, for messages
    * @throws ConfigurationError it cannot work as it was declared
    */
-  settle(_where: string, _view: Pick<ThrottledView, 'throttleScope'>): void {}
+  settle(_where: string, _view?: Pick<ThrottledView, 'throttleScope'>): void {}
 }

@@ -229,17 +229,47 @@ describe('H8 a count without its table', () => {
   })
 })
 
-describe('a caller who hammers', () => {
-  it('holds one connection at most', async () => {
+describe('callers who hammer', () => {
+  it.each([
+    ['one', 1, 1],
+    ['many together', 100, 5],
+  ])('hold few connections: %s', async (_, callers, connections) => {
     const own = connect()
     const limiter = new DatabaseStore(own, { timeout: 20_000 }).limiter('4:test,', { limit: 1000, seconds: 60 })
     let most = 0
     own.on('query', () => {
       most = Math.max(most, (own.client as { pool: { numUsed(): number } }).pool.numUsed())
     })
-    await Promise.all(many(200).map(async () => limiter.consume('a')))
-    expect(most).toBe(1)
+    await Promise.all(many(200).map(async (index) => limiter.consume(String(index % callers))))
+    expect(most).toBe(connections)
     await own.destroy()
+  })
+})
+
+describe('a busy process', () => {
+  const begin = (timeout: number) => new DatabaseStore(db, { timeout }).limiter('4:test,', { limit: 1000, seconds: 60 })
+
+  it('does not take a flood of callers for an outage', async () => {
+    await db.raw(`
+      create function be_slow() returns trigger language plpgsql as $$ begin perform pg_sleep(0.02); return new; end $$;
+      create trigger be_slow before insert on koa_viewsets_throttles for each row execute function be_slow()`)
+    const limiter = begin(1000)
+    await Promise.all(many(300).map(async (index) => limiter.consume(String(index))))
+    await db.raw('drop trigger be_slow on koa_viewsets_throttles; drop function be_slow')
+    expect(await rows()).toHaveLength(300)
+    expect(warn).not.toHaveBeenCalled()
+  })
+
+  it('does not take its own work for an outage', async () => {
+    await db.raw('select 1')
+    const limiter = begin(200)
+    const counted = limiter.consume('a')
+    await new Promise(setImmediate)
+    const end = performance.now() + 250
+    while (performance.now() < end);
+    expect(await counted).toMatchObject({ used: 1 })
+    expect(await rows()).toHaveLength(1)
+    expect(warn).not.toHaveBeenCalled()
   })
 })
 
