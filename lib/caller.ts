@@ -29,6 +29,9 @@ export function callerParts(caller: Caller): [kind: string, name: string] {
 export function canonicalAddress(text: string | undefined): string {
   const [address = ''] = (text ?? '').split('%', 1)
   if (isIP(address) !== 6) return address
+  // as Node writes IPv4 on a socket that takes both
+  const mapped = address.startsWith('::ffff:') ? address.slice(7) : ''
+  if (isIP(mapped) === 4) return mapped
   const groups = groupsOf(address)
   const [high = 0, low = 0] = groups.slice(6)
   if (groups.slice(0, 5).every((group) => group === 0) && groups[5] === 0xffff) {
@@ -41,12 +44,20 @@ export function canonicalAddress(text: string | undefined): string {
 
 /** The eight groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
-  // the URL standard writes the last four bytes in hexadecimal, too
-  const [left = '', right] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::')
-  const read = (part: string) => part.split(':').flatMap((group) => (group === '' ? [] : [Number.parseInt(group, 16)]))
-  const head = read(left)
-  const tail = read(right ?? '')
+  const [left = '', right = ''] = address.split('::', 2)
+  const head = readGroups(left)
+  const tail = readGroups(right)
   return [...head, ...Array.from({ length: 8 - head.length - tail.length }, () => 0), ...tail]
+}
+
+/** The groups between colons; the last four bytes may be written as IPv4. */
+function readGroups(part: string): number[] {
+  if (part === '') return []
+  return part.split(':').flatMap((group) => {
+    if (!group.includes('.')) return [Number.parseInt(group, 16)]
+    const [first = 0, second = 0, third = 0, fourth = 0] = group.split('.').map(Number)
+    return [first * 256 + second, third * 256 + fourth]
+  })
 }
 
 /** Without `maxIpsCount` a proxied address is whatever the client wrote (promise D16). */

@@ -140,7 +140,38 @@ export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'
 export { configure, type MismatchAction, type Settings } from './settings.js'
-export { BaseThrottle, type ThrottledView } from './throttling/throttle.js'
+// Throttling (8)
+export {
+  DatabaseAnonThrottle,
+  DatabaseScopedThrottle,
+  DatabaseThrottle,
+  DatabaseUserThrottle,
+} from './throttling/database-throttles.js'
+export { MemoryStore, type MemoryStoreOptions } from './throttling/memory-store.js'
+export type { Rate } from './throttling/rate.js'
+export {
+  AnonRateThrottle,
+  ScopedRateThrottle,
+  type ScopedRateThrottleOptions,
+  UserRateThrottle,
+} from './throttling/rate-throttles.js'
+export type { RedisClient } from './throttling/redis-store.js'
+export {
+  RedisAnonThrottle,
+  RedisScopedThrottle,
+  RedisThrottle,
+  RedisUserThrottle,
+} from './throttling/redis-throttles.js'
+export type { ThrottleBackendOptions } from './throttling/shared-store.js'
+export { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './throttling/simple-rate-throttle.js'
+export type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './throttling/store.js'
+export {
+  BaseThrottle,
+  type ThrottleAnswer,
+  type ThrottledView,
+  type ThrottleRate,
+  type ThrottleState,
+} from './throttling/throttle.js'
 export { HeaderVersioning } from './versioning/header-versioning.js'
 export type { VersionLifecycle } from './versioning/lifecycle.js'
 export { QueryParamVersioning } from './versioning/query-param-versioning.js'

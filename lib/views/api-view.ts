@@ -13,6 +13,7 @@ import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
+import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import { dispatch } from './dispatch.js'
@@ -55,6 +56,8 @@ export class APIView implements View {
   static authenticationClasses: Authentications = []
   /** All must allow. @default [] */
   static throttleClasses: Throttles = []
+  /** The budget that a `ScopedRateThrottle` without a scope of its own counts in. @default undefined, the scope `default` */
+  static throttleScope: string | undefined = undefined
   /** How the API version is told. @default null */
   static versioningClass: Versioning = null
   /** Which bodies are read. @default [JSONParser] */
@@ -128,6 +131,10 @@ export class APIView implements View {
     return (this.constructor as typeof APIView).atomic
   }
 
+  get throttleScope(): string | undefined {
+    return (this.constructor as typeof APIView).throttleScope
+  }
+
   /**
    * The database of this request, for applications that have several; asked once, before the action.
    * Undefined runs queries on the models' own.
@@ -195,7 +202,7 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
       permissions: resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
         (permission) => permission.constructor !== AllowAny,
       ),
-      throttles: resolvePolicies(where('throttleClasses'), view.throttleClasses, 'check'),
+      throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
       parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
       renderers,
     }

@@ -24,6 +24,8 @@ export interface View {
   /** The name of the method that answers. */
   readonly action: string
   readonly policies: ViewPolicies
+  /** The budget of throttles that have no scope of their own. */
+  readonly throttleScope: string | undefined
   /** One transaction for a request that writes. */
   readonly atomic: boolean
   /** The request's body, once it was read. */

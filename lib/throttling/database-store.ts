@@ -1,0 +1,148 @@
+/** Counts in PostgreSQL, shared by all processes (spec section 8; wire format, section 10). */
+import type { Knex } from 'knex'
+import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import type { Rate } from './rate.js'
+import { SharedStore, type SharedStoreOptions } from './shared-store.js'
+
+const TABLE = 'koa_viewsets_throttles'
+
+/** Every process may create the table at its start. */
+const LOCK = `select pg_advisory_xact_lock(hashtext('${TABLE}'))`
+
+const CREATE_TABLE = `
+  CREATE UNLOGGED TABLE IF NOT EXISTS ${TABLE} (
+    key varchar(255) PRIMARY KEY, points integer NOT NULL DEFAULT 0, expire bigint)`
+
+const CREATE_INDEX = `CREATE INDEX IF NOT EXISTS ${TABLE}_expire ON ${TABLE} (expire)`
+
+const NOW = '(extract(epoch from clock_timestamp()) * 1000)::bigint'
+
+/**
+ * Counts in one statement, by the clock of the database: the one that all processes share, read once the row is locked.
+ * A window has never more to go than its length, else that clock was set back; then it begins anew (promise H9). Beyond
+ * the limit the number stays small, so that it never runs over.
+ */
+const COUNT = `
+  INSERT INTO ${TABLE} AS t (key, points, expire) VALUES (:key, :points, ${NOW} + :length)
+  ON CONFLICT (key) DO UPDATE SET (points, expire) = (
+    SELECT CASE WHEN begins THEN excluded.points ELSE least(t.points, :limit) + excluded.points END,
+           CASE WHEN begins THEN now + :length ELSE t.expire END
+    FROM (SELECT now, coalesce(t.expire <= now OR t.expire > now + :length, true) AS begins
+          FROM (SELECT ${NOW} AS now) AS clock) AS state)
+  RETURNING t.points AS points, t.expire - ${NOW} AS wait`
+
+/** Rows that are over, and that nobody counts in at the moment. */
+const SWEEP = `
+  DELETE FROM ${TABLE} WHERE key IN (
+    SELECT key FROM ${TABLE} WHERE expire <= ${NOW} ORDER BY expire LIMIT :most FOR UPDATE SKIP LOCKED)`
+
+const SWEEP_MILLISECONDS = 60_000
+const MOST_SWEPT = 10_000
+
+/** Throttles leave the rest of the pool to the application. */
+const MOST_CONNECTIONS = 5
+
+/** Creates the unlogged table, where it is missing. */
+export async function ensureThrottleTable(knex: Knex): Promise<void> {
+  if (await hasTable(knex)) return
+  await knex.transaction(async (trx) => {
+    await trx.raw(LOCK)
+    await trx.raw(CREATE_TABLE)
+    await trx.raw(CREATE_INDEX)
+  })
+}
+
+/** Asked first, because a role that may not create tables may well use one. */
+async function hasTable(knex: Knex): Promise<boolean> {
+  const { rows } = (await knex.raw('select to_regclass(?) is not null as found', [TABLE])) as {
+    rows: [{ found: boolean }]
+  }
+  return rows[0].found
+}
+
+/** Keeps counts in a table, through a knex of the application's. */
+export class DatabaseStore extends SharedStore {
+  readonly #knex: Knex
+  #sweeper: NodeJS.Timeout | undefined
+  #isUsed = false
+
+  constructor(knex: Knex, options: SharedStoreOptions = {}) {
+    super('the database', MOST_CONNECTIONS, options)
+    this.#knex = knex
+  }
+
+  /** Deletes the counts of windows that are over. @returns how many */
+  async sweep(): Promise<number> {
+    let swept = 0
+    for (;;) {
+      const { rowCount } = (await this.#knex.raw(SWEEP, { most: MOST_SWEPT })) as { rowCount: number }
+      swept += rowCount
+      if (rowCount < MOST_SWEPT) return swept
+    }
+  }
+
+  /** Stops the sweeper; the next count starts it again. */
+  close(): void {
+    clearInterval(this.#sweeper)
+    this.#sweeper = undefined
+  }
+
+  protected override createCounter(rate: Rate): DatabaseCounter {
+    return new DatabaseCounter(this.#knex, rate, async (bindings) => {
+      this.#isUsed = true
+      this.#sweeper ??= setInterval(() => void this.#tick(), SWEEP_MILLISECONDS).unref()
+      // some time after we have, knex gives up the connection of a statement that hangs
+      return (await this.#knex.raw(COUNT, bindings).timeout(2 * this.options.timeout)) as CountResult
+    })
+  }
+
+  /** Sweeps as long as there is something to count. */
+  async #tick(): Promise<void> {
+    if (!this.#isUsed) this.close()
+    this.#isUsed = false
+    // the next one will do what this one could not
+    await this.sweep().catch(() => {})
+  }
+}
+
+interface CountResult {
+  readonly rows: readonly { readonly points: number; readonly wait: unknown }[]
+}
+
+/** rate-limiter-flexible's limiter with a statement of ours, which does not depend on the clock of each process. */
+class DatabaseCounter extends RateLimiterPostgres {
+  readonly #run: (bindings: Record<string, string | number>) => Promise<CountResult>
+  readonly #length: number
+
+  constructor(
+    knex: Knex,
+    { limit, seconds }: Rate,
+    run: (bindings: Record<string, string | number>) => Promise<CountResult>,
+  ) {
+    super({
+      storeClient: knex,
+      storeType: 'knex',
+      tableName: TABLE,
+      tableCreated: true,
+      clearExpiredByTimeout: false,
+      keyPrefix: '',
+      points: limit,
+      duration: seconds,
+    })
+    this.#run = run
+    this.#length = seconds * 1000
+  }
+
+  /** Called by `consume`. */
+  _upsert(key: string, points: number): Promise<CountResult> {
+    return this.#run({ key, points, limit: this.points, length: this.#length })
+  }
+
+  /** Called by `consume` with what `_upsert` returned. */
+  _getRateLimiterRes(_key: string, changed: number, { rows }: CountResult): RateLimiterRes {
+    const [row] = rows
+    if (!row) throw new Error('the statement returned no row')
+    const remaining = Math.max(this.points - row.points, 0)
+    return new RateLimiterRes(remaining, Math.max(Number(row.wait), 0), row.points, row.points === changed)
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * Counts in the memory of this process (spec section 8; promises H2, H7, H9). The one store that is not
+ * rate-limiter-flexible's: that keeps every key, each with a timer, and reads a clock that can be set back.
+ */
+import { BoundedMap } from './bounded-map.js'
+import type { Rate } from './rate.js'
+import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
+
+export interface MemoryStoreOptions {
+  /** Callers remembered for each throttle and rate; then the one whose window began first is forgotten. @default 50000 */
+  readonly maxKeys?: number
+  /** Milliseconds of a clock. @default one that nobody can set back */
+  readonly now?: () => number
+}
+
+interface Window {
+  used: number
+  readonly end: number
+}
+
+/** Keeps counts in this process. Several processes count each for itself. */
+export class MemoryStore implements ThrottleStore {
+  readonly #options: Required<MemoryStoreOptions>
+  readonly #limiters = new Map<string, MemoryLimiter>()
+
+  constructor({ maxKeys = 50_000, now = () => performance.now() }: MemoryStoreOptions = {}) {
+    this.#options = { maxKeys, now }
+  }
+
+  limiter(budget: string, rate: Rate): MemoryLimiter {
+    let limiter = this.#limiters.get(budget)
+    if (!limiter) {
+      limiter = new MemoryLimiter(rate, this.#options)
+      this.#limiters.set(budget, limiter)
+    }
+    return limiter
+  }
+
+  /** How many callers are remembered. */
+  get size(): number {
+    return [...this.#limiters.values()].reduce((sum, limiter) => sum + limiter.size, 0)
+  }
+
+  /** Forgets all counts. */
+  clear(): void {
+    this.#limiters.clear()
+  }
+}
+
+class MemoryLimiter implements ThrottleLimiter {
+  readonly #length: number
+  readonly #now: () => number
+  /** In the order in which they began, which is also that in which they end. */
+  readonly #windows: BoundedMap<Window>
+
+  constructor({ seconds }: Rate, { maxKeys, now }: Required<MemoryStoreOptions>) {
+    this.#length = seconds * 1000
+    this.#now = now
+    this.#windows = new BoundedMap(maxKeys, (window, at) => !this.#isOpen(window, at))
+  }
+
+  get size(): number {
+    return this.#windows.size
+  }
+
+  consume(key: string): ThrottleCount {
+    // whole numbers, which adding and subtracting leaves exact
+    const now = Math.floor(this.#now())
+    const window = this.#windows.get(key)
+    if (window && this.#isOpen(window, now)) {
+      window.used += 1
+      return { used: window.used, wait: window.end - now }
+    }
+    this.#windows.add(key, { used: 1, end: now + this.#length }, now)
+    return { used: 1, wait: this.#length }
+  }
+
+  /** No window has more than its length to go: else the clock was set back, and it counts anew. */
+  #isOpen({ end }: Window, now: number): boolean {
+    return now < end && end - now <= this.#length
+  }
+}

@@ -1,0 +1,51 @@
+/** The `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10; wire format, section 10). */
+import type { Context } from '../context.js'
+import type { ThrottleRate, ThrottleState } from './throttle.js'
+
+/** What the headers say of one throttle. */
+export interface RateLimitLine {
+  readonly rate: ThrottleRate
+  /** Undefined: the caller is counted, but was not this time. */
+  readonly state: ThrottleState | undefined
+  /** False: the caller has no count; only the name is taken. */
+  readonly applies: boolean
+}
+
+/** Where a request keeps what earlier checks have found, a plugin's before a view's; cheaper than a WeakMap. */
+const LINES = Symbol('the lines of the RateLimit headers')
+
+interface Noted {
+  [LINES]?: readonly RateLimitLine[]
+}
+
+/** Shows what the throttles said, beside those that were asked earlier in the same request. */
+export function setRateLimitHeaders(ctx: Context, added: readonly RateLimitLine[]): void {
+  if (added.length === 0) return
+  const noted = ctx as Noted
+  const earlier = noted[LINES]
+  const all = earlier ? [...earlier, ...added.filter((line) => !earlier.some((known) => isSame(known, line)))] : added
+  noted[LINES] = all
+  let policy = ''
+  let limit = ''
+  for (const { rate, state, applies } of all) {
+    if (!applies) continue
+    const name = nameOf(rate, all)
+    policy += `${policy && ', '}${name};q=${rate.limit};w=${rate.seconds}`
+    if (state) limit += `${limit && ', '}${name};r=${state.remaining};t=${Math.ceil(state.wait)}`
+  }
+  if (policy) ctx.set('RateLimit-Policy', policy)
+  if (limit) ctx.set('RateLimit', limit)
+}
+
+/** Whether both are of one count: a request counts once, however often it is checked. */
+function isSame(known: RateLimitLine, { rate, state }: RateLimitLine): boolean {
+  if (state) return known.state === state
+  return known.rate.name === rate.name && known.rate.limit === rate.limit && known.rate.seconds === rate.seconds
+}
+
+/** The name as a structured string (RFC 9651); with its numbers where two have the same. */
+function nameOf({ name, limit, seconds }: ThrottleRate, all: readonly RateLimitLine[]): string {
+  const isShared = all.length > 1 && all.filter(({ rate }) => rate.name === name).length > 1
+  const text = isShared ? `${name}-${limit}-${seconds}` : name
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}

@@ -1,0 +1,66 @@
+/** The throttles of the specification, counting in memory (spec section 8). */
+import { callerOf } from '../caller.js'
+import type { Context } from '../context.js'
+import { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './simple-rate-throttle.js'
+import type { ThrottledView } from './throttle.js'
+
+/**
+ * Limits anonymous callers, by address; whoever is logged in passes uncounted.
+ * @example static override throttleClasses = [new AnonRateThrottle({ rate: '20/minute' })]
+ */
+export class AnonRateThrottle extends SimpleRateThrottle {
+  static override budget = 'anon'
+  /** @default '100/hour' */
+  override rate = '100/hour'
+
+  getCacheKey(ctx: Context, _view: ThrottledView): CacheKey | Promise<CacheKey> {
+    const caller = callerOf(ctx)
+    return caller.kind === 'ip' ? caller : null
+  }
+}
+
+/** Limits users by their id, and anonymous callers by address. */
+export class UserRateThrottle extends SimpleRateThrottle {
+  static override budget = 'user'
+  /** @default '1000/hour' */
+  override rate = '1000/hour'
+
+  getCacheKey(ctx: Context, _view: ThrottledView): CacheKey | Promise<CacheKey> {
+    return callerOf(ctx)
+  }
+}
+
+export interface ScopedRateThrottleOptions extends RateThrottleOptions {
+  /** The part of the API that it limits. @default the class's `scope`, else the view's `throttleScope`, else `default` */
+  readonly scope?: string
+}
+
+/**
+ * Limits users, or anonymous callers by address, in a part of the API: each scope is a budget of its own.
+ * @example
+ * class Uploads extends ModelViewSet<Upload> {
+ *   static override throttleScope = 'uploads'
+ *   static override throttleClasses = [new ScopedRateThrottle({ rate: '20/day' })]
+ * }
+ */
+export class ScopedRateThrottle extends SimpleRateThrottle {
+  static override budget = 'scope'
+  /** @default '100/hour' */
+  override rate = '100/hour'
+  /** The scope on every view; undefined takes the view's. */
+  scope: string | undefined = undefined
+  readonly #scope: string | undefined
+
+  constructor({ scope, ...options }: ScopedRateThrottleOptions = {}) {
+    super(options)
+    this.#scope = scope
+  }
+
+  getCacheKey(ctx: Context, _view: ThrottledView): CacheKey | Promise<CacheKey> {
+    return callerOf(ctx)
+  }
+
+  protected override getScope(view: Pick<ThrottledView, 'throttleScope'>): string {
+    return this.#scope ?? this.scope ?? view.throttleScope ?? 'default'
+  }
+}

@@ -1,0 +1,40 @@
+/** Rates as they are written: `100/hour` (spec section 8). */
+import { ConfigurationError } from '../errors.js'
+import { quote } from '../quote.js'
+
+/** So many requests in a window of so many seconds. */
+export interface Rate {
+  readonly limit: number
+  /** The length of the window, in seconds. */
+  readonly seconds: number
+}
+
+const SECONDS: ReadonlyMap<string, number> = new Map([
+  ['second', 1],
+  ['s', 1],
+  ['minute', 60],
+  ['m', 60],
+  ['hour', 3600],
+  ['h', 3600],
+  ['day', 86_400],
+  ['d', 86_400],
+])
+
+/** Nine digits, so that every store can count beyond the limit. */
+const RATE = /^([1-9][0-9]{0,8})\/([a-z]+)$/
+
+/**
+ * Reads `N/period`.
+ * @param where what has the rate, for the message
+ * @throws {ConfigurationError} it is written in any other way
+ * @example parseRate('100/hour', 'BurstThrottle') // { limit: 100, seconds: 3600 }
+ */
+export function parseRate(text: unknown, where: string): Rate {
+  const [, limit, period = ''] = (typeof text === 'string' && RATE.exec(text)) || []
+  const seconds = SECONDS.get(period)
+  if (limit !== undefined && seconds !== undefined) return { limit: Number(limit), seconds }
+  throw new ConfigurationError(
+    `${where}: rate ${quote(text)} is not N/period; give a whole number from 1 to 999999999 and one of ` +
+      `${[...SECONDS.keys()].join(', ')}, such as '100/hour'`,
+  )
+}

@@ -1,0 +1,92 @@
+/** Counts in Redis or Valkey, shared by all machines (spec section 8). */
+import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { ConfigurationError } from '../errors.js'
+import type { Rate } from './rate.js'
+import { SharedStore, type SharedStoreOptions } from './shared-store.js'
+
+/** A client of ioredis or iovalkey. */
+interface IORedisClient {
+  defineCommand(name: string, definition: { lua: string; numberOfKeys?: number }): unknown
+  eval(script: string, numberOfKeys: number, ...keysAndArguments: string[]): Promise<unknown>
+}
+
+/** A client of node-redis 4 or later. */
+interface NodeRedisClient {
+  // as a method, for its own types are narrower
+  sendCommand(...command: never[]): unknown
+  eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>
+}
+
+/** A client of Valkey GLIDE. */
+interface GlideClient {
+  customCommand(command: string[]): Promise<unknown>
+}
+
+/** A connected client of ioredis, node-redis, iovalkey or Valkey GLIDE; a single server's or a cluster's. */
+export type RedisClient = IORedisClient | NodeRedisClient | GlideClient
+
+/** What rate-limiter-flexible needs of a client. */
+type Evaluate = (script: string, options: { keys: string[]; arguments: string[] }) => Promise<unknown>
+
+/** On their way at once; a connection takes many. */
+const MOST_COMMANDS = 200
+
+/**
+ * Counts in one step. A key without an end, or with more to go than its window's length, cannot be: the clock of the
+ * server was set back, so it begins anew (promise H9).
+ */
+const COUNT = `
+local length = tonumber(ARGV[2]) * 1000
+local wait = redis.call('pttl', KEYS[1])
+if wait < 0 or wait > length then
+  redis.call('set', KEYS[1], ARGV[1], 'PX', length)
+  return {tonumber(ARGV[1]), length}
+end
+return {redis.call('incrby', KEYS[1], ARGV[1]), wait}
+`
+
+/** Keeps counts in Redis, through a client of the application's. */
+export class RedisStore extends SharedStore {
+  readonly #client: { readonly eval: Evaluate }
+
+  /** @throws {ConfigurationError} it is no client that we know */
+  constructor(client: RedisClient, options: SharedStoreOptions = {}) {
+    super('Redis', MOST_COMMANDS, options)
+    this.#client = { eval: evaluatorOf(client) }
+  }
+
+  protected override createCounter({ limit, seconds }: Rate): RateLimiterRedis {
+    return new RateLimiterRedis({
+      storeClient: this.#client,
+      useRedisPackage: true,
+      customIncrTtlLuaScript: COUNT,
+      keyPrefix: '',
+      points: limit,
+      duration: seconds,
+    })
+  }
+}
+
+/** How the client runs a script: each library has arguments of its own. */
+function evaluatorOf(client: RedisClient): Evaluate {
+  if (has(client, 'customCommand')) {
+    return (script, { keys, arguments: values }) =>
+      client.customCommand(['EVAL', script, String(keys.length), ...keys, ...values])
+  }
+  if (has(client, 'defineCommand') && has(client, 'eval')) {
+    return (script, { keys, arguments: values }) => client.eval(script, keys.length, ...keys, ...values)
+  }
+  if (has(client, 'sendCommand') && has(client, 'eval')) {
+    return (script, options) => client.eval(script, options)
+  }
+  throw new ConfigurationError(
+    'RedisThrottle.setBackend(client): give a client of ioredis, iovalkey, node-redis (4 or later) or Valkey GLIDE',
+  )
+}
+
+function has<Name extends 'customCommand' | 'defineCommand' | 'eval' | 'sendCommand'>(
+  client: RedisClient,
+  name: Name,
+): client is Extract<RedisClient, Record<Name, unknown>> {
+  return typeof (client as Partial<Record<Name, unknown>> | null | undefined)?.[name] === 'function'
+}

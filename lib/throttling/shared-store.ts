@@ -1,0 +1,204 @@
+/** What stores outside of the process have in common: batches, a memory that takes over, and as few questions as possible. */
+import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
+import { BoundedMap } from './bounded-map.js'
+import { Gate } from './gate.js'
+import { MemoryStore } from './memory-store.js'
+import { Outage } from './outage.js'
+import type { Rate } from './rate.js'
+import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
+
+/** How throttles use a store that processes share. */
+export interface ThrottleBackendOptions {
+  /** Milliseconds that one statement may take before the memory of the process counts instead. @default 1000 */
+  readonly timeout?: number
+  /** Milliseconds between attempts to reach a store that does not answer. @default 1000 */
+  readonly retryAfter?: number
+}
+
+export interface SharedStoreOptions extends ThrottleBackendOptions {
+  /** Milliseconds of a clock. @default one that nobody can set back */
+  readonly now?: () => number
+}
+
+/** A caller who was refused is refused from memory for so many milliseconds, then the store is asked again. */
+const REMEMBERED = 1000
+/** Refused callers remembered for each budget. */
+const MOST_REFUSED = 50_000
+
+/** A store outside of the process, by way of rate-limiter-flexible. */
+export abstract class SharedStore implements ThrottleStore {
+  readonly options: Required<SharedStoreOptions>
+  readonly outage: Outage
+  /** The time that a request waits here is not the store's: a flood of them is no outage. */
+  readonly gate: Gate
+  /** Counts while the store does not (promise H8). */
+  readonly memory: MemoryStore
+  readonly #limiters = new Map<string, ThrottleLimiter>()
+
+  /** @param places how many statements run at once */
+  constructor(
+    name: string,
+    places: number,
+    { timeout = 1000, retryAfter = 1000, now = () => performance.now() }: SharedStoreOptions,
+  ) {
+    this.options = { timeout, retryAfter, now }
+    this.gate = new Gate(places)
+    this.outage = new Outage({ store: name, retryAfter, now })
+    this.memory = new MemoryStore({ now })
+  }
+
+  limiter(budget: string, rate: Rate): ThrottleLimiter {
+    let limiter = this.#limiters.get(budget)
+    if (!limiter) {
+      limiter = new SharedLimiter(this, this.createCounter(rate), this.memory.limiter(budget, rate), rate)
+      this.#limiters.set(budget, limiter)
+    }
+    return limiter
+  }
+
+  protected abstract createCounter(rate: Rate): RateLimiterAbstract
+}
+
+/** Requests of one key that are counted in one statement. */
+interface Batch {
+  size: number
+  /** What each of them got, by its place. */
+  readonly counts: Promise<(place: number) => ThrottleCount>
+}
+
+interface Refusal {
+  readonly count: number
+  readonly end: number
+  readonly forgetAt: number
+}
+
+/**
+ * One statement at a time for each key: what comes while it runs is counted by the next one, together. So a caller holds
+ * one connection at most, all callers together hold a few, and requests that come at once do not queue for one row.
+ */
+class SharedLimiter implements ThrottleLimiter {
+  readonly #store: SharedStore
+  readonly #counter: RateLimiterAbstract
+  readonly #memory: ThrottleLimiter
+  readonly #limit: number
+  readonly #running = new Map<string, Promise<unknown>>()
+  readonly #waiting = new Map<string, Batch>()
+  readonly #refusals = new BoundedMap<Refusal>(MOST_REFUSED, ({ forgetAt }, now) => now >= forgetAt)
+
+  constructor(store: SharedStore, counter: RateLimiterAbstract, memory: ThrottleLimiter, { limit }: Rate) {
+    this.#store = store
+    this.#counter = counter
+    this.#memory = memory
+    this.#limit = limit
+  }
+
+  async consume(key: string): Promise<ThrottleCount> {
+    const refused = this.#recallRefusal(key)
+    if (refused) return refused
+    // in an outage one request finds out whether it is over; the others do not wait for it
+    const { outage } = this.#store
+    if (outage.isOn && (this.#running.has(key) || !outage.isDue)) return this.#memory.consume(key)
+    let batch = this.#waiting.get(key)
+    const place = batch?.size ?? 0
+    if (batch) batch.size += 1
+    else batch = this.#begin(key)
+    return (await batch.counts)(place)
+  }
+
+  #begin(key: string): Batch {
+    const running = this.#running.get(key)
+    const batch: Batch = {
+      size: 1,
+      counts: running
+        ? running.then(() => {
+            this.#waiting.delete(key)
+            return this.#count(key, batch.size)
+          })
+        : this.#count(key, 1),
+    }
+    if (running) this.#waiting.set(key, batch)
+    return batch
+  }
+
+  /** Counts so many requests; never rejects. */
+  #count(key: string, size: number): Batch['counts'] {
+    const counts = this.#ask(key, size)
+    this.#running.set(key, counts)
+    void counts.then(() => {
+      if (this.#running.get(key) === counts) this.#running.delete(key)
+    })
+    return counts
+  }
+
+  async #ask(key: string, size: number): Batch['counts'] {
+    const { outage, gate, options } = this.#store
+    const remembered = this.#recallRefusal(key)
+    if (remembered) return () => remembered
+    await gate.enter()
+    const isTrial = outage.isOn
+    try {
+      if (outage.mayAsk()) {
+        const { used, wait } = await within(options.timeout, this.#consume(key, size))
+        // not by an answer that was on its way when others failed: the state would change with every one of them
+        if (isTrial) outage.end()
+        if (used > this.#limit) this.#rememberRefusal(key, used, wait)
+        return (place) => ({ used: used - size + 1 + place, wait })
+      }
+    } catch (error) {
+      if (!isOfData(error)) outage.begin(error)
+    } finally {
+      gate.leave()
+    }
+    return () => this.#memory.consume(key) as ThrottleCount
+  }
+
+  /** What rate-limiter-flexible says, whether it fulfils or refuses. */
+  async #consume(key: string, size: number): Promise<ThrottleCount> {
+    const { consumedPoints, msBeforeNext } = await this.#counter.consume(key, size).catch((reason: unknown) => {
+      if (reason instanceof RateLimiterRes) return reason
+      throw reason
+    })
+    const count = { used: Number(consumedPoints), wait: Math.ceil(Number(msBeforeNext)) }
+    if (Number.isFinite(count.used) && Number.isFinite(count.wait)) return count
+    throw new Error('the answer is no count')
+  }
+
+  #recallRefusal(key: string): ThrottleCount | undefined {
+    const refusal = this.#refusals.get(key)
+    if (!refusal) return undefined
+    const now = this.#now()
+    if (now < refusal.forgetAt) return { used: refusal.count, wait: refusal.end - now }
+    this.#refusals.delete(key)
+    return undefined
+  }
+
+  #rememberRefusal(key: string, count: number, wait: number): void {
+    const now = this.#now()
+    this.#refusals.add(key, { count, end: now + wait, forgetAt: now + Math.min(wait, REMEMBERED) }, now)
+  }
+
+  #now(): number {
+    return Math.ceil(this.#store.options.now())
+  }
+}
+
+/** The promise's value, if it comes in time. @throws Error when it does not */
+async function within<T>(milliseconds: number, promise: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const giveUp = () => reject(new Error(`no answer within ${milliseconds} ms`))
+    // a process that was busy for so long first reads what has come meanwhile
+    timer = setTimeout(() => setImmediate(giveUp), milliseconds)
+  })
+  try {
+    return await Promise.race([promise, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Errors about one value (SQLSTATE class 22): the store answers, this key is none for it. */
+function isOfData(error: unknown): boolean {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return typeof code === 'string' && code.length === 5 && code.startsWith('22')
+}

@@ -1,0 +1,156 @@
+/** The base of all throttles with a rate and a key (spec section 8). */
+import { type Caller, callerParts } from '../caller.js'
+import type { Context } from '../context.js'
+import { ConfigurationError } from '../errors.js'
+import { MemoryStore } from './memory-store.js'
+import { parseRate, type Rate } from './rate.js'
+import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
+import { BaseThrottle, type ThrottledView, type ThrottleRate, type ThrottleState } from './throttle.js'
+import { budgetOf, keyOf } from './throttle-key.js'
+
+export interface RateThrottleOptions {
+  /** `N/period`; the period is second, minute, hour, day, s, m, h or d. @default the class's `rate` */
+  readonly rate?: string
+}
+
+/** Who is counted: a user or address, a text of the application's own, or nobody. */
+export type CacheKey = Caller | string | number | null | undefined
+
+/** What is settled of a throttle on views of one scope. */
+interface Budget {
+  readonly rate: Rate
+  /** What its keys begin with. */
+  readonly prefix: string
+  readonly description: ThrottleRate
+}
+
+/** Where a request keeps what it was counted in. */
+const COUNTED = Symbol('the throttles that have counted this request')
+
+/** A count of one request. */
+interface Counted {
+  readonly limiter: ThrottleLimiter
+  readonly key: string
+  readonly state: ThrottleState | Promise<ThrottleState>
+}
+
+interface Noted {
+  [COUNTED]?: readonly Counted[]
+}
+
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
+
+/**
+ * A rate for each key, in fixed windows that begin with a key's first request: no window admits more than the rate says,
+ * though across the edge of two windows twice as many are possible. The same class and rate is one budget per caller on
+ * all views, and a request counts in it once, however often it is checked.
+ *
+ * Counts are kept in the memory of the process; several processes count each for itself. For counts that they share
+ * extend `DatabaseThrottle` or `RedisThrottle`.
+ * @example
+ * class TenantThrottle extends SimpleRateThrottle {
+ *   override rate = '600/minute'
+ *   getCacheKey(ctx: Context) { return ctx.get('X-Tenant') || null }
+ * }
+ */
+export abstract class SimpleRateThrottle extends BaseThrottle {
+  /** The name of the budget, in keys and headers, for the class that sets it itself. @default the name of the class */
+  static budget = ''
+  /** The counts of this process. `SimpleRateThrottle.memory.clear()` forgets them, as a test may want to. */
+  static readonly memory = new MemoryStore()
+
+  /** `N/period`. */
+  rate = ''
+  /** The option wins over the attribute, which a subclass sets after this constructor. */
+  readonly #rate: string | undefined
+  readonly #budgets = new Map<string | undefined, Budget>()
+
+  constructor({ rate }: RateThrottleOptions = {}) {
+    super()
+    this.#rate = rate
+  }
+
+  /** Who is counted; null or undefined lets the request pass uncounted. */
+  abstract getCacheKey(ctx: Context, view: ThrottledView): CacheKey | Promise<CacheKey>
+
+  /** Where counts are kept. */
+  protected getStore(): ThrottleStore {
+    return SimpleRateThrottle.memory
+  }
+
+  /** A second part of the budget's name, which splits it. */
+  protected getScope(_view: Pick<ThrottledView, 'throttleScope'>): string | undefined {
+    return undefined
+  }
+
+  check(ctx: Context, view: ThrottledView): ThrottleState | undefined | Promise<ThrottleState | undefined> {
+    const caller = this.getCacheKey(ctx, view)
+    return caller instanceof Promise
+      ? caller.then((settled) => this.#count(ctx, view, settled))
+      : this.#count(ctx, view, caller)
+  }
+
+  override async applies(ctx: Context, view: ThrottledView): Promise<boolean> {
+    return this.#partsOf(await this.getCacheKey(ctx, view)) !== undefined
+  }
+
+  override rateFor(view: Pick<ThrottledView, 'throttleScope'>): ThrottleRate {
+    return this.#budgetFor(view).description
+  }
+
+  override settle(where: string, view: Pick<ThrottledView, 'throttleScope'> = {}): void {
+    this.#budgetFor(view, `${where}: ${this.constructor.name}`)
+    this.getStore()
+  }
+
+  #count(
+    ctx: Context,
+    view: ThrottledView,
+    caller: CacheKey,
+  ): ThrottleState | undefined | Promise<ThrottleState | undefined> {
+    const parts = this.#partsOf(caller)
+    if (!parts) return undefined
+    const { rate, prefix } = this.#budgetFor(view)
+    const limiter = this.getStore().limiter(prefix, rate)
+    const key = keyOf(prefix, ...parts)
+    const noted = ctx as Noted
+    const known = noted[COUNTED]?.find((one) => one.limiter === limiter && one.key === key)
+    if (known) return known.state
+    const count = limiter.consume(key)
+    const state = count instanceof Promise ? count.then((one) => stateOf(one, rate)) : stateOf(count, rate)
+    noted[COUNTED] = [...(noted[COUNTED] ?? []), { limiter, key, state }]
+    return state
+  }
+
+  #partsOf(caller: CacheKey): [kind: string, caller: string] | undefined {
+    if (caller === undefined || caller === null) return undefined
+    if (typeof caller === 'string' || typeof caller === 'number') return ['key', String(caller)]
+    if (caller.kind === 'user' || caller.kind === 'ip') return callerParts(caller)
+    throw new TypeError(`${this.constructor.name}.getCacheKey() returned neither a text nor null`)
+  }
+
+  #budgetFor(view: Pick<ThrottledView, 'throttleScope'>, where = this.constructor.name): Budget {
+    const scope = this.getScope(view)
+    let budget = this.#budgets.get(scope)
+    if (!budget) {
+      const own = Object.hasOwn(this.constructor, 'budget')
+      const className = own ? (this.constructor as typeof SimpleRateThrottle).budget : this.constructor.name
+      const name = scope ?? className
+      for (const text of [className, name]) {
+        if (typeof text === 'string' && PRINTABLE_ASCII.test(text)) continue
+        throw new ConfigurationError(
+          `${where}: the name of the class, which static budget replaces, and the scope must be printable ASCII characters`,
+        )
+      }
+      const rate = parseRate(this.#rate ?? this.rate, where)
+      const prefix = budgetOf(scope === undefined ? [className] : [className, scope], rate)
+      budget = { rate, prefix, description: { name, ...rate } }
+      this.#budgets.set(scope, budget)
+    }
+    return budget
+  }
+}
+
+function stateOf({ used, wait }: ThrottleCount, { limit }: Rate): ThrottleState {
+  return { allowed: used <= limit, remaining: Math.max(0, limit - used), wait: Math.max(0, wait) / 1000 }
+}

@@ -1,0 +1,21 @@
+/** Limits how often a caller may ask, on any route (spec section 8). */
+import type { Middleware } from '../lib/context.js'
+import type { Policy } from '../lib/policy.js'
+import { runStep } from '../lib/run-step.js'
+import { checkThrottles } from '../lib/throttling/check-throttles.js'
+import { settleThrottles } from '../lib/throttling/settle-throttles.js'
+import type { BaseThrottle } from '../lib/throttling/throttle.js'
+
+/**
+ * Asks throttles before anything that is mounted after it. Before `authentication()` it counts everybody by address,
+ * failed logins too.
+ * @throws {ConfigurationError} a throttle has a wrong rate or no store
+ * @example router.get('/report', throttle(new ScopedRateThrottle({ scope: 'report', rate: '10/minute' })), report)
+ */
+export function throttle(...throttles: readonly Policy<BaseThrottle>[]): Middleware {
+  const settled = settleThrottles('throttle()', throttles)
+  return async function throttleRequests(ctx, next) {
+    const view = { action: ctx.method.toLowerCase() }
+    if (await runStep(ctx, () => checkThrottles(ctx, view, settled))) await next()
+  }
+}
