@@ -35,6 +35,7 @@ export type Versioning = Policy<BaseVersioning> | null
 export type ViewHandler = (ctx: Context) => Promise<void>
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 const policies = new WeakMap<typeof APIView, ViewPolicies>()
 
 /**
@@ -134,6 +135,15 @@ export class APIView implements View {
    */
   getKnex(): Knex | undefined | Promise<Knex | undefined> {
     return undefined
+  }
+
+  /**
+   * Whether the body of this request is read: that of POST, PUT and PATCH. A body means nothing on DELETE (RFC 9110
+   * section 9.3.5) but to an action that asks for one.
+   * @example override readsBody() { return this.action === 'bulkDestroy' || super.readsBody() }
+   */
+  readsBody(): boolean {
+    return WITH_BODY.has(this.ctx.method)
   }
 
   /** Answers OPTIONS: what the path takes. Touches no database. */

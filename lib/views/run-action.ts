@@ -5,13 +5,10 @@ import { parseBody } from '../parsers/parse-body.js'
 import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
-/** A body is read for these; on DELETE only an action that asks for it reads one. */
-const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
-
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View): Promise<unknown> {
   const { ctx, policies } = view
-  if (WITH_BODY.has(ctx.method) && policies.parsers.length > 0) {
+  if (policies.parsers.length > 0 && view.readsBody()) {
     view.body = await parseBody(ctx, policies.parsers)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }

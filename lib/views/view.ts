@@ -33,6 +33,8 @@ export interface View {
   /** The transaction of a request that writes. */
   trx: Knex.Transaction | undefined
   getKnex(): Knex | undefined | Promise<Knex | undefined>
+  /** Whether the action takes a body. */
+  readsBody(): boolean
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */
