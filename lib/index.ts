@@ -118,6 +118,7 @@ export {
 } from './pagination/pagination.js'
 export { ServerCursorPagination, type ServerCursorPaginationOptions } from './pagination/server-cursor-pagination.js'
 export { cleanupExpiredServerCursors } from './pagination/server-cursor-store.js'
+export { FormParser, type FormParserOptions } from './parsers/form-parser.js'
 export { JSONParser } from './parsers/json-parser.js'
 export type { ParsedBody, Parser } from './parsers/parser.js'
 export { HasScope } from './permissions/has-scope.js'
@@ -126,6 +127,10 @@ export { ObjectPermission, type ObjectPermissionOptions } from './permissions/ob
 export { and, not, or } from './permissions/operators.js'
 export { AllowAny, BasePermission, type GuardedView, type GuardedViewClass } from './permissions/permission.js'
 export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permissions/user-permissions.js'
+export { MultiPartParser, type MultiPartParserOptions } from './parsers/multi-part-parser.js'
+export type { MediaType, ParsedBody, Parser } from './parsers/parser.js'
+export { UploadedFile } from './parsers/uploaded-file.js'
+export { AllowAny, BasePermission, type GuardedView } from './permissions/permission.js'
 // Queries (4.8)
 export { whereRaw } from './queryset/where-raw.js'
 export { JSONRenderer } from './renderers/json-renderer.js'

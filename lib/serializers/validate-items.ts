@@ -305,7 +305,9 @@ function defaultOf(field: SerializerField, context: SerializerContext): unknown 
 }
 
 function convert(serializer: AnySerializer, field: SerializerField, input: unknown): unknown {
-  return serializer.textual && typeof input === 'string' ? field.fromText(input) : input
+  if (!serializer.textual) return input
+  if (typeof input === 'string') return field.fromTexts([input])
+  return Array.isArray(input) ? field.fromTexts(input) : input
 }
 
 async function runHooks(serializer: AnySerializer, item: Item): Promise<void> {

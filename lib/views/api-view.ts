@@ -6,7 +6,9 @@ import { keepPrivate } from '../caching/cache-response.js'
 import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, MethodNotAllowed } from '../errors.js'
+import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
+import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
@@ -58,8 +60,8 @@ export class APIView implements View {
   static throttleClasses: Throttles = []
   /** How the API version is told. @default null */
   static versioningClass: Versioning = null
-  /** Which bodies are read. @default [JSONParser] */
-  static parserClasses: Parsers = [JSONParser]
+  /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */
+  static parserClasses: Parsers = [JSONParser, FormParser, MultiPartParser]
   /** How answers are written; the first is the default. @default [JSONRenderer] */
   static rendererClasses: Renderers = [JSONRenderer]
   /** Run a request that writes in one transaction. @default true */
