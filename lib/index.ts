@@ -133,8 +133,9 @@ export { UploadedFile } from './parsers/uploaded-file.js'
 export { AllowAny, BasePermission, type GuardedView } from './permissions/permission.js'
 // Queries (4.8)
 export { whereRaw } from './queryset/where-raw.js'
+export { CSVRenderer } from './renderers/csv-renderer.js'
 export { JSONRenderer } from './renderers/json-renderer.js'
-export { BaseRenderer } from './renderers/renderer.js'
+export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
 // Router (4.1, 4.2)
 export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
 // Serializers (2.1)
@@ -187,5 +188,6 @@ export { ListMixin } from './views/mixins/list-mixin.js'
 export { MeteringMixin } from './views/mixins/metering-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
+export type { NegotiationOptions } from './views/negotiate.js'
 export type { ActionMap } from './views/view.js'
 export { GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'

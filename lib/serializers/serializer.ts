@@ -1,6 +1,7 @@
 /** Checks input and writes output, one object or a list of them (spec section 2.1). */
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
+import { nameColumns } from '../renderers/columns.js'
 import type {
   AnySerializer,
   BoundField,
@@ -170,8 +171,15 @@ export class Serializer<T extends object = object> implements AnySerializer {
     if (this.obj === undefined) {
       throw new Error(`${this.constructor.name}: data needs an object; give obj, or await save() first`)
     }
-    if (!this.many) return this.toRepresentation(this.obj as T)
-    return (this.obj as readonly T[]).map((item) => this.toRepresentation(item))
+    const { readable } = this.plan
+    if (this.many) {
+      return nameColumns(
+        (this.obj as readonly T[]).map((item) => this.toRepresentation(item)),
+        readable,
+      )
+    }
+    const output = this.toRepresentation(this.obj as T)
+    return typeof output === 'object' && output !== null ? nameColumns(output, readable) : output
   }
 
   /** One object as the client sees it. Override it to change the whole: `return { ...super.toRepresentation(book), kind: 'book' }`. */

@@ -64,6 +64,8 @@ export class APIView implements View {
   static parserClasses: Parsers = [JSONParser, FormParser, MultiPartParser]
   /** How answers are written; the first is the default. @default [JSONRenderer] */
   static rendererClasses: Renderers = [JSONRenderer]
+  /** Answer 406 where no renderer writes what the client accepts, in place of using the first. @default false */
+  static strictAccept = false
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
   /** Which method answers which HTTP method, beside those named `get`, `post` …; for `asView()` without actions. */
@@ -81,6 +83,8 @@ export class APIView implements View {
   declare policies: ViewPolicies
   /** The request's body; empty until the policies have passed. */
   body: ParsedBody = { data: {}, textual: false }
+  /** The renderer for this request, once it was chosen. */
+  renderer: BaseRenderer | undefined = undefined
   /** Where queries run outside a transaction; undefined for the models' own. */
   knex: Knex | undefined = undefined
   /** The transaction of a request that writes; hooks give it to their queries. */
@@ -210,6 +214,7 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
       throttles: resolvePolicies(where('throttleClasses'), view.throttleClasses, 'check'),
       parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
       renderers,
+      strictAccept: view.strictAccept,
     }
     for (const permission of settled.permissions) permission.check(view)
     policies.set(view, settled)

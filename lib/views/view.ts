@@ -16,6 +16,8 @@ export interface ViewPolicies {
   readonly throttles: readonly BaseThrottle[]
   readonly parsers: readonly Parser[]
   readonly renderers: readonly BaseRenderer[]
+  /** Answer 406 where no renderer writes what the client accepts. */
+  readonly strictAccept: boolean
 }
 
 /** One request's view. */
@@ -26,6 +28,10 @@ export interface View {
   readonly policies: ViewPolicies
   /** One transaction for a request that writes. */
   readonly atomic: boolean
+  /** The first part of the route's name; undefined for a view that no router has registered. */
+  readonly basename: string | undefined
+  /** The renderer for this request, once it was chosen. */
+  renderer: BaseRenderer | undefined
   /** The request's body, once it was read. */
   body: ParsedBody
   /** Where queries run outside a transaction; undefined for the models' own. */
