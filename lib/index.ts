@@ -135,7 +135,9 @@ export { AllowAny, BasePermission, type GuardedView } from './permissions/permis
 export { whereRaw } from './queryset/where-raw.js'
 export { CSVRenderer } from './renderers/csv-renderer.js'
 export { JSONRenderer } from './renderers/json-renderer.js'
+export { NDJSONRenderer } from './renderers/ndjson-renderer.js'
 export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
+export type { StreamedRows, StreamingRenderer } from './renderers/streaming.js'
 // Router (4.1, 4.2)
 export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
 // Serializers (2.1)
@@ -187,6 +189,7 @@ export { DestroyMixin } from './views/mixins/destroy-mixin.js'
 export { ListMixin } from './views/mixins/list-mixin.js'
 export { MeteringMixin } from './views/mixins/metering-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
+export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
 export type { NegotiationOptions } from './views/negotiate.js'
 export type { ActionMap } from './views/view.js'

@@ -3,6 +3,7 @@ import { columnsOf } from './columns.js'
 import { attachment, csvRecords, textCell, valueCell } from './csv-text.js'
 import { JsonText } from './json-text.js'
 import { BaseRenderer, type RenderContext } from './renderer.js'
+import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -12,7 +13,7 @@ type Row = Readonly<Record<string, unknown>>
  * have. Texts that a spreadsheet would take for formulas get an apostrophe in front.
  * @example static override rendererClasses = [JSONRenderer, CSVRenderer]
  */
-export class CSVRenderer extends BaseRenderer {
+export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
   readonly mediaType = 'text/csv'
   readonly format = 'csv'
   readonly contentType = 'text/csv; charset=utf-8'
@@ -25,6 +26,18 @@ export class CSVRenderer extends BaseRenderer {
     const cells = rows.map((row) => names.map((name) => valueCell(Object.hasOwn(row, name) ? row[name] : null)))
     if (names.length === 0) return ''
     return csvRecords([names.map(textCell), ...cells])
+  }
+
+  begin(columns: readonly string[]): string {
+    return columns.length === 0 ? '' : csvRecords([columns.map(textCell)])
+  }
+
+  writeRows(rows: StreamedRows): string {
+    return csvRecords(mapRows(rows, (index) => rows.cells(index)))
+  }
+
+  end(): string {
+    return ''
   }
 
   override headers({ basename }: RenderContext): Readonly<Record<string, string>> {

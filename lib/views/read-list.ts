@@ -48,6 +48,16 @@ export async function readList(view: GenericView): Promise<unknown> {
   })
 }
 
+/** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
+export function wholeList(view: GenericView): ListSource {
+  const { viewClass, ctx } = view
+  const declared = filterViewOf(viewClass)
+  if (viewClass.strictParams) refuseUnknown(ctx.query, viewClass)
+  const parts = readParts(ctx.query, declared)
+  for (const backend of declared.backends) backend.ordering(ctx.query, declared)
+  return listSource(view, parts, { writesRows: true })
+}
+
 async function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
   const { paginator } = settleGeneric(view.viewClass)
   const source = listSource(view, parts)
@@ -61,7 +71,11 @@ async function readPage(view: GenericView, parts: readonly FilterPart[]): Promis
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
-function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource {
+function listSource(
+  view: GenericView,
+  asked: readonly FilterPart[],
+  options: { writesRows?: boolean } = {},
+): ListSource {
   const { viewClass } = view
   const declared = filterViewOf(viewClass)
   const base = {
@@ -71,7 +85,7 @@ function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
     statementMilliseconds: guardOf(asked),
   }
-  const rows = rowReader(view, 'list')
+  const rows = rowReader(view, 'list', options)
   if (rows && isDescribedWhole(view, asked)) {
     const order = wantedOrder(view, undefined)
     const query = () => {
