@@ -232,7 +232,7 @@ describe('a streamed list', () => {
     const lines = text.split('\r\n')
     expect(lines.length).toBe(60_002)
     expect(lines.slice(0, 3)).toEqual(['id,n,filler', `1,1,${'x'.repeat(500)}`, `2,2,${'x'.repeat(500)}`])
-    expect(lines.slice(1, -1).map((line) => Number.parseInt(line))).toEqual(
+    expect(lines.slice(1, -1).map((line) => Number.parseInt(line, 10))).toEqual(
       Array.from({ length: 60_000 }, (_, i) => i + 1),
     )
   })
