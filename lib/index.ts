@@ -65,6 +65,12 @@ export {
   SerializerField,
   type Validator,
 } from './fields/field.js'
+export {
+  FileUploadField,
+  type FileUploadFieldOptions,
+  ImageUploadField,
+  type ImageUploadFieldOptions,
+} from './fields/file-upload-field.js'
 export { FloatField } from './fields/float-field.js'
 export { EmailField, IPAddressField, URLField, UUIDField } from './fields/formatted-text-fields.js'
 export { CurrentUserDefault, HiddenField } from './fields/hidden-field.js'
@@ -73,6 +79,7 @@ export { JSONField } from './fields/json-field.js'
 export { ReadOnlyField } from './fields/read-only-field.js'
 export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/related-field.js'
 export { StringField } from './fields/string-field.js'
+export type { NamedBytes, StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
 // Filters (4.8)
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
 export {
@@ -148,6 +155,10 @@ export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'
 export { configure, type MismatchAction, type Settings } from './settings.js'
+export { configure } from './settings.js'
+// Uploads (2.2)
+export { FileSystemStorage, type FileSystemStorageOptions } from './storage/file-system-storage.js'
+export { type FlydriveDisk, FlydriveStorage, type FlydriveStorageOptions } from './storage/flydrive-storage.js'
 export { BaseThrottle, type ThrottledView } from './throttling/throttle.js'
 export { HeaderVersioning } from './versioning/header-versioning.js'
 export type { VersionLifecycle } from './versioning/lifecycle.js'

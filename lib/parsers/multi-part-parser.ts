@@ -13,7 +13,10 @@ import { openBody, tooLarge, toReadError } from './read-body.js'
 import { UploadedFile } from './uploaded-file.js'
 
 export interface MultiPartParserOptions {
-  /** The most bytes of one file. @default 20_971_520, which is twice what a `FileUploadField` takes */
+  /**
+   * The most bytes of one file.
+   * @default twice the largest `maxSize` of the view's serializer; 20_971_520 where it has no file field
+   */
   readonly fileLimit?: number
   /** The most files. @default 10 */
   readonly files?: number
@@ -50,8 +53,10 @@ export class MultiPartParser implements Parser {
   readonly depth: number
   readonly headerLimit: number
   readonly directory: string
+  readonly #options: MultiPartParserOptions
 
   constructor(options: MultiPartParserOptions = {}) {
+    this.#options = options
     this.fileLimit = options.fileLimit ?? 20 * 1024 * 1024
     this.files = options.files ?? 10
     this.limit = options.limit ?? 1024 * 1024
@@ -61,6 +66,12 @@ export class MultiPartParser implements Parser {
     this.directory = options.directory ?? tmpdir()
     const { fileLimit, files, limit, fields, depth, headerLimit } = this
     checkLimits(this, { fileLimit, files, limit, fields, depth, headerLimit })
+  }
+
+  /** Files up to twice the largest upload are read, so that the field can tell the client its limit. */
+  fitting(largestUpload: number): MultiPartParser {
+    if (this.#options.fileLimit !== undefined || this.constructor !== MultiPartParser) return this
+    return new MultiPartParser({ ...this.#options, fileLimit: 2 * largestUpload })
   }
 
   reads({ parameters }: MediaType): boolean {

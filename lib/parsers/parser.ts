@@ -30,6 +30,8 @@ export interface Parser {
   readonly mediaTypes: readonly string[]
   /** False for a media type whose parameters it cannot work with: the request is answered 415. @default all are read */
   reads?(mediaType: MediaType): boolean
+  /** The parser for a view whose largest upload has this many bytes. @default itself */
+  fitting?(largestUpload: number): Parser
   /** Reads and checks the body. @throws ApiError 400, 413 or 415 */
   parse(ctx: Context, mediaType: MediaType): Promise<ParsedBody>
   /** Checks a body that the application's own middleware has read: `ctx.request.body`. @throws ApiError 400 or 413 */

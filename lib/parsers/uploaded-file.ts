@@ -71,8 +71,7 @@ export class UploadedFile {
  */
 export function cleanFilename(name: string): string {
   const step = name.normalize('NFC').replace(CONTROLS, '').split(/[/\\]/).at(-1) ?? ''
-  const clean = step.replace(/^[.\s]+/u, '').trimEnd()
-  const text = clean.slice(0, endWithoutDots(clean)).trimEnd()
+  const text = trimEnd(step.replace(/^[.\s]+/u, ''))
   if (Buffer.byteLength(text) <= LONGEST_NAME) return text
   const dot = text.lastIndexOf('.')
   const extension = dot > 0 && Buffer.byteLength(text.slice(dot)) <= 32 ? text.slice(dot) : ''
@@ -80,10 +79,11 @@ export function cleanFilename(name: string): string {
   return cutBytes(extension === '' ? text : text.slice(0, dot), room) + extension
 }
 
-function endWithoutDots(text: string): number {
+/** A text without the dots and spaces at its end, which some file systems drop. */
+function trimEnd(text: string): string {
   let end = text.length
-  while (end > 0 && text[end - 1] === '.') end--
-  return end
+  while (end > 0 && /[.\s]/u.test(text[end - 1] as string)) end--
+  return text.slice(0, end)
 }
 
 /** The beginning of a text, of at most this many bytes, no character cut. */

@@ -13,6 +13,7 @@ import type {
 } from './contract.js'
 import { declaredFieldsOf, serializerPlan } from './plan.js'
 import { represent } from './represent.js'
+import { keepsUploads, withUploads } from './store-uploads.js'
 import { type Outcome, type ValidationScope, validateItems } from './validate-items.js'
 
 export interface ValidityOptions {
@@ -131,18 +132,22 @@ export class Serializer<T extends object = object> implements AnySerializer {
    */
   async save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
     const data: unknown = this.validatedData
-    if (Array.isArray(data)) {
-      if (this.obj !== undefined) {
-        throw new Error(
-          `${this.constructor.name}: save() creates a list and cannot update one; save each object by itself`,
-        )
-      }
-      this.obj = await this.createMany(data.map((item) => ({ ...item, ...extra })))
-      return this.obj as unknown as T
+    const current = this.obj as T | undefined
+    if (Array.isArray(data) && current !== undefined) {
+      throw new Error(
+        `${this.constructor.name}: save() creates a list and cannot update one; save each object by itself`,
+      )
     }
-    const merged = { ...(data as Record<string, unknown>), ...extra }
-    this.obj = this.obj === undefined ? await this.create(merged) : await this.update(this.obj as T, merged)
-    return this.obj
+    const items = [data].flat().map((item) => ({ ...(item as Record<string, unknown>), ...extra }))
+    const write = async (stored: Record<string, unknown>[]): Promise<T | T[]> => {
+      if (Array.isArray(data)) return this.createMany(stored)
+      const [one = {}] = stored
+      return current === undefined ? this.create(one) : this.update(current, one)
+    }
+    this.obj = keepsUploads(this.plan)
+      ? await withUploads({ plan: this.plan, knex: this.context.knex, items, current }, write)
+      : await write(items)
+    return this.obj as T
   }
 
   /** Creates an object from validated data. */

@@ -306,8 +306,7 @@ function defaultOf(field: SerializerField, context: SerializerContext): unknown 
 
 function convert(serializer: AnySerializer, field: SerializerField, input: unknown): unknown {
   if (!serializer.textual) return input
-  if (typeof input === 'string') return field.fromTexts([input])
-  return Array.isArray(input) ? field.fromTexts(input) : input
+  return field.fromTexts(Array.isArray(input) ? input : [input])
 }
 
 async function runHooks(serializer: AnySerializer, item: Item): Promise<void> {

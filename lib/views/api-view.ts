@@ -131,6 +131,11 @@ export class APIView implements View {
     }
   }
 
+  /** @internal The most bytes of a file that the view takes; undefined where it takes none. */
+  static largestUpload(): number | undefined {
+    return undefined
+  }
+
   get atomic(): boolean {
     return (this.constructor as typeof APIView).atomic
   }
@@ -203,6 +208,7 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
     const where = (name: string) => `${view.name}.${name}`
     const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
     if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
+    const largestUpload = view.largestUpload()
     settled = {
       versioning: view.versioningClass
         ? resolvePolicy(where('versioningClass'), view.versioningClass, 'determineVersion')
@@ -212,7 +218,9 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
         (permission) => permission.constructor !== AllowAny,
       ),
       throttles: resolvePolicies(where('throttleClasses'), view.throttleClasses, 'check'),
-      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
+      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse').map((parser) =>
+        largestUpload === undefined ? parser : (parser.fitting?.(largestUpload) ?? parser),
+      ),
       renderers,
       strictAccept: view.strictAccept,
     }
