@@ -170,7 +170,7 @@ export class ImageUploadField<const Options extends ImageUploadFieldOptions = {}
   constructor(
     options: ClosedOptions<Options, ImageUploadFieldOptions> = {} as ClosedOptions<Options, ImageUploadFieldOptions>,
   ) {
-    super(options as never)
+    super(options)
     this.verifyMagicBytes = options.verifyMagicBytes ?? true
     const unknown = this.allowedExtensions.find((extension) => !SIGNATURES.has(extension))
     if (this.verifyMagicBytes && unknown !== undefined) {

@@ -24,7 +24,7 @@ const DECODERS = new Map([
 export interface OpenBody {
   readonly stream: Readable
   /** Throws away what still arrives, so that the connection stays usable. */
-  release(): void
+  readonly release: () => void
 }
 
 /**

@@ -139,7 +139,7 @@ function keptBy({ field, column, source }: BoundField, object: object): Kept[] {
   const upload = uploadField(field)
   const { storage } = upload ?? {}
   if (!upload || !storage || upload.options.keepsReplaced || source.length > 1) return []
-  const value = (object as Data)[column?.property ?? (source[0] as string)]
+  const value = (object as Data)[column?.property ?? source[0] ?? '']
   return [value].flat().flatMap((key) => (typeof key === 'string' && key !== '' ? [{ storage, key }] : []))
 }
 

@@ -161,8 +161,8 @@ function columnsFor(view: GenericView, first: Rows): readonly string[] {
 
 /** Rows of raw text write themselves; objects are written here. */
 function streamed(rows: Rows, columns: readonly string[]): StreamedRows {
-  const { length, json, cells } = rows
-  if (json && cells) return { length, json, cells }
+  const { length } = rows
+  if (rows.json && rows.cells) return rows as StreamedRows & Rows
   const items = rows.results(0, length) as Record<string, unknown>[]
   return {
     length,

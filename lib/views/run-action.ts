@@ -7,11 +7,13 @@ import { selectRenderer } from '../renderers/select-renderer.js'
 import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View): Promise<unknown> {
   const { ctx, policies } = view
-  if (policies.strictAccept)
+  if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
+  }
   if (policies.parsers.length > 0 && view.readsBody()) {
     view.body = await parseBody(ctx, policies.parsers)
     ;(ctx.request as { body?: unknown }).body = view.body.data

@@ -19,14 +19,14 @@ beforeAll(async () => {
         repeat('x', 40) as note from generate_series(1, ${rows}) as i;
       alter table exported add primary key (id)`,
   })
-  program = startFile('test/support/export-server.ts', {
+  program = startFile('test/bench/export-server.ts', {
     CONNECTION: JSON.stringify(database.connection),
     NODE_OPTIONS: '--max-old-space-size=96',
   })
   await vi.waitFor(
     () => {
       const [, found] = /listening on (\d+)/.exec(program.output()) ?? []
-      expect(found, program.output()).toBeDefined()
+      if (found === undefined) throw new Error(`no answer:\n${program.output()}`)
       port = Number(found)
     },
     { timeout: 40_000, interval: 50 },

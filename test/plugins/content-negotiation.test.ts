@@ -122,7 +122,7 @@ describe('the body of a request', () => {
     [415, 'text/plain', 'x'],
     [415, 'multipart/form-data', 'x'],
   ])('is answered %i before the route when it is wrong', async (status, type, body) => {
-    const route = vi.fn(echo)
+    const route = vi.fn<Koa.Middleware>(echo)
     const { send } = await serving(contentNegotiation(), route)
     const response = await send({ body, headers: { 'Content-Type': type } })
     expect(response.status).toBe(status)
@@ -159,7 +159,7 @@ describe('the answer', () => {
   })
 
   it('28 is 406 before the route, when it is strict', async () => {
-    const route = vi.fn(rows)
+    const route = vi.fn<Koa.Middleware>(rows)
     const { send } = await serving(contentNegotiation({ renderers, strictAccept: true }), route)
     expect((await send({ headers: { Accept: 'image/png' } })).json).toEqual({ detail: 'Not acceptable', status: 406 })
     expect(route).not.toHaveBeenCalled()
@@ -194,7 +194,7 @@ describe('the answer', () => {
   it('is the same under Koa 2', async () => {
     const app = new Koa2()
     app.use(contentNegotiation({ renderers }) as never).use(rows as never)
-    server = await serve(app as unknown as Koa)
+    server = await serve(app)
     expect(await server.send({ headers: { Accept: 'text/csv' } })).toMatchObject({
       status: 201,
       text: "id,title\r\n1,'=x\r\n",

@@ -275,7 +275,7 @@ describe('a malformed body', () => {
     }
     for (let done = 0; done < fuzzed; done += 8) await Promise.all(Array.from({ length: 8 }, send))
     agent.destroy()
-    expect([...statuses.keys()].toSorted()).toEqual([200, 400])
+    expect(new Set(statuses.keys())).toEqual(new Set([200, 400]))
   })
 })
 
@@ -416,7 +416,7 @@ describe('a body that koa-body has read', () => {
   it('F8 is taken over, and its files are removed', async () => {
     before = koaBody({
       multipart: true,
-      formidable: { uploadDir: directory, fileWriteStreamHandler: undefined as never },
+      formidable: { uploadDir: directory },
     })
     const body = multipart(
       { name: 'title', content: 'x' },
