@@ -103,7 +103,7 @@ export class ListStreams {
         watch = setTimeout(() => ctx.res.destroy(), maxIdleSeconds * 1000).unref()
         return rows
       }
-      const texts = write(view, renderer, await fetch(), { size, fetch })
+      const texts = write(view, renderer, await fetch(), { size, fetch, close: () => cursor.close() })
       const body = Readable.from(texts, { objectMode: false, highWaterMark: WAITING_BYTES })
       const closed = new Promise((resolve) => body.once('close', resolve))
       // an answer that is not complete must not look complete; Koa reports the error
@@ -133,14 +133,18 @@ async function* write(
   view: GenericView,
   renderer: StreamingRenderer,
   first: Rows,
-  { size, fetch }: { size: number; fetch: () => Promise<Rows> },
+  { size, fetch, close }: { size: number; fetch: () => Promise<Rows>; close: () => Promise<void> },
 ): AsyncGenerator<string, void, undefined> {
   const columns = columnsFor(view, first)
   let rows = first
   let text = renderer.begin(columns)
   for (let isFirst = true; ; isFirst = false) {
     if (rows.length > 0) text += renderer.writeRows(streamed(rows, columns), isFirst)
-    if (rows.length < size) break
+    if (rows.length < size) {
+      // nothing is held while the client takes the end
+      await close()
+      break
+    }
     if (text !== '') yield text
     text = ''
     rows = await fetch()

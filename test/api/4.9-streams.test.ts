@@ -278,6 +278,12 @@ describe('a streamed list', () => {
     expect(head.headers['content-type']).toBe('text/csv; charset=utf-8')
   })
 
+  it('I11 holds no connection while its client takes the end', async () => {
+    const { socket } = await beginReading('/api/rows.csv?id__lt=400')
+    await idle()
+    socket.destroy()
+  })
+
   it('is an ordinary error when the request is wrong', async () => {
     const { status, json } = await client.get('/api/rows.csv?n=x')
     expect({ status, json }).toMatchObject({ status: 400, json: { errors: { n: expect.anything() } } })
