@@ -10,6 +10,7 @@ import {
   FieldFilter,
   type Filters,
   GenericViewSet,
+  IDMixin,
   JSONRenderer,
   ListMixin,
   ModelSerializer,
@@ -55,6 +56,17 @@ class Row extends Model {
   static override tableName = 'rows'
   declare id: number
   declare n: number
+}
+
+/** Known to clients by an id that each of them alone can read. */
+class Hidden extends IDMixin(Model) {
+  static override tableName = 'rows'
+  static override idConfig = {
+    mode: 'signed',
+    alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8',
+    hmacKeys: ['current-hmac-key-0123456789'],
+    includeUser: true,
+  }
 }
 
 class MakerSerializer extends ModelSerializer<Maker> {
@@ -122,6 +134,17 @@ class Slow extends Rows {
     return super.getQueryset().whereRaw('pg_sleep(30) is not null') as never
   }
 }
+class HiddenSerializer extends ModelSerializer<Hidden> {
+  static override model = Hidden
+  static override fields = ['id', 'n']
+}
+class HiddenRows extends StreamMixin(ModelViewSet<Hidden>) {
+  static override model = Hidden
+  static override serializerClass = HiddenSerializer
+  static override rendererClasses = RENDERERS
+  static override filterBackends = [FieldFilter]
+  static override filtersetFields = ['n']
+}
 class Impatient extends Rows {
   static override maxStreamIdleSeconds = 0.2
 }
@@ -139,7 +162,7 @@ const sockets: Socket[] = []
 
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
-  for (const model of [Maker, Thing, Row]) model.knex(database.knex)
+  for (const model of [Maker, Thing, Row, Hidden]) model.knex(database.knex)
   await database.knex.raw(`insert into rows select i, i % 7, repeat('x', 500) from generate_series(1, 60000) as i`)
   await database.knex('makers').insert({ id: 1, name: '=maker', meta: { b: [1, { a: '"' }] } })
   const full = {
@@ -177,10 +200,21 @@ beforeAll(async () => {
     whole: WholeThings,
     'whole-by-method': WholeThingsByMethod,
   }
-  const rows = { rows: Rows, brittle: Brittle, slow: Slow, impatient: Impatient, short: Short, many: Many }
+  const rows = {
+    rows: Rows,
+    brittle: Brittle,
+    slow: Slow,
+    hidden: HiddenRows,
+    impatient: Impatient,
+    short: Short,
+    many: Many,
+  }
   for (const [name, view] of Object.entries({ ...views, ...rows })) api.register(name, view, name)
   await api.prepare()
-  client = await serving(api.routes())
+  client = await serving(async (ctx, next) => {
+    if (ctx.query['user']) ctx.state['user'] = { id: ctx.query['user'] }
+    await next()
+  }, api.routes())
 })
 afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy()
@@ -265,6 +299,19 @@ describe('a streamed list', () => {
     const instances = await client.get(`/api/things-by-method.${format}`)
     expect(instances.text).toBe((await client.get(`/api/whole-by-method.${format}`)).text)
     expect(whole.text).toContain(format === 'csv' ? `"'=1+1\nx",'@x,-5,-9007199254740993,-1.5000,-0.25,true` : '"=1+1')
+  })
+
+  it.each(['csv', 'ndjson'])('E14 shows external ids, to a user who has some: %s', async (format) => {
+    expect((await client.get(`/api/hidden.${format}`)).status).toBe(401)
+    const ids = async (user: number) => {
+      const { text } = await client.get(`/api/hidden.${format}?user=${user}&n=1`)
+      const lines = text.trimEnd().split(/\r?\n/)
+      expect(lines).toHaveLength(format === 'csv' ? 8573 : 8572)
+      return new Set(text.match(/[a-zA-Z0-9]+\.[0-9a-f]{16}/g))
+    }
+    const [one, other] = [await ids(1), await ids(2)]
+    expect([one.size, other.size]).toEqual([8572, 8572])
+    expect([...one].filter((id) => other.has(id))).toEqual([])
   })
 
   it('leaves other formats to the pages', async () => {
