@@ -65,6 +65,12 @@ export {
   SerializerField,
   type Validator,
 } from './fields/field.js'
+export {
+  FileUploadField,
+  type FileUploadFieldOptions,
+  ImageUploadField,
+  type ImageUploadFieldOptions,
+} from './fields/file-upload-field.js'
 export { FloatField } from './fields/float-field.js'
 export { EmailField, IPAddressField, URLField, UUIDField } from './fields/formatted-text-fields.js'
 export { CurrentUserDefault, HiddenField } from './fields/hidden-field.js'
@@ -73,6 +79,7 @@ export { JSONField } from './fields/json-field.js'
 export { ReadOnlyField } from './fields/read-only-field.js'
 export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/related-field.js'
 export { StringField } from './fields/string-field.js'
+export type { NamedBytes, StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
 // Filters (4.8)
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
 export {
@@ -118,8 +125,11 @@ export {
 } from './pagination/pagination.js'
 export { ServerCursorPagination, type ServerCursorPaginationOptions } from './pagination/server-cursor-pagination.js'
 export { cleanupExpiredServerCursors } from './pagination/server-cursor-store.js'
+export { FormParser, type FormParserOptions } from './parsers/form-parser.js'
 export { JSONParser } from './parsers/json-parser.js'
-export type { ParsedBody, Parser } from './parsers/parser.js'
+export { MultiPartParser, type MultiPartParserOptions } from './parsers/multi-part-parser.js'
+export type { MediaType, ParsedBody, Parser } from './parsers/parser.js'
+export { UploadedFile } from './parsers/uploaded-file.js'
 export { HasScope } from './permissions/has-scope.js'
 export { ModelPermission, type ModelPermissionOptions } from './permissions/model-permission.js'
 export { ObjectPermission, type ObjectPermissionOptions } from './permissions/object-permission.js'
@@ -128,8 +138,11 @@ export { AllowAny, BasePermission, type GuardedView, type GuardedViewClass } fro
 export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permissions/user-permissions.js'
 // Queries (4.8)
 export { whereRaw } from './queryset/where-raw.js'
+export { CSVRenderer } from './renderers/csv-renderer.js'
 export { JSONRenderer } from './renderers/json-renderer.js'
-export { BaseRenderer } from './renderers/renderer.js'
+export { NDJSONRenderer } from './renderers/ndjson-renderer.js'
+export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
+export type { StreamedRows, StreamingRenderer } from './renderers/streaming.js'
 // Router (4.1, 4.2)
 export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
 // Serializers (2.1)
@@ -140,6 +153,9 @@ export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'
 export { configure, type MismatchAction, type Settings } from './settings.js'
+// Uploads (2.2)
+export { FileSystemStorage, type FileSystemStorageOptions } from './storage/file-system-storage.js'
+export { type FlydriveDisk, FlydriveStorage, type FlydriveStorageOptions } from './storage/flydrive-storage.js'
 // Throttling (8)
 export {
   DatabaseAnonThrottle,
@@ -212,6 +228,8 @@ export { DestroyMixin } from './views/mixins/destroy-mixin.js'
 export { ListMixin } from './views/mixins/list-mixin.js'
 export { MeteringMixin } from './views/mixins/metering-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
+export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
+export type { NegotiationOptions } from './views/negotiate.js'
 export type { ActionMap } from './views/view.js'
 export { GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'

@@ -2,6 +2,7 @@
 export { type AppVersionOptions, appVersion } from './app-version.js'
 export { authentication } from './authentication.js'
 export { type CacheBustOptions, cacheBust } from './cache-bust.js'
+export { contentNegotiation } from './content-negotiation.js'
 export { errors } from './errors.js'
 export { etag } from './etag.js'
 export { metering } from './metering.js'

@@ -4,7 +4,7 @@ import { databaseItemText } from '../models/database-text.js'
 import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 import { JSONField } from './json-field.js'
-import { readJson } from './json-text.js'
+import { readItems, readJson } from './json-text.js'
 import { type ClosedOptions, checkLengthOptions } from './options.js'
 import { counted } from './text.js'
 
@@ -23,7 +23,8 @@ type Item<Child> =
     : never
 
 /**
- * A list of values of one kind. Errors are keyed by the position of the item. A text from a form is a JSON array.
+ * A list of values of one kind. Errors are keyed by the position of the item. In a form the name is repeated,
+ * or its text is a JSON array.
  * @throws ConfigurationError when minLength is greater than maxLength
  * @example tags: new ArrayField({ child: new StringField({ maxLength: 20 }), maxLength: 10 })
  */
@@ -68,6 +69,10 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
 
   override fromText(text: string): unknown {
     return readJson(text)
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return readItems(values, (text) => this.#child.fromText(text))
   }
 
   override schema(): FieldSchema {

@@ -2,7 +2,7 @@
 import { ValidationError } from '../errors.js'
 import { quote } from '../quote.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
-import { readJson } from './json-text.js'
+import { readItems, readJson } from './json-text.js'
 import { type ClosedOptions, optionError } from './options.js'
 
 /** A value to choose; `1` and `'1'` are two values. */
@@ -44,7 +44,7 @@ export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldO
 
 /**
  * Several of `choices`. Values given twice are taken once, in the order they first appear.
- * A text from a form is a JSON array.
+ * In a form the name is repeated, or its text is a JSON array.
  * @throws ConfigurationError when there are no choices
  */
 export class MultipleChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldOptions> extends SerializerField<
@@ -67,6 +67,10 @@ export class MultipleChoiceField<const Options extends ChoiceFieldOptions = Choi
 
   override fromText(text: string): unknown {
     return readJson(text)
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return readItems(values, (text) => this.#choices.fromText(text))
   }
 
   override schema(): FieldSchema {

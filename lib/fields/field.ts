@@ -70,6 +70,7 @@ export interface FieldSchema {
  * - `toInternalValue(value)`: checks an input value that is not null; throws `ValidationError`
  * - `toRepresentation(value)`: a stored value that is not null, as a JSON value
  * - `fromText(text)`: the JSON value that a text of a form or a query string stands for
+ * - `fromTexts(values)`: the same for a name that stands in a form several times, where the field takes lists
  * - `schema()`: the JSON Schema of its value
  */
 export class SerializerField<Value = unknown, Options extends FieldOptions = FieldOptions> {
@@ -92,6 +93,16 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
   /** What a text from a form or a query string stands for, before `toInternalValue`. @throws ValidationError */
   fromText(text: string): unknown {
     return text
+  }
+
+  /**
+   * What the values of one name in a form stand for: the last counts, unless the field takes lists. Files are among them
+   * as they are.
+   * @throws ValidationError
+   */
+  fromTexts(values: readonly unknown[]): unknown {
+    const last = values.at(-1)
+    return typeof last === 'string' ? this.fromText(last) : last
   }
 
   /** JSON Schema of the value, without null. */

@@ -18,6 +18,18 @@ export function readJson(text: string): unknown {
 }
 
 /**
+ * The list that the values of one name in a form stand for: one text may be a JSON array, or empty for an empty list;
+ * else each value is an item.
+ * @throws ValidationError
+ */
+export function readItems(values: readonly unknown[], readItem: (text: string) => unknown): unknown {
+  const [first] = values
+  if (values.length === 1 && first === '') return []
+  if (values.length === 1 && typeof first === 'string' && first.trimStart().startsWith('[')) return readJson(first)
+  return values.map((value) => (typeof value === 'string' ? readItem(value) : value))
+}
+
+/**
  * Refuses what PostgreSQL cannot hold as JSON: NUL and lone surrogates in values and keys, numbers that are not finite
  * (`1e400` is one once it is parsed), more than 64 levels, the key `__proto__`.
  * @throws ValidationError

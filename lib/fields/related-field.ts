@@ -15,7 +15,7 @@ import {
   SerializerField,
 } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
-import { readJson } from './json-text.js'
+import { readItems, readJson } from './json-text.js'
 import type { ClosedOptions } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
@@ -85,9 +85,11 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   override fromText(text: string): unknown {
-    if (this.many) return readJson(text)
-    const model = this.relatedModel()
-    return model ? this.keyFieldOf(model).fromText(text) : text
+    return this.many ? readJson(text) : this.#keyFromText(text)
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return this.many ? readItems(values, (text) => this.#keyFromText(text)) : super.fromTexts(values)
   }
 
   /** The key of a related object as it is shown. Without a queryset, as it is stored. */
@@ -182,6 +184,11 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   /** The field that reads and writes the keys of a model. */
   keyFieldOf(model: ModelClass): SerializerField {
     return this.#describeKey(model).field
+  }
+
+  #keyFromText(text: string): unknown {
+    const model = this.relatedModel()
+    return model ? this.keyFieldOf(model).fromText(text) : text
   }
 
   #keyField(context: SerializerContext): SerializerField {

@@ -34,6 +34,10 @@ export interface Rows {
   position(index: number): Position
   /** The rows from `start` to before `end`, `backwards` in turned order, in their written form: the `results` of an envelope. */
   results(start: number, end: number, backwards?: boolean): unknown
+  /** A row as JSON, where rows are read as texts. */
+  json?(index: number): string
+  /** A row as the cells of a table, where rows are read as texts: those of the serializer's readable fields. */
+  cells?(index: number): readonly string[]
 }
 
 /** A list to cut pages from: its conditions and its order are settled. */
@@ -81,6 +85,8 @@ export interface RowCursor {
   onLost(listener: () => void): void
   /** The next rows; fewer than asked for at the end. */
   fetch(size: number): Promise<Rows>
+  /** Stops the `fetch` that is running, which then fails. Never throws. */
+  cancel?(): Promise<void>
   /** Gives the connection back. Never throws. */
   close(): Promise<void>
 }

@@ -2,7 +2,7 @@
 import contentType from 'content-type'
 import type { Context } from '../context.js'
 import { BadRequest, UnsupportedMediaType } from '../errors.js'
-import type { ParsedBody, Parser } from './parser.js'
+import type { MediaType, ParsedBody, Parser } from './parser.js'
 import { isAborted } from './read-body.js'
 
 /**
@@ -13,8 +13,8 @@ import { isAborted } from './read-body.js'
  */
 export async function parseBody(ctx: Context, parsers: readonly Parser[]): Promise<ParsedBody> {
   if (!hasBody(ctx)) return { data: {}, textual: false }
-  const parser = selectParser(ctx, parsers)
-  if (!isRead(ctx)) return parser.parse(ctx)
+  const [parser, mediaType] = selectParser(ctx, parsers)
+  if (!isRead(ctx)) return parser.parse(ctx, mediaType)
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
   if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')
@@ -35,24 +35,30 @@ function isRead({ req }: Context): boolean {
   return req.readableDidRead || !req.readable
 }
 
-function selectParser(ctx: Context, parsers: readonly Parser[]): Parser {
+function selectParser(ctx: Context, parsers: readonly Parser[]): [Parser, MediaType] {
   const mediaType = mediaTypeOf(ctx)
-  const parser = parsers.find(({ mediaTypes }) => mediaType !== undefined && mediaTypes.includes(mediaType))
-  if (parser !== undefined) return parser
+  if (mediaType) {
+    const parser = parsers.find(({ mediaTypes }) => mediaTypes.includes(mediaType.type))
+    if (parser && (parser.reads?.(mediaType) ?? true)) return [parser, mediaType]
+  }
   const header = ctx.method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post'
   throw new UnsupportedMediaType({ [header]: parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ') })
 }
 
-/** The media type in lower case; undefined when it is missing, malformed, or in a charset other than UTF-8. */
-function mediaTypeOf({ req }: Context): string | undefined {
+/** Undefined when it is missing, malformed, or in a charset other than UTF-8. */
+function mediaTypeOf({ req }: Context): MediaType | undefined {
   const header = (req.headers['content-type'] ?? '').trim()
   try {
     // The package refuses the empty parameter of `application/json;`.
-    const { type, parameters } = contentType.parse(header.endsWith(';') ? header.slice(0, -1) : header)
-    return UTF_8.has((parameters['charset'] ?? 'utf-8').toLowerCase()) ? type : undefined
+    const mediaType = contentType.parse(header.endsWith(';') ? header.slice(0, -1) : header)
+    return isUtf8Name(mediaType.parameters['charset'] ?? 'utf-8') ? mediaType : undefined
   } catch {
     return undefined
   }
+}
+
+function isUtf8Name(charset: string): boolean {
+  return UTF_8.has(charset.toLowerCase())
 }
 
 const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8'])

@@ -19,6 +19,11 @@ interface Connection {
   removeListener(event: 'error' | 'end', listener: () => void): void
 }
 
+/** The part of knex's client that stops a statement, on a connection of its own. */
+interface CancellingClient {
+  cancelQuery?(connection: Connection): Promise<unknown>
+}
+
 /** Classes of SQLSTATE after which the connection is gone. */
 const LOST = /^(?:08|57P|25P03)/
 const LONGEST_TIMEOUT = 2 ** 31 - 1
@@ -29,12 +34,16 @@ export class DatabaseCursor {
   readonly trx: Knex.Transaction
   readonly #name: string
   readonly #connection: Connection
+  readonly #client: CancellingClient
   readonly #lostListener: () => void
   #lost = false
+  #running = false
+  #cancelling: Promise<unknown> | undefined
   #closed = false
   #onLost: (() => void) | undefined
 
-  private constructor(trx: Knex.Transaction, name: string, connection: Connection) {
+  private constructor(knex: Queryable, trx: Knex.Transaction, name: string, connection: Connection) {
+    this.#client = knex.client as CancellingClient
     this.trx = trx
     this.#name = name
     this.#connection = connection
@@ -59,7 +68,7 @@ export class DatabaseCursor {
     const trx = await knex.transaction({ readOnly: true, isolationLevel: 'repeatable read' } as never)
     try {
       const client = trx.client as { acquireConnection(): Promise<Connection> }
-      const cursor = new DatabaseCursor(trx, name, await client.acquireConnection())
+      const cursor = new DatabaseCursor(knex, trx, name, await client.acquireConnection())
       try {
         await setTimeoutOf(trx, 'idle_in_transaction_session_timeout', idleMilliseconds)
         if (statementMilliseconds !== undefined) await setTimeoutOf(trx, 'statement_timeout', statementMilliseconds)
@@ -108,11 +117,22 @@ export class DatabaseCursor {
     return this.#run(() => runStatement(this.trx, { text: this.#fetchText(size), name: undefined }, []))
   }
 
+  /** Stops the statement that is running. Never throws: what cannot be stopped ends by itself. */
+  async cancel(): Promise<void> {
+    if (!this.#running || this.#lost) return
+    this.#cancelling ??= this.#client.cancelQuery?.(this.#connection).catch(() => {
+      // no further connection is to be had
+    })
+    await this.#cancelling
+  }
+
   /** Ends the transaction and gives the connection back. Never throws. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
     this.#onLost = undefined
+    // it stops whatever the connection does: nobody else may have it before
+    await this.#cancelling
     try {
       await (this.#lost ? this.trx.rollback() : this.trx.commit())
       await this.trx.executionPromise
@@ -128,6 +148,7 @@ export class DatabaseCursor {
   }
 
   async #run<T>(statement: () => Promise<T>): Promise<T> {
+    this.#running = true
     try {
       return await statement()
     } catch (error) {
@@ -135,6 +156,8 @@ export class DatabaseCursor {
       // an error without a SQLSTATE comes from the connection
       if (typeof code !== 'string' || code.length !== 5 || LOST.test(code)) this.#lost = true
       throw error
+    } finally {
+      this.#running = false
     }
   }
 }

@@ -1,9 +1,10 @@
 /** Compact JSON (wire format, section 6). */
 import { JsonText } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
+import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
 
 /** Renders JSON, as `application/json` and for the suffix `.json`. */
-export class JSONRenderer extends BaseRenderer {
+export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
   readonly mediaType = 'application/json'
   readonly format = 'json'
   readonly contentType = 'application/json; charset=utf-8'
@@ -13,6 +14,18 @@ export class JSONRenderer extends BaseRenderer {
     if (typeof data !== 'object' || data === null || Array.isArray(data)) return JSON.stringify(data)
     const { results } = data as { results?: unknown }
     return results instanceof JsonText ? writeEnvelope(data as Record<string, unknown>) : JSON.stringify(data)
+  }
+
+  begin(): string {
+    return '['
+  }
+
+  writeRows(rows: StreamedRows, first: boolean): string {
+    return (first ? '' : ',') + mapRows(rows, (index) => rows.json(index)).join(',')
+  }
+
+  end(): string {
+    return ']'
   }
 }
 

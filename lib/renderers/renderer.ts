@@ -1,5 +1,11 @@
 /** The contract of a renderer: data as a response body of one media type (spec section 4.9). */
 
+/** What a renderer may know of the answer besides its data. */
+export interface RenderContext {
+  /** What the answer is of: the first part of the route's name, or the view's class name. */
+  readonly basename?: string | undefined
+}
+
 /** Turns data into text. Immutable and shared by all requests. */
 export abstract class BaseRenderer {
   /** The media type it is asked for by, without parameters. */
@@ -9,5 +15,10 @@ export abstract class BaseRenderer {
   /** The value of `Content-Type`. */
   abstract readonly contentType: string
   /** The whole body. */
-  abstract render(data: unknown): string | Buffer
+  abstract render(data: unknown, context: RenderContext): string | Buffer
+
+  /** Headers besides `Content-Type`. @default none */
+  headers(_context: RenderContext): Readonly<Record<string, string>> | undefined {
+    return undefined
+  }
 }

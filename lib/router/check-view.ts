@@ -14,6 +14,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { APIView, settlePolicies } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { type Cacheable, isCacheable, policyOf } from '../views/mixins/cacheable-mixin.js'
+import { checkStreams, closeStreams } from '../views/mixins/stream-mixin.js'
 import { modelsOf } from '../views/models-of.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
 import { checkConcurrency } from './check-concurrency.js'
@@ -46,6 +47,7 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
     throw new ConfigurationError(`${generic.name}: requireIfMatch needs static concurrency, the columns to match`)
   }
   readerOf(generic.name, generic.searchType)
+  checkStreams(generic, settlePolicies(generic).renderers)
 }
 
 /** Checks what the catalogue tells: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */
@@ -85,6 +87,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 export async function closeView(view: typeof APIView): Promise<void> {
   for (const scheme of settlePolicies(view).authentication) await scheme.close?.()
   if (view.prototype instanceof GenericAPIView) await settleGeneric(view as typeof GenericAPIView).paginator?.close()
+  await closeStreams(view)
   const metering = isMetered(view) ? meteringOf(view) : undefined
   if (metering) await closeMetering(metering.engine)
 }

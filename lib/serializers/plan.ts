@@ -3,6 +3,7 @@ import { ConfigurationError } from '../errors.js'
 import { BooleanField } from '../fields/boolean-field.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { SerializerField } from '../fields/field.js'
+import { FileUploadField } from '../fields/file-upload-field.js'
 import { FloatField } from '../fields/float-field.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
@@ -112,6 +113,9 @@ function checkWritable(
       `is the column "${column.column}" of type ${column.sqlType}, which Objection would write as JSON text because the ` +
         `jsonSchema of ${model.model.name} says array; set static jsonAttributes of the model to its json columns only`,
     )
+  }
+  if (writesRows && field instanceof FileUploadField && !field.storage) {
+    fail('keeps files and has nowhere to; set option storage, or override create() and update()')
   }
   if (!model.prepared || !writesRows || field instanceof HiddenField) return
   const override = 'set readOnly: true, or override create() and update()'

@@ -1,7 +1,7 @@
 /** Writes rows of raw text as JSON text: one flat function for each plan (promise E22). */
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
 import type { ExternalIds } from '../ids/external-ids.js'
-import type { CellKind, CellScope, RowCell, RowObject, RowPlan } from './row-plan.js'
+import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 
 /** A row as PostgreSQL sent it: the text of each column, or null. */
 export type RawRow = readonly (string | null)[]
@@ -83,6 +83,14 @@ export function compose(object: RowObject, offset: number): RowWriter {
     for (const member of members) text += member(row, scope)
     return `${text}}`
   }
+}
+
+/** The JSON text of one member where it is not null. */
+export function writerOfMember(member: RowMember, offset: number): RowWriter {
+  if ('nested' in member) return compose(member.nested, offset)
+  const write = cellWriter(member.cell)
+  const index = offset + member.cell.index
+  return (row, scope) => write(row[index] as string, scope)
 }
 
 function cellWriter(cell: RowCell): CellWriter {

@@ -1,6 +1,7 @@
 /** Checks input and writes output, one object or a list of them (spec section 2.1). */
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
+import { nameColumns } from '../renderers/columns.js'
 import type {
   AnySerializer,
   BoundField,
@@ -12,6 +13,7 @@ import type {
 } from './contract.js'
 import { declaredFieldsOf, serializerPlan } from './plan.js'
 import { represent } from './represent.js'
+import { keepsUploads, withUploads } from './store-uploads.js'
 import { type Outcome, type ValidationScope, validateItems } from './validate-items.js'
 
 export interface ValidityOptions {
@@ -130,18 +132,22 @@ export class Serializer<T extends object = object> implements AnySerializer {
    */
   async save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
     const data: unknown = this.validatedData
-    if (Array.isArray(data)) {
-      if (this.obj !== undefined) {
-        throw new Error(
-          `${this.constructor.name}: save() creates a list and cannot update one; save each object by itself`,
-        )
-      }
-      this.obj = await this.createMany(data.map((item) => ({ ...item, ...extra })))
-      return this.obj as unknown as T
+    const current = this.obj as T | undefined
+    if (Array.isArray(data) && current !== undefined) {
+      throw new Error(
+        `${this.constructor.name}: save() creates a list and cannot update one; save each object by itself`,
+      )
     }
-    const merged = { ...(data as Record<string, unknown>), ...extra }
-    this.obj = this.obj === undefined ? await this.create(merged) : await this.update(this.obj as T, merged)
-    return this.obj
+    const items = [data].flat().map((item) => ({ ...(item as Record<string, unknown>), ...extra }))
+    const write = async (stored: Record<string, unknown>[]): Promise<T | T[]> => {
+      if (Array.isArray(data)) return this.createMany(stored)
+      const [one = {}] = stored
+      return current === undefined ? this.create(one) : this.update(current, one)
+    }
+    this.obj = keepsUploads(this.plan)
+      ? await withUploads({ plan: this.plan, knex: this.context.knex, items, current }, write)
+      : await write(items)
+    return this.obj as T
   }
 
   /** Creates an object from validated data. */
@@ -170,8 +176,15 @@ export class Serializer<T extends object = object> implements AnySerializer {
     if (this.obj === undefined) {
       throw new Error(`${this.constructor.name}: data needs an object; give obj, or await save() first`)
     }
-    if (!this.many) return this.toRepresentation(this.obj as T)
-    return (this.obj as readonly T[]).map((item) => this.toRepresentation(item))
+    const { readable } = this.plan
+    if (this.many) {
+      return nameColumns(
+        (this.obj as readonly T[]).map((item) => this.toRepresentation(item)),
+        readable,
+      )
+    }
+    const output = this.toRepresentation(this.obj as T)
+    return typeof output === 'object' && output !== null ? nameColumns(output, readable) : output
   }
 
   /** One object as the client sees it. Override it to change the whole: `return { ...super.toRepresentation(book), kind: 'book' }`. */

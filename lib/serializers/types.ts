@@ -1,6 +1,7 @@
 /** What TypeScript knows of a serializer's declared fields: the types of its input and its output. */
 import type { BinaryField } from '../fields/binary-field.js'
 import type { FieldOptions, SerializerField } from '../fields/field.js'
+import type { FileUploadField } from '../fields/file-upload-field.js'
 import type { HiddenField } from '../fields/hidden-field.js'
 import type { SerializerMethodField } from './serializer-method-field.js'
 
@@ -66,7 +67,7 @@ type MethodResult<S, Method extends string> = S extends abstract new (
 type OutputValue<S, Name, F> =
   F extends SerializerMethodField<infer _Options>
     ? MethodResult<S, MethodName<Name, OptionsOf<F>>>
-    : F extends BinaryField<infer _Options>
+    : F extends BinaryField<infer _Options> | FileUploadField<infer _UploadOptions>
       ? string
       : F extends { readonly serializerClass: infer Nested; readonly options: infer Options }
         ? Options extends { readonly many: true }

@@ -305,7 +305,8 @@ function defaultOf(field: SerializerField, context: SerializerContext): unknown 
 }
 
 function convert(serializer: AnySerializer, field: SerializerField, input: unknown): unknown {
-  return serializer.textual && typeof input === 'string' ? field.fromText(input) : input
+  if (!serializer.textual) return input
+  return field.fromTexts(Array.isArray(input) ? input : [input])
 }
 
 async function runHooks(serializer: AnySerializer, item: Item): Promise<void> {

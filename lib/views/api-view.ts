@@ -6,7 +6,9 @@ import { keepPrivate } from '../caching/cache-response.js'
 import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, MethodNotAllowed } from '../errors.js'
+import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
+import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
@@ -36,6 +38,7 @@ export type Versioning = Policy<BaseVersioning> | null
 export type ViewHandler = (ctx: Context) => Promise<void>
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 const policies = new WeakMap<typeof APIView, ViewPolicies>()
 
 /**
@@ -60,10 +63,12 @@ export class APIView implements View {
   static throttleScope: string | undefined = undefined
   /** How the API version is told. @default null */
   static versioningClass: Versioning = null
-  /** Which bodies are read. @default [JSONParser] */
-  static parserClasses: Parsers = [JSONParser]
+  /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */
+  static parserClasses: Parsers = [JSONParser, FormParser, MultiPartParser]
   /** How answers are written; the first is the default. @default [JSONRenderer] */
   static rendererClasses: Renderers = [JSONRenderer]
+  /** Answer 406 where no renderer writes what the client accepts, in place of using the first. @default false */
+  static strictAccept = false
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
   /** Which method answers which HTTP method, beside those named `get`, `post` …; for `asView()` without actions. */
@@ -81,6 +86,8 @@ export class APIView implements View {
   declare policies: ViewPolicies
   /** The request's body; empty until the policies have passed. */
   body: ParsedBody = { data: {}, textual: false }
+  /** The renderer for this request, once it was chosen. */
+  renderer: BaseRenderer | undefined = undefined
   /** Where queries run outside a transaction; undefined for the models' own. */
   knex: Knex | undefined = undefined
   /** The transaction of a request that writes; hooks give it to their queries. */
@@ -127,6 +134,11 @@ export class APIView implements View {
     }
   }
 
+  /** @internal The most bytes of a file that the view takes; undefined where it takes none. */
+  static largestUpload(): number | undefined {
+    return undefined
+  }
+
   get atomic(): boolean {
     return (this.constructor as typeof APIView).atomic
   }
@@ -141,6 +153,15 @@ export class APIView implements View {
    */
   getKnex(): Knex | undefined | Promise<Knex | undefined> {
     return undefined
+  }
+
+  /**
+   * Whether the body of this request is read: that of POST, PUT and PATCH. A body means nothing on DELETE (RFC 9110
+   * section 9.3.5) but to an action that asks for one.
+   * @example override readsBody() { return this.action === 'bulkDestroy' || super.readsBody() }
+   */
+  readsBody(): boolean {
+    return WITH_BODY.has(this.ctx.method)
   }
 
   /** Answers OPTIONS: what the path takes. Touches no database. */
@@ -194,6 +215,7 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
     const where = (name: string) => `${view.name}.${name}`
     const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
     if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
+    const largestUpload = view.largestUpload()
     settled = {
       versioning: view.versioningClass
         ? resolvePolicy(where('versioningClass'), view.versioningClass, 'determineVersion')
@@ -203,8 +225,11 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
         (permission) => permission.constructor !== AllowAny,
       ),
       throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
-      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
+      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse').map((parser) =>
+        largestUpload === undefined ? parser : (parser.fitting?.(largestUpload) ?? parser),
+      ),
       renderers,
+      strictAccept: view.strictAccept,
     }
     for (const permission of settled.permissions) permission.check(view)
     policies.set(view, settled)

@@ -6,13 +6,12 @@ import { ApiError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
 import type { Queryable } from '../models/objection.js'
-import { formatOf } from '../path-suffix.js'
 import { positionColumn } from '../queryset/keyset.js'
 import { runStatement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
-import { selectRenderer } from '../renderers/select-renderer.js'
 import { nativeSql } from '../serializers/row-sql.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
+import { rendererOf } from './respond.js'
 import type { Lookup } from './row-reader.js'
 
 /** The actions whose answers show one object, and its tag. */
@@ -123,7 +122,6 @@ async function readVersion(view: GenericView, key: readonly [Column, unknown][])
 /** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */
 function isNamed(view: GenericView, field: string, object: object): boolean {
   if (namesRow(field, view.rowVersion)) return true
-  const renderer = selectRenderer(view.ctx, view.policies.renderers, formatOf(view.ctx))
-  const content = contentDigest(renderer.render(view.getSerializer({ obj: object }).data))
+  const content = contentDigest(rendererOf(view).render(view.getSerializer({ obj: object }).data, {}))
   return matchesWeakly(field, weakTag(content))
 }

@@ -16,6 +16,7 @@ import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { SerializerClass as AnySerializerClass, SerializerOptions } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
+import { largestUpload } from '../serializers/store-uploads.js'
 import { APIView, type ViewHandler } from './api-view.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
@@ -121,6 +122,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
       }
       await answer(ctx)
     }
+  }
+
+  /** @internal */
+  static override largestUpload(): number | undefined {
+    return this.serializerClass ? largestUpload(this.serializerClass) : undefined
   }
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {

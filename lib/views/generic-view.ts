@@ -38,7 +38,6 @@ export interface GenericViewClass {
 /** One request's generic view. */
 export interface GenericView extends View {
   readonly viewClass: GenericViewClass
-  readonly basename: string | undefined
   knex: Knex | undefined
   trx: Knex.Transaction | undefined
   /** The version of the object's row, for its tag. */

@@ -27,17 +27,13 @@ import { isStandard } from './standard.js'
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
 export async function readList(view: GenericView): Promise<unknown> {
-  const { viewClass, ctx, trx } = view
+  const { viewClass, trx } = view
   const { paginator } = settleGeneric(viewClass)
-  const declared = filterViewOf(viewClass)
-  requireUser(view)
-  if (viewClass.strictParams) refuseUnknown(ctx.query, view)
-  const parts = readParts(ctx.query, declared, { user: ctx.state['user'] })
+  const parts = askedParts(view)
   const timeout = paginator?.keepsConnections ? undefined : guardOf(parts)
   const knex = trx ?? view.knex
   if (timeout === undefined || !knex) return readPage(view, parts)
-  // what a request has wrong is told before a connection is taken
-  for (const backend of declared.backends) backend.ordering(ctx.query, declared)
+  checkOrdering(view)
   return runGuarded(knex, timeout, async (guarded) => {
     view.trx = guarded
     try {
@@ -46,6 +42,27 @@ export async function readList(view: GenericView): Promise<unknown> {
       view.trx = trx
     }
   })
+}
+
+/** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
+export function wholeList(view: GenericView): ListSource {
+  const parts = askedParts(view)
+  checkOrdering(view)
+  return listSource(view, parts, { writesRows: true })
+}
+
+/** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
+function askedParts(view: GenericView): readonly FilterPart[] {
+  const { viewClass, ctx } = view
+  requireUser(view)
+  if (viewClass.strictParams) refuseUnknown(ctx.query, view)
+  return readParts(ctx.query, filterViewOf(viewClass), { user: ctx.state['user'] })
+}
+
+/** What a request has wrong is told before a connection is taken. */
+function checkOrdering({ viewClass, ctx }: GenericView): void {
+  const declared = filterViewOf(viewClass)
+  for (const backend of declared.backends) backend.ordering(ctx.query, declared)
 }
 
 async function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
@@ -61,7 +78,11 @@ async function readPage(view: GenericView, parts: readonly FilterPart[]): Promis
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
-function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource {
+function listSource(
+  view: GenericView,
+  asked: readonly FilterPart[],
+  options: { writesRows?: boolean } = {},
+): ListSource {
   const { viewClass } = view
   const declared = filterViewOf(viewClass)
   const base = {
@@ -71,7 +92,7 @@ function listSource(view: GenericView, asked: readonly FilterPart[]): ListSource
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
     statementMilliseconds: guardOf(asked),
   }
-  const rows = rowReader(view, 'list')
+  const rows = rowReader(view, 'list', options)
   if (rows && isDescribedWhole(view, asked)) {
     const order = wantedOrder(view, undefined)
     const query = () => {

@@ -11,8 +11,15 @@ import { isStandard } from './standard.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
-/** A reader of rows, where nothing of the application needs instances; else undefined. */
-export function rowReader(view: GenericView, action: 'list' | 'retrieve' | 'create'): RowReader | undefined {
+/**
+ * A reader of rows, where nothing of the application needs instances; else undefined.
+ * @param options.writesRows the answer is written row by row, in whatever form
+ */
+export function rowReader(
+  view: GenericView,
+  action: 'list' | 'retrieve' | 'create',
+  options: { writesRows?: boolean } = {},
+): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
   const serializer = view.getSerializerClass()
   const model = view.viewClass.modelClass()
@@ -20,7 +27,7 @@ export function rowReader(view: GenericView, action: 'list' | 'retrieve' | 'crea
   if (serializerPlan(serializer).model?.model !== model) return undefined
   const plan = rowPlan(serializer)
   const knex = view.trx ?? view.knex
-  if (!plan || !knex || !readsRawRows(knex) || !writesJson(view)) return undefined
+  if (!plan || !knex || !readsRawRows(knex) || !(options.writesRows || writesJson(view))) return undefined
   return new RowReader({
     model,
     plan,

@@ -4,6 +4,8 @@ import type { Context } from '../context.js'
 import { ApiError, NotFound } from '../errors.js'
 import { formatOf } from '../path-suffix.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
+import { renderBody } from '../renderers/render-body.js'
+import type { BaseRenderer } from '../renderers/renderer.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { View } from './view.js'
 
@@ -23,16 +25,20 @@ export function respond(view: View, data: unknown): void {
   }
   if (ctx.status >= 400) ctx.set('Cache-Control', 'no-store')
   if (data === undefined) return
-  const { renderers } = policies
-  const renderer = selectRenderer(ctx, renderers, formatOf(ctx))
-  if (renderers.length > 1) ctx.vary('Accept')
-  ctx.set('Content-Type', renderer.contentType)
-  ctx.body = renderer.render(data)
+  const renderer = rendererOf(view)
+  if (policies.renderers.length > 1) ctx.vary('Accept')
+  renderBody(ctx, renderer, data, { basename: view.basename ?? view.constructor.name })
 }
 
 /** True when the answer will be our own JSON, so that it may be written before it is rendered. */
-export function writesJson({ ctx, policies }: View): boolean {
-  return selectRenderer(ctx, policies.renderers, formatOf(ctx)).constructor === JSONRenderer
+export function writesJson(view: View): boolean {
+  return rendererOf(view).constructor === JSONRenderer
+}
+
+/** The renderer for the view's request. */
+export function rendererOf(view: View): BaseRenderer {
+  view.renderer ??= selectRenderer(view.ctx, view.policies.renderers, { format: formatOf(view.ctx) })
+  return view.renderer
 }
 
 function respondEmpty(ctx: Context): void {

@@ -35,6 +35,7 @@ export function rowCursor(cursor: DatabaseCursor, fetch: (size: number) => Promi
     },
     onLost: (listener) => cursor.onLost(listener),
     fetch,
+    cancel: () => cursor.cancel(),
     close: () => cursor.close(),
   }
 }

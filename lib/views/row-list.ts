@@ -18,6 +18,7 @@ import type { OrderTerm } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { JsonText } from '../renderers/json-text.js'
 import { compileNative } from '../serializers/native-sql.js'
+import { type CellsWriter, cellsWriter } from '../serializers/row-cells.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { type CompiledSql, compileQuery, compileRows, positionCells } from '../serializers/row-sql.js'
 import { type RowWriter, rowWriter } from '../serializers/row-writer.js'
@@ -102,7 +103,7 @@ export class RowList implements ListSource {
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
-    const { plan, query, knex, statementMilliseconds } = this.#options
+    const { plan, query, knex, scope, statementMilliseconds } = this.#options
     const statement = compileRows(query(), {
       plan,
       model: this.model,
@@ -114,10 +115,20 @@ export class RowList implements ListSource {
       counting: undefined,
     })
     const cursor = await openCursor(knex, { ...options, statementMilliseconds }, statement)
-    return rowCursor(cursor, async (size) => ({
-      ...this.#textRows(await cursor.fetchRaw(size), { limit: size }, false),
-      count: undefined,
-    }))
+    const write = writerOf(plan, 0)
+    let writeCells: CellsWriter | undefined
+    return rowCursor(cursor, async (size) => {
+      const raw = await cursor.fetchRaw(size)
+      return {
+        ...this.#textRows(raw, { limit: size }, false),
+        count: undefined,
+        json: (index) => write(raw[index] as RawRow, scope),
+        cells: (index) => {
+          writeCells ??= cellsWriter(plan, 0)
+          return writeCells(raw[index] as RawRow, scope)
+        },
+      }
+    })
   }
 
   async read(slice: Slice): Promise<Rows> {

@@ -2,16 +2,19 @@
 import type { Knex } from 'knex'
 import { inTransaction } from '../in-transaction.js'
 import { parseBody } from '../parsers/parse-body.js'
+import { formatOf } from '../path-suffix.js'
+import { selectRenderer } from '../renderers/select-renderer.js'
 import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
-/** A body is read for these; on DELETE only an action that asks for it reads one. */
-const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View): Promise<unknown> {
   const { ctx, policies } = view
-  if (WITH_BODY.has(ctx.method) && policies.parsers.length > 0) {
+  if (policies.strictAccept) {
+    view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
+  }
+  if (policies.parsers.length > 0 && view.readsBody()) {
     view.body = await parseBody(ctx, policies.parsers)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }

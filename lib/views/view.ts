@@ -16,6 +16,8 @@ export interface ViewPolicies {
   readonly throttles: readonly BaseThrottle[]
   readonly parsers: readonly Parser[]
   readonly renderers: readonly BaseRenderer[]
+  /** Answer 406 where no renderer writes what the client accepts. */
+  readonly strictAccept: boolean
 }
 
 /** One request's view. */
@@ -28,6 +30,10 @@ export interface View {
   readonly throttleScope: string | undefined
   /** One transaction for a request that writes. */
   readonly atomic: boolean
+  /** The first part of the route's name; undefined for a view that no router has registered. */
+  readonly basename: string | undefined
+  /** The renderer for this request, once it was chosen. */
+  renderer: BaseRenderer | undefined
   /** The request's body, once it was read. */
   body: ParsedBody
   /** Where queries run outside a transaction; undefined for the models' own. */
@@ -35,6 +41,8 @@ export interface View {
   /** The transaction of a request that writes. */
   trx: Knex.Transaction | undefined
   getKnex(): Knex | undefined | Promise<Knex | undefined>
+  /** Whether the action takes a body. */
+  readsBody(): boolean
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */

@@ -11,7 +11,9 @@ import {
   type DeclaredFields,
   type ExtraKwargs,
   type FieldNames,
+  FileUploadField,
   HiddenField,
+  ImageUploadField,
   type Input,
   IntegerField,
   JSONField,
@@ -25,6 +27,7 @@ import {
   SerializerField,
   SerializerMethodField,
   SlugRelatedField,
+  type StorableFile,
   StringField,
 } from 'koa-viewsets'
 import { Model } from 'objection'
@@ -201,3 +204,16 @@ export class WrongField extends ModelSerializer<Book> {
 export class WrongDepth extends ModelSerializer<Book> {
   static override depth = '1'
 }
+
+class UploadSerializer extends Serializer {
+  static override declaredFields = {
+    image: new ImageUploadField({ verifyMagicBytes: false, required: false }),
+    paper: new FileUploadField({ maxSize: 5, allowNull: true }),
+  }
+}
+is<Equal<Input<typeof UploadSerializer>, { image?: StorableFile; paper: StorableFile | null }>>()
+is<Equal<Output<typeof UploadSerializer>, { image: string; paper: string | null }>>()
+// @ts-expect-error no such option
+new FileUploadField({ maxsize: 5 })
+// @ts-expect-error only images have signatures
+new FileUploadField({ verifyMagicBytes: false })

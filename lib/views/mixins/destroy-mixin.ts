@@ -1,5 +1,7 @@
 /** The action `destroy` (spec section 4.6). */
 import type { Model } from 'objection'
+import { serializerPlan } from '../../serializers/plan.js'
+import { dropUploads } from '../../serializers/store-uploads.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `destroy`: 204, no body. */
@@ -9,10 +11,14 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       await this.performDestroy((await this.getObjectToWrite()) as Model)
     }
 
-    /** Deletes the object. Override it for a soft delete. */
+    /** Deletes the object, and its uploads once that is committed. Override it for a soft delete. */
     // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
     async performDestroy(instance: any): Promise<unknown> {
-      return (instance as Model).$query(this.trx ?? this.knex).delete()
+      const knex = this.trx ?? this.knex
+      const deleted = await (instance as Model).$query(knex).delete()
+      const { serializerClass } = this.viewClass
+      if (serializerClass) dropUploads(serializerPlan(serializerClass), [instance as Model], knex)
+      return deleted
     }
   }
 }

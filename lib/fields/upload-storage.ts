@@ -1,0 +1,41 @@
+/** The contract of a place where uploads are kept (spec section 2.2). */
+import type { Readable } from 'node:stream'
+import type { UploadedFile } from '../parsers/uploaded-file.js'
+
+/** A file that has passed its field's checks. */
+export interface StorableFile {
+  /** Its name for people. Data, never a path. */
+  readonly filename: string
+  /** In lower case, without the dot; one of those its field allows. */
+  readonly extension: string
+  /** The media type of the extension, whatever the client says. */
+  readonly mediaType: string
+  /** Its length in bytes. */
+  readonly size: number
+  /** The bytes, from the beginning. */
+  stream(): Readable
+}
+
+/**
+ * Keeps files. An application writes its own for a place of its own.
+ * @example
+ * const storage: UploadStorage = {
+ *   save: async (file) => { … return key },
+ *   delete: async (key) => { … },
+ *   url: (key) => `https://files.example.org/${key}`,
+ * }
+ */
+export interface UploadStorage {
+  /** Keeps a file, under a name of its own making, and returns the key that the database holds. */
+  save(file: StorableFile): Promise<string>
+  /** Removes a file. One that is not there is no error. */
+  delete(key: string): Promise<void>
+  /** Where clients find it. */
+  url(key: string): string
+}
+
+/** Bytes from code, with the name that a client would have given: `Object.assign(buffer, { filename: 'a.png' })`. */
+export type NamedBytes = Uint8Array & { readonly filename: string }
+
+/** What a file field takes. */
+export type Upload = UploadedFile | NamedBytes

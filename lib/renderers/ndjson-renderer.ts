@@ -1,0 +1,37 @@
+/** One JSON value a line, for programs that read lists of any length. */
+import { JsonText } from './json-text.js'
+import { BaseRenderer } from './renderer.js'
+import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
+
+/**
+ * Renders JSON lines, as `application/x-ndjson` and for the suffix `.ndjson`: the `results` of a page, the items of a list,
+ * or one object, each on a line of its own.
+ */
+export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
+  readonly mediaType = 'application/x-ndjson'
+  readonly format = 'ndjson'
+  readonly contentType = 'application/x-ndjson; charset=utf-8'
+
+  render(data: unknown): string {
+    const value = plain(data)
+    const results = plain((value as { results?: unknown } | null | undefined)?.results)
+    const items: unknown[] = Array.isArray(value) ? value : Array.isArray(results) ? results : [value]
+    return items.map((item) => `${JSON.stringify(item ?? null)}\n`).join('')
+  }
+
+  begin(): string {
+    return ''
+  }
+
+  writeRows(rows: StreamedRows): string {
+    return mapRows(rows, (index) => `${rows.json(index)}\n`).join('')
+  }
+
+  end(): string {
+    return ''
+  }
+}
+
+function plain(value: unknown): unknown {
+  return value instanceof JsonText ? value.toJSON() : value
+}

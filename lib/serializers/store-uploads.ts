@@ -1,0 +1,185 @@
+/** Keeps the files of validated data, and removes those that nothing names any more (promise F8). */
+import type { Knex } from 'knex'
+import { ArrayField } from '../fields/array-field.js'
+import type { SerializerField } from '../fields/field.js'
+import { CheckedFile, FileUploadField } from '../fields/file-upload-field.js'
+import type { UploadStorage } from '../fields/upload-storage.js'
+import type { BoundField, SerializerClass, SerializerPlan } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { declaredFieldsOf, serializerPlan } from './plan.js'
+import { TARGET } from './validate-items.js'
+
+type Data = Record<string, unknown>
+
+/** Files that come and go with one write. */
+interface Changes {
+  readonly added: Kept[]
+  readonly replaced: Kept[]
+}
+
+interface UploadScope {
+  readonly plan: SerializerPlan
+  readonly knex: Knex | undefined
+  readonly items: readonly Data[]
+  /** The object before an update. */
+  readonly current: object | undefined
+}
+
+interface Kept {
+  readonly storage: UploadStorage
+  readonly key: string
+}
+
+const uploadPlans = new WeakMap<SerializerPlan, boolean>()
+
+/** True when the serializer, or one nested in it, has a field that keeps files. */
+export function keepsUploads(plan: SerializerPlan): boolean {
+  let keeps = uploadPlans.get(plan)
+  if (keeps === undefined) {
+    keeps = plan.fields.some(({ field, writable }) =>
+      field instanceof NestedSerializer
+        ? writable && keepsUploads(serializerPlan(field.serializerClass))
+        : uploadField(field)?.storage !== undefined,
+    )
+    uploadPlans.set(plan, keeps)
+  }
+  return keeps
+}
+
+/**
+ * Keeps the files of validated data and runs the write with their keys in place of them. When the write fails, or its
+ * transaction is rolled back, the files are removed again; what they have replaced is removed once it is committed.
+ */
+export async function withUploads<Result>(
+  { plan, knex, items, current }: UploadScope,
+  write: (items: Data[]) => Promise<Result> | Result,
+): Promise<Result> {
+  const changes: Changes = { added: [], replaced: [] }
+  try {
+    const stored: Data[] = []
+    for (const item of items) stored.push(await store(plan, item, current, changes))
+    const result = await write(stored)
+    if (changes.added.length > 0 || changes.replaced.length > 0) {
+      whenSettled(
+        knex,
+        () => remove(changes.replaced),
+        () => remove(changes.added),
+      )
+    }
+    return result
+  } catch (error) {
+    await remove(changes.added)
+    throw error
+  }
+}
+
+/** Removes the files of objects that are deleted, once that is committed. */
+export function dropUploads(plan: SerializerPlan, objects: readonly object[], knex: Knex | undefined): void {
+  if (!keepsUploads(plan)) return
+  const dropped = objects.flatMap((object) => plan.fields.flatMap((bound) => keptBy(bound, object)))
+  if (dropped.length === 0) return
+  whenSettled(
+    knex,
+    () => remove(dropped),
+    () => {},
+  )
+}
+
+async function store(plan: SerializerPlan, data: Data, current: object | undefined, changes: Changes): Promise<Data> {
+  const stored: Data & { [TARGET]?: object } = { ...data }
+  for (const bound of plan.writable) {
+    const { name, field } = bound
+    if (!Object.hasOwn(data, name)) continue
+    const value = data[name]
+    if (field instanceof NestedSerializer) {
+      stored[name] = await storeNested(bound, field, value, current, changes)
+      continue
+    }
+    const upload = uploadField(field)
+    if (!upload?.storage) continue
+    stored[name] = await storeValue(upload.storage, value, changes)
+    const named = [stored[name]].flat()
+    if (current) changes.replaced.push(...keptBy(bound, current).filter(({ key }) => !named.includes(key)))
+  }
+  return stored
+}
+
+async function storeNested(
+  { relation, name }: BoundField,
+  field: NestedSerializer,
+  value: unknown,
+  current: object | undefined,
+  changes: Changes,
+): Promise<unknown> {
+  const plan = serializerPlan(field.serializerClass)
+  if (typeof value !== 'object' || value === null || !keepsUploads(plan)) return value
+  const related = (current as Data | undefined)?.[relation?.name ?? name]
+  const one = async (item: Data & { [TARGET]?: object }) =>
+    store(plan, item, item[TARGET] ?? (Array.isArray(related) ? undefined : (related as object | undefined)), changes)
+  if (!Array.isArray(value)) return one(value as Data)
+  const items: unknown[] = []
+  for (const item of value as Data[]) items.push(await one(item))
+  return items
+}
+
+async function storeValue(storage: UploadStorage, value: unknown, changes: Changes): Promise<unknown> {
+  if (Array.isArray(value)) {
+    const keys: unknown[] = []
+    for (const item of value) keys.push(await storeValue(storage, item, changes))
+    return keys
+  }
+  if (!(value instanceof CheckedFile)) return value
+  const key = await storage.save(value)
+  changes.added.push({ storage, key })
+  return key
+}
+
+/** The files that an object names by a field. */
+function keptBy({ field, column, source }: BoundField, object: object): Kept[] {
+  const upload = uploadField(field)
+  const { storage } = upload ?? {}
+  if (!upload || !storage || upload.options.keepsReplaced || source.length > 1) return []
+  const value = (object as Data)[column?.property ?? source[0] ?? '']
+  return [value].flat().flatMap((key) => (typeof key === 'string' && key !== '' ? [{ storage, key }] : []))
+}
+
+/** The field of a file, or of a list of files. */
+function uploadField(field: SerializerField): FileUploadField | undefined {
+  const own: unknown = field instanceof ArrayField ? field.options.child : field
+  return own instanceof FileUploadField ? own : undefined
+}
+
+/** The most bytes that a file of the serializer may have; undefined where it takes none. Needs no catalogue. */
+export function largestUpload(serializer: SerializerClass): number | undefined {
+  const sizes = [...declaredFieldsOf(serializer).values()].flatMap((field) =>
+    field instanceof NestedSerializer ? largestUpload(field.serializerClass) : uploadField(field)?.maxSize,
+  )
+  const known = sizes.filter((size) => size !== undefined)
+  return known.length === 0 ? undefined : Math.max(...known)
+}
+
+/** Calls back when the outermost transaction has ended, or at once where there is none. */
+function whenSettled(knex: Knex | undefined, committed: () => unknown, rolledBack: () => unknown): void {
+  if (!knex?.isTransaction) {
+    void committed()
+    return
+  }
+  const trx = knex as Knex.Transaction
+  trx.executionPromise.then(
+    () => whenSettled(trx.parentTransaction, committed, rolledBack),
+    () => rolledBack(),
+  )
+}
+
+/** Removes files. What cannot be removed is left behind, with a warning: the write has its own outcome. */
+async function remove(files: readonly Kept[]): Promise<void> {
+  for (const { storage, key } of files) {
+    try {
+      await storage.delete(key)
+    } catch (error) {
+      process.emitWarning(`a file of an upload was left behind: ${(error as Error).message}`, {
+        code: 'KOA_VIEWSETS_UPLOAD',
+      })
+    }
+  }
+}

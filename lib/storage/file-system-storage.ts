@@ -1,0 +1,74 @@
+/** Uploads as files of a folder (spec section 2.2; promises F10, F12 and F15). */
+import { randomBytes } from 'node:crypto'
+import { createWriteStream } from 'node:fs'
+import { mkdir, rm } from 'node:fs/promises'
+import { join, resolve } from 'node:path'
+import { pipeline } from 'node:stream/promises'
+import { ConfigurationError, ServiceUnavailable } from '../errors.js'
+import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
+
+export interface FileSystemStorageOptions {
+  /** The folder. It is made when the first file is kept. Never one that code runs from. */
+  readonly root: string
+  /** What URLs begin with: `https://files.example.org`, or `/files`. */
+  readonly baseUrl: string
+  /** The permissions of a file. @default 0o644 */
+  readonly mode?: number
+}
+
+/** 128 random bits and an extension: nothing of what a client has sent. */
+const KEY = /^[0-9a-f]{32}\.[a-z0-9]{1,16}$/
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE'])
+
+/**
+ * Keeps files in a folder, each under a random name and its extension.
+ *
+ * Serving them is the application's affair. Do so from another origin than the API, or with
+ * `Content-Disposition: attachment`, `X-Content-Type-Options: nosniff` and `Content-Security-Policy: sandbox`: what
+ * strangers have sent may hold script, SVG above all.
+ * @example const storage = new FileSystemStorage({ root: '/var/lib/library/files', baseUrl: 'https://files.example.org' })
+ */
+export class FileSystemStorage implements UploadStorage {
+  readonly root: string
+  readonly #baseUrl: string
+  readonly #mode: number
+
+  constructor({ root, baseUrl, mode = 0o644 }: FileSystemStorageOptions) {
+    if (typeof root !== 'string' || root === '') throw new ConfigurationError('FileSystemStorage: set root to a folder')
+    if (typeof baseUrl !== 'string')
+      throw new ConfigurationError('FileSystemStorage: set baseUrl to what URLs begin with')
+    this.root = resolve(root)
+    this.#baseUrl = baseUrl.replace(/\/$/, '')
+    this.#mode = mode
+  }
+
+  /** @throws ServiceUnavailable the disk is full; what was written is removed */
+  async save(file: StorableFile): Promise<string> {
+    const key = `${randomBytes(16).toString('hex')}.${file.extension}`
+    const path = this.#pathOf(key)
+    if (path === undefined) throw new Error(`FileSystemStorage: "${file.extension}" is no extension`)
+    try {
+      await mkdir(this.root, { recursive: true })
+      await pipeline(file.stream(), createWriteStream(path, { flags: 'wx', mode: this.#mode }))
+      return key
+    } catch (error) {
+      await rm(path, { force: true })
+      if (FULL.has((error as NodeJS.ErrnoException).code)) throw new ServiceUnavailable(60, { cause: error })
+      throw error
+    }
+  }
+
+  /** Removes a file; a key that is none of ours is left alone. */
+  async delete(key: string): Promise<void> {
+    const path = this.#pathOf(key)
+    if (path !== undefined) await rm(path, { force: true })
+  }
+
+  url(key: string): string {
+    return `${this.#baseUrl}/${key.split('/').map(encodeURIComponent).join('/')}`
+  }
+
+  #pathOf(key: string): string | undefined {
+    return KEY.test(key) ? join(this.root, key) : undefined
+  }
+}

@@ -1,0 +1,70 @@
+/** Uploads in an object store, through flydrive 1.3, which the application installs (spec section 2.2). */
+import { randomBytes } from 'node:crypto'
+import type { Readable } from 'node:stream'
+import { ConfigurationError } from '../errors.js'
+import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
+
+/** The part of flydrive's `Disk` that is used; any object with these methods will do. */
+export interface FlydriveDisk {
+  putStream(
+    key: string,
+    contents: Readable,
+    options?: { contentType?: string; contentDisposition?: string; contentLength?: number },
+  ): Promise<void>
+  delete(key: string): Promise<void>
+}
+
+export interface FlydriveStorageOptions {
+  /** What URLs begin with: the address of the bucket or of its CDN. */
+  readonly baseUrl: string
+  /** What keys begin with, such as `photos/`. @default '' */
+  readonly prefix?: string
+}
+
+/** Only what `save` has named is deleted. */
+const NAME = /^[0-9a-f]{32}\.[a-z0-9]{1,16}$/
+
+/**
+ * Keeps files on a disk of flydrive (S3, GCS, a folder), each under a random name, for download only.
+ * @example
+ * const disk = new Disk(new S3Driver({ … }))
+ * const storage = new FlydriveStorage(disk, { baseUrl: 'https://cdn.example.org', prefix: 'photos/' })
+ */
+export class FlydriveStorage implements UploadStorage {
+  readonly #disk: FlydriveDisk
+  readonly #baseUrl: string
+  readonly #prefix: string
+
+  constructor(disk: FlydriveDisk, { baseUrl, prefix = '' }: FlydriveStorageOptions) {
+    if (typeof disk?.putStream !== 'function')
+      throw new ConfigurationError('FlydriveStorage: give it a Disk of flydrive')
+    this.#disk = disk
+    this.#baseUrl = baseUrl.replace(/\/$/, '')
+    this.#prefix = prefix
+  }
+
+  async save(file: StorableFile): Promise<string> {
+    const key = `${this.#prefix}${randomBytes(16).toString('hex')}.${file.extension}`
+    try {
+      await this.#disk.putStream(key, file.stream(), {
+        contentType: file.mediaType,
+        contentDisposition: 'attachment',
+        contentLength: file.size,
+      })
+      return key
+    } catch (error) {
+      // a part of it may be there
+      await this.#disk.delete(key).catch(() => {})
+      throw error
+    }
+  }
+
+  async delete(key: string): Promise<void> {
+    const isOurs = key.startsWith(this.#prefix) && NAME.test(key.slice(this.#prefix.length))
+    if (isOurs) await this.#disk.delete(key)
+  }
+
+  url(key: string): string {
+    return `${this.#baseUrl}/${key.split('/').map(encodeURIComponent).join('/')}`
+  }
+}

@@ -1,0 +1,111 @@
+/** Opt-in export of whole lists (promises G3 and I11). */
+import { ConfigurationError } from '../../errors.js'
+import { canStream } from '../../renderers/streaming.js'
+import type { APIView } from '../api-view.js'
+import { ListStreams } from '../list-streams.js'
+import { rendererOf } from '../respond.js'
+import { isStandard, markStandard } from '../standard.js'
+import type { ViewConstructor } from './mixin.js'
+
+/** What the mixin reads of a view class. */
+interface StreamingView {
+  readonly streamFormats: readonly string[]
+  readonly maxStreamsPerUser: number
+  readonly maxStreamIdleSeconds: number
+  readonly maxStreamSeconds: number
+  readonly streamRows: number
+}
+
+const streams = new WeakMap<object, ListStreams>()
+
+/**
+ * Lets `list` answer some formats with the whole list, filtered and ordered as ever, whatever its pages: rows are written
+ * while they are read from a cursor of the database, in constant memory, as fast as the client takes them. Add the
+ * renderers to `rendererClasses`: clients ask by suffix (`/cities.csv`) or by `Accept`. All other formats are paginated.
+ *
+ * A stream keeps a connection for as long as it lasts, so it counts as a server cursor: more than `maxStreamsPerUser` of
+ * one user are 429, more than half the pool of all views together are 503. A client that goes away stops the query.
+ * The status is sent before the last row is read: what fails later closes the connection, and the answer is cut off.
+ *
+ * Statics:
+ * - `streamFormats`: formats that are streamed. Of our renderers `csv`, `ndjson` and `json` can. @default ['csv', 'ndjson']
+ * - `maxStreamsPerUser`: of one user, or one address, on this view. @default 5
+ * - `maxStreamIdleSeconds`: a stream ends when its client has not taken a portion of rows in this time. @default 300
+ * - `maxStreamSeconds`: a stream ends after this time, whatever happens. @default 1800
+ * - `streamRows`: rows that are read at a time. @default 500
+ * @example
+ * class CityViewSet extends StreamMixin(ModelViewSet<City>) {
+ *   static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
+ * }
+ */
+export function StreamMixin<Base extends ViewConstructor>(base: Base) {
+  const inherited = (base.prototype as { list?: () => Promise<unknown> }).list
+  const mixed = class extends base {
+    static streamFormats: readonly string[] = ['csv', 'ndjson']
+    static maxStreamsPerUser = 5
+    static maxStreamIdleSeconds = 300
+    static maxStreamSeconds = 1800
+    static streamRows = 500
+
+    async list(): Promise<unknown> {
+      const renderer = rendererOf(this)
+      const { streamFormats } = this.constructor as unknown as StreamingView
+      if (!streamFormats.includes(renderer.format) || !canStream(renderer)) {
+        return inherited ? inherited.call(this) : this.getList()
+      }
+      const { ctx } = this
+      if (this.policies.renderers.length > 1) ctx.vary('Accept')
+      ctx.set('Content-Type', renderer.contentType)
+      const headers = renderer.headers({ basename: this.basename ?? this.constructor.name })
+      if (headers) ctx.set(headers as Record<string, string>)
+      await streamsOf(this.constructor).start(this, renderer)
+      return undefined
+    }
+  }
+  if (!inherited || isStandard(base.prototype as object, 'list')) markStandard(mixed.prototype, 'list')
+  return mixed
+}
+
+/** Ends the streams of a view class. */
+export async function closeStreams(view: object): Promise<void> {
+  await streams.get(view)?.close()
+}
+
+/** Checks a view with the mixin before any request; any other passes. @throws {ConfigurationError} */
+export function checkStreams(view: typeof APIView, renderers: APIView['policies']['renderers']): void {
+  if (!('streamFormats' in view)) return
+  const { name, streamFormats, maxStreamsPerUser, streamRows, maxStreamIdleSeconds, maxStreamSeconds } =
+    view as unknown as StreamingView & { name: string }
+  const usable = renderers.filter(canStream).map(({ format }) => format)
+  if (!streamFormats.some((format) => usable.includes(format))) {
+    throw new ConfigurationError(
+      `${name}: none of its streamFormats (${streamFormats.join(', ')}) is written by its rendererClasses; add CSVRenderer or NDJSONRenderer`,
+    )
+  }
+  for (const [option, value] of Object.entries({ maxStreamsPerUser, streamRows })) {
+    if (Number.isSafeInteger(value) && value >= 1) continue
+    throw new ConfigurationError(`${name}: ${option} must be a whole number of at least 1`)
+  }
+  for (const [option, value] of Object.entries({ maxStreamIdleSeconds, maxStreamSeconds })) {
+    if (value > 0 && value <= LONGEST_SECONDS) continue
+    throw new ConfigurationError(`${name}: ${option} must be a number of seconds from above 0 to ${LONGEST_SECONDS}`)
+  }
+}
+
+/** What timers can wait for. */
+const LONGEST_SECONDS = 1_000_000
+
+function streamsOf(view: object): ListStreams {
+  let made = streams.get(view)
+  if (!made) {
+    const { maxStreamsPerUser, maxStreamIdleSeconds, maxStreamSeconds, streamRows } = view as StreamingView
+    made = new ListStreams({
+      maxPerUser: maxStreamsPerUser,
+      maxIdleSeconds: maxStreamIdleSeconds,
+      maxLifetimeSeconds: maxStreamSeconds,
+      rows: streamRows,
+    })
+    streams.set(view, made)
+  }
+  return made
+}

@@ -1,0 +1,19 @@
+/** Reads bodies and writes answers of hand-written routes as views do (spec section 4.9). */
+import type { Middleware } from '../lib/context.js'
+import { runStep } from '../lib/run-step.js'
+import { type NegotiationOptions, readRequest, renderAnswer, settleNegotiation } from '../lib/views/negotiate.js'
+
+/**
+ * Parses the body of POST, PUT and PATCH into `ctx.request.body`, files into `ctx.request.files`, and writes a plain
+ * object or list in `ctx.body` by the renderer that suffix or `Accept` ask for. Files are removed after the response.
+ * @throws ConfigurationError a list holds something else
+ * @example router.post('/import', contentNegotiation({ parsers: [MultiPartParser], renderers: [JSONRenderer, CSVRenderer] }), handler)
+ */
+export function contentNegotiation(options: NegotiationOptions = {}): Middleware {
+  const negotiation = settleNegotiation(options)
+  return async function negotiateContent(ctx, next) {
+    if (!(await runStep(ctx, () => readRequest(ctx, negotiation)))) return
+    await next()
+    await runStep(ctx, () => renderAnswer(ctx, negotiation))
+  }
+}
