@@ -143,8 +143,10 @@ export { JSONRenderer } from './renderers/json-renderer.js'
 export { NDJSONRenderer } from './renderers/ndjson-renderer.js'
 export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
 export type { StreamedRows, StreamingRenderer } from './renderers/streaming.js'
-// Router (4.1, 4.2)
+// Router (4.1, 4.2, 4.4)
 export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
+export type { Endpoint, Operation } from './router/endpoint.js'
+export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 // Serializers (2.1)
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
 export { type ExtraKwargs, type FieldNames, ModelSerializer } from './serializers/model-serializer.js'
@@ -193,7 +195,8 @@ export type { VersionLifecycle } from './versioning/lifecycle.js'
 export { QueryParamVersioning } from './versioning/query-param-versioning.js'
 export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
-// Views and view sets (4.1, 4.6)
+// Views and view sets (4.1, 4.3, 4.6)
+export { type ActionDecorator, type ActionOptions, type ActionStatics, action } from './views/action.js'
 export {
   APIView,
   type Authentications,

@@ -27,6 +27,10 @@ export interface AnySerializer {
   readonly plan: SerializerPlan
   readonly partial: boolean
   readonly textual: boolean
+  /** Validates the input. @throws ValidationError with `raiseException` */
+  isValid(options?: { readonly raiseException?: boolean }): Promise<boolean>
+  /** What was validated. */
+  readonly validatedData: unknown
   validate(data: Record<string, unknown>): unknown
   // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
   toRepresentation(object: any): unknown

@@ -26,7 +26,7 @@ import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
 import { filterViewOf } from './settle-generic.js'
 import { markStandard } from './standard.js'
-import type { ActionMap } from './view.js'
+import type { ActionMap, RegisteredRoute } from './view.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
 export type Pagination = Policy<BasePagination> | null
@@ -111,8 +111,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** @see APIView.asView. A view that no router has registered reads the database catalogue at its first request. */
-  static override asView(actions?: ActionMap, basename?: string): ViewHandler {
-    const answer = super.asView(actions, basename)
+  static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {
+    const answer = super.asView(actions, route)
     return async (ctx) => {
       try {
         if (!isPrepared(this)) await prepareModelsOf(this)
