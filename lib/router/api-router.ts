@@ -14,7 +14,7 @@ import { settlePolicies, type Versioning, type ViewHandler } from '../views/api-
 import { modelsOf, modelsOfActions } from '../views/models-of.js'
 import { allowedMethods } from '../views/view.js'
 import { apiRoot } from './api-root.js'
-import { checkView, closeView, prepareView } from './check-view.js'
+import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
 import {
   checkEndpoints,
   collectionOf,
@@ -245,13 +245,17 @@ export class APIRouter implements RouteParent {
     )
     await prepareModels(models, knex)
     const mistakes: string[] = []
-    for (const view of views) {
+    const check = async (work: () => void | Promise<void>) => {
       try {
-        await prepareView(view, knex)
+        await work()
       } catch (error) {
         if (!(error instanceof ConfigurationError)) throw error
         mistakes.push(error.message)
       }
+    }
+    for (const view of views) await check(() => prepareView(view, knex))
+    for (const { view, parent } of this.#registrations) {
+      if (parent) await check(() => prepareNested(view, parent.registration.view))
     }
     if (mistakes.length > 0) throw new ConfigurationError([...new Set(mistakes)].join('\n'))
     const table = this.#build({ prepared: true })

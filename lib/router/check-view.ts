@@ -17,12 +17,14 @@ import { GenericAPIView } from '../views/generic-api-view.js'
 import { type Cacheable, isCacheable, policyOf } from '../views/mixins/cacheable-mixin.js'
 import { checkStreams, closeStreams } from '../views/mixins/stream-mixin.js'
 import { modelsOf, serializersOfActions } from '../views/models-of.js'
+import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
+import { isStandard } from '../views/standard.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { routesOf } from './routes.js'
 
 /** Checks what needs no database. @throws {ConfigurationError} naming class, attribute and fix */
-export function checkView(prefix: string, view: unknown, _nested: boolean): asserts view is typeof APIView {
+export function checkView(prefix: string, view: unknown, nested: boolean): asserts view is typeof APIView {
   if (typeof view !== 'function' || !(view.prototype instanceof APIView)) {
     throw new ConfigurationError(
       `APIRouter: register("${prefix}", …) takes a view set class; extend ViewSet or ModelViewSet`,
@@ -34,6 +36,7 @@ export function checkView(prefix: string, view: unknown, _nested: boolean): asse
   const generic = viewClass as typeof GenericAPIView
   checkModel(generic)
   externalIds(generic.modelClass())
+  if (nested) checkNested(generic)
   if (
     !generic.serializerClass &&
     generic.prototype.getSerializerClass === GenericAPIView.prototype.getSerializerClass
@@ -48,6 +51,22 @@ export function checkView(prefix: string, view: unknown, _nested: boolean): asse
   }
   readerOf(generic.name, generic.searchType)
   checkStreams(generic, settlePolicies(generic).renderers)
+}
+
+/** A nested view set without a foreign key must narrow its list itself. */
+function checkNested(view: typeof GenericAPIView): void {
+  const { parentLookupField } = view as NestedViewClass
+  if (parentLookupField !== undefined && parentLookupField !== '') return
+  if (parentLookupField === undefined && !isStandard(view.prototype, 'getQueryset')) return
+  throw new ConfigurationError(
+    `${view.name}: is nested, and nothing tells whose its objects are; extend NestedViewSetMixin(…) and set static parentLookupField to the foreign key, or override getQueryset()`,
+  )
+}
+
+/** Checks what the catalogue tells of a nested view set: its foreign key. @throws {ConfigurationError} */
+export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
+  const nested = view as unknown as NestedViewClass
+  if (nested.parentLookupField !== undefined) parentKeyOf(nested, (parent as typeof GenericAPIView).modelClass())
 }
 
 /** Checks what the catalogue tells: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */

@@ -65,6 +65,8 @@ export class Serializer<T extends object = object> implements AnySerializer {
   readonly many: boolean
   readonly partial: boolean
   readonly textual: boolean
+  /** @internal */
+  readonly forced: ReadonlyMap<string, unknown> | undefined
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
   #context: SerializerContext
@@ -77,6 +79,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
     this.many = options.many ?? false
     this.partial = options.partial ?? false
     this.textual = options.textual ?? false
+    this.forced = options.forced
     this.#context = options.context ?? {}
   }
 

@@ -96,6 +96,8 @@ export class APIView implements View {
   declare policies: ViewPolicies
   /** The view sets that this one is nested in, the outermost first. */
   declare parents: readonly ParentLink[]
+  /** @internal */
+  parentKey: unknown = undefined
   /** Validates the body before the action is called: the action's own input serializer. */
   declare inputSerializer: SerializerClass | undefined
   /** What the action's input serializer has validated. */

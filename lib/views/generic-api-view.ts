@@ -6,7 +6,7 @@ import { addETag } from '../caching/cache-response.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
-import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
+import type { BaseFilter, FilterPart, ParameterDescription } from '../filters/filter.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
@@ -22,6 +22,7 @@ import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { insertReader } from './insert-row.js'
 import { isPrepared, prepareModelsOf } from './models-of.js'
+import { forcedValues, parentScope } from './parents.js'
 import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
 import { filterViewOf } from './settle-generic.js'
@@ -149,6 +150,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return model.query(knex) as unknown as QueryBuilder<M>
   }
 
+  /** @internal */
+  parentScope(): FilterPart | undefined {
+    return this.parents.length > 0 ? parentScope(this) : undefined
+  }
+
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
     const view = filterViewOf(this.viewClass)
@@ -222,7 +228,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** A serializer that knows this request. */
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const serializerClass = this.getSerializerClass()
-    return new serializerClass({ context: this.getSerializerContext(), ...options }) as Serializer<M>
+    const forced = this.parents.length > 0 ? forcedValues(this) : undefined
+    const context = this.getSerializerContext()
+    return new serializerClass({ context, ...(forced && { forced }), ...options }) as Serializer<M>
   }
 
   /** A serializer for the request's body. */
@@ -264,6 +272,9 @@ markStandard(
   'getQueryset',
   'filterQueryset',
   'getObject',
+  'getObjectToWrite',
+  'getList',
+  'getDetail',
   'getSerializer',
   'getInputSerializer',
   'getSerializerClass',

@@ -26,7 +26,9 @@ export interface RowReaderOptions {
 export interface Lookup {
   readonly column: Column
   readonly value: unknown
-  /** The query is the same for every request but for the value. */
+  /** The condition that the object belongs to the one before it on the path. */
+  readonly scope: FilterPart | undefined
+  /** The query is the same for every request but for the values: those of the scope, then this one. */
   readonly plain: boolean
   query(): AnyQueryBuilder
 }
@@ -107,9 +109,14 @@ export class RowReader {
   async readOne(lookup: Lookup, terms: readonly OrderTerm[]): Promise<FoundRow | undefined | null> {
     const { plan, knex } = this.#options
     const cache = this.#cache()
-    const key = `one|${this.#native}|${lookup.column.property}|${terms.map(({ property }) => property).join()}`
+    const { scope } = lookup
+    const named = terms.map(({ property }) => property).join()
+    const key = `one|${this.#native}|${lookup.column.property}|${named}|${scope?.shape ?? ''}`
     const kept = lookup.plain ? cache.get(key) : undefined
-    if (kept) return this.#write(await runStatement(knex, kept, [lookup.value]), terms.length)
+    if (kept) {
+      const values = scope ? [...scope.values, lookup.value] : [lookup.value]
+      return this.#write(await runStatement(knex, kept, values), terms.length)
+    }
     const query = lookup.query()
     if (!lookup.plain && !this.canRead(query)) return null
     const { text, values } = (this.#native ? compileNativeRow : compileRows)(query, {

@@ -5,6 +5,7 @@ import { parseBody } from '../parsers/parse-body.js'
 import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { checkParents } from './parents.js'
 import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -33,6 +34,7 @@ export async function runAction(view: View): Promise<unknown> {
 
 async function call(view: View): Promise<unknown> {
   try {
+    if (view.parents.length > 0) await checkParents(view)
     const method = (view as unknown as Record<string, (data?: unknown) => unknown>)[view.action]
     return await (view.inputSerializer
       ? method?.call(view, await readInput(view, view.inputSerializer))

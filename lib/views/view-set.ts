@@ -64,4 +64,4 @@ export class ModelViewSet<M extends Model = Model> extends AllActions {
 
 // these overrides only name the model: a view that has them is as it comes
 for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet]) markStandard(prototype, 'getQueryset', 'getObject')
-markStandard(ModelViewSet.prototype, 'performCreate', 'performUpdate')
+markStandard(ModelViewSet.prototype, 'performCreate', 'performUpdate', 'performDestroy')

@@ -53,6 +53,8 @@ export interface View {
   getSerializerContext?(): SerializerContext
   /** What of the path leads to this view: the view sets of objects that this one's belong to, the outermost first. */
   readonly parents: readonly ParentLink[]
+  /** What the view's objects refer to their parent by, once it was looked for. */
+  parentKey: unknown
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */
