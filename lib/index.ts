@@ -195,7 +195,7 @@ export type { VersionLifecycle } from './versioning/lifecycle.js'
 export { QueryParamVersioning } from './versioning/query-param-versioning.js'
 export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
-// Views and view sets (4.1, 4.3, 4.6)
+// Views and view sets (4.1, 4.3–4.6)
 export { type ActionDecorator, type ActionOptions, type ActionStatics, action } from './views/action.js'
 export {
   APIView,
@@ -225,6 +225,9 @@ export {
   RetrieveUpdateDestroyAPIView,
   UpdateAPIView,
 } from './views/generic-views.js'
+export { BulkCreateMixin } from './views/mixins/bulk-create-mixin.js'
+export { BulkDestroyMixin } from './views/mixins/bulk-destroy-mixin.js'
+export { BulkUpdateMixin } from './views/mixins/bulk-update-mixin.js'
 export { CacheableMixin } from './views/mixins/cacheable-mixin.js'
 export { CreateMixin } from './views/mixins/create-mixin.js'
 export { DestroyMixin } from './views/mixins/destroy-mixin.js'
@@ -236,4 +239,4 @@ export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
 export type { NegotiationOptions } from './views/negotiate.js'
 export type { ActionMap } from './views/view.js'
-export { GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'
+export { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'

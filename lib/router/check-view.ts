@@ -36,6 +36,10 @@ export function checkView(prefix: string, view: unknown, nested: boolean): asser
   const generic = viewClass as typeof GenericAPIView
   checkModel(generic)
   externalIds(generic.modelClass())
+  const { maxBulkSize = 1 } = generic as { maxBulkSize?: number }
+  if (!Number.isSafeInteger(maxBulkSize) || maxBulkSize < 1) {
+    throw new ConfigurationError(`${generic.name}: maxBulkSize is ${maxBulkSize}; give a whole number of at least 1`)
+  }
   if (nested) checkNested(generic)
   if (
     !generic.serializerClass &&

@@ -20,7 +20,7 @@ import { largestUpload } from '../serializers/store-uploads.js'
 import { APIView, type ViewHandler } from './api-view.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
-import { insertReader } from './insert-row.js'
+import { insertReader, insertsReader } from './insert-row.js'
 import { isPrepared, prepareModelsOf } from './models-of.js'
 import { forcedValues, parentScope } from './parents.js'
 import { readList } from './read-list.js'
@@ -201,7 +201,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal A create that is one statement needs no transaction around it; versions of rows always do. */
   override get atomic(): boolean {
     if (this.viewClass.concurrency !== null) return true
-    return super.atomic && !(this.action === 'create' && insertReader(this))
+    if (this.action === 'create') return super.atomic && !insertReader(this)
+    return super.atomic && !(this.action === 'bulkCreate' && insertsReader(this))
   }
 
   /** Loads what the serializer shows of related objects: one query for each relation, however many objects. */

@@ -51,6 +51,7 @@ export interface GenericView extends View {
   parentScope(): FilterPart | undefined
   // biome-ignore lint/suspicious/noExplicitAny: any serializer
   performCreate?(serializer: any): Promise<unknown>
+  checkObjectPermissions(object: object): Promise<void>
   loadRelated(objects: readonly object[], knex?: Queryable): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
   getObject(): Promise<any>

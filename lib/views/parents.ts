@@ -40,9 +40,10 @@ export async function confirmParents(view: GenericView): Promise<void> {
 function findsByItself(view: GenericView): boolean {
   const { action, viewClass } = view
   if (viewClass?.parentLookupField === undefined) return false
-  if (action === 'list')
+  if (action === 'list') {
     const keepsConnection = settleGeneric(viewClass).paginator?.keepsConnections || 'streamFormats' in viewClass
     return isStandard(view, 'list', 'getList') && !keepsConnection
+  }
   return (
     FINDING.has(action) &&
     isStandard(view, action, 'getObject', 'getObjectToWrite') &&

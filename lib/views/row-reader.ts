@@ -10,7 +10,7 @@ import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
-import { compileInsert, compileRows } from '../serializers/row-sql.js'
+import { compileInsert, compileInserts, compileRows } from '../serializers/row-sql.js'
 import { type ListShape, MOST_SHAPES, RowList, type RowListOptions, writerOf } from './row-list.js'
 
 export interface RowReaderOptions {
@@ -148,6 +148,21 @@ export class RowReader {
     const [row] = await runStatement(knex, statement, bindings)
     if (!row) throw new Error(`${this.model.name}: the database returned no row for an insert`)
     return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
+  }
+
+  /** Inserts rows by one statement, and returns them as a JSON list. */
+  async insertAll(rows: readonly ReadonlyMap<string, unknown>[]): Promise<JsonText> {
+    const { plan, knex } = this.#options
+    const write = writerOf(plan, 0)
+    const scope = this.#scope()
+    let text = ''
+    if (rows.length > 0) {
+      const { text: sql, values } = compileInserts(knex, { plan, model: describeModel(this.model), rows })
+      for (const row of await runStatement(knex, { text: sql, name: undefined }, values)) {
+        text += `${text === '' ? '' : ','}${write(row, scope)}`
+      }
+    }
+    return new JsonText(`[${text}]`)
   }
 
   #write([row]: readonly (readonly (string | null)[])[], first: number): FoundRow | undefined {
