@@ -184,8 +184,8 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   async #atOnce<Item>(
     items: readonly Item[],
     write: {
-      all(trx: Queryable): Promise<readonly Model[]>
-      one(item: Item, trx: Queryable, position: number): Promise<unknown>
+      all: (trx: Queryable) => Promise<readonly Model[]>
+      one: (item: Item, trx: Queryable, position: number) => Promise<unknown>
     },
   ): Promise<readonly Model[]> {
     if (items.length === 0) return []

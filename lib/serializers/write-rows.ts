@@ -40,7 +40,7 @@ export async function changeOf(
 ): Promise<RowChange> {
   if (Object.keys(columns).length === 0) return { instance, values: new Map() }
   const patch = buildModel(model, columns, { patch: true })
-  await patch.$beforeUpdate({ old: instance, patch: true } as never, { transaction: knex } as never)
+  await patch.$beforeUpdate({ old: instance, patch: true }, { transaction: knex } as never)
   return { instance, values: databaseValues(model, patch) }
 }
 

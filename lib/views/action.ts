@@ -4,6 +4,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import type { Input } from '../serializers/types.js'
 import { keepSettings } from './action-options.js'
 import type { GenericAPIView } from './generic-api-view.js'
+import { isOurs } from './standard.js'
 
 /** Statics that an action may have of its own. */
 const STATICS = [
@@ -106,6 +107,10 @@ export function action<S extends SerializerClass = never>(options: ActionOptions
     const method: unknown = descriptor ? descriptor.value : target
     if (!isMethod || typeof method !== 'function' || isStatic(context)) {
       throw new ConfigurationError('action(): is for methods of a view set, not for statics, accessors or fields')
+    }
+    // all view sets share it
+    if (isOurs(method)) {
+      throw new ConfigurationError(`action(): ${method.name}() has a route of its own; override it, or add a method`)
     }
     keepSettings(method, settings)
     return context === undefined ? method : undefined

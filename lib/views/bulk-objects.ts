@@ -163,12 +163,8 @@ async function lockObjects(view: GenericView, column: Column, keys: readonly unk
   // the rows of joins and groups cannot be locked: those of the table are, and then read
   const model = visible.modelClass() as ModelClass
   const chosen = visible.clone().clearSelect().clearOrder().select(`${table}.${column.column}`)
-  await lock(
-    model
-      .query(visible.knex())
-      .select(column.column)
-      .whereIn(column.column, chosen as never) as AnyQueryBuilder,
-  )
+  const rows = model.query(visible.knex()).select(column.column)
+  await lock(rows.whereIn(column.column, chosen as never))
   return (await readExactly(visible)) as Model[]
 }
 

@@ -25,7 +25,7 @@ import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
 import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
-import { watch } from './watched-list.js'
+import { WatchedList } from './watched-list.js'
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
 export async function readList(view: GenericView): Promise<unknown> {
@@ -69,7 +69,7 @@ function checkOrdering({ viewClass, ctx }: GenericView): void {
 
 async function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
   if (view.parents.length === 0) return cutPage(view, listSource(view, parts))
-  const source = watch(listSource(view, parts))
+  const source = new WatchedList(listSource(view, parts))
   let page: unknown
   try {
     page = await cutPage(view, source)

@@ -1,38 +1,53 @@
 /** A list that remembers whether any of its rows was seen. */
-import type { CountKind, ListSource, Rows, Slice } from '../pagination/pagination.js'
+import type {
+  CountKind,
+  ListPool,
+  ListSource,
+  RowCursor,
+  RowCursorOptions,
+  Rows,
+  Slice,
+} from '../pagination/pagination.js'
 
-export interface WatchedList extends ListSource {
+export class WatchedList implements ListSource {
   /** True once rows were read or counted. */
-  readonly hasRows: boolean
-}
+  hasRows = false
+  readonly name: string
+  readonly model: ListSource['model']
+  readonly order: ListSource['order']
+  readonly parameters: ReadonlySet<string>
+  readonly shown: ReadonlySet<string>
+  readonly hidesKeys: boolean
+  readonly #list: ListSource
 
-/** The same list, watched. */
-export function watch(list: ListSource): WatchedList {
-  let hasRows = false
-  return {
-    get hasRows() {
-      return hasRows
-    },
-    name: list.name,
-    model: list.model,
-    order: list.order,
-    parameters: list.parameters,
-    shown: list.shown,
-    hidesKeys: list.hidesKeys === true,
-    get pool() {
-      return list.pool
-    },
-    async count(kind?: CountKind, limit?: number): Promise<number> {
-      const count = await list.count(kind, limit)
-      // an estimate may be of rows that are not there
-      if (count > 0 && kind !== 'estimated') hasRows = true
-      return count
-    },
-    async read(slice: Slice): Promise<Rows> {
-      const rows = await list.read(slice)
-      if (rows.length > 0) hasRows = true
-      return rows
-    },
-    open: (options) => list.open(options),
+  constructor(list: ListSource) {
+    this.name = list.name
+    this.model = list.model
+    this.order = list.order
+    this.parameters = list.parameters
+    this.shown = list.shown
+    this.hidesKeys = list.hidesKeys === true
+    this.#list = list
+  }
+
+  get pool(): ListPool {
+    return this.#list.pool
+  }
+
+  async count(kind?: CountKind, limit?: number): Promise<number> {
+    const count = await this.#list.count(kind, limit)
+    // an estimate may be of rows that are not there
+    if (count > 0 && kind !== 'estimated') this.hasRows = true
+    return count
+  }
+
+  async read(slice: Slice): Promise<Rows> {
+    const rows = await this.#list.read(slice)
+    if (rows.length > 0) this.hasRows = true
+    return rows
+  }
+
+  open(options: RowCursorOptions): Promise<RowCursor> {
+    return this.#list.open(options)
   }
 }
