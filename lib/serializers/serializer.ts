@@ -252,6 +252,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
     const outcomes = await validateItems(
       this,
       inputData.map((input: unknown, position) => ({ input, current: objects?.[position] })),
+      scope,
     )
     const errors: ErrorMessages = {}
     for (const [position, outcome] of outcomes.entries()) if (outcome.errors) errors[position] = outcome.errors

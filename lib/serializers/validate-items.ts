@@ -90,10 +90,9 @@ function isTrusted({ plan }: AnySerializer, { field, relation, column, ids }: Bo
 
 /** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */
 async function checkTrusted(serializer: AnySerializer, trusted: readonly BoundField[], items: readonly Item[]) {
-  const refused = items.filter((item) => item.errors !== undefined)
-  if (refused.length === 0) return
+  if (items.every((item) => item.errors === undefined)) return
   for (const bound of trusted) {
-    const asking = refused.filter((item) => item.errors && !Object.hasOwn(item.errors, bound.name))
+    const asking = items.filter((item) => !item.errors || !Object.hasOwn(item.errors, bound.name))
     await validateRelated(serializer, bound, bound.field as RelatedField, asking)
   }
 }

@@ -78,46 +78,76 @@ async function updatePart(model: ModelClass, changes: readonly RowChange[], knex
   const key = keyOf(model)
   const changing = [...columns.values()].filter(({ column }) => changes.some(({ values }) => values.has(column)))
   const sparse = new Set(changing.filter(({ column }) => !changes.every(({ values }) => values.has(column))))
-  // casts stand in the first row only: the others follow it
-  const rows = changes.map(({ instance, values }, index) => {
-    const mark = (type: string | undefined) => (index === 0 ? `?::${type}` : '?')
-    const cells = changing.flatMap((column) => [
-      [mark(column.sqlType), values.get(column.column) ?? null],
-      ...(sparse.has(column) ? [[mark('bool'), values.has(column.column)]] : []),
-    ])
-    const all = [[mark(key.sqlType), (instance as Model & Record<string, unknown>)[key.property]], ...cells]
-    return { sql: `(${all.map(([text]) => text).join(', ')})`, bindings: all.map(([, value]) => value) }
-  })
-  const names = changing.flatMap((column, index) => [`c${index}`, ...(sparse.has(column) ? [`h${index}`] : [])])
   const sets = changing.map((column, index) =>
     sparse.has(column)
       ? { sql: `?? = case when v.h${index} then v.c${index} else t.?? end`, bindings: [column.column, column.column] }
       : { sql: `?? = v.c${index}`, bindings: [column.column] },
   )
-  const shown = [...columns.values()]
-  const sql =
-    `update ?? as t set ${sets.map((set) => set.sql).join(', ')} ` +
-    `from (values ${rows.map((row) => row.sql).join(', ')}) as v (k, ${names.join(', ')}) ` +
-    `where t.?? = v.k returning ${shown.map(() => 't.??').join(', ')}`
-  const bindings = [
+  const cells: readonly Cells[] = [
+    { name: 'k', type: key.sqlType, values: changes.map(({ instance }) => (instance as Loose)[key.property]) },
+    ...changing.flatMap(({ column, sqlType }, index) => [
+      { name: `c${index}`, type: sqlType, values: changes.map(({ values }) => values.get(column) ?? null) },
+    ]),
+    ...changing.flatMap((column, index) => {
+      const given = () => changes.map(({ values }) => values.has(column.column))
+      return sparse.has(column) ? [{ name: `h${index}`, type: 'bool', values: given() }] : []
+    }),
+  ]
+  // a list of lists cannot be one parameter
+  const source = changing.some(({ type }) => type === 'array') ? asRows(cells) : asLists(cells)
+  const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
+  const head = quoted(`update ?? as t set ${sets.map((set) => set.sql).join(', ')}`, [
     model.tableName,
     ...sets.flatMap((set) => set.bindings),
-    ...rows.flatMap((row) => row.bindings),
+  ])
+  const shown = [...columns.values()]
+  const tail = quoted(`where t.?? = v.k returning ${shown.map(() => 't.??').join(', ')}`, [
     key.column,
     ...shown.map(({ column }) => column),
-  ]
-  const { text, values } = nativeSql(knex.raw(sql, bindings as never))
+  ])
+  const text = `${head} from ${source.sql} as v (${cells.map(({ name }) => name).join(', ')}) ${tail}`
   const types = exactTypes(knex)
   const parsers = shown.map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
-  const found = await runStatement(knex, { text, name: undefined }, values)
+  const found = await runStatement(knex, { text, name: undefined }, source.values)
   return found.map((row) => {
-    const cells = shown.map(({ column }, index) => {
+    const stored: Record<string, unknown> = {}
+    for (const [index, { column }] of shown.entries()) {
       const cell = row[index] as string | null
-      return [column, cell === null ? null : parsers[index]?.(cell)] as const
-    })
-    return model.fromDatabaseJson(Object.fromEntries(cells))
+      stored[column] = cell === null ? null : parsers[index]?.(cell)
+    }
+    return model.fromDatabaseJson(stored)
   })
 }
+
+/** A column of what the rows are changed by. */
+interface Cells {
+  readonly name: string
+  /** The type, as SQL writes it. */
+  readonly type: string | undefined
+  readonly values: readonly unknown[]
+}
+
+function asLists(cells: readonly Cells[]): CompiledSource {
+  const lists = cells.map(({ type }, index) => `$${index + 1}::${type}[]`)
+  return { sql: `unnest(${lists.join(', ')})`, values: cells.map(({ values }) => values) }
+}
+
+function asRows(cells: readonly Cells[]): CompiledSource {
+  const values: unknown[] = []
+  const rows = (cells[0]?.values ?? []).map((_, row) => {
+    // casts stand in the first row only: the others follow it
+    const marks = cells.map(({ type, values: own }) => `$${values.push(own[row])}${row === 0 ? `::${type}` : ''}`)
+    return `(${marks.join(', ')})`
+  })
+  return { sql: `(values ${rows.join(', ')})`, values }
+}
+
+interface CompiledSource {
+  readonly sql: string
+  readonly values: readonly unknown[]
+}
+
+type Loose = Model & Record<string, unknown>
 
 function keyOf(model: ModelClass): Column {
   const { columns, primaryKey } = describeModel(model)
@@ -125,7 +155,7 @@ function keyOf(model: ModelClass): Column {
 }
 
 function keyText(row: Model, { property }: Column): string {
-  return String((row as Model & Record<string, unknown>)[property])
+  return String((row as Loose)[property])
 }
 
 /** As many items at once as a statement has room for. */

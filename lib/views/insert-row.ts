@@ -58,7 +58,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   const rows = insertsReader(view)
   if (!rows) return undefined
   const serializer = view.getInputSerializer({ many: true })
-  await serializer.isValid({ raiseException: true })
+  await serializer.isValid({ raiseException: true, trustKeys: true })
   const items = serializer.validatedData as Record<string, unknown>[]
   const written = items.map((item) => splitWrites(serializer, item).columns)
   const parameters = written.reduce((sum, columns) => sum + Object.keys(columns).length, 0)
@@ -74,6 +74,8 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   try {
     return await rows.insertAll(values)
   } catch (error) {
+    // a key that leads nowhere is told for all items at once
+    await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
     throw await placeError(error, items, knex, (item, trx) => {
       const one = view.getInputSerializer({ context: { ...view.getSerializerContext(), knex: trx as Knex } })
       return one.create(item) as Promise<unknown>

@@ -5,12 +5,12 @@ import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
-import { runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
+import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
-import { compileInsert, compileInserts, compileRows } from '../serializers/row-sql.js'
+import { compileInsert, compileInserts, compileListInsert, compileRows, listColumns } from '../serializers/row-sql.js'
 import { type ListShape, MOST_SHAPES, RowList, type RowListOptions, writerOf } from './row-list.js'
 
 export interface RowReaderOptions {
@@ -152,17 +152,30 @@ export class RowReader {
 
   /** Inserts rows by one statement, and returns them as a JSON list. */
   async insertAll(rows: readonly ReadonlyMap<string, unknown>[]): Promise<JsonText> {
+    if (rows.length === 0) return new JsonText('[]')
     const { plan, knex } = this.#options
     const write = writerOf(plan, 0)
     const scope = this.#scope()
-    let text = ''
-    if (rows.length > 0) {
-      const { text: sql, values } = compileInserts(knex, { plan, model: describeModel(this.model), rows })
-      for (const row of await runStatement(knex, { text: sql, name: undefined }, values)) {
-        text += `${text === '' ? '' : ','}${write(row, scope)}`
-      }
+    const found = await this.#insertAll(rows, knex)
+    return new JsonText(`[${found.map((row) => write(row, scope)).join()}]`)
+  }
+
+  async #insertAll(rows: readonly ReadonlyMap<string, unknown>[], knex: Queryable): Promise<RawRow[]> {
+    const selection = { plan: this.#options.plan, model: describeModel(this.model), rows }
+    const columns = listColumns(selection)
+    if (!columns) {
+      const { text, values } = compileInserts(knex, selection)
+      return runStatement(knex, { text, name: undefined }, values)
     }
-    return new JsonText(`[${text}]`)
+    const cache = this.#cache()
+    const shape = `inserts|${columns.map(({ column }) => column).join()}`
+    let statement = cache.get(shape)
+    if (!statement) {
+      statement = statementOf(compileListInsert(knex, selection))
+      if (cache.size < MOST_SHAPES) cache.set(shape, statement)
+    }
+    const lists = columns.map(({ column }) => rows.map((row) => row.get(column)))
+    return runStatement(knex, statement, lists)
   }
 
   #write([row]: readonly (readonly (string | null)[])[], first: number): FoundRow | undefined {
