@@ -146,6 +146,7 @@ export type { StreamedRows, StreamingRenderer } from './renderers/streaming.js'
 // Router (4.1, 4.2, 4.4)
 export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
 export type { Endpoint, Operation } from './router/endpoint.js'
+export { mountView } from './router/mount-view.js'
 export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 // Serializers (2.1)
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'

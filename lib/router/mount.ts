@@ -37,6 +37,12 @@ interface Layer {
   paramNames: readonly { readonly name: string | number }[]
 }
 
+/** What of a path decides whether a request is its own. */
+interface Adapted {
+  current(): Pick<Mounted, 'matched' | 'formats'>
+  rivals(): readonly Pick<Mounted, 'matched'>[]
+}
+
 /** Registers one layer for each method; a value that does not fit its hint is no match, so the router goes on. */
 export function mountOn(router: Router, options: MountOptions): void {
   const { endpoint, namespace } = options
@@ -55,8 +61,8 @@ export function mountOn(router: Router, options: MountOptions): void {
     const layer = router.register(path, [method], handle as never, {
       sensitive: true,
       ...(name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }),
-    }) as unknown as Layer
-    adapt(layer, options)
+    })
+    adaptLayer(layer, options)
   }
 }
 
@@ -64,7 +70,8 @@ export function mountOn(router: Router, options: MountOptions): void {
  * Lets a layer see paths without their format suffix, and refuse values that do not fit.
  * A router copies the layers of a router nested in it and gives the copies a prefix: so nothing is bound to this layer.
  */
-function adapt(layer: Layer, options: MountOptions): void {
+export function adaptLayer(adapted: object, options: Adapted): void {
+  const layer = adapted as Layer
   const own = { match: layer.match, captures: layer.captures }
   const fits = (self: Layer, path: string) => {
     if (!own.match.call(self, path)) return false
@@ -95,7 +102,7 @@ function paramsFit(params: Readonly<Record<string, string | null | undefined>>, 
 }
 
 /** Our pattern in the router's own syntax. */
-function writePath(segments: readonly Segment[]): string {
+export function writePath(segments: readonly Segment[]): string {
   const parts = segments.map((segment) => {
     if (segment.kind === 'literal') return encodeURIComponent(segment.text)
     return segment.hint === 'path' ? `*${segment.name}` : `:${segment.name}`

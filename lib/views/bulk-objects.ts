@@ -77,7 +77,10 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   })
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
   await view.loadRelated(objects)
-  if (!isStandard(view, 'checkObjectPermissions') || view.policies.permissions.some((permission) => permission.guardsObjects())) {
+  if (
+    !isStandard(view, 'checkObjectPermissions') ||
+    view.policies.permissions.some((permission) => permission.guardsObjects())
+  ) {
     for (const object of objects) await view.checkObjectPermissions(object)
   }
   return objects

@@ -58,5 +58,15 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const own = [...target.columns.values()].find((one) => !relation && one.column === foreign?.column)
   const related = own ?? target.columns.get(relation?.relatedProperties[0] ?? target.primaryKey[0] ?? '')
   if (!related) throw wrong(`leads to no column of ${parent.name}`)
+  // nothing else tells that the column is a key at all
+  if (!relation && !foreign && model.prepared && kindOf(column) !== kindOf(related)) {
+    throw wrong(`is of type ${column.type}, and ${related.column} of ${parent.tableName} of type ${related.type}`)
+  }
   return { column, related }
+}
+
+/** Types that may be compared with each other. */
+function kindOf({ type }: Column): string {
+  if (/^int[248]$/.test(type)) return 'int'
+  return /^(text|varchar|bpchar|citext)$/.test(type) ? 'text' : type
 }

@@ -147,7 +147,10 @@ function isNarrowed({ viewClass }: GenericView): boolean {
 
 /** True when code of the application looks at the object. */
 function needsObject(parent: GenericView): boolean {
-  return !isStandard(parent, 'getObject', 'checkObjectPermissions') || parent.policies.permissions.some((permission) => permission.guardsObjects())
+  return (
+    !isStandard(parent, 'getObject', 'checkObjectPermissions') ||
+    parent.policies.permissions.some((permission) => permission.guardsObjects())
+  )
 }
 
 /** Finds the parent of a view, after those before it, and remembers its key. */
