@@ -1,6 +1,6 @@
 /** Routes view sets below the objects of another (spec section 4.4). */
 import { ConfigurationError } from '../errors.js'
-import { type Hint, parsePattern } from '../path-pattern.js'
+import { parsePattern } from '../path-pattern.js'
 import type { APIRouter, RouteParent } from './api-router.js'
 import { isGeneric, type ParentRegistration, type ViewSetClass } from './endpoint.js'
 
@@ -8,7 +8,7 @@ export interface NestedRouterOptions {
   /** The path parameter that names the parent object, such as `book_id`. */
   readonly lookup: string
   /** What the parameter may hold: `int`, `str`, `uuid` or `slug`. @default what the parent's own key is */
-  readonly lookupType?: Exclude<Hint, 'path'>
+  readonly lookupType?: 'int' | 'str' | 'uuid' | 'slug'
 }
 
 const TYPES: readonly string[] = ['int', 'str', 'uuid', 'slug']

@@ -230,13 +230,15 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const serializerClass = this.getSerializerClass()
     const forced = this.parents.length > 0 ? forcedValues(this) : undefined
-    const context = this.getSerializerContext()
-    return new serializerClass({ context, ...(forced && { forced }), ...options }) as Serializer<M>
+    return new serializerClass({ context: this.getSerializerContext(), forced, ...options }) as Serializer<M>
   }
 
   /** A serializer for the request's body. */
   getInputSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
-    return this.getSerializer({ inputData: this.body.data, textual: this.body.textual, ...options })
+    const { data: inputData, textual } = this.body
+    if (this.parents.length === 0) return this.getSerializer({ inputData, textual, ...options })
+    // an application's own getSerializer() may know nothing of parents
+    return this.getSerializer({ inputData, textual, forced: forcedValues(this), ...options })
   }
 
   /** What serializers know of the request. */

@@ -55,7 +55,8 @@ export function insertsReader(view: GenericView): RowReader | undefined {
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
 export async function insertRows(view: GenericView): Promise<unknown> {
-  const rows = insertsReader(view)
+  // a refusal ends a transaction, and then nothing could be looked up
+  const rows = view.trx ? undefined : insertsReader(view)
   if (!rows) return undefined
   const serializer = view.getInputSerializer({ many: true })
   await serializer.isValid({ raiseException: true, trustKeys: true })
@@ -70,7 +71,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   for (const [position, columns] of written.entries()) {
     values.push(await under([position], () => valuesOf(rows.model, columns)))
   }
-  const knex = (view.trx ?? view.knex) as Queryable
+  const knex = view.knex as Queryable
   try {
     return await rows.insertAll(values)
   } catch (error) {

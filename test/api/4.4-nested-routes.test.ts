@@ -23,6 +23,7 @@ import {
   type Permissions,
   ReadOnlyModelViewSet,
   Serializer,
+  type SerializerOptions,
   ServerCursorPagination,
   StringField,
   ViewSet,
@@ -393,6 +394,18 @@ describe('E11 the chain of parents', () => {
     expect(await count(() => send('DELETE', `${base}/1`))).toBe(2)
   })
 
+  it('E22 gives the same bytes where PostgreSQL writes the JSON', async () => {
+    class Native extends ReviewViewSet {
+      static override useNativeJson = true
+    }
+    const plain = await serve()
+    const paths = ['/api/authors/1/books/1/reviews', '/api/authors/1/books/1/reviews/2', ...NOWHERE]
+    const texts = await Promise.all(paths.map(async (path) => (await plain.get(path)).text))
+    await plain.close()
+    const native = await serve({ reviews: Native })
+    expect(await Promise.all(paths.map(async (path) => (await native.get(path)).text))).toEqual(texts)
+  })
+
   it('keeps the statements of lists and objects, whoever the parent is', async () => {
     const { get } = await serve()
     const texts = await countQueries(database.knex, async () => {
@@ -442,6 +455,18 @@ describe('E11 the foreign key', () => {
     expect(await Review.query().findById(6)).toMatchObject({ book_id: 2 })
     expect((await send('PATCH', '/api/authors/1/books/2/reviews/6', { text: 'y' })).json).toEqual({ id: 6, text: 'y' })
     expect(seen[1]).toEqual({ text: 'y' })
+  })
+
+  it('is decided by the path for a serializer that the application makes itself', async () => {
+    class Own extends ReviewViewSet {
+      override getSerializer(options: SerializerOptions<Review> = {}): Serializer<Review> {
+        return new ReviewSerializer({ ...options, context: this.getSerializerContext() })
+      }
+    }
+    const { send } = await serve({ reviews: Own })
+    const base = '/api/authors/1/books/2/reviews'
+    expect((await send('POST', base, { text: 'x', book_id: 3 })).json).toMatchObject({ id: 6, book_id: 2 })
+    expect((await send('PATCH', `${base}/6`, { text: 'y', book_id: 3 })).json).toMatchObject({ text: 'y', book_id: 2 })
   })
 
   it('cannot be written through a nested object', async () => {

@@ -2,6 +2,7 @@ import { Model, type QueryBuilder } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
+  action,
   BasePermission,
   BulkCreateMixin,
   BulkDestroyMixin,
@@ -958,6 +959,29 @@ describe('I6 crossing lists', () => {
     }
     expect([...statuses]).toEqual([200])
   }, 60_000)
+})
+
+describe('bulkCreate()', () => {
+  it('may be called by an action, whose transaction it leaves usable', async () => {
+    class Importing extends BookViewSet {
+      @action({ methods: ['POST'] })
+      async import() {
+        try {
+          return await this.bulkCreate()
+        } catch (error) {
+          this.ctx.status = 200
+          return { refused: (error as ValidationError).errors, books: await this.getQueryset().resultSize() }
+        }
+      }
+    }
+    const { send } = await api(Importing)
+    expect((await send('POST', '/api/books/import', [{ title: 'a' }])).json).toMatchObject([{ id: 1, title: 'a' }])
+    const refused = await send('POST', '/api/books/import', [
+      { title: 'b', isbn: 'x' },
+      { title: 'c', isbn: 'x' },
+    ])
+    expect(refused.json).toEqual({ refused: { 1: { isbn: ['This field must be unique.'] } }, books: 1 })
+  })
 })
 
 describe('mixins', () => {
