@@ -53,6 +53,11 @@ export function checkView(prefix: string, view: unknown, nested: boolean): asser
   if (generic.requireIfMatch && generic.concurrency === null) {
     throw new ConfigurationError(`${generic.name}: requireIfMatch needs static concurrency, the columns to match`)
   }
+  if (generic.requireIfMatch && ['bulkUpdate', 'bulkDestroy'].some((action) => action in generic.prototype)) {
+    throw new ConfigurationError(
+      `${generic.name}: requireIfMatch cannot hold for bulk routes, which name no versions; leave out BulkUpdateMixin and BulkDestroyMixin`,
+    )
+  }
   readerOf(generic.name, generic.searchType)
   checkStreams(generic, settlePolicies(generic).renderers)
 }

@@ -1,6 +1,6 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked (spec section 4.5). */
 import type { Model } from 'objection'
-import { BadRequest, type ErrorMessages, ValidationError } from '../errors.js'
+import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../errors.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainDeletes } from '../models/plain-model.js'
@@ -46,10 +46,13 @@ function keyName(view: GenericView): string {
 /**
  * The objects that the items name, in their order, with what the output shows of related objects. Their rows are locked in
  * the order of their keys, so that two bulk requests cannot wait for each other.
+ * @throws ApiError 412 the request has conditions, which can be those of one object only
  * @throws ValidationError by position: an item has no usable key, names no object of the caller's, or one named before
  * @throws PermissionDenied, AuthenticationFailed an object permission refuses one of them
  */
 export async function bulkObjects(view: GenericView, items: readonly unknown[]): Promise<Model[]> {
+  const { 'if-match': match = '*', 'if-none-match': noneMatch } = view.ctx.headers
+  if (match !== '*' || noneMatch !== undefined) throw new ApiError(412, 'Precondition failed')
   const lookup = lookupKey(view.viewClass)
   const { column } = lookup
   const name = keyName(view)

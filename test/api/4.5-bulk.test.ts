@@ -937,6 +937,26 @@ describe('column types', () => {
   })
 })
 
+describe('I3 conditions', () => {
+  it('of one object cannot be those of a list', async () => {
+    await three()
+    const { send } = await api(BookViewSet)
+    for (const headers of [{ 'If-Match': '"x"' }, { 'If-None-Match': '*' }]) {
+      expect((await send('PATCH', '/api/books/bulk', [{ id: 1, n: 1 }], headers)).status).toBe(412)
+      expect((await send('DELETE', '/api/books/bulk', [1], headers)).status).toBe(412)
+    }
+    expect(await titles()).toHaveLength(3)
+    expect((await send('PATCH', '/api/books/bulk', [{ id: 1, n: 1 }], { 'If-Match': '*' })).status).toBe(200)
+    class Versioned extends BookViewSet {
+      static override concurrency = 'n'
+      static override requireIfMatch = true
+    }
+    expect(() => new APIRouter().register('books', Versioned)).toThrow(
+      'Versioned: requireIfMatch cannot hold for bulk routes',
+    )
+  })
+})
+
 describe('I6 crossing lists', () => {
   it('never wait for each other: 200 rounds without a deadlock', async () => {
     await Book.query().insert(Array.from({ length: 6 }, (_, index) => ({ title: `t${index}` })))
