@@ -143,8 +143,11 @@ export { JSONRenderer } from './renderers/json-renderer.js'
 export { NDJSONRenderer } from './renderers/ndjson-renderer.js'
 export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
 export type { StreamedRows, StreamingRenderer } from './renderers/streaming.js'
-// Router (4.1, 4.2)
+// Router (4.1, 4.2, 4.4)
 export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
+export type { Endpoint, Operation } from './router/endpoint.js'
+export { mountView } from './router/mount-view.js'
+export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 // Serializers (2.1)
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
 export { type ExtraKwargs, type FieldNames, ModelSerializer } from './serializers/model-serializer.js'
@@ -193,7 +196,8 @@ export type { VersionLifecycle } from './versioning/lifecycle.js'
 export { QueryParamVersioning } from './versioning/query-param-versioning.js'
 export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
-// Views and view sets (4.1, 4.6)
+// Views and view sets (4.1, 4.3–4.6)
+export { type ActionDecorator, type ActionOptions, type ActionStatics, action } from './views/action.js'
 export {
   APIView,
   type Authentications,
@@ -222,14 +226,18 @@ export {
   RetrieveUpdateDestroyAPIView,
   UpdateAPIView,
 } from './views/generic-views.js'
+export { BulkCreateMixin } from './views/mixins/bulk-create-mixin.js'
+export { BulkDestroyMixin } from './views/mixins/bulk-destroy-mixin.js'
+export { BulkUpdateMixin } from './views/mixins/bulk-update-mixin.js'
 export { CacheableMixin } from './views/mixins/cacheable-mixin.js'
 export { CreateMixin } from './views/mixins/create-mixin.js'
 export { DestroyMixin } from './views/mixins/destroy-mixin.js'
 export { ListMixin } from './views/mixins/list-mixin.js'
 export { MeteringMixin } from './views/mixins/metering-mixin.js'
+export { NestedViewSetMixin } from './views/mixins/nested-view-set-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
 export type { NegotiationOptions } from './views/negotiate.js'
 export type { ActionMap } from './views/view.js'
-export { GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'
+export { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'

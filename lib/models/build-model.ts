@@ -48,6 +48,13 @@ function refusal(model: ModelClass, property: string): Error {
   return model.createValidationError({ type: 'ModelValidation', data: { [property]: [failure] } })
 }
 
+/** True for SQL of the application's in the place of a value, such as `raw('now()')`. */
+export function isExpression(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { toSQL, toKnexQuery, toKnexRaw } = value as Record<string, unknown>
+  return [toSQL, toKnexQuery, toKnexRaw].some((method) => typeof method === 'function')
+}
+
 /** What an instance made by `buildModel` puts into its columns, by column name: what Objection would send. */
 export function databaseValues(model: ModelClass, instance: Model): Map<string, unknown> {
   const { columns } = describeModel(model)

@@ -13,6 +13,7 @@ interface Overridable {
   readonly beforeInsert?: unknown
   readonly afterInsert?: unknown
   readonly beforeUpdate?: unknown
+  readonly afterUpdate?: unknown
   readonly prototype: {
     readonly $afterFind: unknown
     readonly $parseDatabaseJson: unknown
@@ -20,6 +21,9 @@ interface Overridable {
     readonly $beforeInsert: unknown
     readonly $afterInsert: unknown
     readonly $beforeUpdate: unknown
+    readonly $afterUpdate: unknown
+    readonly $beforeDelete: unknown
+    readonly $afterDelete: unknown
     readonly $formatDatabaseJson: unknown
     readonly $toDatabaseJson: unknown
   }
@@ -117,6 +121,30 @@ export function hasPlainUpdates(model: ModelClass): boolean {
     own.prototype.$beforeUpdate === base.prototype.$beforeUpdate &&
     own.prototype.$formatDatabaseJson === base.prototype.$formatDatabaseJson &&
     own.prototype.$toDatabaseJson === base.prototype.$toDatabaseJson
+  )
+}
+
+/** True when rows can be updated together: no code of the application runs for a row but its `$beforeUpdate`. */
+export function hasPlainChanges(model: ModelClass): boolean {
+  const own = model as unknown as Overridable
+  const base = baseModel(model)
+  return (
+    hasPlainQueries(model) &&
+    own.beforeUpdate === base.beforeUpdate &&
+    own.afterUpdate === base.afterUpdate &&
+    own.fromDatabaseJson === base.fromDatabaseJson &&
+    own.prototype.$afterUpdate === base.prototype.$afterUpdate &&
+    own.prototype.$formatDatabaseJson === base.prototype.$formatDatabaseJson &&
+    own.prototype.$toDatabaseJson === base.prototype.$toDatabaseJson
+  )
+}
+
+/** True when deleting rows runs no code of the application for each of them. */
+export function hasPlainDeletes(model: ModelClass): boolean {
+  const { prototype } = model as unknown as Overridable
+  const base = baseModel(model)
+  return (
+    prototype.$beforeDelete === base.prototype.$beforeDelete && prototype.$afterDelete === base.prototype.$afterDelete
   )
 }
 

@@ -1,9 +1,9 @@
 /** The API root: where each resource is (spec section 4.2). */
 import { pageLink } from '../pagination/links.js'
-import { APIView, type Versioning, type ViewHandler } from '../views/api-view.js'
+import { APIView, type Versioning } from '../views/api-view.js'
 
 /** A view that maps each basename to the path of its collection, as seen through whatever the router is mounted under. */
-export function apiRoot(collections: () => ReadonlyMap<string, string>, versioning: Versioning): ViewHandler {
+export function apiRoot(collections: () => ReadonlyMap<string, string>, versioning: Versioning): typeof APIView {
   class APIRoot extends APIView {
     static override description = 'The resources of this API.'
     static override versioningClass = versioning
@@ -14,5 +14,5 @@ export function apiRoot(collections: () => ReadonlyMap<string, string>, versioni
       return Object.fromEntries([...collections()].map(([basename, collection]) => [basename, base + collection]))
     }
   }
-  return APIRoot.asView()
+  return APIRoot
 }

@@ -4,22 +4,33 @@ import type { Knex } from 'knex'
 import { answerError } from '../answer-error.js'
 import type { Context, Middleware } from '../context.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../errors.js'
-import { externalIds } from '../ids/external-ids.js'
-import { describeModel, prepareModels } from '../models/describe-model.js'
+import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { singularize } from '../naming.js'
-import { buildPath, type Hint, parsePattern, type Segment } from '../path-pattern.js'
-import { guardSuffix, setFormat, splitSuffix } from '../path-suffix.js'
-import { type APIView, settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
-import { GenericAPIView } from '../views/generic-api-view.js'
-import { modelsOf } from '../views/models-of.js'
-import { lookupKey } from '../views/settle-generic.js'
-import { type ActionMap, allowedMethods } from '../views/view.js'
+import { buildPath, parsePattern, type Segment } from '../path-pattern.js'
+import { guardSuffix, setFormat } from '../path-suffix.js'
+import { classesOf } from '../views/action-options.js'
+import { settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
+import { modelsOf, modelsOfActions } from '../views/models-of.js'
+import { allowedMethods } from '../views/view.js'
 import { apiRoot } from './api-root.js'
-import { checkView, closeView, prepareView } from './check-view.js'
+import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
+import {
+  checkEndpoints,
+  collectionOf,
+  type Endpoint,
+  endpointsOf,
+  isGeneric,
+  lookupSegment,
+  type Operation,
+  type ParentRegistration,
+  type Registration,
+  type ViewSetClass,
+} from './endpoint.js'
 import { mountOn } from './mount.js'
-import { RouteTree, writePattern } from './route-tree.js'
-import { RESOURCE_ROUTES, ROUTE_NAMES, type RouteTemplate } from './routes.js'
+import { byFixedParts, RouteTable } from './route-table.js'
+import { writePattern } from './route-tree.js'
+import { routesOf } from './routes.js'
 
 export interface APIRouterOptions {
   /**
@@ -29,39 +40,15 @@ export interface APIRouterOptions {
   readonly prefix?: string
 }
 
-/** A view set class. */
-export type ViewSetClass = typeof APIView
-
 /** A route: method, pattern, handler and name. */
 export type RouteTuple = readonly [method: string, pattern: string, handler: ViewHandler, name: string]
 
-/** One path of the API, with all methods it takes. */
-export interface Endpoint {
-  /** The class that answers. */
-  readonly view: string
-  readonly segments: readonly Segment[]
-  /** What requests are matched by: until the catalogue was read, a lookup takes any text. */
-  readonly matched: readonly Segment[]
-  readonly pattern: string
-  readonly actions: ActionMap
-  readonly handler: ViewHandler
-  /** Route names by method in upper case. */
-  readonly names: ReadonlyMap<string, string>
-  /** Formats the path may end in. */
-  readonly formats: ReadonlySet<string>
-}
-
-interface Registration {
-  readonly prefix: readonly Segment[]
-  readonly view: ViewSetClass
-  readonly basename: string
-}
-
-interface Table {
-  readonly endpoints: readonly Endpoint[]
-  readonly tree: RouteTree<Endpoint>
-  readonly byName: ReadonlyMap<string, Endpoint>
-  readonly formats: ReadonlySet<string>
+/** What routes view sets: a router, or one nested in it. */
+export interface RouteParent {
+  /** @internal The router whose paths these are. */
+  readonly root: APIRouter
+  /** @internal How its view sets are nested; undefined for those of the router itself. */
+  readonly nesting: ParentRegistration | undefined
 }
 
 /**
@@ -72,11 +59,11 @@ interface Table {
  * await api.prepare()
  * app.use(api.routes())
  */
-export class APIRouter {
+export class APIRouter implements RouteParent {
   readonly prefix: string
   readonly #prefix: readonly Segment[]
   readonly #registrations: Registration[] = []
-  #table: Table | undefined
+  #table: RouteTable | undefined
   #preparing: Promise<void> | undefined
   #prepared = false
   #mounted = false
@@ -89,18 +76,38 @@ export class APIRouter {
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
 
+  /** @internal */
+  get root(): this {
+    return this
+  }
+
+  /** @internal */
+  readonly nesting = undefined
+
   /**
    * Routes a view set under a prefix. Checks what needs no database; the rest is checked by `prepare()`.
    * @param basename the first part of route names; by default the model's table name, singularised
    * @throws {ConfigurationError} the view set is incomplete, the prefix or basename is taken, or it comes too late
    */
   register(prefix: string, view: ViewSetClass, basename?: string): this {
+    this.registerUnder(this, prefix, view, basename)
+    return this
+  }
+
+  /** @internal Routes a view set of this router or of one that is nested in it. */
+  registerUnder({ nesting }: RouteParent, prefix: string, view: ViewSetClass, basename?: string): void {
     const before = this.#preparing ? 'prepare() or the first request' : this.#mounted ? 'mount()' : undefined
     if (before) throw new ConfigurationError(`APIRouter: register("${prefix}") came after ${before}; register first`)
-    checkView(prefix, view)
-    const registration = { prefix: parsePattern(prefix), view, basename: basename ?? defaultBasename(prefix, view) }
+    checkView(prefix, view, nesting !== undefined)
+    const registration: Registration = {
+      prefix: parsePattern(prefix),
+      view,
+      basename: basename ?? defaultBasename(prefix, view),
+      parent: nesting,
+    }
+    const path = writePattern(registration.prefix)
     for (const other of this.#registrations) {
-      if (writePattern(other.prefix) === writePattern(registration.prefix)) {
+      if (other.parent === nesting && writePattern(other.prefix) === path) {
         throw new ConfigurationError(
           `APIRouter: ${view.name} and ${other.view.name} are both registered under "${prefix}"; change one`,
         )
@@ -111,11 +118,16 @@ export class APIRouter {
         )
       }
     }
-    settlePolicies(view)
+    for (const one of classesOf(view)) settlePolicies(one)
     this.#checkPaths(registration)
     this.#registrations.push(registration)
     this.#table = undefined
-    return this
+  }
+
+  /** @internal The view set that is registered under a prefix of this router or of one nested in it. */
+  registrationOf({ nesting }: RouteParent, prefix: string): Registration | undefined {
+    const path = writePattern(parsePattern(prefix))
+    return this.#registrations.find((one) => one.parent === nesting && writePattern(one.prefix) === path)
   }
 
   /**
@@ -141,14 +153,14 @@ export class APIRouter {
     return async function apiRoutes(ctx, next) {
       const path = pathOf(ctx)
       // what cannot be one of our paths does not wait for the database
-      if (path === undefined || !router.#find(path)) return next()
+      if (path === undefined || !router.#routes().find(path)) return next()
       if (!router.#prepared && !(await router.#prepareFor(ctx))) return
-      const found = router.#find(path)
+      const found = router.#routes().find(path)
       if (!found) return next()
       const { endpoint, params, format } = found
       ctx['params'] = params
       ctx['_matchedRoute'] = endpoint.pattern
-      ctx['_matchedRouteName'] = endpoint.names.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)
+      ctx['_matchedRouteName'] = endpoint.operations.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)?.name
       if (format !== undefined) setFormat(ctx, format)
       await router.#serve(ctx, endpoint.handler)
     }
@@ -164,7 +176,7 @@ export class APIRouter {
       await next()
       if (ctx.status !== 404 || (ctx.body !== undefined && ctx.body !== null)) return
       const path = pathOf(ctx)
-      const found = path === undefined ? undefined : router.#find(path)
+      const found = path === undefined ? undefined : router.#routes().find(path)
       if (found) answerError(ctx, new MethodNotAllowed(ctx.method, allowedMethods(found.endpoint.actions)))
     }
   }
@@ -175,11 +187,15 @@ export class APIRouter {
    */
   mount(router: Router, options: { namespace?: string } = {}): this {
     this.#mounted = true
-    for (const endpoint of this.#routeTable().endpoints) {
+    const { endpoints } = this.#routes()
+    for (const endpoint of [...endpoints].sort(byFixedParts)) {
+      const [{ name }] = [...endpoint.operations.values()] as [Operation]
+      const current = () => this.#routes().named(name) ?? endpoint
       mountOn(router, {
         endpoint,
         namespace: options.namespace,
-        current: () => this.#routeTable().byName.get([...endpoint.names.values()][0] ?? '') ?? endpoint,
+        current,
+        rivals: () => this.#routes().rivalsOf(current()),
         prepare: async (ctx) => this.#prepared || this.#prepareFor(ctx),
         serve: (ctx, handler) => this.#serve(ctx, handler),
       })
@@ -189,12 +205,14 @@ export class APIRouter {
 
   /** All routes, the API root's included. */
   getUrls(): readonly RouteTuple[] {
-    return this.#routeTable().endpoints.flatMap(({ actions, pattern, handler, names }) =>
-      Object.keys(actions).map((method): RouteTuple => {
-        const verb = method.toUpperCase()
-        return [verb, pattern, handler, names.get(verb) as string]
-      }),
+    return this.#routes().endpoints.flatMap(({ operations, pattern, handler }) =>
+      [...operations].map(([method, { name }]): RouteTuple => [method, pattern, handler, name]),
     )
+  }
+
+  /** All paths with all that is known of them; complete once the catalogue was read. */
+  get endpoints(): readonly Endpoint[] {
+    return this.#routes().endpoints
   }
 
   /**
@@ -203,7 +221,7 @@ export class APIRouter {
    * @throws {Error} there is no such route, or a parameter is missing or does not fit
    */
   url(name: string, params: Readonly<Record<string, unknown>> = {}): string {
-    const endpoint = this.#routeTable().byName.get(name)
+    const endpoint = this.#routes().named(name)
     if (!endpoint) throw new Error(`APIRouter: there is no route "${name}"`)
     const path = buildPath(endpoint.segments, params)
     return endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path
@@ -217,24 +235,37 @@ export class APIRouter {
         this.#idle.push(resolve)
       })
     }
-    await Promise.all(this.#registrations.map(({ view }) => closeView(view)))
+    await Promise.all(this.#viewClasses().map(closeView))
   }
 
   async #prepare(knex: Knex | undefined): Promise<void> {
-    const views = this.#registrations.map(({ view }) => view)
-    const models = new Set<ModelClass>(views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [])))
+    const views = this.#viewClasses()
+    const models = new Set<ModelClass>(
+      views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])),
+    )
     await prepareModels(models, knex)
     const mistakes: string[] = []
-    for (const view of views) {
+    const check = async (work: () => void | Promise<void>) => {
       try {
-        await prepareView(view, knex)
+        await work()
       } catch (error) {
         if (!(error instanceof ConfigurationError)) throw error
         mistakes.push(error.message)
       }
     }
+    for (const view of views) await check(() => prepareView(view, knex))
+    for (const { view, parent } of this.#registrations) {
+      if (parent) await check(() => prepareNested(view, parent.registration.view))
+    }
     if (mistakes.length > 0) throw new ConfigurationError([...new Set(mistakes)].join('\n'))
-    this.#table = this.#build({ prepared: true })
+    const table = this.#build({ prepared: true })
+    checkEndpoints(table.endpoints)
+    this.#table = table
+  }
+
+  /** The registered classes, and those that answer single actions. */
+  #viewClasses(): readonly ViewSetClass[] {
+    return this.#registrations.flatMap(({ view }) => classesOf(view))
   }
 
   /** Prepares on the first request. False when that failed and was answered: the next request tries again. */
@@ -262,99 +293,63 @@ export class APIRouter {
     }
   }
 
-  #find(path: string): { endpoint: Endpoint; params: Record<string, string>; format?: string } | undefined {
-    const { tree, formats } = this.#routeTable()
-    const suffix = splitSuffix(path, formats)
-    if (suffix) {
-      const found = tree.find(suffix.path)
-      if (found?.value.formats.has(suffix.format)) {
-        return { endpoint: found.value, params: found.params, format: suffix.format }
-      }
-    }
-    const found = tree.find(path)
-    return found && { endpoint: found.value, params: found.params }
-  }
-
-  #routeTable(): Table {
+  #routes(): RouteTable {
     this.#table ??= this.#build({ prepared: false })
     return this.#table
   }
 
-  #build(options: { prepared: boolean }): Table {
-    const resources = this.#registrations.flatMap((entry) => this.#endpointsOf(entry, options))
-    const endpoints = [this.#rootEndpoint(), ...resources]
-    const tree = new RouteTree<Endpoint>()
-    const byName = new Map<string, Endpoint>()
-    for (const endpoint of endpoints) {
-      const other = tree.add(endpoint.matched, endpoint)
-      if (other && options.prepared) {
-        throw new ConfigurationError(
-          `${other.view} and ${endpoint.view} both have the path ${endpoint.pattern}; give one of them another prefix`,
-        )
-      }
-      for (const name of endpoint.names.values()) byName.set(name, endpoint)
-    }
-    return { endpoints, tree, byName, formats: new Set(endpoints.flatMap((endpoint) => [...endpoint.formats])) }
+  #build({ prepared }: { prepared: boolean }): RouteTable {
+    const options = { prefix: this.#prefix, prepared }
+    return new RouteTable([
+      this.#rootEndpoint(),
+      ...this.#registrations.flatMap((registration) => endpointsOf(registration, options)),
+    ])
   }
 
   #rootEndpoint(): Endpoint {
     const collections = new Map(
       this.#registrations
-        .filter(({ prefix }) => prefix.every((segment) => segment.kind === 'literal'))
+        .filter(({ prefix, parent }) => !parent && prefix.every((segment) => segment.kind === 'literal'))
         .map(({ basename, prefix }) => [basename, buildPath(prefix, {})]),
     )
+    const view = apiRoot(() => collections, commonVersioning(this.#registrations))
+    const [name, operationId] = ['api-root', 'api_root']
+    const serializers = { inputSerializer: undefined, outputSerializer: undefined }
     return {
-      view: 'The API root',
+      kind: 'root',
+      view,
+      basename: 'api',
+      detail: false,
+      lookup: undefined,
+      parents: [],
       segments: this.#prefix,
       matched: this.#prefix,
       pattern: writePattern(this.#prefix),
       actions: { get: 'get' },
-      handler: apiRoot(() => collections, commonVersioning(this.#registrations)),
-      names: new Map([['GET', 'api-root']]),
+      operations: new Map([['GET', { method: 'GET', action: 'get', name, operationId, view, ...serializers }]]),
+      handler: view.asView(),
       formats: new Set(),
     }
   }
 
   /** The whole pattern is read, too: no name may occur twice, and nothing follows `{…:path}`. */
-  #checkPaths({ prefix, view }: Registration): void {
-    const templates = RESOURCE_ROUTES.filter((template) => Object.keys(actionsOf(view, template)).length > 0)
+  #checkPaths(registration: Registration): void {
+    const { view } = registration
+    const templates = routesOf(view)
     if (templates.length === 0) {
       throw new ConfigurationError(`${view.name}: has no action; add list(), retrieve() … or extend ModelViewSet`)
     }
-    for (const { detail } of templates) {
-      const segments = [...this.#prefix, ...prefix, ...(detail ? [lookupSegment(view)] : [])]
+    const { segments } = collectionOf(registration, { prefix: this.#prefix, prepared: false })
+    for (const { detail, path, actions } of templates) {
       try {
-        parsePattern(writePattern(segments))
+        parsePattern(writePattern([...segments, ...(detail ? [lookupSegment(view)] : []), ...path]))
       } catch (error) {
-        const name = detail ? `lookupUrlKwarg "${lookupSegment(view).name}" does not fit: ` : ''
-        throw new ConfigurationError(`${view.name}: ${name}${(error as Error).message}`)
+        const names = `of ${Object.values(actions).join('() and ')}()`
+        const part =
+          path.length > 0 ? `the path ${names}` : detail ? `lookupUrlKwarg "${lookupSegment(view).name}"` : ''
+        throw new ConfigurationError(`${view.name}: ${part && `${part} does not fit: `}${(error as Error).message}`)
       }
     }
-  }
-
-  #endpointsOf({ prefix, view, basename }: Registration, { prepared }: { prepared: boolean }): Endpoint[] {
-    return RESOURCE_ROUTES.flatMap((template) => {
-      const actions = actionsOf(view, template)
-      if (Object.keys(actions).length === 0) return []
-      const collection = [...this.#prefix, ...prefix]
-      const lookup = lookupSegment(view)
-      const segments = template.detail ? [...collection, lookup] : collection
-      const names = Object.entries(actions).map(
-        ([method, action]) => [method.toUpperCase(), `${basename}-${ROUTE_NAMES[action] ?? action}`] as const,
-      )
-      return [
-        {
-          view: view.name,
-          segments,
-          matched: prepared || !template.detail ? segments : [...collection, { ...lookup, hint: 'str' }],
-          pattern: writePattern(segments),
-          actions,
-          handler: view.asView(actions, basename),
-          names: new Map(names),
-          formats: new Set(settlePolicies(view).renderers.map((renderer) => renderer.format)),
-        },
-      ]
-    })
   }
 }
 
@@ -374,33 +369,9 @@ function pathOf(ctx: Context): string | undefined {
   }
 }
 
-function actionsOf(view: ViewSetClass, { actions }: RouteTemplate): ActionMap {
-  const prototype = view.prototype as unknown as Record<string, unknown>
-  return Object.fromEntries(Object.entries(actions).filter(([, action]) => typeof prototype[action] === 'function'))
-}
-
-const HINTS: Readonly<Record<string, Hint>> = { int2: 'int', int4: 'int', int8: 'int', uuid: 'uuid' }
-
-/** The path parameter of a detail route; its hint is the type of the column that objects are looked up by. */
-function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
-  if (!isGeneric(view)) return { kind: 'param', name: 'id', hint: 'str' }
-  const { lookupField } = view
-  const { columns, prepared } = describeModel(view.modelClass())
-  const isStored = externalIds(view.modelClass())?.stored === true
-  const isKnown = prepared || (!isStored && (lookupField === 'id' || columns.has(lookupField)))
-  const key = isKnown ? lookupKey(view) : undefined
-  // a text that is no external id is a missing object, not a missing path
-  const hint = key?.ids ? undefined : HINTS[key?.column.type ?? '']
-  return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
-}
-
 function defaultBasename(prefix: string, view: ViewSetClass): string {
   if (isGeneric(view)) return singularize(view.modelClass().tableName)
   throw new ConfigurationError(
     `APIRouter: ${view.name} has no model; name it: register("${prefix}", ${view.name}, basename)`,
   )
-}
-
-function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {
-  return view.prototype instanceof GenericAPIView
 }

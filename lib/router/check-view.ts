@@ -11,29 +11,36 @@ import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { actionsOf } from '../views/action-options.js'
 import { APIView, settlePolicies } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { type Cacheable, isCacheable, policyOf } from '../views/mixins/cacheable-mixin.js'
 import { checkStreams, closeStreams } from '../views/mixins/stream-mixin.js'
-import { modelsOf } from '../views/models-of.js'
+import { modelsOf, serializersOfActions } from '../views/models-of.js'
+import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
+import { isStandard } from '../views/standard.js'
 import { checkConcurrency } from './check-concurrency.js'
-import { RESOURCE_ROUTES } from './routes.js'
-
-const DETAIL_ACTIONS = RESOURCE_ROUTES.flatMap(({ detail, actions }) => (detail ? Object.values(actions) : []))
+import { routesOf } from './routes.js'
 
 /** Checks what needs no database. @throws {ConfigurationError} naming class, attribute and fix */
-export function checkView(prefix: string, view: unknown): asserts view is typeof APIView {
+export function checkView(prefix: string, view: unknown, nested: boolean): asserts view is typeof APIView {
   if (typeof view !== 'function' || !(view.prototype instanceof APIView)) {
     throw new ConfigurationError(
       `APIRouter: register("${prefix}", …) takes a view set class; extend ViewSet or ModelViewSet`,
     )
   }
   const viewClass = view as typeof APIView
+  checkActions(viewClass)
   if (!(viewClass.prototype instanceof GenericAPIView)) return
   const generic = viewClass as typeof GenericAPIView
   checkModel(generic)
   externalIds(generic.modelClass())
+  const { maxBulkSize = 1 } = generic as { maxBulkSize?: number }
+  if (!Number.isSafeInteger(maxBulkSize) || maxBulkSize < 1) {
+    throw new ConfigurationError(`${generic.name}: maxBulkSize is ${maxBulkSize}; give a whole number of at least 1`)
+  }
+  if (nested) checkNested(generic)
   if (
     !generic.serializerClass &&
     generic.prototype.getSerializerClass === GenericAPIView.prototype.getSerializerClass
@@ -46,13 +53,35 @@ export function checkView(prefix: string, view: unknown): asserts view is typeof
   if (generic.requireIfMatch && generic.concurrency === null) {
     throw new ConfigurationError(`${generic.name}: requireIfMatch needs static concurrency, the columns to match`)
   }
+  if (generic.requireIfMatch && ['bulkUpdate', 'bulkDestroy'].some((action) => action in generic.prototype)) {
+    throw new ConfigurationError(
+      `${generic.name}: requireIfMatch cannot hold for bulk routes, which name no versions; leave out BulkUpdateMixin and BulkDestroyMixin`,
+    )
+  }
   readerOf(generic.name, generic.searchType)
   checkStreams(generic, settlePolicies(generic).renderers)
+}
+
+/** A nested view set without a foreign key must narrow its list itself. */
+function checkNested(view: typeof GenericAPIView): void {
+  const { parentLookupField } = view as NestedViewClass
+  if (parentLookupField !== undefined && parentLookupField !== '') return
+  if (parentLookupField === undefined && !isStandard(view.prototype, 'getQueryset')) return
+  throw new ConfigurationError(
+    `${view.name}: is nested, and nothing tells whose its objects are; extend NestedViewSetMixin(…) and set static parentLookupField to the foreign key, or override getQueryset()`,
+  )
+}
+
+/** Checks what the catalogue tells of a nested view set: its foreign key. @throws {ConfigurationError} */
+export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
+  const nested = view as unknown as NestedViewClass
+  if (nested.parentLookupField !== undefined) parentKeyOf(nested, (parent as typeof GenericAPIView).modelClass())
 }
 
 /** Checks what the catalogue tells: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */
 export async function prepareView(view: typeof APIView, knex: Queryable | undefined): Promise<void> {
   if (isMetered(view)) checkMetering(view)
+  for (const serializer of serializersOfActions(view)) prepareSerializer(serializer, new Set())
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
   for (const model of modelsOf(generic)) externalIds(model)?.check()
@@ -60,11 +89,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   if (!generic.model && !generic.queryset) return
   const { columns, model, primaryKey } = describeModel(generic.modelClass())
   lookupColumn(generic)
-  if (
-    primaryKey.length > 1 &&
-    generic.lookupField === 'id' &&
-    DETAIL_ACTIONS.some((action) => action in view.prototype)
-  ) {
+  if (primaryKey.length > 1 && generic.lookupField === 'id' && routesOf(view).some(({ detail }) => detail)) {
     throw new ConfigurationError(
       `${view.name}: ${model.name} has a primary key of several columns, which no detail route can name; ` +
         'set static lookupField to a unique column, or use only list and create',
@@ -160,6 +185,19 @@ function checkSerializer(view: typeof GenericAPIView, serializer: SerializerClas
   if (fields === undefined) return
   ;(serializer as unknown as typeof ModelSerializer).modelClass()
   ;(serializer as unknown as typeof ModelSerializer).checkFields()
+}
+
+/** An action's own serializers. */
+function checkActions(view: typeof APIView): void {
+  for (const { action, inputSerializer, outputSerializer } of actionsOf(view).values()) {
+    for (const serializer of [inputSerializer, outputSerializer]) {
+      if (serializer !== undefined && typeof serializer?.describeFields !== 'function') {
+        throw new ConfigurationError(
+          `${view.name}.${action}: inputSerializer and outputSerializer are serializer classes; extend Serializer or ModelSerializer`,
+        )
+      }
+    }
+  }
 }
 
 function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {

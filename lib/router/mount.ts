@@ -4,6 +4,7 @@ import type { Context } from '../context.js'
 import { decodeSegment, matchesHint, type Segment } from '../path-pattern.js'
 import { setFormat, splitSuffix } from '../path-suffix.js'
 import type { ViewHandler } from '../views/api-view.js'
+import { matchesToo } from './route-table.js'
 
 /** What is mounted. */
 export interface Mounted {
@@ -12,7 +13,8 @@ export interface Mounted {
   readonly matched: readonly Segment[]
   readonly actions: Readonly<Record<string, string>>
   readonly handler: ViewHandler
-  readonly names: ReadonlyMap<string, string>
+  /** Names of routes by method in upper case. */
+  readonly operations: ReadonlyMap<string, { readonly name: string }>
   readonly formats: ReadonlySet<string>
 }
 
@@ -21,6 +23,8 @@ export interface MountOptions {
   readonly namespace: string | undefined
   /** The endpoint as it is now: its hints are known for certain once the catalogue was read. */
   current(): Mounted
+  /** The paths that are preferred to this one where both match. */
+  rivals(): readonly Pick<Mounted, 'matched'>[]
   /** False when the catalogue could not be read and the request was answered. */
   prepare(ctx: Context): Promise<boolean>
   serve(ctx: Context, handler: ViewHandler): Promise<void>
@@ -31,6 +35,12 @@ interface Layer {
   match: (this: Layer, path: string) => boolean
   captures: (this: Layer, path: string) => string[]
   paramNames: readonly { readonly name: string | number }[]
+}
+
+/** What of a path decides whether a request is its own. */
+interface Adapted {
+  current(): Pick<Mounted, 'matched' | 'formats'>
+  rivals(): readonly Pick<Mounted, 'matched'>[]
 }
 
 /** Registers one layer for each method; a value that does not fit its hint is no match, so the router goes on. */
@@ -47,12 +57,12 @@ export function mountOn(router: Router, options: MountOptions): void {
     await options.serve(ctx, handler)
   }
   for (const method of [...Object.keys(endpoint.actions), 'options']) {
-    const name = endpoint.names.get(method.toUpperCase())
+    const name = endpoint.operations.get(method.toUpperCase())?.name
     const layer = router.register(path, [method], handle as never, {
       sensitive: true,
       ...(name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }),
-    }) as unknown as Layer
-    adapt(layer, options)
+    })
+    adaptLayer(layer, options)
   }
 }
 
@@ -60,13 +70,15 @@ export function mountOn(router: Router, options: MountOptions): void {
  * Lets a layer see paths without their format suffix, and refuse values that do not fit.
  * A router copies the layers of a router nested in it and gives the copies a prefix: so nothing is bound to this layer.
  */
-function adapt(layer: Layer, options: MountOptions): void {
+export function adaptLayer(adapted: object, options: Adapted): void {
+  const layer = adapted as Layer
   const own = { match: layer.match, captures: layer.captures }
   const fits = (self: Layer, path: string) => {
     if (!own.match.call(self, path)) return false
-    const values = own.captures.call(self, path).map(decodeSegment)
-    const params = self.paramNames.map(({ name }, index) => [name, values[index]] as const)
-    return paramsFit(Object.fromEntries(params), options.current().matched)
+    const texts = own.captures.call(self, path).map(decodeSegment)
+    const values = Object.fromEntries(self.paramNames.map(({ name }, index) => [name, texts[index]] as const))
+    const { matched } = options.current()
+    return paramsFit(values, matched) && !options.rivals().some((rival) => matchesToo(rival.matched, matched, values))
   }
   const plain = (self: Layer, path: string) => {
     const suffix = splitSuffix(path, options.current().formats)
@@ -90,7 +102,7 @@ function paramsFit(params: Readonly<Record<string, string | null | undefined>>, 
 }
 
 /** Our pattern in the router's own syntax. */
-function writePath(segments: readonly Segment[]): string {
+export function writePath(segments: readonly Segment[]): string {
   const parts = segments.map((segment) => {
     if (segment.kind === 'literal') return encodeURIComponent(segment.text)
     return segment.hint === 'path' ? `*${segment.name}` : `:${segment.name}`

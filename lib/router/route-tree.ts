@@ -15,7 +15,7 @@ interface Node<T> {
 
 export interface Match<T> {
   readonly value: T
-  /** Percent-decoded parameters. */
+  /** Percent-decoded parameters, in the order of the pattern. */
   readonly params: Record<string, string>
 }
 
@@ -36,9 +36,10 @@ export class RouteTree<T> {
   find(path: string): Match<T> | undefined {
     const end = path.length > 1 && path.endsWith('/') ? path.length - 1 : path.length
     const parts = end <= 1 ? [] : path.slice(1, end).split('/')
-    const params: Record<string, string> = {}
+    const params: [string, string][] = []
     const node = descend(this.#root, parts, 0, params)
-    return node?.value === undefined ? undefined : { value: node.value, params }
+    if (node?.value === undefined) return undefined
+    return { value: node.value, params: params.length === 0 ? {} : Object.fromEntries(params.reverse()) }
   }
 }
 
@@ -74,7 +75,7 @@ function descend<T>(
   node: Node<T>,
   parts: readonly string[],
   position: number,
-  params: Record<string, string>,
+  params: [string, string][],
 ): Node<T> | undefined {
   const raw = parts[position]
   if (raw === undefined) return node.value === undefined ? undefined : node
@@ -87,7 +88,7 @@ function descend<T>(
     if (text === null || !matchesHint(hint, text)) continue
     const found = descend(next, parts, rest ? parts.length : position + 1, params)
     if (!found) continue
-    params[name] = text
+    params.push([name, text])
     return found
   }
   return undefined

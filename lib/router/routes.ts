@@ -1,17 +1,87 @@
-/** The routes of a view set, as data (spec section 4.1). */
+/** The routes of a view set, as data (spec sections 4.1, 4.3 and 4.5). */
+import { ConfigurationError } from '../errors.js'
+import { snakeCase } from '../naming.js'
+import { parsePattern, type Segment } from '../path-pattern.js'
+import { type ActionClass, actionsOf } from '../views/action-options.js'
 import type { ActionMap } from '../views/view.js'
+
+/** What a path of a resource is for. */
+export type RouteKind = 'resource' | 'bulk' | 'action'
 
 /** A path of a resource, and which of the view set's methods answer on it. */
 export interface RouteTemplate {
+  readonly kind: RouteKind
+  /** The path is one of an object: the object's key stands before `path`. */
   readonly detail: boolean
+  readonly path: readonly Segment[]
   readonly actions: ActionMap
 }
 
 /** The paths of a resource. Only the methods that a view set has are routed. */
-export const RESOURCE_ROUTES: readonly RouteTemplate[] = [
-  { detail: false, actions: { get: 'list', post: 'create' } },
-  { detail: true, actions: { get: 'retrieve', put: 'update', patch: 'partialUpdate', delete: 'destroy' } },
+const RESOURCE_ROUTES: readonly RouteTemplate[] = [
+  { kind: 'resource', detail: false, path: [], actions: { get: 'list', post: 'create' } },
+  {
+    kind: 'bulk',
+    detail: false,
+    path: parsePattern('bulk'),
+    actions: { post: 'bulkCreate', patch: 'bulkUpdate', delete: 'bulkDestroy' },
+  },
+  {
+    kind: 'resource',
+    detail: true,
+    path: [],
+    actions: { get: 'retrieve', put: 'update', patch: 'partialUpdate', delete: 'destroy' },
+  },
 ]
 
-/** The end of a route's name, where it is not the action's own name. */
-export const ROUTE_NAMES: Readonly<Record<string, string>> = { partialUpdate: 'partial_update' }
+const STANDARD = new Set(RESOURCE_ROUTES.flatMap(({ actions }) => Object.values(actions)))
+
+/** The paths of a view set, those of its actions included. @throws {ConfigurationError} actions that do not go together */
+export function routesOf(view: ActionClass): readonly RouteTemplate[] {
+  const has = (action: string) => typeof (view.prototype as Record<string, unknown>)[action] === 'function'
+  const standard = RESOURCE_ROUTES.map((route) => ({
+    ...route,
+    actions: Object.fromEntries(Object.entries(route.actions).filter(([, action]) => has(action))),
+  }))
+  return [...standard.filter(({ actions }) => Object.keys(actions).length > 0), ...actionRoutes(view)]
+}
+
+/** The end of a route's name. */
+export function routeSuffix(view: ActionClass, action: string): string {
+  return actionsOf(view).get(action)?.urlName ?? snakeCase(action)
+}
+
+/** Actions on one path are one route, whatever their methods. */
+function actionRoutes(view: ActionClass): readonly RouteTemplate[] {
+  const routes = new Map<string, RouteTemplate & { readonly actions: Record<string, string> }>()
+  for (const { action, methods, detail, urlPath } of actionsOf(view).values()) {
+    if (STANDARD.has(action)) {
+      throw new ConfigurationError(
+        `${view.name}: ${action}() has a route of its own, so action() cannot give it another; rename the method`,
+      )
+    }
+    const key = `${detail} ${urlPath}`
+    const route = routes.get(key) ?? { kind: 'action', detail, path: actionPath(view, action, urlPath), actions: {} }
+    for (const method of methods) {
+      const other = route.actions[method]
+      if (other !== undefined) {
+        throw new ConfigurationError(
+          `${view.name}: ${other}() and ${action}() both answer ${method.toUpperCase()} on "${urlPath}"; change methods or urlPath of one`,
+        )
+      }
+      route.actions[method] = action
+    }
+    routes.set(key, route)
+  }
+  return [...routes.values()]
+}
+
+function actionPath(view: ActionClass, action: string, urlPath: string): readonly Segment[] {
+  try {
+    const path = parsePattern(urlPath)
+    if (path.length > 0) return path
+  } catch (error) {
+    throw new ConfigurationError(`${view.name}.${action}: urlPath does not fit: ${(error as Error).message}`)
+  }
+  throw new ConfigurationError(`${view.name}.${action}: urlPath is empty; leave it out, or name the end of the path`)
+}

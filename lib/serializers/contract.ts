@@ -19,6 +19,11 @@ export interface SerializerOptions<T extends object = object> {
   readonly textual?: boolean
   /** The request, the caller and the transaction, for fields and hooks. */
   readonly context?: SerializerContext
+  /**
+   * Values that the input cannot set, by property of the model, such as the foreign key that a nested route decides. They
+   * are part of the validated data of new objects; those of stored ones stay.
+   */
+  readonly forced?: ReadonlyMap<string, unknown> | undefined
 }
 
 /** A serializer of any object. */
@@ -27,6 +32,12 @@ export interface AnySerializer {
   readonly plan: SerializerPlan
   readonly partial: boolean
   readonly textual: boolean
+  /** Values that the input cannot set. */
+  readonly forced: ReadonlyMap<string, unknown> | undefined
+  /** Validates the input. @throws ValidationError with `raiseException` */
+  isValid(options?: { readonly raiseException?: boolean }): Promise<boolean>
+  /** What was validated. */
+  readonly validatedData: unknown
   validate(data: Record<string, unknown>): unknown
   // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
   toRepresentation(object: any): unknown

@@ -9,7 +9,7 @@ import { ReadOnlyField } from '../fields/read-only-field.js'
 import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
-import { buildModel } from '../models/build-model.js'
+import { buildModel, isExpression } from '../models/build-model.js'
 import {
   type Column,
   describeModel,
@@ -24,8 +24,10 @@ import { constraintSubject } from './constraint-subject.js'
 import type { FieldsDescription, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { attributesOf, declaredFieldsOf, serializerPlan } from './plan.js'
+import { placeError } from './refused-item.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
 import { splitWrites, under, writeAfter, writeBefore } from './write-relations.js'
+import { changeOf, insertRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
 
 /** Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns. */
 export type FieldNames = string | readonly string[]
@@ -101,7 +103,10 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   }
 
   override async isValid(options: ValidityOptions = {}): Promise<boolean> {
-    if (isObject(this.obj)) await this.#loadNestedTargets(this.obj as M)
+    const objects = [this.obj ?? []].flat() as readonly M[]
+    // nested data is checked against the objects it would change, so they must be loaded
+    if (objects.some((object) => isObject(object) && !hasNestedTargets(this.plan, object)))
+      await this.#reload([...objects])
     return super.isValid(options)
   }
 
@@ -112,7 +117,7 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
       await writeBefore(this, writes, undefined)
       const created = await this.#inOwnTerms(data, () => this.#insertRow(writes.columns))
       await writeAfter(this, writes, created, undefined)
-      return this.#reload(created)
+      return this.#reloadOne(created)
     })
   }
 
@@ -123,17 +128,74 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
       await writeBefore(this, writes, instance)
       const updated = await this.#inOwnTerms(data, () => this.#updateRow(instance, writes.columns))
       await writeAfter(this, writes, updated, instance)
-      return this.#reload(updated)
+      return this.#reloadOne(updated)
     })
   }
 
-  /** All or nothing; what is wrong with an item stands under its position. */
+  /** All or nothing, in one statement where the items are rows of their own; what is wrong with an item stands under its position. */
   protected override async createMany(items: readonly Record<string, unknown>[]): Promise<M[]> {
-    return this.#atomically(items.length > 1, async () => {
-      const created: M[] = []
-      for (const [position, item] of items.entries()) created.push(await under([position], () => this.create(item)))
-      return created
+    const writes = items.map((item) => splitWrites(this, item))
+    const isOwn = this.create === ModelSerializer.prototype.create
+    if (!isOwn || writes.some(({ hasRelated }) => hasRelated)) {
+      return this.#atomically(items.length > 1, () => oneByOne(items, (item) => this.create(item)))
+    }
+    const rows: Model[] = []
+    for (const [position, { columns }] of writes.entries()) {
+      const data = items[position] as Record<string, unknown>
+      rows.push(await under([position], () => this.#inOwnTerms(data, () => buildModel(this.#model, columns))))
+    }
+    const created = await this.#atOnce(items, {
+      all: (trx) => insertRows(this.#model, rows, trx),
+      one: (item, trx) => this.withContext({ ...this.context, knex: trx }, async () => this.create(item as never)),
     })
+    return this.#reload(created as M[])
+  }
+
+  /** The same for changes; `instances` should be locked in the order of their keys, so that two lists cannot deadlock. */
+  protected override async updateMany(
+    instances: readonly M[],
+    items: readonly Record<string, unknown>[],
+  ): Promise<M[]> {
+    const writes = items.map((item) => splitWrites(this, item))
+    const isOwn = this.update === ModelSerializer.prototype.update
+    const each = () =>
+      this.#atomically(items.length > 1, () =>
+        oneByOne(items, (item, position) => this.update(instances[position] as M, item)),
+      )
+    const knex = this.#knex ?? (this.#model.knex() as Queryable)
+    if (!isOwn || writes.some(({ hasRelated }) => hasRelated) || !updatesRows(this.#model, knex)) return each()
+    const changes: RowChange[] = []
+    for (const [position, { columns }] of writes.entries()) {
+      const data = items[position] as Record<string, unknown>
+      const instance = instances[position] as M
+      const change = () => changeOf(this.#model, instance, columns, knex)
+      changes.push(await under([position], () => this.#inOwnTerms(data, change)))
+    }
+    if (changes.some(({ values }) => [...values.values()].some(isExpression))) return each()
+    const updated = await this.#atOnce(items, {
+      all: (trx) => updateRows(this.#model, changes, trx),
+      one: (item, trx, position) =>
+        this.withContext({ ...this.context, knex: trx }, async () => this.update(instances[position] as M, item)),
+    })
+    return this.#reload(updated as M[])
+  }
+
+  /** Writes a list by one statement; when the database refuses it, it is found out which item it means. */
+  async #atOnce<Item>(
+    items: readonly Item[],
+    write: {
+      all: (trx: Queryable) => Promise<readonly Model[]>
+      one: (item: Item, trx: Queryable, position: number) => Promise<unknown>
+    },
+  ): Promise<readonly Model[]> {
+    if (items.length === 0) return []
+    const knex = this.#knex ?? (this.#model.knex() as Queryable)
+    try {
+      // inside the caller's transaction this is a savepoint: a refusal leaves it usable
+      return await knex.transaction((trx) => write.all(trx))
+    } catch (error) {
+      throw await placeError(error, items, knex, write.one)
+    }
   }
 
   async #insertRow(columns: Record<string, unknown>): Promise<M> {
@@ -154,19 +216,19 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     return row as M
   }
 
-  /** Loads what the output shows of related objects. */
-  async #reload(instance: M): Promise<M> {
-    await loadRelations(this.#model, [instance], this.plan.relations, this.#knex)
+  /** Loads what the output shows of related objects: one query for each relation, however many objects. */
+  async #reload(instances: M[]): Promise<M[]> {
+    await loadRelations(this.#model, instances, this.plan.relations, this.#knex)
+    return instances
+  }
+
+  async #reloadOne(instance: M): Promise<M> {
+    await this.#reload([instance])
     return instance
   }
 
-  /** Nested data is checked against the objects it would change, so they must be loaded. */
-  async #loadNestedTargets(instance: M): Promise<void> {
-    if (!hasNestedTargets(this.plan, instance)) await this.#reload(instance)
-  }
-
   /** Runs a statement on the object's own row: what the database or the model refuses is told by the client's fields. */
-  async #inOwnTerms(data: Record<string, unknown>, statement: () => Promise<M>): Promise<M> {
+  async #inOwnTerms<Row>(data: Record<string, unknown>, statement: () => Promise<Row> | Row): Promise<Row> {
     try {
       return await statement()
     } catch (error) {
@@ -180,6 +242,18 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     if (knex.isTransaction || !isSeveral) return work()
     return knex.transaction((trx) => this.withContext({ ...this.context, knex: trx } satisfies SerializerContext, work))
   }
+}
+
+/** Does the work for each item; what is wrong with it stands under its position. */
+async function oneByOne<Item, Result>(
+  items: readonly Item[],
+  work: (item: Item, position: number) => Promise<Result>,
+): Promise<Result[]> {
+  const results: Result[] = []
+  for (const [position, item] of items.entries()) {
+    results.push(await under([position], () => work(item, position)))
+  }
+  return results
 }
 
 /** True when all objects that nested data may change are loaded, those of nested objects too. */

@@ -65,6 +65,8 @@ export class Serializer<T extends object = object> implements AnySerializer {
   readonly many: boolean
   readonly partial: boolean
   readonly textual: boolean
+  /** @internal */
+  readonly forced: ReadonlyMap<string, unknown> | undefined
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
   #context: SerializerContext
@@ -77,6 +79,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
     this.many = options.many ?? false
     this.partial = options.partial ?? false
     this.textual = options.textual ?? false
+    this.forced = options.forced
     this.#context = options.context ?? {}
   }
 
@@ -127,25 +130,21 @@ export class Serializer<T extends object = object> implements AnySerializer {
   }
 
   /**
-   * Creates the object, or updates `obj` if there is one. `extra` is laid over the validated data.
+   * Creates the object, or updates `obj` if there is one; with `many` all of a list, which must be as long as `obj`.
+   * `extra` is laid over the validated data.
    * @throws {Error} before a successful `isValid()`
    */
   async save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
     const data: unknown = this.validatedData
-    const current = this.obj as T | undefined
-    if (Array.isArray(data) && current !== undefined) {
-      throw new Error(
-        `${this.constructor.name}: save() creates a list and cannot update one; save each object by itself`,
-      )
-    }
+    const objects = this.obj === undefined ? undefined : ([this.obj].flat() as T[])
     const items = [data].flat().map((item) => ({ ...(item as Record<string, unknown>), ...extra }))
     const write = async (stored: Record<string, unknown>[]): Promise<T | T[]> => {
-      if (Array.isArray(data)) return this.createMany(stored)
+      if (Array.isArray(data)) return objects ? this.updateMany(objects, stored) : this.createMany(stored)
       const [one = {}] = stored
-      return current === undefined ? this.create(one) : this.update(current, one)
+      return objects ? this.update(objects[0] as T, one) : this.create(one)
     }
     this.obj = keepsUploads(this.plan)
-      ? await withUploads({ plan: this.plan, knex: this.context.knex, items, current }, write)
+      ? await withUploads({ plan: this.plan, knex: this.context.knex, items, current: objects }, write)
       : await write(items)
     return this.obj as T
   }
@@ -160,6 +159,27 @@ export class Serializer<T extends object = object> implements AnySerializer {
     const created: T[] = []
     for (const item of items) created.push(await this.create(item))
     return created
+  }
+
+  /** Changes a list of objects, each by the data in its place; by default one after the other. */
+  protected async updateMany(instances: readonly T[], items: readonly Record<string, unknown>[]): Promise<T[]> {
+    const updated: T[] = []
+    for (const [position, item] of items.entries()) updated.push(await this.update(instances[position] as T, item))
+    return updated
+  }
+
+  /** @internal The items of a list that is valid, as serializers of their own, each ready for `save()`. */
+  items(): Serializer<T>[] {
+    const data = this.validatedData as readonly unknown[]
+    const objects = this.obj as readonly T[] | undefined
+    return data.map((value, position) => {
+      const { partial, textual, forced, context } = this
+      const inputData = (this.inputData as readonly unknown[])[position]
+      const own = { inputData, partial, textual, forced, context, obj: objects?.[position] }
+      const item = new (this.constructor as new (options: SerializerOptions<T>) => Serializer<T>)(own)
+      item.#outcome = { valid: true, value, errors: {} }
+      return item
+    })
   }
 
   /** Changes an object by validated data. */
@@ -228,9 +248,11 @@ export class Serializer<T extends object = object> implements AnySerializer {
     if (!Array.isArray(inputData)) {
       return { valid: false, value: undefined, errors: { non_field_errors: ['Expected a list of items.'] } }
     }
+    const objects = this.obj as readonly object[] | undefined
     const outcomes = await validateItems(
       this,
-      inputData.map((input: unknown) => ({ input, current: undefined })),
+      inputData.map((input: unknown, position) => ({ input, current: objects?.[position] })),
+      scope,
     )
     const errors: ErrorMessages = {}
     for (const [position, outcome] of outcomes.entries()) if (outcome.errors) errors[position] = outcome.errors

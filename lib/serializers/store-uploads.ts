@@ -21,8 +21,8 @@ interface UploadScope {
   readonly plan: SerializerPlan
   readonly knex: Knex | undefined
   readonly items: readonly Data[]
-  /** The object before an update. */
-  readonly current: object | undefined
+  /** The objects before an update, each in the place of its item. */
+  readonly current: readonly object[] | undefined
 }
 
 interface Kept {
@@ -57,7 +57,9 @@ export async function withUploads<Result>(
   const changes: Changes = { added: [], replaced: [] }
   try {
     const stored: Data[] = []
-    for (const item of items) stored.push(await store(plan, item, current, changes))
+    for (const [position, item] of items.entries()) {
+      stored.push(await store(plan, item, current?.[position], changes))
+    }
     const result = await write(stored)
     if (changes.added.length > 0 || changes.replaced.length > 0) {
       whenSettled(

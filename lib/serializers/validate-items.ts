@@ -54,7 +54,7 @@ export async function validateItems(
   const sound = items.filter((item) => item.errors === undefined)
   const trusted: BoundField[] = []
   for (const bound of serializer.plan.writable) {
-    if (bound.column && scope.forced?.has(bound.column.property)) continue
+    if (bound.column && (scope.forced ?? serializer.forced)?.has(bound.column.property)) continue
     const { field } = bound
     const isKnown = scope.trustKeys === true && isTrusted(serializer, bound)
     if (isKnown) trusted.push(bound)
@@ -66,7 +66,12 @@ export async function validateItems(
     }
   }
   if (trusted.length > 0) await checkTrusted(serializer, trusted, sound)
-  for (const item of sound) await runHooks(serializer, item)
+  for (const item of sound) {
+    force(serializer, item)
+    await runHooks(serializer, item)
+    // a hook may have returned data without them
+    force(serializer, item)
+  }
   return items.map(({ value, errors }) => (errors ? { value: undefined, errors } : { value, errors }))
 }
 
@@ -85,11 +90,20 @@ function isTrusted({ plan }: AnySerializer, { field, relation, column, ids }: Bo
 
 /** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */
 async function checkTrusted(serializer: AnySerializer, trusted: readonly BoundField[], items: readonly Item[]) {
-  const refused = items.filter((item) => item.errors !== undefined)
-  if (refused.length === 0) return
+  if (items.every((item) => item.errors === undefined)) return
   for (const bound of trusted) {
-    const asking = refused.filter((item) => item.errors && !Object.hasOwn(item.errors, bound.name))
+    const asking = items.filter((item) => !item.errors || !Object.hasOwn(item.errors, bound.name))
     await validateRelated(serializer, bound, bound.field as RelatedField, asking)
+  }
+}
+
+/** Values that the input cannot set; a stored object has them. */
+function force({ forced, plan }: AnySerializer, item: Item): void {
+  if (!forced || item.current !== undefined) return
+  for (const [property, value] of forced) {
+    if (value === undefined) throw new Error(`The value of "${property}", which the input cannot set, is not known yet`)
+    const field = plan.fields.find(({ column }) => column?.property === property)
+    item.value[field?.name ?? property] = value
   }
 }
 

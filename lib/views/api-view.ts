@@ -15,11 +15,21 @@ import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
+import { actionClass, actionsOf } from './action-options.js'
 import { dispatch } from './dispatch.js'
-import { type ActionMap, allowedMethods, type View, type ViewPolicies } from './view.js'
+import {
+  type ActionMap,
+  allowedMethods,
+  type OpenRoute,
+  type ParentLink,
+  type RegisteredRoute,
+  type View,
+  type ViewPolicies,
+} from './view.js'
 
 /** A list of permissions. Annotate with this type to leave subclasses free. */
 export type Permissions = Policies<BasePermission>
@@ -78,12 +88,20 @@ export class APIView implements View {
   declare ctx: Context
   /** The name of the method that answers, such as `list` or `get`. */
   declare action: string
-  /** The methods this path takes. */
-  declare allowed: readonly string[]
   /** The first part of the route's name; undefined for a view that no router has registered. */
   declare basename: string | undefined
+  /** Which action answers which method of this path. */
+  declare actionMap: ActionMap
   /** The policies of the class, settled before any request. */
   declare policies: ViewPolicies
+  /** The view sets that this one is nested in, the outermost first. */
+  declare parents: readonly ParentLink[]
+  /** @internal */
+  parentKey: unknown = undefined
+  /** Validates the body before the action is called: the action's own input serializer. */
+  declare inputSerializer: SerializerClass | undefined
+  /** What the action's input serializer has validated. */
+  validatedData: unknown = undefined
   /** The request's body; empty until the policies have passed. */
   body: ParsedBody = { data: {}, textual: false }
   /** The renderer for this request, once it was chosen. */
@@ -96,37 +114,34 @@ export class APIView implements View {
   /**
    * A Koa handler for this view.
    * @param actions which method answers which HTTP method; by default `get`, `post` … where the class has them, and static actions
-   * @param basename the first part of the route's name, when a router has registered the view
+   * @param route how a router has registered the view
    * @throws {ConfigurationError} a method does not exist, or a policy list holds something else
    * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
    */
-  static asView(actions: ActionMap = methodsOf(this), basename?: string): ViewHandler {
-    const viewClass = this
-    const settled = settlePolicies(viewClass)
+  static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     const allowed = allowedMethods(actions)
-    const byMethod = new Map<string, string>([['OPTIONS', 'metadata']])
+    const byMethod = new Map<string, { readonly view: typeof APIView; readonly route: OpenRoute }>()
     for (const [method, action] of Object.entries(actions)) {
-      if (typeof (viewClass.prototype as unknown as Record<string, unknown>)[action] !== 'function') {
-        throw new ConfigurationError(`${viewClass.name}: has no method ${action}() for ${method.toUpperCase()}`)
+      if (typeof (this.prototype as unknown as Record<string, unknown>)[action] !== 'function') {
+        throw new ConfigurationError(`${this.name}: has no method ${action}() for ${method.toUpperCase()}`)
       }
-      byMethod.set(method.toUpperCase(), action)
+      const view = actionClass(this, action)
+      settlePolicies(view)
+      byMethod.set(method.toUpperCase(), { view, route: { ...route, action, actions } })
     }
     const get = byMethod.get('GET')
-    if (get !== undefined && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
+    if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
+    // who may use none of a path's actions has no business with their description
+    const [first] = byMethod.values()
+    byMethod.set('OPTIONS', { view: first?.view ?? this, route: { ...route, action: 'metadata', actions } })
     return async function view(ctx) {
-      const action = byMethod.get(ctx.method)
-      if (action === undefined) {
+      const answering = byMethod.get(ctx.method)
+      if (answering === undefined) {
         answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
         return
       }
       try {
-        const instance = new viewClass()
-        instance.ctx = ctx
-        instance.action = action
-        instance.allowed = allowed
-        instance.basename = basename
-        instance.policies = settled
-        await dispatch(instance)
+        await dispatch(answering.view.open(ctx, answering.route))
       } catch (error) {
         // the constructor or toError() of an application
         answerError(ctx, error)
@@ -137,6 +152,24 @@ export class APIView implements View {
   /** @internal The most bytes of a file that the view takes; undefined where it takes none. */
   static largestUpload(): number | undefined {
     return undefined
+  }
+
+  /** @internal The view that answers a request. */
+  static open(ctx: Context, { action, actions, basename, parents = [] }: OpenRoute): APIView {
+    const view = new this()
+    view.ctx = ctx
+    view.action = action
+    view.actionMap = actions
+    view.basename = basename
+    view.parents = parents
+    view.policies = settlePolicies(this)
+    view.inputSerializer = actionsOf(this).get(action)?.inputSerializer
+    return view
+  }
+
+  /** The methods this path takes. */
+  get allowed(): readonly string[] {
+    return allowedMethods(this.actionMap)
   }
 
   get atomic(): boolean {
@@ -161,7 +194,7 @@ export class APIView implements View {
    * @example override readsBody() { return this.action === 'bulkDestroy' || super.readsBody() }
    */
   readsBody(): boolean {
-    return WITH_BODY.has(this.ctx.method)
+    return WITH_BODY.has(this.ctx.method) || (this.ctx.method === 'DELETE' && this.inputSerializer !== undefined)
   }
 
   /** Answers OPTIONS: what the path takes. Touches no database. */

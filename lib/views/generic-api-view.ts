@@ -6,7 +6,7 @@ import { addETag } from '../caching/cache-response.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
-import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
+import type { BaseFilter, FilterPart, ParameterDescription } from '../filters/filter.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
@@ -20,13 +20,14 @@ import { largestUpload } from '../serializers/store-uploads.js'
 import { APIView, type ViewHandler } from './api-view.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
-import { insertReader } from './insert-row.js'
+import { insertReader, insertsReader } from './insert-row.js'
 import { isPrepared, prepareModelsOf } from './models-of.js'
+import { forcedValues, parentScope } from './parents.js'
 import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
 import { filterViewOf } from './settle-generic.js'
 import { markStandard } from './standard.js'
-import type { ActionMap } from './view.js'
+import type { ActionMap, RegisteredRoute } from './view.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
 export type Pagination = Policy<BasePagination> | null
@@ -111,8 +112,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** @see APIView.asView. A view that no router has registered reads the database catalogue at its first request. */
-  static override asView(actions?: ActionMap, basename?: string): ViewHandler {
-    const answer = super.asView(actions, basename)
+  static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {
+    const answer = super.asView(actions, route)
     return async (ctx) => {
       try {
         if (!isPrepared(this)) await prepareModelsOf(this)
@@ -147,6 +148,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     }
     if (!model) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
     return model.query(knex) as unknown as QueryBuilder<M>
+  }
+
+  /** @internal */
+  parentScope(): FilterPart | undefined {
+    return this.parents.length > 0 ? parentScope(this) : undefined
   }
 
   /** The query with the conditions of all filter backends, in order. */
@@ -195,7 +201,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal A create that is one statement needs no transaction around it; versions of rows always do. */
   override get atomic(): boolean {
     if (this.viewClass.concurrency !== null) return true
-    return super.atomic && !(this.action === 'create' && insertReader(this))
+    if (this.action === 'create') return super.atomic && !insertReader(this)
+    return super.atomic && !(this.action === 'bulkCreate' && insertsReader(this))
   }
 
   /** Loads what the serializer shows of related objects: one query for each relation, however many objects. */
@@ -222,12 +229,16 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** A serializer that knows this request. */
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const serializerClass = this.getSerializerClass()
-    return new serializerClass({ context: this.getSerializerContext(), ...options }) as Serializer<M>
+    const forced = this.parents.length > 0 ? forcedValues(this) : undefined
+    return new serializerClass({ context: this.getSerializerContext(), forced, ...options }) as Serializer<M>
   }
 
   /** A serializer for the request's body. */
   getInputSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
-    return this.getSerializer({ inputData: this.body.data, textual: this.body.textual, ...options })
+    const { data: inputData, textual } = this.body
+    if (this.parents.length === 0) return this.getSerializer({ inputData, textual, ...options })
+    // an application's own getSerializer() may know nothing of parents
+    return this.getSerializer({ inputData, textual, forced: forcedValues(this), ...options })
   }
 
   /** What serializers know of the request. */
@@ -264,6 +275,9 @@ markStandard(
   'getQueryset',
   'filterQueryset',
   'getObject',
+  'getObjectToWrite',
+  'getList',
+  'getDetail',
   'getSerializer',
   'getInputSerializer',
   'getSerializerClass',

@@ -1,7 +1,7 @@
 /** What the steps of list, detail and create know of a generic view and of its class. */
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
-import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
+import type { BaseFilter, FilterPart, ParameterDescription } from '../filters/filter.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
@@ -32,6 +32,8 @@ export interface GenericViewClass {
   readonly queryParameters: readonly ParameterDescription[]
   readonly concurrency: string | readonly string[] | null
   readonly requireIfMatch: boolean
+  /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
+  readonly parentLookupField?: string
   modelClass(): ModelClass
 }
 
@@ -45,8 +47,11 @@ export interface GenericView extends View {
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder
+  /** The condition that objects belong to the one on the path; undefined where there is none. */
+  parentScope(): FilterPart | undefined
   // biome-ignore lint/suspicious/noExplicitAny: any serializer
   performCreate?(serializer: any): Promise<unknown>
+  checkObjectPermissions(object: object): Promise<void>
   loadRelated(objects: readonly object[], knex?: Queryable): Promise<void>
   // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
   getObject(): Promise<any>

@@ -1,8 +1,13 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
+import type { Knex } from 'knex'
+import type { Model } from 'objection'
 import { externalIds } from '../ids/external-ids.js'
-import { buildModel, databaseValues } from '../models/build-model.js'
+import { buildModel, databaseValues, isExpression } from '../models/build-model.js'
+import type { ModelClass, Queryable } from '../models/objection.js'
 import { insertsRows } from '../serializers/insert-plan.js'
-import { splitWrites } from '../serializers/write-relations.js'
+import { placeError } from '../serializers/refused-item.js'
+import { splitWrites, under } from '../serializers/write-relations.js'
+import { MOST_PARAMETERS } from '../serializers/write-rows.js'
 import type { GenericView } from './generic-view.js'
 import { rowReader } from './read-rows.js'
 import type { RowReader } from './row-reader.js'
@@ -34,17 +39,54 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     await serializer.save()
     return { object: serializer.obj as object, text: serializer.data }
   }
-  const instance = buildModel(rows.model, columns)
-  externalIds(rows.model)?.fill(instance as unknown as Record<string, unknown>)
-  const values = databaseValues(rows.model, instance)
+  const values = valuesOf(rows.model, columns)
   const column = lookupColumn(view.viewClass)
   const { key, text } = await rows.insert(column, values)
   return { object: { [column.property]: key }, text }
 }
 
-/** SQL of the application's, such as `raw('now()')`. */
-function isExpression(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  const { toSQL, toKnexQuery, toKnexRaw } = value as Record<string, unknown>
-  return [toSQL, toKnexQuery, toKnexRaw].some((method) => typeof method === 'function')
+/** What the view's bulk create inserts by, when it is one statement. */
+export function insertsReader(view: GenericView): RowReader | undefined {
+  const { serializerClass } = view.viewClass
+  const hooks = ['bulkCreate', 'performBulkCreate', 'getInputSerializer', 'getSerializerClass']
+  const isPlain = isStandard(view, ...hooks, ...(view.performCreate ? ['performCreate'] : []))
+  return serializerClass && isPlain && insertsRows(serializerClass) ? rowReader(view, 'bulkCreate') : undefined
+}
+
+/** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
+export async function insertRows(view: GenericView): Promise<unknown> {
+  // a refusal ends a transaction, and then nothing could be looked up
+  const rows = view.trx ? undefined : insertsReader(view)
+  if (!rows) return undefined
+  const serializer = view.getInputSerializer({ many: true })
+  await serializer.isValid({ raiseException: true, trustKeys: true })
+  const items = serializer.validatedData as Record<string, unknown>[]
+  const written = items.map((item) => splitWrites(serializer, item).columns)
+  const parameters = written.reduce((sum, columns) => sum + Object.keys(columns).length, 0)
+  if (parameters > MOST_PARAMETERS || written.some((columns) => Object.values(columns).some(isExpression))) {
+    await serializer.save()
+    return serializer.data
+  }
+  const values: ReadonlyMap<string, unknown>[] = []
+  for (const [position, columns] of written.entries()) {
+    values.push(await under([position], () => valuesOf(rows.model, columns)))
+  }
+  const knex = view.knex as Queryable
+  try {
+    return await rows.insertAll(values)
+  } catch (error) {
+    // a key that leads nowhere is told for all items at once
+    await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
+    throw await placeError(error, items, knex, (item, trx) => {
+      const one = view.getInputSerializer({ context: { ...view.getSerializerContext(), knex: trx as Knex } })
+      return one.create(item) as Promise<unknown>
+    })
+  }
+}
+
+/** What a new row holds, by column name. */
+function valuesOf(model: ModelClass, columns: Readonly<Record<string, unknown>>): Map<string, unknown> {
+  const instance = buildModel(model, columns)
+  externalIds(model)?.fill(instance as Model & Record<string, unknown>)
+  return databaseValues(model, instance)
 }

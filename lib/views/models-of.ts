@@ -9,9 +9,10 @@ import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { declaredFieldsOf } from '../serializers/plan.js'
+import { type ActionClass, actionsOf } from './action-options.js'
 
 /** What of a generic view's class names models. */
-export interface ModelledView {
+export interface ModelledView extends ActionClass {
   readonly filtersetFields: readonly string[]
   readonly searchFields: readonly string[]
   readonly model: ModelClass | null
@@ -20,7 +21,7 @@ export interface ModelledView {
   modelClass(): ModelClass
 }
 
-/** The models of the view, of its serializers, and those related to them. */
+/** The models of the view, of its serializers and its actions', and those related to them. */
 export function modelsOf(view: ModelledView): ModelClass[] {
   const models = new Set<ModelClass>()
   if (view.model || view.queryset) {
@@ -29,8 +30,25 @@ export function modelsOf(view: ModelledView): ModelClass[] {
     for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
   }
   if (view.serializerClass) collectModels(view.serializerClass, models, new Set())
+  for (const model of modelsOfActions(view)) models.add(model)
   for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
   return [...models]
+}
+
+/** The models of the serializers that actions name. */
+export function modelsOfActions(view: ActionClass): ReadonlySet<ModelClass> {
+  const models = new Set<ModelClass>()
+  const seen = new Set<SerializerClass>()
+  for (const serializer of serializersOfActions(view)) collectModels(serializer, models, seen)
+  return models
+}
+
+/** The serializers that actions name. */
+export function serializersOfActions(view: ActionClass): readonly SerializerClass[] {
+  return [...actionsOf(view).values()].flatMap(({ statics, inputSerializer, outputSerializer }) => {
+    const named = [statics['serializerClass'], inputSerializer, outputSerializer]
+    return named.filter((one): one is SerializerClass => one !== undefined && one !== null)
+  })
 }
 
 const preparing = new WeakMap<ModelledView, Promise<void>>()

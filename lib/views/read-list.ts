@@ -1,6 +1,6 @@
 /** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
 import type { Model } from 'objection'
-import { ValidationError } from '../errors.js'
+import { NotFound, ValidationError } from '../errors.js'
 import {
   type FilterPart,
   type FilterView,
@@ -20,10 +20,12 @@ import type { SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'
 import { InstanceList } from './list-source.js'
+import { confirmParents } from './parents.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
 import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
+import { WatchedList } from './watched-list.js'
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
 export async function readList(view: GenericView): Promise<unknown> {
@@ -66,8 +68,22 @@ function checkOrdering({ viewClass, ctx }: GenericView): void {
 }
 
 async function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
+  if (view.parents.length === 0) return cutPage(view, listSource(view, parts))
+  const source = new WatchedList(listSource(view, parts))
+  let page: unknown
+  try {
+    page = await cutPage(view, source)
+  } catch (error) {
+    if (error instanceof NotFound) await confirmParents(view)
+    throw error
+  }
+  // an empty list may be one of a path that leads nowhere
+  if (!source.hasRows) await confirmParents(view)
+  return page
+}
+
+async function cutPage(view: GenericView, source: ListSource): Promise<unknown> {
   const { paginator } = settleGeneric(view.viewClass)
-  const source = listSource(view, parts)
   if (!paginator) {
     const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
     return rows.results(0, rows.length)
@@ -93,16 +109,19 @@ function listSource(
     statementMilliseconds: guardOf(asked),
   }
   const rows = rowReader(view, 'list', options)
-  if (rows && isDescribedWhole(view, asked)) {
+  const scope = view.parentScope()
+  if (rows && isDescribedWhole(view, asked) && scope?.shape !== null) {
     const order = wantedOrder(view, undefined)
     const query = () => {
       const conditions = view.getQueryset() as AnyQueryBuilder
       for (const part of asked) part.apply(conditions)
       return conditions
     }
-    return rows.list({ ...base, order, shape: rows.shapeOf(declared, asked), query })
+    return rows.list({ ...base, order, shape: rows.shapeOf(declared, scope ? [scope, ...asked] : asked), query })
   }
   const query = groupConditions(view.filterQueryset(groupConditions(view.getQueryset() as AnyQueryBuilder)))
+  // an application's own queryset or filter may have lost it
+  scope?.apply(query)
   checkQueryset(view, query)
   const wanted = wantedOrder(view, query)
   const order = canOrderBy(query, declared.model, wanted) ? wanted : []

@@ -36,13 +36,18 @@ export function lookupOf(view: GenericView): Lookup {
   const { column } = key
   const value = key.fromText(text, { user: view.ctx.state['user'] })
   if (value === undefined) throw new NotFound()
+  const scope = view.parentScope()
+  const isOwn = isStandard(view, 'getQueryset')
   return {
     column,
     value,
-    plain: isStandard(view, 'getQueryset') && !viewClass.queryset && hasPlainQueries(viewClass.modelClass()),
+    scope,
+    plain: isOwn && !viewClass.queryset && hasPlainQueries(viewClass.modelClass()) && scope?.shape !== null,
     query: () => {
       const query = groupConditions(view.getQueryset() as AnyQueryBuilder)
       checkQueryset(view, query)
+      // an application's own queryset may have lost it
+      if (!isOwn) scope?.apply(query)
       return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
     },
   }

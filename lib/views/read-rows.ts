@@ -17,7 +17,7 @@ const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
  */
 export function rowReader(
   view: GenericView,
-  action: 'list' | 'retrieve' | 'create',
+  action: 'list' | 'retrieve' | 'create' | 'bulkCreate',
   options: { writesRows?: boolean } = {},
 ): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined

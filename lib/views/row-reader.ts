@@ -5,12 +5,12 @@ import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
-import { runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
+import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
-import { compileInsert, compileRows } from '../serializers/row-sql.js'
+import { compileInsert, compileInserts, compileListInsert, compileRows, listColumns } from '../serializers/row-sql.js'
 import { type ListShape, MOST_SHAPES, RowList, type RowListOptions, writerOf } from './row-list.js'
 
 export interface RowReaderOptions {
@@ -26,7 +26,9 @@ export interface RowReaderOptions {
 export interface Lookup {
   readonly column: Column
   readonly value: unknown
-  /** The query is the same for every request but for the value. */
+  /** The condition that the object belongs to the one before it on the path. */
+  readonly scope: FilterPart | undefined
+  /** The query is the same for every request but for the values: those of the scope, then this one. */
   readonly plain: boolean
   query(): AnyQueryBuilder
 }
@@ -107,9 +109,14 @@ export class RowReader {
   async readOne(lookup: Lookup, terms: readonly OrderTerm[]): Promise<FoundRow | undefined | null> {
     const { plan, knex } = this.#options
     const cache = this.#cache()
-    const key = `one|${this.#native}|${lookup.column.property}|${terms.map(({ property }) => property).join()}`
+    const { scope } = lookup
+    const named = terms.map(({ property }) => property).join()
+    const key = `one|${this.#native}|${lookup.column.property}|${named}|${scope?.shape ?? ''}`
     const kept = lookup.plain ? cache.get(key) : undefined
-    if (kept) return this.#write(await runStatement(knex, kept, [lookup.value]), terms.length)
+    if (kept) {
+      const values = scope ? [...scope.values, lookup.value] : [lookup.value]
+      return this.#write(await runStatement(knex, kept, values), terms.length)
+    }
     const query = lookup.query()
     if (!lookup.plain && !this.canRead(query)) return null
     const { text, values } = (this.#native ? compileNativeRow : compileRows)(query, {
@@ -141,6 +148,34 @@ export class RowReader {
     const [row] = await runStatement(knex, statement, bindings)
     if (!row) throw new Error(`${this.model.name}: the database returned no row for an insert`)
     return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
+  }
+
+  /** Inserts rows by one statement, and returns them as a JSON list. */
+  async insertAll(rows: readonly ReadonlyMap<string, unknown>[]): Promise<JsonText> {
+    if (rows.length === 0) return new JsonText('[]')
+    const { plan, knex } = this.#options
+    const write = writerOf(plan, 0)
+    const scope = this.#scope()
+    const found = await this.#insertAll(rows, knex)
+    return new JsonText(`[${found.map((row) => write(row, scope)).join()}]`)
+  }
+
+  async #insertAll(rows: readonly ReadonlyMap<string, unknown>[], knex: Queryable): Promise<RawRow[]> {
+    const selection = { plan: this.#options.plan, model: describeModel(this.model), rows }
+    const columns = listColumns(selection)
+    if (!columns) {
+      const { text, values } = compileInserts(knex, selection)
+      return runStatement(knex, { text, name: undefined }, values)
+    }
+    const cache = this.#cache()
+    const shape = `inserts|${columns.map(({ column }) => column).join()}`
+    let statement = cache.get(shape)
+    if (!statement) {
+      statement = statementOf(compileListInsert(knex, selection))
+      if (cache.size < MOST_SHAPES) cache.set(shape, statement)
+    }
+    const lists = columns.map(({ column }) => rows.map((row) => row.get(column)))
+    return runStatement(knex, statement, lists)
   }
 
   #write([row]: readonly (readonly (string | null)[])[], first: number): FoundRow | undefined {

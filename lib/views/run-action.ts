@@ -4,6 +4,8 @@ import { inTransaction } from '../in-transaction.js'
 import { parseBody } from '../parsers/parse-body.js'
 import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import { checkParents } from './parents.js'
 import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -32,12 +34,27 @@ export async function runAction(view: View): Promise<unknown> {
 
 async function call(view: View): Promise<unknown> {
   try {
-    return await (view as unknown as Record<string, () => unknown>)[view.action]?.()
+    if (view.parents.length > 0) await checkParents(view)
+    const method = (view as unknown as Record<string, (data?: unknown) => unknown>)[view.action]
+    return await (view.inputSerializer
+      ? method?.call(view, await readInput(view, view.inputSerializer))
+      : method?.call(view))
   } catch (error) {
     // knex would take it for no error, and the client be told of a success
     if (error === undefined) throw new Error(`${view.action}() has thrown undefined`)
     throw error
   }
+}
+
+/** The body, validated for the action. @throws ValidationError */
+async function readInput(view: View, serializerClass: SerializerClass): Promise<unknown> {
+  const { ctx, body, trx, knex } = view
+  const context = view.getSerializerContext?.() ?? { ctx, view, user: ctx.state['user'], knex: trx ?? knex }
+  const serializer = new serializerClass({ inputData: body.data, textual: body.textual, context })
+  await serializer.isValid({ raiseException: true })
+  view.validatedData = serializer.validatedData
+  ctx.state['validatedData'] = serializer.validatedData
+  return serializer.validatedData
 }
 
 /** Commits when the action returns, rolls back when it throws or has set a status of 400 or more. */

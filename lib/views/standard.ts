@@ -11,3 +11,8 @@ export function markStandard(prototype: object, ...names: readonly string[]): vo
 export function isStandard(view: object, ...names: readonly string[]): boolean {
   return names.every((name) => standard.has((view as Record<string, object>)[name] as object))
 }
+
+/** True for a method that comes with the package. */
+export function isOurs(method: object): boolean {
+  return standard.has(method)
+}

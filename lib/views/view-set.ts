@@ -3,6 +3,9 @@ import type { Model, QueryBuilder } from 'objection'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView } from './api-view.js'
 import { GenericAPIView } from './generic-api-view.js'
+import { BulkCreateMixin } from './mixins/bulk-create-mixin.js'
+import { BulkDestroyMixin } from './mixins/bulk-destroy-mixin.js'
+import { BulkUpdateMixin } from './mixins/bulk-update-mixin.js'
 import { CreateMixin } from './mixins/create-mixin.js'
 import { DestroyMixin } from './mixins/destroy-mixin.js'
 import { ListMixin } from './mixins/list-mixin.js'
@@ -19,6 +22,7 @@ export class GenericViewSet<M extends Model = Model> extends GenericAPIView<M> {
 // biome-ignore lint/suspicious/noExplicitAny: the classes below name the model
 const ReadOnlyActions = RetrieveMixin(ListMixin(GenericViewSet<any>))
 const AllActions = DestroyMixin(UpdateMixin(CreateMixin(ReadOnlyActions)))
+const BulkActions = BulkDestroyMixin(BulkUpdateMixin(BulkCreateMixin(AllActions)))
 
 /** `list` and `retrieve`. */
 export class ReadOnlyModelViewSet<M extends Model = Model> extends ReadOnlyActions {
@@ -62,6 +66,54 @@ export class ModelViewSet<M extends Model = Model> extends AllActions {
   }
 }
 
+/**
+ * A `ModelViewSet` that also creates, updates and deletes lists of objects: `bulkCreate`, `bulkUpdate` and `bulkDestroy` under
+ * `/<prefix>/bulk` (spec section 4.5). A list is written as a whole or not at all.
+ * @example
+ * class EntryViewSet extends BulkModelViewSet<Entry> {
+ *   static override model = Entry
+ *   static override serializerClass = EntrySerializer
+ *   static override maxBulkSize = 500
+ * }
+ */
+export class BulkModelViewSet<M extends Model = Model> extends BulkActions {
+  override getQueryset(): QueryBuilder<M> {
+    return super.getQueryset() as QueryBuilder<M>
+  }
+
+  override getObject(): Promise<M> {
+    return super.getObject() as Promise<M>
+  }
+
+  override performCreate(serializer: Serializer<M>): Promise<unknown> {
+    return super.performCreate(serializer)
+  }
+
+  override performUpdate(serializer: Serializer<M>, instance: M): Promise<unknown> {
+    return super.performUpdate(serializer, instance)
+  }
+
+  override performDestroy(instance: M): Promise<unknown> {
+    return super.performDestroy(instance)
+  }
+
+  override performBulkCreate(serializer: Serializer<M>): Promise<unknown> {
+    return super.performBulkCreate(serializer)
+  }
+
+  override performBulkUpdate(serializer: Serializer<M>, instances: readonly M[]): Promise<unknown> {
+    return super.performBulkUpdate(serializer, instances)
+  }
+
+  override performBulkDestroy(instances: readonly M[]): Promise<unknown> {
+    return super.performBulkDestroy(instances)
+  }
+}
+
 // these overrides only name the model: a view that has them is as it comes
-for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet]) markStandard(prototype, 'getQueryset', 'getObject')
-markStandard(ModelViewSet.prototype, 'performCreate', 'performUpdate')
+for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet])
+  markStandard(prototype, 'getQueryset', 'getObject')
+for (const { prototype } of [ModelViewSet, BulkModelViewSet]) {
+  markStandard(prototype, 'performCreate', 'performUpdate', 'performDestroy')
+}
+markStandard(BulkModelViewSet.prototype, 'performBulkCreate', 'performBulkUpdate', 'performBulkDestroy')

@@ -2,9 +2,11 @@
 import type { Knex } from 'knex'
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { Context } from '../context.js'
+import type { SerializerContext } from '../fields/field.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 
@@ -43,12 +45,55 @@ export interface View {
   getKnex(): Knex | undefined | Promise<Knex | undefined>
   /** Whether the action takes a body. */
   readsBody(): boolean
+  /** Validates the body before the action is called. */
+  readonly inputSerializer: SerializerClass | undefined
+  /** What the input serializer has validated. */
+  validatedData: unknown
+  /** What serializers know of the request, where the view has something of its own to tell. */
+  getSerializerContext?(): SerializerContext
+  /** What of the path leads to this view: the view sets of objects that this one's belong to, the outermost first. */
+  readonly parents: readonly ParentLink[]
+  /** What the view's objects refer to their parent by, once it was looked for. */
+  parentKey: unknown
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */
   finalizeResponse(): void
   /** The answer for an error of the database, in terms of the client's fields. */
   toError(error: unknown): unknown
+}
+
+/** A view set that another is nested in, and the path parameter that names its object. */
+export interface ParentLink {
+  readonly view: ParentViewClass
+  readonly basename: string
+  /** The name of the parameter in the path of the nested view set. */
+  readonly param: string
+}
+
+/** A view class whose objects other view sets are nested in. */
+export interface ParentViewClass {
+  readonly name: string
+  readonly lookupField: string
+  readonly lookupUrlKwarg: string | null
+  /** A view that answers one request. */
+  open(ctx: Context, route: OpenRoute): View
+}
+
+/** How a router has registered a view. */
+export interface RegisteredRoute {
+  /** The first part of the route's name. */
+  readonly basename?: string | undefined
+  /** The view sets it is nested in, the outermost first. @default [] */
+  readonly parents?: readonly ParentLink[]
+}
+
+/** What a request asks of a view. */
+export interface OpenRoute extends RegisteredRoute {
+  /** The name of the method that answers. */
+  readonly action: string
+  /** Which methods the path takes. */
+  readonly actions: ActionMap
 }
 
 /** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */

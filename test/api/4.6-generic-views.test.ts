@@ -12,6 +12,7 @@ import {
   BaseRenderer,
   BaseThrottle,
   BaseVersioning,
+  BulkModelViewSet,
   ConfigurationError,
   type Context,
   CreateAPIView,
@@ -24,6 +25,7 @@ import {
   ListCreateAPIView,
   ModelSerializer,
   ModelViewSet,
+  mountView,
   NotFound,
   PageNumberPagination,
   RetrieveAPIView,
@@ -588,5 +590,54 @@ describe('the generic views', () => {
     expect((await get('/books')).json).toEqual([])
     expect((await send('DELETE', '/books')).status).toBe(404)
     expect((await send('PUT', '/books')).headers.allow).toBe('GET, DELETE, HEAD, OPTIONS')
+  })
+})
+
+describe('mountView()', () => {
+  class BookDetail extends RetrieveUpdateDestroyAPIView<Book> {
+    static override model = Book
+    static override serializerClass = BookSerializer
+  }
+
+  it('routes a view by a pattern with hints; what does not fit goes on', async () => {
+    await Book.query().insert([{ title: 'One' }, { title: 'Two' }])
+    const router = new Router({ prefix: '/app' })
+    mountView(router, '/books/{id:int}', BookDetail.asView(), { name: 'book' })
+    router.get('/books/:slug', (ctx) => {
+      ctx.body = `slug ${ctx.params['slug']}`
+    })
+    client = await serving(router.routes() as Koa.Middleware)
+    const { get, send } = client
+    expect((await get('/app/books/1')).json).toMatchObject({ title: 'One' })
+    expect((await get('/app/books/abc')).text).toBe('slug abc')
+    // paths of views are case-sensitive; the router's own are not
+    expect((await get('/app/Books/1')).text).toBe('slug 1')
+    expect((await send('HEAD', '/app/books/1')).status).toBe(200)
+    expect((await send('PATCH', '/app/books/1', { n: 4 })).json).toMatchObject({ n: 4 })
+    expect((await send('OPTIONS', '/app/books/1')).headers.allow).toBe('GET, PUT, PATCH, DELETE, HEAD, OPTIONS')
+    for (const method of ['POST', 'PROPFIND', 'TRACE']) {
+      expect(await send(method, '/app/books/1')).toMatchObject({
+        status: 405,
+        headers: { allow: 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS' },
+      })
+    }
+    expect((await send('DELETE', '/app/books/2')).status).toBe(204)
+    expect((await get('/app/books/2147483648')).text).toBe('{"detail":"Not found","status":404}')
+    expect(router.url('book', { id: 7 })).toBe('/app/books/7')
+    expect(() => mountView(router, '/books/{id:float}', BookDetail.asView())).toThrow(ConfigurationError)
+  })
+
+  it('takes bulk actions and nested paths as well', async () => {
+    class Books extends BulkModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+    }
+    const router = new Router()
+    mountView(router, '/bulk', Books.asView({ post: 'bulkCreate', patch: 'bulkUpdate', delete: 'bulkDestroy' }))
+    client = await serving(router.routes() as Koa.Middleware)
+    const { send } = client
+    expect((await send('POST', '/bulk', [{ title: 'One' }, { title: 'Two' }])).json).toHaveLength(2)
+    expect((await send('PATCH', '/bulk', [{ id: 2, n: 1 }])).json).toMatchObject([{ n: 1 }])
+    expect((await send('DELETE', '/bulk', [1, 2])).json).toEqual({ deleted: [1, 2] })
   })
 })

@@ -2,11 +2,12 @@
 import type { Model } from 'objection'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
+import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `destroy`: 204, no body. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
-  return class extends base {
+  const mixed = class extends base {
     async destroy(): Promise<void> {
       await this.performDestroy((await this.getObjectToWrite()) as Model)
     }
@@ -21,4 +22,6 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       return deleted
     }
   }
+  markStandard(mixed.prototype, 'destroy', 'performDestroy')
+  return mixed
 }

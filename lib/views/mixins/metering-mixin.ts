@@ -3,13 +3,13 @@ import type { MeteringEngine } from '../../metering/engine.js'
 import { meterRequest } from '../../metering/meter-request.js'
 import { meteringOf } from '../../metering/metering-engine.js'
 import type { APIView, ViewHandler } from '../api-view.js'
-import type { ActionMap } from '../view.js'
+import type { ActionMap, RegisteredRoute } from '../view.js'
 
 /** A class to mix into: any view. */
 type AnyView = (new (
   // biome-ignore lint/suspicious/noExplicitAny: TypeScript demands it of a mixin's base
   ...args: any[]
-) => APIView) & { asView(actions?: ActionMap, basename?: string): ViewHandler }
+) => APIView) & { asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler }
 
 /**
  * Counts every request of the view, whatever its outcome: one event for the engine when the response has ended.
@@ -27,8 +27,8 @@ export function MeteringMixin<Base extends AnyView>(base: Base) {
     static meteringEnabled = true
     static meteringEngine: MeteringEngine | null = null
 
-    static override asView(actions?: ActionMap, basename?: string): ViewHandler {
-      const answer = super.asView(actions, basename)
+    static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {
+      const answer = super.asView(actions, route)
       const viewClass = this
       return async function metered(ctx) {
         const metering = meteringOf(viewClass)

@@ -26,6 +26,6 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.save()
     }
   }
-  markStandard(mixed.prototype, 'performUpdate')
+  markStandard(mixed.prototype, 'update', 'partialUpdate', 'performUpdate')
   return mixed
 }

@@ -1,0 +1,71 @@
+/** Routes view sets below the objects of another (spec section 4.4). */
+import { ConfigurationError } from '../errors.js'
+import { parsePattern } from '../path-pattern.js'
+import type { APIRouter, RouteParent } from './api-router.js'
+import { isGeneric, type ParentRegistration, type ViewSetClass } from './endpoint.js'
+
+export interface NestedRouterOptions {
+  /** The path parameter that names the parent object, such as `book_id`. */
+  readonly lookup: string
+  /** What the parameter may hold: `int`, `str`, `uuid` or `slug`. @default what the parent's own key is */
+  readonly lookupType?: 'int' | 'str' | 'uuid' | 'slug'
+}
+
+const TYPES: readonly string[] = ['int', 'str', 'uuid', 'slug']
+
+/**
+ * A router of view sets whose objects belong to those of another: `/books/{book_id:int}/reviews`. Its routes are the
+ * parent router's. Each object on the path must exist, belong to the one before it, and be visible to the caller.
+ * @example
+ * api.register('books', BookViewSet)
+ * const reviews = new NestedRouter(api, 'books', { lookup: 'book_id' })
+ * reviews.register('reviews', ReviewViewSet)
+ * new NestedRouter(reviews, 'reviews', { lookup: 'review_id' }).register('votes', VoteViewSet)
+ */
+export class NestedRouter implements RouteParent {
+  /** @internal */
+  readonly root: APIRouter
+  /** @internal */
+  readonly nesting: ParentRegistration
+
+  /**
+   * @param parentPrefix the prefix under which the parent router has registered the view set of the parent objects
+   * @throws {ConfigurationError} nothing is registered there, or an option is wrong
+   */
+  constructor(parent: RouteParent, parentPrefix: string, options: NestedRouterOptions) {
+    const { lookup, lookupType } = options
+    const where = `NestedRouter("${parentPrefix}")`
+    const registration = parent.root.registrationOf(parent, parentPrefix)
+    if (!registration) {
+      throw new ConfigurationError(`${where}: the parent router has no view set under this prefix; register it first`)
+    }
+    if (!isGeneric(registration.view)) {
+      throw new ConfigurationError(
+        `${where}: ${registration.view.name} has no model, so nobody can tell whether a parent exists; register under a prefix with a parameter, such as "${parentPrefix}/{${lookup}}/…"`,
+      )
+    }
+    if (lookupType !== undefined && !TYPES.includes(lookupType)) {
+      throw new ConfigurationError(`${where}: lookupType is "${lookupType}"; use one of ${TYPES.join(', ')}`)
+    }
+    if (!isParameter(lookup)) {
+      throw new ConfigurationError(`${where}: lookup is "${lookup}"; name the path parameter, such as "book_id"`)
+    }
+    this.root = parent.root
+    this.nesting = { registration, lookup, lookupType }
+  }
+
+  /** @see APIRouter.register */
+  register(prefix: string, view: ViewSetClass, basename?: string): this {
+    this.root.registerUnder(this, prefix, view, basename)
+    return this
+  }
+}
+
+function isParameter(name: string): boolean {
+  try {
+    const segments = parsePattern(`{${name}}`)
+    return segments.length === 1 && segments[0]?.kind === 'param' && segments[0].name === name
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,102 @@
+/** What `action()` has said of a view set's methods, and how it is found again (spec section 4.3). */
+import { ConfigurationError } from '../errors.js'
+import { hyphenate, snakeCase } from '../naming.js'
+import type { SerializerClass } from '../serializers/contract.js'
+
+/** What was said of a method, before its name is known. */
+export interface ActionSettings {
+  /** HTTP methods in lower case. */
+  readonly methods: readonly string[]
+  readonly detail: boolean
+  readonly urlPath: string | undefined
+  readonly urlName: string | undefined
+  readonly inputSerializer: SerializerClass | undefined
+  readonly outputSerializer: SerializerClass | undefined
+  /** Statics of the view that are others for this action. */
+  readonly statics: Readonly<Record<string, unknown>>
+}
+
+/** An action of a view set. */
+export interface ActionDescription extends ActionSettings {
+  /** The name of the method that answers. */
+  readonly action: string
+  /** What the path ends in. */
+  readonly urlPath: string
+  /** The end of the route's name. */
+  readonly urlName: string
+}
+
+/** A class with actions. */
+export interface ActionClass {
+  readonly name: string
+  readonly prototype: object
+}
+
+const settingsOf = new WeakMap<object, ActionSettings>()
+const actionsByClass = new WeakMap<ActionClass, ReadonlyMap<string, ActionDescription>>()
+
+/** Remembers what was said of a method. */
+export function keepSettings(method: object, settings: ActionSettings): void {
+  settingsOf.set(method, settings)
+}
+
+/**
+ * The actions of a class, those it inherits first. A method that overrides an action stays one: it keeps what was said of
+ * the method it overrides, unless `action()` says something of it, too.
+ */
+export function actionsOf(view: ActionClass): ReadonlyMap<string, ActionDescription> {
+  let actions = actionsByClass.get(view)
+  if (!actions) {
+    actions = new Map(findActions(view.prototype))
+    actionsByClass.set(view, actions)
+  }
+  return actions
+}
+
+function findActions(prototype: object): Map<string, ActionDescription> {
+  const parent = Object.getPrototypeOf(prototype) as object | null
+  const found = parent ? findActions(parent) : new Map<string, ActionDescription>()
+  for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+    const settings = typeof value === 'function' ? settingsOf.get(value as object) : undefined
+    if (settings) found.set(name, describe(name, settings))
+    // something else has taken the name
+    else if (typeof value !== 'function') found.delete(name)
+  }
+  return found
+}
+
+function describe(action: string, settings: ActionSettings): ActionDescription {
+  const { urlPath = snakeCase(action), urlName = hyphenate(action) } = settings
+  return { ...settings, action, urlPath, urlName }
+}
+
+const variants = new WeakMap<ActionClass, Map<string, ActionClass>>()
+
+/** The class that answers an action: the view's own, or a subclass of it with the statics that are the action's. */
+export function actionClass<View extends ActionClass & (new () => object)>(view: View, action: string): View {
+  const statics = Object.entries(actionsOf(view).get(action)?.statics ?? {})
+  if (statics.length === 0) return view
+  let known = variants.get(view)
+  if (!known) {
+    known = new Map()
+    variants.set(view, known)
+  }
+  let variant = known.get(action) as View | undefined
+  if (!variant) {
+    variant = class extends (view as new () => object) {} as View
+    Object.defineProperty(variant, 'name', { value: view.name })
+    for (const [name, value] of statics) {
+      if (!(name in view)) {
+        throw new ConfigurationError(`${view.name}.${action}: action() sets ${name}, which the view does not have`)
+      }
+      Object.defineProperty(variant, name, { value, enumerable: true })
+    }
+    known.set(action, variant)
+  }
+  return variant
+}
+
+/** The class itself and those that answer its actions with statics of their own. */
+export function classesOf<View extends ActionClass & (new () => object)>(view: View): readonly View[] {
+  return [...new Set([view, ...[...actionsOf(view).keys()].map((action) => actionClass(view, action))])]
+}

@@ -1,0 +1,123 @@
+/** Actions of a view set beside list, create and the like (spec section 4.3). */
+import { ConfigurationError } from '../errors.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { Input } from '../serializers/types.js'
+import { keepSettings } from './action-options.js'
+import type { GenericAPIView } from './generic-api-view.js'
+import { isOurs } from './standard.js'
+
+/** Statics that an action may have of its own. */
+const STATICS = [
+  'atomic',
+  'authenticationClasses',
+  'description',
+  'filterBackends',
+  'filtersetFields',
+  'ordering',
+  'orderingFields',
+  'paginationClass',
+  'parserClasses',
+  'permissionClasses',
+  'rendererClasses',
+  'searchFields',
+  'serializerClass',
+  'throttleClasses',
+  'versioningClass',
+] as const
+
+/** Statics of the view set that are others while the action answers. */
+export type ActionStatics = { readonly [Name in (typeof STATICS)[number]]?: (typeof GenericAPIView)[Name] }
+
+export interface ActionOptions<S extends SerializerClass = SerializerClass> extends ActionStatics {
+  /** HTTP methods: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */
+  readonly methods: readonly string[]
+  /** The action is one of an object: its path is `/<prefix>/{id}/<urlPath>`, else `/<prefix>/<urlPath>`. @default false */
+  readonly detail?: boolean
+  /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`. @default the method's name in snake_case */
+  readonly urlPath?: string
+  /** The end of the route's name. @default the method's name with hyphens */
+  readonly urlName?: string
+  /** Validates the body before the method is called, which gets the validated data as its argument. Not with GET. */
+  readonly inputSerializer?: S
+  /** What the action answers, for the OpenAPI document only. */
+  readonly outputSerializer?: SerializerClass
+}
+
+/** What validated data is, as far as the serializer's class tells: fields that come from a model it does not name. */
+// biome-ignore lint/suspicious/noExplicitAny: of a model's fields only the model knows the types
+type ValidatedData<S> = S extends { readonly model: unknown; readonly fields: unknown } ? any : Input<S>
+
+/** A method that takes the validated data of the input serializer; without one it takes nothing. */
+type ActionMethod<S> = [S] extends [never] ? () => unknown : (data: ValidatedData<S>) => unknown
+
+/** Makes a method an action: as a decorator (standard or `experimentalDecorators`), or called with the method. */
+export interface ActionDecorator<Method> {
+  <M extends Method>(method: M, context: ClassMethodDecoratorContext): void
+  <M extends Method>(target: object, name: string | symbol, descriptor: TypedPropertyDescriptor<M>): void
+  <M extends Method>(method: M): M
+}
+
+const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
+
+/**
+ * Declares an action of a view set; the router gives it a route. Validated input is also `this.validatedData` and
+ * `ctx.state.validatedData`. Input that is not valid is answered 400 with messages by field, and the method is not called.
+ *
+ * Options may also be statics of the view set, such as `permissionClasses` or `serializerClass`: they hold for the action.
+ * A subclass inherits its parents' actions; a method that overrides one keeps what was said of it, unless it is decorated
+ * itself. With several decorators on a method this one comes first.
+ * @throws {ConfigurationError} no method, one that is not HTTP's, or an input serializer with GET
+ * @example
+ * class BookViewSet extends ModelViewSet<Book> {
+ *   @action({ methods: ['POST'], detail: true, inputSerializer: PublishInput, permissionClasses: [IsAdminUser] })
+ *   async publish(data: Input<typeof PublishInput>) {
+ *     const book = await this.getObject()
+ *     await book.$query(this.trx).patch({ published_on: data.published_on })
+ *     return this.getSerializer({ obj: book }).data
+ *   }
+ * }
+ * @example action({ methods: ['GET'] })(BookViewSet.prototype.recent) // without decorators
+ */
+export function action<S extends SerializerClass = never>(options: ActionOptions<S>): ActionDecorator<ActionMethod<S>> {
+  const { methods, detail = false, urlPath, urlName, inputSerializer, outputSerializer } = options
+  const lowered = methods.map((method) => method.toLowerCase())
+  const unknown = lowered.find((method) => !METHODS.has(method))
+  if (lowered.length === 0 || unknown !== undefined) {
+    throw new ConfigurationError(
+      `action(): methods is ${JSON.stringify(methods)}; name one or more of GET, POST, PUT, PATCH and DELETE`,
+    )
+  }
+  if (inputSerializer && lowered.includes('get')) {
+    throw new ConfigurationError(
+      'action(): an inputSerializer reads the body, and GET has none; write two actions with one urlPath',
+    )
+  }
+  const statics = Object.fromEntries(STATICS.flatMap((name) => (name in options ? [[name, options[name]]] : [])))
+  const settings = {
+    methods: [...new Set(lowered)],
+    detail,
+    urlPath,
+    urlName,
+    inputSerializer,
+    outputSerializer,
+    statics,
+  }
+  function decorate(target: unknown, context?: unknown, descriptor?: { value?: unknown }): unknown {
+    const isMethod = typeof context !== 'object' || (context as Partial<ClassMethodDecoratorContext>).kind === 'method'
+    const method: unknown = descriptor ? descriptor.value : target
+    if (!isMethod || typeof method !== 'function' || isStatic(context)) {
+      throw new ConfigurationError('action(): is for methods of a view set, not for statics, accessors or fields')
+    }
+    // all view sets share it
+    if (isOurs(method)) {
+      throw new ConfigurationError(`action(): ${method.name}() has a route of its own; override it, or add a method`)
+    }
+    keepSettings(method, settings)
+    return context === undefined ? method : undefined
+  }
+  return decorate as ActionDecorator<ActionMethod<S>>
+}
+
+function isStatic(context: unknown): boolean {
+  return typeof context === 'object' && (context as Partial<ClassMethodDecoratorContext>).static === true
+}

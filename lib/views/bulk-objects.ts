@@ -1,0 +1,185 @@
+/** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked (spec section 4.5). */
+import type { Model } from 'objection'
+import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../errors.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { hasPlainDeletes } from '../models/plain-model.js'
+import { isShaped } from '../queryset/count-rows.js'
+import { groupConditions } from '../queryset/group-conditions.js'
+import { readExactly } from '../queryset/read-exactly.js'
+import { orderBy } from '../queryset/total-order.js'
+import { quote } from '../quote.js'
+import type { BoundField } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { dropUploads } from '../serializers/store-uploads.js'
+import type { GenericView } from './generic-view.js'
+import { checkQueryset } from './read-rows.js'
+import { lookupKey } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+/**
+ * The list that the request sends.
+ * @throws ValidationError the body is no list
+ * @throws BadRequest it is longer than `maxBulkSize`
+ */
+export function bulkItems(view: GenericView): readonly unknown[] {
+  const items = view.body.data
+  if (!Array.isArray(items)) throw new ValidationError('Expected a list of items.')
+  const most = (view.viewClass as { maxBulkSize?: number }).maxBulkSize ?? DEFAULT_BULK_SIZE
+  if (items.length > most) throw new BadRequest(`Bulk size ${items.length} exceeds maximum of ${most}.`)
+  return items
+}
+
+/** The most items of one bulk request, where a view set says nothing else. */
+export const DEFAULT_BULK_SIZE = 100
+
+/** The field by which items name objects: the one that shows what paths name them by. */
+function keyField(view: GenericView): BoundField | undefined {
+  const { column } = lookupKey(view.viewClass)
+  return serializerPlan(view.getSerializerClass()).readable.find((field) => field.column === column)
+}
+
+function keyName(view: GenericView): string {
+  return keyField(view)?.name ?? view.viewClass.lookupField
+}
+
+/**
+ * The objects that the items name, in their order, with what the output shows of related objects. Their rows are locked in
+ * the order of their keys, so that two bulk requests cannot wait for each other.
+ * @throws ApiError 412 the request has conditions, which can be those of one object only
+ * @throws ValidationError by position: an item has no usable key, names no object of the caller's, or one named before
+ * @throws PermissionDenied, AuthenticationFailed an object permission refuses one of them
+ */
+export async function bulkObjects(view: GenericView, items: readonly unknown[]): Promise<Model[]> {
+  const { 'if-match': match = '*', 'if-none-match': noneMatch } = view.ctx.headers
+  if (match !== '*' || noneMatch !== undefined) throw new ApiError(412, 'Precondition failed')
+  const lookup = lookupKey(view.viewClass)
+  const { column } = lookup
+  const name = keyName(view)
+  const caller = { user: view.ctx.state['user'] }
+  const errors: ErrorMessages = {}
+  const keys = items.map((item, position) => {
+    const key = isObject(item) ? readKey(item, name) : item
+    const value = lookup.fromJson(key, caller)
+    if (value !== undefined) return { key, text: keyText(column, value), value }
+    errors[position] = { [name]: [keyProblem(key)] }
+    return undefined
+  })
+  const usable = new Map(keys.flatMap((key) => (key ? [[key.text, key.value] as const] : [])))
+  const found = await lockObjects(view, column, [...usable.values()])
+  const byKey = new Map(found.map((object) => [keyText(column, (object as Loose)[column.property]), object]))
+  const seen = new Set<string>()
+  const objects = keys.flatMap((key, position) => {
+    if (!key) return []
+    const object = byKey.get(key.text)
+    if (!object) errors[position] = { [name]: [keyProblem(key.key)] }
+    else if (seen.has(key.text))
+      errors[position] = { [name]: [`Invalid pk ${quoteKey(key.key)} - listed more than once.`] }
+    seen.add(key.text)
+    return object ? [object] : []
+  })
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+  await view.loadRelated(objects)
+  if (
+    !isStandard(view, 'checkObjectPermissions') ||
+    view.policies.permissions.some((permission) => permission.guardsObjects())
+  ) {
+    for (const object of objects) await view.checkObjectPermissions(object)
+  }
+  return objects
+}
+
+/** The items without their keys, which name objects and change nothing. */
+export function withoutKeys(view: GenericView, items: readonly unknown[]): readonly unknown[] {
+  const name = keyName(view)
+  return items.map((item) => {
+    if (!isObject(item) || !Object.hasOwn(item, name)) return item
+    const { [name]: _key, ...rest } = item as Record<string, unknown>
+    return rest
+  })
+}
+
+/** The keys of objects as the output shows them. */
+export function keysOf(view: GenericView, objects: readonly object[]): readonly unknown[] {
+  const lookup = lookupKey(view.viewClass)
+  const shown = keyField(view)
+  const context = view.getSerializerContext()
+  return objects.map((object) => {
+    const key = (object as Loose)[lookup.column.property]
+    return shown ? shown.field.toRepresentation(key, context) : lookup.toText(key, { user: context.user })
+  })
+}
+
+/** Deletes objects by one statement, or one by one where the model has hooks for each; their uploads go with them. */
+export async function deleteObjects(view: GenericView, objects: readonly Model[]): Promise<void> {
+  const [first] = objects
+  if (!first) return
+  const knex = view.trx ?? view.knex
+  const model = first.constructor as ModelClass
+  const { columns, primaryKey } = describeModel(model)
+  const key = columns.get(primaryKey[0] ?? '')
+  if (primaryKey.length !== 1 || !key || !hasPlainDeletes(model)) {
+    for (const object of objects) await object.$query(knex).delete()
+  } else {
+    const cast = key.sqlType === undefined ? '?' : `?::${key.sqlType}[]`
+    const keys = objects.map((object) => (object as Loose)[key.property])
+    await model.query(knex).delete().whereRaw(`?? = any(${cast})`, [key.column, keys])
+  }
+  dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
+}
+
+type Loose = Model & Record<string, unknown>
+
+function isObject(item: unknown): item is object {
+  return typeof item === 'object' && item !== null && !Array.isArray(item)
+}
+
+function readKey(item: object, name: string): unknown {
+  return Object.hasOwn(item, name) ? (item as Record<string, unknown>)[name] : undefined
+}
+
+/** A key that cannot be one reads as one that is not there. */
+function keyProblem(key: unknown): string {
+  if (key === undefined) return 'This field is required.'
+  if (key === null) return 'This field may not be null.'
+  return `Invalid pk ${quoteKey(key)} - object does not exist.`
+}
+
+function quoteKey(key: unknown): string {
+  return quote(typeof key === 'number' ? String(key) : key)
+}
+
+/** The text by which two spellings of a key are told to be the same. */
+function keyText({ type }: Column, value: unknown): string {
+  const text = String(value)
+  return type === 'citext' ? text.toLowerCase() : type === 'bpchar' ? text.trimEnd() : text
+}
+
+async function lockObjects(view: GenericView, column: Column, keys: readonly unknown[]): Promise<Model[]> {
+  if (keys.length === 0) return []
+  const visible = groupConditions(view.getQueryset() as AnyQueryBuilder)
+  checkQueryset(view, visible)
+  // an application's own queryset may have lost it
+  if (!isStandard(view, 'getQueryset')) view.parentScope()?.apply(visible)
+  const table = visible.tableRefFor(visible.modelClass())
+  // one array parameter, however many keys (promise R3)
+  const cast = column.sqlType === undefined ? '?' : `?::${column.sqlType}[]`
+  void visible.whereRaw(`?? = any(${cast})`, [`${table}.${column.column}`, [...keys]])
+  if (isLockable(visible)) return (await readExactly(lock(visible.clearOrder()))) as Model[]
+  // the rows of joins and groups cannot be locked: those of the table are, and then read
+  const model = visible.modelClass() as ModelClass
+  const chosen = visible.clone().clearSelect().clearOrder().select(`${table}.${column.column}`)
+  const rows = model.query(visible.knex()).select(column.column)
+  await lock(rows.whereIn(column.column, chosen as never))
+  return (await readExactly(visible)) as Model[]
+}
+
+function isLockable(query: AnyQueryBuilder): boolean {
+  return !query.hasSelects() && !isShaped(query) && !query.has(/join/i)
+}
+
+function lock(query: AnyQueryBuilder): AnyQueryBuilder {
+  const model = describeModel(query.modelClass() as ModelClass)
+  const order = model.primaryKey.map((property) => ({ property, descending: false }))
+  return orderBy(query, model, order).forUpdate()
+}

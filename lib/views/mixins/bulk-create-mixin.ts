@@ -1,0 +1,49 @@
+/** The action `bulkCreate` (spec section 4.5). */
+import type { Serializer } from '../../serializers/serializer.js'
+import { under } from '../../serializers/write-relations.js'
+import { bulkItems, DEFAULT_BULK_SIZE } from '../bulk-objects.js'
+import { insertRows } from '../insert-row.js'
+import { requireUser } from '../require-user.js'
+import { isStandard, markStandard } from '../standard.js'
+import type { ViewConstructor } from './mixin.js'
+
+/** Adds `bulkCreate` (`POST /<prefix>/bulk`): all objects of a list, or none. 201 with the objects as they were stored. */
+export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
+  const mixed = class extends base {
+    /** The most items of one bulk request. @default 100 */
+    static maxBulkSize = DEFAULT_BULK_SIZE
+
+    async bulkCreate(): Promise<unknown> {
+      requireUser(this)
+      bulkItems(this)
+      const rows = await insertRows(this)
+      this.ctx.status = 201
+      if (rows) return rows
+      const serializer = this.getInputSerializer({ many: true })
+      await serializer.isValid({ raiseException: true })
+      await this.performBulkCreate(serializer)
+      return serializer.data
+    }
+
+    /**
+     * Stores a list of new objects. Override it to add values to all of them:
+     * `return serializer.save({ owner_id: this.ctx.state.user.id })`. Where the view set has a `performCreate` of its own,
+     * that is called for each item; otherwise they are stored by one statement.
+     */
+    // biome-ignore lint/suspicious/noExplicitAny: the serializer is the subclass's own
+    async performBulkCreate(serializer: Serializer<any>): Promise<unknown> {
+      const view = this as unknown as ItemHook
+      if (!view.performCreate || isStandard(this, 'performCreate')) return serializer.save()
+      const items = serializer.items()
+      for (const [position, item] of items.entries()) await under([position], async () => view.performCreate?.(item))
+      serializer.obj = items.map(({ obj }) => obj as object)
+      return serializer.obj
+    }
+  }
+  markStandard(mixed.prototype, 'bulkCreate', 'performBulkCreate')
+  return mixed
+}
+
+interface ItemHook {
+  performCreate?(serializer: Serializer): Promise<unknown>
+}

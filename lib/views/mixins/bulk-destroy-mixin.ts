@@ -1,0 +1,45 @@
+/** The action `bulkDestroy` (spec section 4.5). */
+import type { Model } from 'objection'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../bulk-objects.js'
+import { isStandard, markStandard } from '../standard.js'
+import type { ViewConstructor } from './mixin.js'
+
+/**
+ * Adds `bulkDestroy` (`DELETE /<prefix>/bulk`): deletes all objects of a list of ids, or of objects each with its id, or
+ * none. 200 with the ids, `{ "deleted": [1, 2] }`.
+ */
+export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
+  const mixed = class extends base {
+    /** The most items of one bulk request. @default 100 */
+    static maxBulkSize = DEFAULT_BULK_SIZE
+
+    async bulkDestroy(): Promise<unknown> {
+      const objects = await bulkObjects(this, bulkItems(this))
+      const deleted = keysOf(this, objects)
+      await this.performBulkDestroy(objects)
+      return { deleted }
+    }
+
+    /**
+     * Deletes a list of objects. Where the view set has a `performDestroy` of its own, such as a soft delete, that is
+     * called for each; otherwise they are deleted by one statement.
+     */
+    // biome-ignore lint/suspicious/noExplicitAny: the objects are the subclass's own
+    async performBulkDestroy(instances: readonly any[]): Promise<unknown> {
+      const view = this as unknown as ItemHook
+      if (!view.performDestroy || isStandard(this, 'performDestroy')) return deleteObjects(this, instances)
+      for (const instance of instances as readonly Model[]) await view.performDestroy(instance)
+      return instances
+    }
+
+    override readsBody(): boolean {
+      return this.action === 'bulkDestroy' || super.readsBody()
+    }
+  }
+  markStandard(mixed.prototype, 'bulkDestroy', 'performBulkDestroy')
+  return mixed
+}
+
+interface ItemHook {
+  performDestroy?(instance: Model): Promise<unknown>
+}

@@ -1,0 +1,50 @@
+/** The action `bulkUpdate` (spec section 4.5). */
+import type { Model } from 'objection'
+import type { Serializer } from '../../serializers/serializer.js'
+import { under } from '../../serializers/write-relations.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../bulk-objects.js'
+import { isStandard, markStandard } from '../standard.js'
+import type { ViewConstructor } from './mixin.js'
+
+/**
+ * Adds `bulkUpdate` (`PATCH /<prefix>/bulk`): changes all objects of a list, each with its id and the fields that change,
+ * or none. 200 with the objects as they were stored.
+ */
+export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
+  const mixed = class extends base {
+    /** The most items of one bulk request. @default 100 */
+    static maxBulkSize = DEFAULT_BULK_SIZE
+
+    async bulkUpdate(): Promise<unknown> {
+      const items = bulkItems(this)
+      const objects = await bulkObjects(this, items)
+      const inputData = withoutKeys(this, items)
+      const serializer = this.getInputSerializer({ inputData, obj: objects, many: true, partial: true })
+      await serializer.isValid({ raiseException: true })
+      await this.performBulkUpdate(serializer, objects)
+      return serializer.data
+    }
+
+    /**
+     * Stores changes of a list of objects. Override it to add values to all of them. Where the view set has a
+     * `performUpdate` of its own, that is called for each item; otherwise they are stored by one statement.
+     */
+    // biome-ignore lint/suspicious/noExplicitAny: serializer and objects are the subclass's own
+    async performBulkUpdate(serializer: Serializer<any>, instances: readonly any[]): Promise<unknown> {
+      const view = this as unknown as ItemHook
+      if (!view.performUpdate || isStandard(this, 'performUpdate')) return serializer.save()
+      const items = serializer.items()
+      for (const [position, item] of items.entries()) {
+        await under([position], async () => view.performUpdate?.(item, instances[position] as Model))
+      }
+      serializer.obj = items.map(({ obj }) => obj as object)
+      return serializer.obj
+    }
+  }
+  markStandard(mixed.prototype, 'bulkUpdate', 'performBulkUpdate')
+  return mixed
+}
+
+interface ItemHook {
+  performUpdate?(serializer: Serializer, instance: Model): Promise<unknown>
+}

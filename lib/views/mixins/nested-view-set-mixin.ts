@@ -1,0 +1,31 @@
+/** View sets whose objects belong to those of another (spec section 4.4). */
+import type { QueryBuilder } from 'objection'
+import { isStandard, markStandard } from '../standard.js'
+import type { ViewConstructor } from './mixin.js'
+
+/**
+ * Narrows a view set that a `NestedRouter` has registered to the objects of the parent on the path. New objects get the
+ * parent's key whatever the input says, and no update changes it. Without a NestedRouter it changes nothing.
+ * @example
+ * class ReviewViewSet extends NestedViewSetMixin(ModelViewSet<Review>) {
+ *   static override model = Review
+ *   static override serializerClass = ReviewSerializer
+ *   static override parentLookupField = 'book_id'
+ * }
+ */
+export function NestedViewSetMixin<Base extends ViewConstructor>(base: Base) {
+  const mixed = class extends base {
+    /** The foreign key to the parent, as a property of the model; or the relation of that key. */
+    static parentLookupField = ''
+
+    // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
+    override getQueryset(): QueryBuilder<any> {
+      const query = super.getQueryset()
+      this.parentScope()?.apply(query as never)
+      return query
+    }
+  }
+  // what the application has put below is still its own
+  if (isStandard(base.prototype as object, 'getQueryset')) markStandard(mixed.prototype, 'getQueryset')
+  return mixed
+}

@@ -1,0 +1,194 @@
+/**
+ * The objects on the path of a nested view set: each must exist, belong to the one before it, and be visible to the caller
+ * (spec section 4.4; promise E11).
+ */
+import { ConfigurationError, NotFound } from '../errors.js'
+import type { FilterPart } from '../filters/filter.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
+import { readExactly } from '../queryset/read-exactly.js'
+import { orderBy } from '../queryset/total-order.js'
+import type { GenericView } from './generic-view.js'
+import { parentKeyOf } from './parent-key.js'
+import { lookupOf } from './read-object.js'
+import { settleGeneric } from './settle-generic.js'
+import { isStandard } from './standard.js'
+import type { View } from './view.js'
+
+/** Actions whose own query finds nothing where the path leads nowhere. */
+const FINDING = new Set(['retrieve', 'update', 'partialUpdate', 'destroy'])
+
+/**
+ * Checks the objects on the path, and remembers the parent's key for writes. Where the action's own query tells as much,
+ * nothing is asked here.
+ * @throws NotFound one of them is missing, is not the one before's, or is not visible to the caller
+ * @throws PermissionDenied, AuthenticationFailed a parent's object permission refuses
+ */
+export async function checkParents(view: View): Promise<void> {
+  const parent = openParent(view)
+  if (isPlainChain(parent) && findsByItself(view as GenericView)) return
+  await enter(view, parent)
+}
+
+/** Checks the objects on the path of a list that turned out empty, unless that was done before. @throws NotFound */
+export async function confirmParents(view: GenericView): Promise<void> {
+  if (view.parents.length > 0 && view.parentKey === undefined) await enter(view, openParent(view))
+}
+
+/** True when an empty answer of the action means that the path may lead nowhere, and the action looks after it. */
+function findsByItself(view: GenericView): boolean {
+  const { action, viewClass } = view
+  if (viewClass?.parentLookupField === undefined) return false
+  if (action === 'list') {
+    const keepsConnection = settleGeneric(viewClass).paginator?.keepsConnections || 'streamFormats' in viewClass
+    return isStandard(view, 'list', 'getList') && !keepsConnection
+  }
+  return (
+    FINDING.has(action) &&
+    isStandard(view, action, 'getObject', 'getObjectToWrite') &&
+    (action !== 'partialUpdate' || isStandard(view, 'update'))
+  )
+}
+
+/** The condition that a nested view's objects are those of the parent that the path names; undefined where it is none. */
+export function parentScope(view: GenericView): FilterPart | undefined {
+  const link = view.parents.at(-1)
+  const { viewClass } = view
+  if (!link || viewClass.parentLookupField === undefined) return undefined
+  const parent = openParent(view)
+  const { column, related } = parentKeyOf(viewClass, parent.viewClass.modelClass())
+  const { parentKey } = view
+  if (parentKey !== undefined) {
+    return {
+      shape: `of ${column.column}`,
+      values: [parentKey],
+      apply: (query) => void query.where(reference(query, column), parentKey as string),
+    }
+  }
+  const lookup = lookupOf(parent)
+  const isDirect = lookup.column.column === related.column
+  const outer = lookup.scope
+  const found = () => {
+    const query = lookup.query()
+    if (isDirect) return query.hasSelects() ? query : query.select(query.modelClass().raw('1'))
+    return first(lookup.column, query.clearSelect().select(reference(query, related)))
+  }
+  const { tableName } = parent.viewClass.modelClass()
+  // the key of the one found, where it is not the key that the path has; then it binds its limit, too
+  const bound = [...(outer?.values ?? []), lookup.value, ...(isDirect || lookup.column.unique ? [] : [1])]
+  return {
+    shape: isPlainChain(parent)
+      ? `of ${column.column} in ${tableName}.${related.column} by ${lookup.column.column} ${outer?.shape ?? ''};`
+      : null,
+    values: isDirect ? [lookup.value, ...bound] : bound,
+    apply(query) {
+      if (isDirect) void query.where(reference(query, column), lookup.value as string).whereExists(found())
+      else void query.where(reference(query, column), '=', found())
+    },
+  }
+}
+
+/** A name that is unique only among the objects of one parent may be found more than once where there is no parent. */
+function first(column: Column, query: AnyQueryBuilder): AnyQueryBuilder {
+  if (column.unique) return query
+  const model = describeModel(query.modelClass() as ModelClass)
+  const order = model.primaryKey.map((property) => ({ property, descending: false }))
+  return orderBy(query, model, order).limit(1)
+}
+
+/** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
+export function forcedValues(view: GenericView): ReadonlyMap<string, unknown> | undefined {
+  const link = view.parents.at(-1)
+  const { viewClass } = view
+  if (!link || viewClass.parentLookupField === undefined) return undefined
+  const { column } = parentKeyOf(viewClass, (link.view as unknown as GenericView['viewClass']).modelClass())
+  return new Map([[column.property, view.parentKey]])
+}
+
+/** The view of the object that this one's belong to, as if its own path had been asked for. */
+function openParent(view: View): GenericView {
+  const link = view.parents.at(-1)
+  if (!link) throw new Error('Not a nested view')
+  const { lookupUrlKwarg, lookupField } = link.view
+  const params = view.ctx['params'] as Record<string, string>
+  const ctx = Object.create(view.ctx) as View['ctx']
+  ctx['params'] = { ...params, [lookupUrlKwarg ?? lookupField]: params[link.param] }
+  const parent = link.view.open(ctx, {
+    action: 'retrieve',
+    actions: RETRIEVE,
+    basename: link.basename,
+    parents: view.parents.slice(0, -1),
+  }) as GenericView
+  parent.knex = view.knex
+  parent.trx = view.trx
+  return parent
+}
+
+const RETRIEVE = { get: 'retrieve' }
+
+/** True when one query, the same for every request, tells whether the object and those before it are there. */
+function isPlainChain(parent: GenericView): boolean {
+  const model = parent.viewClass.modelClass()
+  return (
+    !needsObject(parent) &&
+    isStandard(parent, 'getQueryset') &&
+    parent.viewClass.queryset === null &&
+    hasPlainQueries(model) &&
+    hasPlainRows(model) &&
+    (parent.parents.length === 0 || (isNarrowed(parent) && isPlainChain(openParent(parent))))
+  )
+}
+
+/** True when the view's own queryset is that of the objects that belong to its parent. */
+function isNarrowed({ viewClass }: GenericView): boolean {
+  return viewClass.parentLookupField !== undefined
+}
+
+/** True when code of the application looks at the object. */
+function needsObject(parent: GenericView): boolean {
+  return (
+    !isStandard(parent, 'getObject', 'checkObjectPermissions') ||
+    parent.policies.permissions.some((permission) => permission.guardsObjects())
+  )
+}
+
+/** Finds the parent of a view, after those before it, and remembers its key. */
+async function enter(view: View, parent: GenericView): Promise<void> {
+  const outer = parent.parents.length > 0 ? openParent(parent) : undefined
+  // else its own query tells
+  if (outer && !(isPlainChain(outer) && isNarrowed(parent))) await enter(parent, outer)
+  const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
+  const model = parent.viewClass.modelClass()
+  const related = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model).related
+  const object = await find(parent, related)
+  const key = related ? (object as Record<string, unknown>)[related.property] : true
+  if (key === undefined) {
+    throw new ConfigurationError(
+      `${parent.viewClass.name}: its queryset leaves out "${related?.property}", by which objects of ${nested?.name} belong to it; select it`,
+    )
+  }
+  // nothing belongs to an object without a key
+  if (key === null) throw new NotFound()
+  view.parentKey = key
+}
+
+async function find(parent: GenericView, related: Column | undefined): Promise<object> {
+  if (!isStandard(parent, 'getObject')) return parent.getObject()
+  const lookup = lookupOf(parent)
+  const query = lookup.query()
+  if (!query.hasSelects() && isPlainChain(parent)) {
+    void query.select(reference(query, related ?? lookup.column))
+  }
+  const [object] = (await readExactly(first(lookup.column, query))) as object[]
+  if (!object) throw new NotFound()
+  if (needsObject(parent)) {
+    await parent.loadRelated([object])
+    await parent.checkObjectPermissions(object)
+  }
+  return object
+}
+
+function reference(query: AnyQueryBuilder, { column }: Column): string {
+  return `${query.tableRefFor(query.modelClass())}.${column}`
+}

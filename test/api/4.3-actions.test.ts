@@ -1,0 +1,541 @@
+import Router from '@koa/router'
+import type Koa from 'koa'
+import type { QueryBuilder } from 'objection'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  AuthenticationFailed,
+  action,
+  BasePermission,
+  BaseThrottle,
+  ConfigurationError,
+  type Context,
+  type GuardedView,
+  type Input,
+  IntegerField,
+  ModelSerializer,
+  ModelViewSet,
+  type Operation,
+  PageNumberPagination,
+  type Permissions,
+  PrimaryKeyRelatedField,
+  Serializer,
+  StringField,
+  Throttled,
+  ViewSet,
+} from '../../lib/index.js'
+import { type Client, serving } from '../support/client.js'
+import { countQueries, type TestDatabase } from '../support/database.js'
+import { Author, Book, BookSerializer, createLibrary, removeBooks, Tag, TagSerializer } from '../support/library.js'
+
+let database: TestDatabase
+let client: Client | undefined
+
+beforeAll(async () => {
+  database = await createLibrary()
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await removeBooks(database)
+  await Book.query().insert([
+    { title: 'One', n: 1 },
+    { title: 'Two', n: 2 },
+  ])
+})
+afterEach(async () => {
+  await client?.close()
+  client = undefined
+})
+
+class TitleSerializer extends ModelSerializer<Book> {
+  static override model = Book
+  static override fields = ['id', 'title']
+}
+
+class RenameInput extends Serializer {
+  static override declaredFields = {
+    title: new StringField({ minLength: 2 }),
+    n: new IntegerField({ required: false, minValue: 0 }),
+  }
+}
+
+const calls: unknown[] = []
+beforeEach(() => {
+  calls.length = 0
+})
+
+class BookViewSet extends ModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass = BookSerializer
+
+  @action({ methods: ['GET'] })
+  async recentTitles() {
+    const books = await this.getQueryset().orderBy('id', 'desc')
+    return books.map(({ title }) => title)
+  }
+
+  @action({ methods: ['POST'], detail: true, inputSerializer: RenameInput, outputSerializer: TitleSerializer })
+  async rename(data: Input<typeof RenameInput>) {
+    calls.push(data, this.validatedData, this.ctx.state['validatedData'])
+    const book = await this.getObject()
+    await book.$query(this.trx).patch({ title: data.title })
+    return this.getSerializer({ obj: book }).data
+  }
+
+  @action({ methods: ['get', 'PUT'], detail: true, urlPath: 'shelf/{place:int}', urlName: 'place' })
+  async place() {
+    return { method: this.ctx.method, action: this.action, params: this.ctx['params'] }
+  }
+
+  @action({ methods: ['POST'], detail: true, urlPath: 'mark' })
+  async mark() {
+    return 'marked'
+  }
+
+  @action({ methods: ['DELETE'], detail: true, urlPath: 'mark', inputSerializer: RenameInput })
+  async unmark(data: Input<typeof RenameInput>) {
+    return { unmarked: data.title }
+  }
+}
+
+async function api(
+  books: Parameters<APIRouter['register']>[1],
+  others: Record<string, Parameters<APIRouter['register']>[1]> = {},
+): Promise<Client & { router: APIRouter }> {
+  const router = new APIRouter({ prefix: '/api' }).register('books', books)
+  for (const [prefix, view] of Object.entries(others)) router.register(prefix, view, prefix)
+  await router.prepare()
+  client = await serving(router.routes())
+  return { ...client, router }
+}
+
+describe('the routes of actions', () => {
+  it('have paths and names of the method, unless told otherwise', async () => {
+    const { router } = await api(BookViewSet)
+    expect(
+      router
+        .getUrls()
+        .slice(7)
+        .map(([method, pattern, , name]) => `${method} ${pattern} ${name}`),
+    ).toEqual([
+      'GET /api/books/recent_titles book-recent-titles',
+      'POST /api/books/{id:int}/rename book-rename',
+      'GET /api/books/{id:int}/shelf/{place:int} book-place',
+      'PUT /api/books/{id:int}/shelf/{place:int} book-place',
+      'POST /api/books/{id:int}/mark book-mark',
+      'DELETE /api/books/{id:int}/mark book-unmark',
+    ])
+    expect(router.url('book-recent-titles')).toBe('/api/books/recent_titles')
+    expect(router.url('book-place', { id: 1, place: 2 })).toBe('/api/books/1/shelf/2')
+    expect(router.url('book-unmark', { id: 1 })).toBe('/api/books/1/mark')
+  })
+
+  it('tell the document what it needs', async () => {
+    const { router } = await api(BookViewSet)
+    const actions = router.endpoints.filter(({ kind }) => kind === 'action')
+    expect(actions.map(({ detail, lookup }) => [detail, lookup])).toEqual([
+      [false, undefined],
+      [true, 'id'],
+      [true, 'id'],
+      [true, 'id'],
+    ])
+    expect(actions.flatMap(({ operations }) => [...operations.values()].map(({ operationId }) => operationId))).toEqual(
+      ['book_recent_titles', 'book_rename', 'book_place_get', 'book_place_put', 'book_mark', 'book_unmark'],
+    )
+    expect(actions[1]?.operations.get('POST')).toMatchObject({
+      action: 'rename',
+      view: BookViewSet,
+      inputSerializer: RenameInput,
+      outputSerializer: TitleSerializer,
+    })
+  })
+
+  it('20–24 take their methods, HEAD and OPTIONS, and no other', async () => {
+    const { get, send } = await api(BookViewSet)
+    expect((await get('/api/books/recent_titles')).json).toEqual(['Two', 'One'])
+    expect((await send('HEAD', '/api/books/recent_titles')).headers['content-length']).toBe('13')
+    expect((await send('OPTIONS', '/api/books/1/mark')).headers.allow).toBe('POST, DELETE, OPTIONS')
+    expect((await send('PATCH', '/api/books/1/mark', {})).headers.allow).toBe('POST, DELETE, OPTIONS')
+    expect((await get('/api/books/1/mark')).status).toBe(405)
+    expect((await send('POST', '/api/books/1/mark')).json).toBe('marked')
+    expect((await send('DELETE', '/api/books/1/mark', { title: 'ab' })).json).toEqual({ unmarked: 'ab' })
+    expect((await get('/api/books/1/shelf/7')).json).toEqual({
+      method: 'GET',
+      action: 'place',
+      params: { id: '1', place: '7' },
+    })
+    expect((await send('PUT', '/api/books/1/shelf/7', {})).json).toMatchObject({ method: 'PUT', action: 'place' })
+    for (const path of [
+      '/api/books/x/mark',
+      '/api/books/1/shelf/x',
+      '/api/books/1/nothing',
+      '/api/books/1/mark/more',
+    ]) {
+      expect((await get(path)).status).toBe(404)
+    }
+  })
+
+  it('62 that are fixed win against an id of any type', async () => {
+    class Tags extends ModelViewSet<Tag> {
+      static override model = Tag
+      static override serializerClass = TagSerializer
+      @action({ methods: ['POST'] })
+      sort() {
+        return 'sorted'
+      }
+    }
+    await Tag.query().insert([
+      { slug: 'sort', label: 'a tag' },
+      { slug: 'sorted', label: 'another' },
+    ])
+    const { get, send } = await api(BookViewSet, { tags: Tags })
+    expect((await send('POST', '/api/tags/sort')).json).toBe('sorted')
+    expect(await get('/api/tags/sort')).toMatchObject({ status: 405, headers: { allow: 'POST, OPTIONS' } })
+    expect((await get('/api/tags/sorted')).json).toMatchObject({ label: 'another' })
+    await Tag.query().delete()
+  })
+
+  it('work for view sets without a model', async () => {
+    class Clock extends ViewSet {
+      @action({ methods: ['GET'] })
+      now() {
+        return 'noon'
+      }
+      @action({ methods: ['POST'], inputSerializer: RenameInput })
+      set(data: Input<typeof RenameInput>) {
+        return data
+      }
+    }
+    const { get, send } = await api(BookViewSet, { clock: Clock })
+    expect((await get('/api/clock/now')).json).toBe('noon')
+    expect((await send('POST', '/api/clock/set', { title: 'ab' })).json).toEqual({ title: 'ab' })
+    expect((await send('POST', '/api/clock/set', {})).json.errors).toEqual({ title: ['This field is required.'] })
+  })
+})
+
+describe('an input serializer', () => {
+  it('validates the body, and hands it to the method, the view and the request', async () => {
+    const { send } = await api(BookViewSet)
+    const renamed = await send('POST', '/api/books/1/rename', { title: 'New', n: 3, id: 9, is_admin: true })
+    expect(renamed).toMatchObject({ status: 200, json: { id: 1, title: 'New' } })
+    expect(calls).toEqual(Array(3).fill({ title: 'New', n: 3 }))
+  })
+
+  it.each<[unknown, object]>([
+    [{}, { title: ['This field is required.'] }],
+    [
+      { title: 'x', n: -1 },
+      { title: ['Ensure this field has at least 2 characters.'], n: ['Ensure this value is at least 0.'] },
+    ],
+    [[], { non_field_errors: ['Expected an object.'] }],
+    [{ title: null }, { title: ['This field may not be null.'] }],
+  ])('answers %j with 400, and the method is not called', async (body, errors) => {
+    const { send } = await api(BookViewSet)
+    const response = await send('POST', '/api/books/1/rename', body)
+    expect(response.json).toEqual({ detail: 'Validation failed', status: 400, errors })
+    expect(calls).toEqual([])
+  })
+
+  it('36 reads the body of DELETE, which no other DELETE does', async () => {
+    const { send } = await api(BookViewSet)
+    expect((await send('DELETE', '/api/books/1/mark', { title: 'x' })).status).toBe(400)
+    expect((await send('DELETE', '/api/books/1/mark')).json.errors).toEqual({ title: ['This field is required.'] })
+    expect((await send('DELETE', '/api/books/1', ['ignored'])).status).toBe(204)
+  })
+
+  it('comes after permissions and throttles', async () => {
+    class No extends BasePermission {
+      override hasPermission(): boolean {
+        return false
+      }
+    }
+    class Never extends BaseThrottle {
+      override check(): void {
+        throw new Throttled(9)
+      }
+    }
+    class Closed extends BookViewSet {
+      static override permissionClasses: Permissions = [No]
+    }
+    class Slow extends BookViewSet {
+      static override throttleClasses = [Never]
+    }
+    const closed = await api(Closed)
+    expect((await closed.send('POST', '/api/books/1/rename', {})).status).toBe(401)
+    await closed.close()
+    const slow = await api(Slow)
+    expect((await slow.send('POST', '/api/books/1/rename', {})).status).toBe(429)
+    expect(calls).toEqual([])
+  })
+
+  it("looks up related keys in the request's transaction", async () => {
+    class AssignInput extends Serializer {
+      static override declaredFields = { author: new PrimaryKeyRelatedField({ queryset: Author }) }
+    }
+    class Books extends BookViewSet {
+      @action({ methods: ['PUT'], detail: true, inputSerializer: AssignInput })
+      async assign(data: Input<typeof AssignInput>) {
+        await (await this.getObject()).$query(this.trx).patch({ author_id: data.author as number })
+      }
+    }
+    const { send } = await api(Books)
+    expect((await send('PUT', '/api/books/1/assign', { author: 99 })).json.errors).toEqual({
+      author: ['Invalid pk "99" - object does not exist.'],
+    })
+    expect((await send('PUT', '/api/books/1/assign', { author: 2 })).status).toBe(204)
+    expect(await Book.query().findById(1)).toMatchObject({ author_id: 2 })
+  })
+})
+
+describe('an action', () => {
+  it('E10 finds objects as other details do: 404, and object permissions', async () => {
+    class Mine extends BasePermission {
+      override hasObjectPermission(_ctx: Context, _view: GuardedView, book: object): boolean {
+        return (book as Book).id === 1
+      }
+    }
+    class Guarded extends BookViewSet {
+      static override permissionClasses: Permissions = [Mine]
+      override getQueryset(): QueryBuilder<Book> {
+        return super.getQueryset().where('n', '<', 9)
+      }
+    }
+    const { send } = await api(Guarded)
+    expect((await send('POST', '/api/books/1/rename', { title: 'ab' })).status).toBe(200)
+    expect((await send('POST', '/api/books/2/rename', { title: 'ab' })).status).toBe(401)
+    expect((await send('POST', '/api/books/9/rename', { title: 'ab' })).text).toBe(
+      '{"detail":"Not found","status":404}',
+    )
+  })
+
+  it('A8 is one transaction: what it has written is undone when it throws', async () => {
+    class Books extends BookViewSet {
+      @action({ methods: ['POST'] })
+      async fail() {
+        await this.getQueryset().patch({ n: 99 })
+        throw new AuthenticationFailed()
+      }
+    }
+    const { send } = await api(Books)
+    expect((await send('POST', '/api/books/fail')).status).toBe(401)
+    expect(await Book.query().where('n', 99)).toEqual([])
+  })
+
+  it('may have policies, a serializer and a paginator of its own', async () => {
+    class Admins extends BasePermission {
+      override hasPermission(ctx: Context): boolean {
+        return ctx.get('X-Admin') === 'yes'
+      }
+    }
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override permissionClasses: Permissions = []
+
+      @action({
+        methods: ['GET'],
+        permissionClasses: [Admins],
+        serializerClass: TitleSerializer,
+        paginationClass: new PageNumberPagination({ pageSize: 1 }),
+        description: 'Titles only.',
+      })
+      titles() {
+        return this.getList()
+      }
+    }
+    const { get, send, router } = await api(Books)
+    expect((await get('/api/books')).json[0]).toHaveProperty('isbn')
+    expect((await get('/api/books/titles')).status).toBe(401)
+    expect((await get('/api/books/titles', { 'X-Admin': 'yes' })).json).toEqual({
+      count: 2,
+      next: '/api/books/titles?page=2',
+      previous: null,
+      results: [{ id: 1, title: 'One' }],
+    })
+    expect((await send('OPTIONS', '/api/books/titles')).status).toBe(401)
+    expect((await send('OPTIONS', '/api/books')).status).toBe(200)
+    const operation = router.endpoints.at(-1)?.operations.get('GET') as Operation
+    const { name, description, serializerClass } = operation.view as typeof Books
+    expect([name, description, serializerClass]).toEqual(['Books', 'Titles only.', TitleSerializer])
+    expect(router.endpoints.at(-1)?.view).toBe(Books)
+  })
+
+  it('is inherited; what overrides it keeps what was said, or says it anew', async () => {
+    class Child extends BookViewSet {
+      override async rename(data: Input<typeof RenameInput>) {
+        return { renamed: await super.rename(data) }
+      }
+      @action({ methods: ['GET'], urlPath: 'marks', detail: true })
+      override async mark() {
+        return 'of the child'
+      }
+    }
+    const { get, send } = await api(Child)
+    expect((await send('POST', '/api/books/1/rename', { title: 'ab' })).json.renamed).toMatchObject({ title: 'ab' })
+    expect((await send('POST', '/api/books/1/rename', { title: 'a' })).status).toBe(400)
+    expect((await get('/api/books/1/marks')).json).toBe('of the child')
+    expect((await send('OPTIONS', '/api/books/1/mark')).headers.allow).toBe('DELETE, OPTIONS')
+    expect((await get('/api/books/recent_titles')).status).toBe(200)
+    expect(new APIRouter().register('books', BookViewSet).getUrls()).toHaveLength(13)
+  })
+
+  it('is declared by a plain call, or as a legacy decorator, too', async () => {
+    class Plain extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      async publish(data: Input<typeof RenameInput>) {
+        return data
+      }
+      count() {
+        return this.getQueryset().resultSize()
+      }
+    }
+    expect(action({ methods: ['POST'], detail: true, inputSerializer: RenameInput })(Plain.prototype.publish)).toBe(
+      Plain.prototype.publish,
+    )
+    const descriptor = Object.getOwnPropertyDescriptor(Plain.prototype, 'count') as TypedPropertyDescriptor<
+      () => Promise<number>
+    >
+    expect(action({ methods: ['GET'] })(Plain.prototype, 'count', descriptor)).toBeUndefined()
+    const { get, send } = await api(Plain)
+    expect((await send('POST', '/api/books/1/publish', { title: 'ab' })).json).toEqual({ title: 'ab' })
+    expect((await send('POST', '/api/books/1/publish', {})).status).toBe(400)
+    expect((await get('/api/books/count')).json).toBe(2)
+  })
+
+  it('costs a view set that has none nothing: no query, no more than before', async () => {
+    const { get } = await api(BookViewSet)
+    expect(await countQueries(database.knex, () => get('/api/books/1'))).toHaveLength(1)
+  })
+
+  it('is mapped by asView(), with all that was said of it', async () => {
+    const router = new Router()
+    router.all('/rename/:id', BookViewSet.asView({ post: 'rename' }))
+    client = await serving(router.routes() as Koa.Middleware)
+    expect((await client.send('POST', '/rename/1', { title: 'ab' })).json).toMatchObject({ title: 'ab' })
+    expect((await client.send('POST', '/rename/1', { title: 'a' })).status).toBe(400)
+  })
+})
+
+describe('mount()', () => {
+  it("serves actions on an application's own router", async () => {
+    class Tags extends ModelViewSet<Tag> {
+      static override model = Tag
+      static override serializerClass = TagSerializer
+      @action({ methods: ['POST'] })
+      sort() {
+        return 'sorted'
+      }
+      @action({ methods: ['POST'], detail: true })
+      touch() {
+        return `touched ${this.ctx['params'].id}`
+      }
+    }
+    const router = new Router()
+    const routes = new APIRouter({ prefix: '/api' }).register('tags', Tags)
+    await routes.prepare()
+    routes.mount(router, { namespace: 'v1' })
+    client = await serving(router.routes() as Koa.Middleware, routes.allowedMethods())
+    const { get, send } = client
+    expect((await send('POST', '/api/tags/sort')).json).toBe('sorted')
+    expect((await send('POST', '/api/tags/a/touch')).json).toBe('touched a')
+    // the fixed path wins here, too
+    expect(await get('/api/tags/sort')).toMatchObject({ status: 405 })
+    expect((await get('/api/tags/sorts')).text).toBe('{"detail":"Not found","status":404}')
+    expect(router.url('v1:tag-touch', { id: 'a' })).toBe('/api/tags/a/touch')
+  })
+})
+
+describe('I23 mistakes of the programmer', () => {
+  const withAction = (options: Parameters<typeof action>[0], name = 'publish') => {
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      publish() {}
+      list2() {}
+    }
+    const prototype = Books.prototype as unknown as Record<string, () => unknown>
+    action(options)(prototype[name] as () => unknown)
+    return Books
+  }
+  const register = (view: Parameters<APIRouter['register']>[1]) => new APIRouter().register('books', view)
+
+  it.each<[string, () => unknown, string]>([
+    ['no method', () => action({ methods: [] }), 'action(): methods is []; name one or more of GET'],
+    ['an unknown method', () => action({ methods: ['FETCH'] }), 'action(): methods is ["FETCH"]'],
+    [
+      'an input serializer with GET',
+      () => action({ methods: ['GET', 'POST'], inputSerializer: RenameInput }),
+      'GET has none',
+    ],
+    [
+      'an empty path',
+      () => register(withAction({ methods: ['GET'], urlPath: '/' })),
+      'Books.publish: urlPath is empty',
+    ],
+    [
+      'a path that is none',
+      () => register(withAction({ methods: ['GET'], urlPath: 'a//b' })),
+      'Books.publish: urlPath does not fit',
+    ],
+    [
+      'a parameter of a taken name',
+      () => register(withAction({ methods: ['GET'], detail: true, urlPath: 'x/{id}' })),
+      'the parameter "id" occurs twice',
+    ],
+    ['a standard action', () => withAction({ methods: ['GET'] }, 'list'), 'action(): list() has a route of its own'],
+    [
+      'something that is no method',
+      () => action({ methods: ['GET'] })(7 as never),
+      'action(): is for methods of a view set',
+    ],
+    [
+      'something that is no serializer',
+      () => register(withAction({ methods: ['POST'], inputSerializer: Book as never })),
+      'Books.publish: inputSerializer and outputSerializer are serializer classes',
+    ],
+  ])('%s', (_what, make, message) => {
+    expect(make).toThrow(ConfigurationError)
+    expect(make).toThrow(message)
+  })
+
+  it('a name that the routes have', () => {
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      @action({ methods: ['GET'] })
+      override async list() {
+        return []
+      }
+    }
+    expect(() => register(Books)).toThrow('Books: list() has a route of its own')
+  })
+
+  it('two actions with the same method and path, the same name, or the path of the bulk routes', async () => {
+    class Twice extends BookViewSet {
+      @action({ methods: ['POST'], detail: true, urlPath: 'mark' })
+      again() {}
+    }
+    expect(() => register(Twice)).toThrow('Twice: mark() and again() both answer POST on "mark"')
+    class Named extends BookViewSet {
+      @action({ methods: ['POST'], urlName: 'list' })
+      again() {}
+    }
+    await expect(register(Named).prepare()).rejects.toThrow('Named and Named both have the route name "book-list"')
+    class Same extends BookViewSet {
+      @action({ methods: ['POST'], urlPath: 'x', urlName: 'recent_titles' })
+      again() {}
+    }
+    await expect(register(Same).prepare()).rejects.toThrow('are called "book_recent_titles" in the OpenAPI document')
+  })
+
+  it('a static that the view does not have', () => {
+    class Plain extends ViewSet {
+      @action({ methods: ['GET'], paginationClass: PageNumberPagination })
+      report() {}
+    }
+    expect(() => new APIRouter().register('x', Plain, 'x')).toThrow(
+      'Plain.report: action() sets paginationClass, which the view does not have',
+    )
+  })
+})
