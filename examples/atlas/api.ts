@@ -1,20 +1,29 @@
 /** The atlas's API: serializers, view sets, and where they are mounted. */
 import {
   APIRouter,
+  CSVRenderer,
   CursorPagination,
   configure,
+  DatabaseScopedThrottle,
   FieldFilter,
   type Filters,
   FullTextSearchFilter,
+  JSONRenderer,
   ModelSerializer,
   ModelViewSet,
+  NDJSONRenderer,
+  NestedRouter,
+  NestedViewSetMixin,
   OrderingFilter,
   PageNumberPagination,
   ReadOnlyModelViewSet,
   SearchFilter,
   SearchRankOrderingFilter,
   ServerCursorPagination,
+  StreamMixin,
+  type Throttles,
 } from 'koa-viewsets'
+import { EntryViewSet, ListViewSet, PhotoViewSet } from './lists.js'
 import { City, Country } from './models.js'
 
 // A fixed value, because this is a demo on one machine: an application takes SERVICE_SECRET_KEY from its environment.
@@ -50,10 +59,11 @@ const cityFilters = {
   orderingFields: ['population', 'name', 'created_at'],
 }
 
-class CityViewSet extends ModelViewSet<City> {
-  static override description = 'Cities of a thousand inhabitants and more.'
+class CityViewSet extends StreamMixin(ModelViewSet<City>) {
+  static override description = 'Cities of a thousand inhabitants and more; all of them as CSV or NDJSON.'
   static override model = City
   static override serializerClass = CitySerializer
+  static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
   static override paginationClass = PageNumberPagination
   static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
   static override filtersetFields = cityFilters.filtersetFields
@@ -86,14 +96,24 @@ class CityExport extends CityReader {
   static override paginationClass = new ServerCursorPagination({ pageSize: 1_000 })
 }
 
+/** The cities of a country, below it. */
+class CountryCities extends NestedViewSetMixin(CityReader) {
+  static override description = 'The cities of a country.'
+  static override paginationClass = PageNumberPagination
+  static override parentLookupField = 'country_id'
+}
+
 class CitySearch extends CityReader {
   static override description = 'Full-text search in the names of cities and countries, the best match first.'
   static override paginationClass = PageNumberPagination
   static override filterBackends: Filters = [FullTextSearchFilter, SearchRankOrderingFilter]
   static override searchConfig = 'simple'
+  static override throttleClasses: Throttles = [
+    new DatabaseScopedThrottle({ scope: 'city-search', rate: '120/minute' }),
+  ]
 }
 
-/** The routes under `/api/v1`. */
+/** The routes under `/api/v1`. `DatabaseThrottle.setBackend()` comes before. */
 export function createApi(): APIRouter {
   const api = new APIRouter({ prefix: '/api/v1' })
   api.register('countries', CountryViewSet)
@@ -102,5 +122,9 @@ export function createApi(): APIRouter {
   api.register('city-feed', CityFeed, 'city-feed')
   api.register('city-export', CityExport, 'city-export')
   api.register('city-search', CitySearch, 'city-search')
+  api.register('lists', ListViewSet)
+  api.register('photos', PhotoViewSet)
+  new NestedRouter(api, 'countries', { lookup: 'country_id' }).register('cities', CountryCities, 'country-city')
+  new NestedRouter(api, 'lists', { lookup: 'list_id' }).register('entries', EntryViewSet)
   return api
 }

@@ -1,21 +1,31 @@
-/** The atlas as a Koa app. `main.ts` starts it; a test can call it without a port. */
+/** The atlas as a Koa app. `atlas.ts` puts it together, `main.ts` starts it. */
 import Koa from 'koa'
-import type { APIRouter } from 'koa-viewsets'
+import session from 'koa-session'
+import type { APIRouter, UsageReport } from 'koa-viewsets'
 import { appVersion, errors, staticAssets, versionEndpoint } from 'koa-viewsets/plugins'
 import { homePage, nonceOf, PUBLIC_FOLDER } from './home.js'
+import { loginRoutes } from './login.js'
+import { photoFiles } from './photos.js'
+import { usageRoutes } from './usage.js'
 
-/**
- * An app that answers with the home page and the API, and with JSON for every error and every other path.
- * @param staticRoot where `collectstatic` has put the page's files; without it they are served as they are
- */
-export function createApp(api: APIRouter, { staticRoot = PUBLIC_FOLDER } = {}): Koa {
+export interface AppOptions {
+  /** What `/api/v1/usage` reports. */
+  readonly usage: UsageReport
+  /** Where `collectstatic` has put the page's files; without it they are served as they are. */
+  readonly staticRoot?: string | undefined
+}
+
+/** An app that answers with the home page, the login and the API, and with JSON for every error and every other path. */
+export function createApp(api: APIRouter, { usage, staticRoot = PUBLIC_FOLDER }: AppOptions): Koa {
   const app = new Koa()
+  // a fixed value, because this is a demo on one machine
+  app.keys = ['the sessions of the atlas']
   app.on('error', logError)
   app.use(errors()).use(appVersion({ nonce: nonceOf }))
-  app
-    .use(staticAssets({ root: staticRoot }))
-    .use(versionEndpoint())
-    .use(homePage())
+  app.use(staticAssets({ root: staticRoot })).use(versionEndpoint())
+  app.use(session({ key: 'atlas', sameSite: 'lax' }, app))
+  app.use(homePage()).use(photoFiles())
+  app.use(loginRoutes().routes()).use(usageRoutes(usage).routes())
   return app.use(api.routes())
 }
 

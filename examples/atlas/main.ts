@@ -8,11 +8,11 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { constants } from 'node:os'
-import { Model } from 'objection'
-import { createApi } from './api.js'
-import { createApp } from './app.js'
+import { DatabaseThrottle } from 'koa-viewsets'
 import { collectAssets } from './assets.js'
+import { type Atlas, createAtlas } from './atlas.js'
 import { type AtlasDatabase, openDatabase } from './database.js'
+import { describeUsers } from './users.js'
 
 /** How long a stop may take in all. */
 const STOP_MILLISECONDS = 10_000
@@ -26,16 +26,15 @@ const PARENT_MILLISECONDS = 500
 const host = process.env['HOST'] || '127.0.0.1'
 const port = process.env['PORT'] || '3000'
 
-const api = createApi()
-const answer = createApp(api, { staticRoot: await collectAssets() }).callback()
 // A request that comes before all is ready waits.
 const server = createServer((request, response) => {
   ready.then(
-    () => answer(request, response),
+    (answer) => answer(request, response),
     () => response.destroy(),
   )
 })
 let database: AtlasDatabase | undefined
+let atlas: Atlas | undefined
 let isReady = false
 let stoppingSince: number | undefined
 
@@ -46,19 +45,19 @@ if (process.env['npm_lifecycle_event']) stopWithParent()
 try {
   await ready
   isReady = true
-  printUrls()
+  await printUrls()
 } catch (error) {
   console.error(error)
   process.exitCode = 1
   await stop()
 }
 
-async function start(): Promise<void> {
+async function start(): Promise<ReturnType<Atlas['app']['callback']>> {
   // First, so that a taken port is known before any work is done.
   await listen()
   database = await openDatabase()
-  Model.knex(database.knex)
-  await api.prepare()
+  atlas = await createAtlas(database.knex, { staticRoot: await collectAssets() })
+  return atlas.app.callback()
 }
 
 async function listen(): Promise<void> {
@@ -97,7 +96,8 @@ async function stop(): Promise<void> {
   const closed = once(server, 'close')
   server.close()
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
-  await api.close()
+  await atlas?.api.close()
+  DatabaseThrottle.close()
   const flush = setTimeout(() => server.closeAllConnections(), FLUSH_MILLISECONDS)
   await closed
   clearInterval(sweep)
@@ -105,7 +105,7 @@ async function stop(): Promise<void> {
   await database?.stop()
 }
 
-function printUrls(): void {
+async function printUrls(): Promise<void> {
   const address = server.address() as AddressInfo
   const site = `http://${host.includes(':') ? `[${host}]` : host}:${address.port}`
   const url = `${site}/api/v1`
@@ -126,6 +126,11 @@ The atlas is at ${site}/ with the countries of the world and their cities. Open 
   curl '${url}/cities' -H 'Content-Type: application/json' -d '${JSON.stringify(city)}'
   curl '${url}/cities/1' -X PATCH -H 'Content-Type: application/json' -d '{"population":-1}'
   curl '${url}/countries/1' -X DELETE
+  curl '${url}/lists' -H 'Authorization: Token alice-demo-token' -H 'Content-Type: application/json' -d '{"title":"Islands"}'
+
+The users of this demo, who also log in at ${site}/login:
+
+  ${(await describeUsers(database!.knex)).join('\n  ')}
 
 Ctrl-C stops it.`)
 }

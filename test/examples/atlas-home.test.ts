@@ -1,8 +1,6 @@
 import { join } from 'node:path'
-import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApi } from '../../examples/atlas/api.js'
-import { createApp } from '../../examples/atlas/app.js'
+import { createAtlas } from '../../examples/atlas/atlas.js'
 import { PUBLIC_FOLDER } from '../../examples/atlas/home.js'
 import { clearVersionComponents } from '../../lib/assets/version-components.js'
 import { collectStatic, refreshAppVersion, registerVersionComponent } from '../../lib/index.js'
@@ -27,11 +25,8 @@ beforeAll(async () => {
       values ('Land', 'The Land', 'LA', 'LND', 'Here', 1, 2);
     insert into cities (geoname_id, name, country_id, population, latitude, longitude)
       select n, 'City ' || n, 1, 1000000 - n, 0, 0 from generate_series(1, 30) n`)
-  Model.knex(database.knex)
   await collectStatic({ staticDirs: [PUBLIC_FOLDER], staticRoot })
-  const api = createApi()
-  await api.prepare()
-  server = await serve(createApp(api, { staticRoot }))
+  server = await serve((await createAtlas(database.knex, { staticRoot })).app)
 })
 afterAll(async () => {
   await server.close()

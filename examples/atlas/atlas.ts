@@ -1,0 +1,40 @@
+/** Puts the atlas together over a database that has its countries and cities. */
+import { readFile } from 'node:fs/promises'
+import type { Knex } from 'knex'
+import type Koa from 'koa'
+import { type APIRouter, DatabaseThrottle, PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets'
+import { Model } from 'objection'
+import { createApi } from './api.js'
+import { createApp } from './app.js'
+import { prepareUsers } from './users.js'
+
+export interface Atlas {
+  readonly api: APIRouter
+  readonly app: Koa
+}
+
+/** Any number will do, as long as it is always the same. */
+const TABLES_LOCK = 20_260_102
+
+/**
+ * Creates the tables that are missing, and the app.
+ * @param staticRoot where `collectstatic` has put the page's files; without it they are served as they are
+ */
+export async function createAtlas(knex: Knex, options: { staticRoot?: string | undefined } = {}): Promise<Atlas> {
+  Model.knex(knex)
+  const usage = new PostgresMeteringEngine({ knex })
+  const tables = await readFile(new URL('tables.sql', import.meta.url), 'utf8')
+  await knex.transaction(async (trx) => {
+    // several processes may start at once
+    await trx.raw('SELECT pg_advisory_xact_lock(?)', [TABLES_LOCK])
+    await trx.raw(tables)
+    await prepareUsers(trx)
+  })
+  await DatabaseThrottle.ensureTable(knex)
+  await usage.ensureTable()
+  DatabaseThrottle.setBackend(knex)
+  setMeteringEngine(usage)
+  const api = createApi()
+  await api.prepare()
+  return { api, app: createApp(api, { usage, ...options }) }
+}
