@@ -151,9 +151,10 @@ function uploadField(field: SerializerField): FileUploadField | undefined {
   return own instanceof FileUploadField ? own : undefined
 }
 
-/** The most bytes that a file of the serializer may have; undefined where it takes none. Needs no catalogue. */
-export function largestUpload(serializer: SerializerClass): number | undefined {
-  const sizes = [...declaredFieldsOf(serializer).values()].flatMap((field) =>
+/** The most bytes that a file of the serializers may have; undefined where they take none. Needs no catalogue. */
+export function largestUpload(...serializers: readonly SerializerClass[]): number | undefined {
+  const fields = serializers.flatMap((serializer) => [...declaredFieldsOf(serializer).values()])
+  const sizes = fields.flatMap((field) =>
     field instanceof NestedSerializer ? largestUpload(field.serializerClass) : uploadField(field)?.maxSize,
   )
   const known = sizes.filter((size) => size !== undefined)

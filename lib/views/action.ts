@@ -21,7 +21,9 @@ const STATICS = [
   'rendererClasses',
   'searchFields',
   'serializerClass',
+  'strictAccept',
   'throttleClasses',
+  'throttleScope',
   'versioningClass',
 ] as const
 

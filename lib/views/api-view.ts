@@ -16,6 +16,7 @@ import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../p
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { largestUpload } from '../serializers/store-uploads.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
@@ -149,9 +150,10 @@ export class APIView implements View {
     }
   }
 
-  /** @internal The most bytes of a file that the view takes; undefined where it takes none. */
+  /** @internal The most bytes of a file that the view and its actions take; undefined where they take none. */
   static largestUpload(): number | undefined {
-    return undefined
+    const inputs = [...actionsOf(this).values()].flatMap(({ inputSerializer }) => inputSerializer ?? [])
+    return largestUpload(...inputs)
   }
 
   /** @internal The view that answers a request. */

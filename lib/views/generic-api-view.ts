@@ -127,7 +127,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** @internal */
   static override largestUpload(): number | undefined {
-    return this.serializerClass ? largestUpload(this.serializerClass) : undefined
+    const own = this.serializerClass ? largestUpload(this.serializerClass) : undefined
+    const known = [own, super.largestUpload()].filter((size) => size !== undefined)
+    return known.length === 0 ? undefined : Math.max(...known)
   }
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {

@@ -10,6 +10,7 @@ import {
   BaseThrottle,
   ConfigurationError,
   type Context,
+  FileUploadField,
   type GuardedView,
   type Input,
   IntegerField,
@@ -27,6 +28,7 @@ import {
 import { type Client, serving } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
 import { Author, Book, BookSerializer, createLibrary, removeBooks, Tag, TagSerializer } from '../support/library.js'
+import { connectTo } from '../support/server.js'
 
 let database: TestDatabase
 let client: Client | undefined
@@ -241,6 +243,31 @@ describe('an input serializer', () => {
     expect((await send('DELETE', '/api/books/1/mark', { title: 'x' })).status).toBe(400)
     expect((await send('DELETE', '/api/books/1/mark')).json.errors).toEqual({ title: ['This field is required.'] })
     expect((await send('DELETE', '/api/books/1', ['ignored'])).status).toBe(204)
+  })
+
+  it('takes files as large as its fields do, in a form', async () => {
+    class CoverInput extends Serializer {
+      static override declaredFields = {
+        title: new StringField(),
+        cover: new FileUploadField({ maxSize: 20_000_000, allowedExtensions: ['txt'] }),
+      }
+    }
+    class Books extends BookViewSet {
+      @action({ methods: ['POST'], detail: true, inputSerializer: CoverInput })
+      async cover(data: Input<typeof CoverInput>) {
+        return { title: data.title, size: (data.cover as { size: number }).size }
+      }
+    }
+    const { port } = await api(Books)
+    const upload = (size: number, name = 'a.txt') => {
+      const part = (disposition: string, content: string) =>
+        `--x\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n${content}\r\n`
+      const body = `${part('name="title"', 'T')}${part(`name="cover"; filename="${name}"\r\nContent-Type: text/plain`, 'a'.repeat(size))}--x--\r\n`
+      const headers = { 'Content-Type': 'multipart/form-data; boundary=x' }
+      return connectTo(port).send({ method: 'POST', path: '/api/books/1/cover', headers, body })
+    }
+    expect((await upload(15_000_000)).json).toEqual({ title: 'T', size: 15_000_000 })
+    expect((await upload(10, 'a.exe')).json.errors).toHaveProperty('cover')
   })
 
   it('comes after permissions and throttles', async () => {

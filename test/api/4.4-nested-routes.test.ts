@@ -8,10 +8,12 @@ import {
   BasePermission,
   ConfigurationError,
   type Context,
+  CSVRenderer,
   CursorPagination,
   configure,
   FieldFilter,
   type GuardedView,
+  JSONRenderer,
   LimitOffsetPagination,
   ModelSerializer,
   ModelViewSet,
@@ -25,6 +27,7 @@ import {
   Serializer,
   type SerializerOptions,
   ServerCursorPagination,
+  StreamMixin,
   StringField,
   ViewSet,
 } from '../../lib/index.js'
@@ -287,6 +290,16 @@ describe('E11 the chain of parents', () => {
       expect(await get(`${path}?page=2&offset=5`)).toMatchObject({ status: 404, text: MISSING })
     }
     await paginationClass?.close()
+  })
+
+  it('is checked before a list is streamed', async () => {
+    class Streamed extends StreamMixin(ReviewViewSet) {
+      static override rendererClasses = [JSONRenderer, CSVRenderer]
+    }
+    const { get } = await serve({ reviews: Streamed })
+    expect((await get('/api/authors/1/books/1/reviews.csv')).text).toContain('a')
+    expect(await get('/api/authors/1/books/2/reviews.csv')).toMatchObject({ status: 200 })
+    expect(await get('/api/authors/2/books/1/reviews.csv')).toMatchObject({ status: 404, text: MISSING })
   })
 
   it('goes through the querysets of the parents: what they hide is not there', async () => {

@@ -10,6 +10,7 @@ import {
   BulkUpdateMixin,
   ConfigurationError,
   type Context,
+  FileUploadField,
   GenericViewSet,
   type GuardedView,
   ModelSerializer,
@@ -1001,6 +1002,40 @@ describe('bulkCreate()', () => {
       { title: 'c', isbn: 'x' },
     ])
     expect(refused.json).toEqual({ refused: { 1: { isbn: ['This field must be unique.'] } }, books: 1 })
+  })
+})
+
+describe('F8 files', () => {
+  it('of deleted objects go with them, once that is committed', async () => {
+    const removed: string[] = []
+    const storage = {
+      save: async () => 'new.txt',
+      delete: async (key: string) => void removed.push(key),
+      url: (key: string) => `/files/${key}`,
+    }
+    class WithFile extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['id', 'title']
+      static override declaredFields = { isbn: new FileUploadField({ storage, required: false, allowNull: true }) }
+    }
+    class Books extends BookViewSet {
+      static override serializerClass = WithFile
+    }
+    await Book.query().insert([{ title: 'a', isbn: 'a.txt' }, { title: 'b', isbn: 'b.txt' }, { title: 'c' }])
+    const { send } = await api(Books)
+    expect((await send('DELETE', '/api/books/bulk', [1, 9])).status).toBe(400)
+    expect(removed).toEqual([])
+    expect(
+      (
+        await send('PATCH', '/api/books/bulk', [
+          { id: 1, title: 'A' },
+          { id: 2, isbn: null },
+        ])
+      ).json,
+    ).toMatchObject([{ title: 'A', isbn: '/files/a.txt' }, { isbn: null }])
+    await expect.poll(() => removed).toEqual(['b.txt'])
+    expect((await send('DELETE', '/api/books/bulk', [3, 1])).status).toBe(200)
+    await expect.poll(() => removed).toEqual(['b.txt', 'a.txt'])
   })
 })
 
