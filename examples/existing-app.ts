@@ -11,13 +11,12 @@ import session from 'koa-session'
 import {
   APIRouter,
   type Authentications,
-  BaseAuthentication,
-  BasePermission,
-  type Context,
+  IsAuthenticatedOrReadOnly,
   ModelSerializer,
   ModelViewSet,
   PageNumberPagination,
   type Permissions,
+  SessionAuthentication,
 } from 'koa-viewsets'
 import { Model } from 'objection'
 
@@ -45,18 +44,9 @@ router.post('/login', (ctx) => {
 
 // What is new: the API, which knows the app's users, and four lines that mount it.
 
-class SessionUser extends BaseAuthentication {
-  override authenticate(ctx: Context) {
-    const name: unknown = ctx.session?.['name']
-    return typeof name === 'string' ? { user: { name } } : null
-  }
-}
-
-class KnownUsersWrite extends BasePermission {
-  override hasPermission(ctx: Context) {
-    return ['GET', 'HEAD', 'OPTIONS'].includes(ctx.method) || ctx.state['user'] !== undefined
-  }
-}
+const bySession = new SessionAuthentication({
+  getUser: ({ session }) => (session?.['name'] ? { id: session['name'], name: session['name'] } : null),
+})
 
 class BookSerializer extends ModelSerializer<Book> {
   static override model = Book
@@ -68,8 +58,8 @@ class BookSerializer extends ModelSerializer<Book> {
 class BookViewSet extends ModelViewSet<Book> {
   static override model = Book
   static override serializerClass = BookSerializer
-  static override authenticationClasses: Authentications = [SessionUser]
-  static override permissionClasses: Permissions = [KnownUsersWrite]
+  static override authenticationClasses: Authentications = [bySession]
+  static override permissionClasses: Permissions = [IsAuthenticatedOrReadOnly]
   static override paginationClass = new PageNumberPagination({ pageSize: 50 })
   static override ordering = ['title']
 

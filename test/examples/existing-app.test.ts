@@ -32,7 +32,7 @@ describe('an API in an app that exists', () => {
   })
 
   it('is what the README quotes', () => {
-    const quoted = /```ts\n(class BookSerializer.*?)```/s.exec(readProjectFile('README.md'))?.[1]
+    const quoted = /```ts\n(const bySession.*?)```/s.exec(readProjectFile('README.md'))?.[1]
     expect(quoted).toBeDefined()
     expect(readProjectFile('examples/existing-app.ts')).toContain(quoted)
   })
