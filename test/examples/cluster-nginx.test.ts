@@ -82,6 +82,19 @@ describe.skipIf(!hasNginx)('two processes behind nginx', { timeout: 120_000 }, (
     return { status: response.status, body: (await response.json()) as Page }
   }
 
+  it('H2 counts searches over both processes together', async () => {
+    const statuses: number[] = []
+    for (let batch = 0; batch < 13; batch++) {
+      const answers = await Promise.all(Array.from({ length: 10 }, () => fetch(url('/api/v1/city-search?page_size=1'))))
+      for (const answer of answers) {
+        await answer.text()
+        statuses.push(answer.status)
+      }
+    }
+    expect(statuses.filter((status) => status === 200)).toHaveLength(120)
+    expect(new Set(statuses)).toEqual(new Set([200, 429]))
+  })
+
   it('sends all pages of a cursor to the process that holds it, whichever that is', async () => {
     const opened = await Promise.all([page(), page(), page(), page()])
     const ids = opened.map(({ body }) => body.cursor_id as string)
