@@ -98,6 +98,9 @@ export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'
 export { IDMixin, PublicIDMixin } from './ids/id-mixin.js'
+// Metadata (4.10)
+export { BaseMetadata, type DescribedView } from './metadata/metadata.js'
+export { SimpleMetadata } from './metadata/simple-metadata.js'
 // Metering (6)
 export type { MeteringEngine, UsageDimensions, UsageEvent, UsageReport, UsageTotal } from './metering/engine.js'
 export { InMemoryMeteringEngine, type InMemoryMeteringEngineOptions } from './metering/in-memory-metering-engine.js'
@@ -201,6 +204,7 @@ export { type ActionDecorator, type ActionOptions, type ActionStatics, action } 
 export {
   APIView,
   type Authentications,
+  type Metadata,
   type Parsers,
   type Permissions,
   type Renderers,

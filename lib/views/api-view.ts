@@ -7,6 +7,8 @@ import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, MethodNotAllowed } from '../errors.js'
 import { FormParser } from '../parsers/form-parser.js'
+import type { BaseMetadata } from '../metadata/metadata.js'
+import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
@@ -15,7 +17,7 @@ import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
-import type { SerializerClass } from '../serializers/contract.js'
+import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { largestUpload } from '../serializers/store-uploads.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
@@ -42,6 +44,8 @@ export type Throttles = Policies<BaseThrottle>
 export type Parsers = Policies<Parser>
 /** A list of renderers. */
 export type Renderers = Policies<BaseRenderer>
+/** What OPTIONS tells of a view. Annotate with this type to leave subclasses free. */
+export type Metadata = Policy<BaseMetadata>
 /** How versions are told, or null. */
 export type Versioning = Policy<BaseVersioning> | null
 
@@ -80,6 +84,8 @@ export class APIView implements View {
   static rendererClasses: Renderers = [JSONRenderer]
   /** Answer 406 where no renderer writes what the client accepts, in place of using the first. @default false */
   static strictAccept = false
+  /** What OPTIONS tells of the view. @default SimpleMetadata */
+  static metadataClass: Metadata = SimpleMetadata
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
   /** Which method answers which HTTP method, beside those named `get`, `post` …; for `asView()` without actions. */
@@ -203,12 +209,14 @@ export class APIView implements View {
   options(): unknown {
     this.ctx.status = 200
     this.ctx.set('Allow', this.allowed.join(', '))
-    const view = this.constructor as typeof APIView
-    return {
-      name: view.name,
-      description: view.description,
-      allowed_methods: this.allowed.map((method) => method.toLowerCase()),
-    }
+    const { name, description } = this.constructor as typeof APIView
+    const { ctx, allowed } = this
+    return this.policies.metadata.determineMetadata(ctx, { name, description, allowed, input: this.describeInput() })
+  }
+
+  /** @internal The fields of the objects that the path takes, for OPTIONS. */
+  describeInput(): SerializerPlan | undefined {
+    return undefined
   }
 
   /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */
@@ -263,6 +271,7 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
       parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse').map((parser) =>
         largestUpload === undefined ? parser : (parser.fitting?.(largestUpload) ?? parser),
       ),
+      metadata: resolvePolicy(where('metadataClass'), view.metadataClass, 'determineMetadata'),
       renderers,
       strictAccept: view.strictAccept,
     }

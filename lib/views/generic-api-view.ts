@@ -13,7 +13,11 @@ import type { Policies, Policy } from '../policy.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
-import type { SerializerClass as AnySerializerClass, SerializerOptions } from '../serializers/contract.js'
+import type {
+  SerializerClass as AnySerializerClass,
+  SerializerOptions,
+  SerializerPlan,
+} from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { largestUpload } from '../serializers/store-uploads.js'
@@ -26,7 +30,7 @@ import { forcedValues, parentScope } from './parents.js'
 import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
 import { filterViewOf } from './settle-generic.js'
-import { markStandard } from './standard.js'
+import { isStandard, markStandard } from './standard.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
@@ -228,6 +232,20 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return serializerClass
   }
 
+  /** @internal The serializer of the first action that takes an object, as that action would have it. */
+  override describeInput(): SerializerPlan | undefined {
+    const action = TAKING.map((method) => this.actionMap[method]).find((name) => name !== undefined)
+    const hasSerializer = this.viewClass.serializerClass !== null || !isStandard(this, 'getSerializerClass')
+    if (action === undefined || !hasSerializer) return undefined
+    const { action: own } = this
+    this.action = action
+    try {
+      return serializerPlan(this.getSerializerClass())
+    } finally {
+      this.action = own
+    }
+  }
+
   /** A serializer that knows this request. */
   getSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
     const serializerClass = this.getSerializerClass()
@@ -258,6 +276,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return toApiError(error, subjectOfView(this)) ?? error
   }
 }
+
+/** Methods that take an object. */
+const TAKING = ['post', 'put', 'patch']
 
 /** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
 function subjectOfView(view: GenericView): ConstraintSubject {

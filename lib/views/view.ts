@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { Context } from '../context.js'
 import type { SerializerContext } from '../fields/field.js'
+import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
@@ -20,6 +21,7 @@ export interface ViewPolicies {
   readonly renderers: readonly BaseRenderer[]
   /** Answer 406 where no renderer writes what the client accepts. */
   readonly strictAccept: boolean
+  readonly metadata: BaseMetadata
 }
 
 /** One request's view. */

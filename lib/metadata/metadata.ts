@@ -1,0 +1,29 @@
+/** The contract of metadata: what OPTIONS tells of a view (spec section 4.10). */
+import type { Context } from '../context.js'
+import type { SerializerPlan } from '../serializers/contract.js'
+
+/** What metadata may know of the view it describes. */
+export interface DescribedView {
+  /** The view's class name. */
+  readonly name: string
+  /** Its static `description`. */
+  readonly description: string
+  /** The methods its path takes, as in `Allow`. */
+  readonly allowed: readonly string[]
+  /** The fields of the serializer that POST, PUT or PATCH takes; undefined where the path takes none of them. */
+  readonly input: SerializerPlan | undefined
+}
+
+/**
+ * Describes a view for OPTIONS. It runs after authentication, permissions and throttles, and asks no database
+ * (promise E16). Immutable and shared by all requests.
+ * @example
+ * class Terse extends BaseMetadata {
+ *   override determineMetadata(_ctx: Context, { name }: DescribedView) { return { name } }
+ * }
+ * class BookViewSet extends ModelViewSet<Book> { static override metadataClass = Terse }
+ */
+export abstract class BaseMetadata {
+  /** The body of the answer. `Allow` is set already. */
+  abstract determineMetadata(ctx: Context, view: DescribedView): unknown
+}

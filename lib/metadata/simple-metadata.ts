@@ -1,0 +1,64 @@
+/** The metadata that a view has unless it says otherwise (spec section 4.10; wire format, section 12). */
+import type { Context } from '../context.js'
+import type { FieldSchema } from '../fields/field.js'
+import { HiddenField } from '../fields/hidden-field.js'
+import type { BoundField, SerializerPlan } from '../serializers/contract.js'
+import { BaseMetadata, type DescribedView } from './metadata.js'
+
+/** A field as OPTIONS describes it; what is not declared is left out. */
+interface FieldMetadata {
+  readonly type: string
+  readonly required: boolean
+  readonly read_only: boolean
+  readonly label?: string
+  readonly help_text?: string
+  readonly min_length?: number
+  readonly max_length?: number
+  readonly min_value?: number | string
+  readonly max_value?: number | string
+  readonly choices?: readonly unknown[]
+}
+
+/**
+ * `{name, description, allowed_methods}`, and `actions.fields` where the path takes an object. Of a related field it shows
+ * the type of the key and no choices; hidden fields are left out.
+ */
+export class SimpleMetadata extends BaseMetadata {
+  override determineMetadata(_ctx: Context, { name, description, allowed, input }: DescribedView): unknown {
+    return {
+      name,
+      description,
+      allowed_methods: allowed.map((method) => method.toLowerCase()),
+      ...(input && { actions: { fields: describeFields(input) } }),
+    }
+  }
+}
+
+function describeFields({ fields }: SerializerPlan): Record<string, FieldMetadata> {
+  const shown = fields.filter(({ field }) => !(field instanceof HiddenField))
+  return Object.fromEntries(shown.map((bound) => [bound.name, describeField(bound)]))
+}
+
+function describeField({ field, required, writable }: BoundField): FieldMetadata {
+  const schema = field.schema()
+  const { label, helpText } = field.options
+  const described = {
+    label,
+    help_text: helpText,
+    min_length: schema.minLength ?? schema['minItems'],
+    max_length: schema.maxLength ?? schema['maxItems'],
+    min_value: schema.minimum,
+    max_value: schema.maximum,
+    choices: schema.enum ?? schema.items?.enum,
+  }
+  const declared = Object.entries(described).filter(([, value]) => value !== undefined)
+  return { type: typeOf(schema), required, read_only: !writable, ...Object.fromEntries(declared) }
+}
+
+const TYPES: readonly string[] = ['integer', 'number', 'boolean', 'array', 'object']
+
+/** Of a value of several types the first counts: an int8 is an integer. */
+function typeOf({ type }: FieldSchema): string {
+  const [first] = [type].flat()
+  return first !== undefined && TYPES.includes(first) ? first : 'string'
+}
