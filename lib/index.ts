@@ -155,6 +155,7 @@ export { NestedRouter, type NestedRouterOptions } from './router/nested-router.j
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
 export { type ExtraKwargs, type FieldNames, ModelSerializer } from './serializers/model-serializer.js'
 export { NestedSerializer } from './serializers/nested-serializer.js'
+export type { Expandable } from './serializers/select-fields.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'

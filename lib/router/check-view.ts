@@ -18,6 +18,7 @@ import { type Cacheable, isCacheable, policyOf } from '../views/mixins/cacheable
 import { checkStreams, closeStreams } from '../views/mixins/stream-mixin.js'
 import { modelsOf, serializersOfActions } from '../views/models-of.js'
 import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
+import { checkExpandable } from '../views/selection.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
 import { isStandard } from '../views/standard.js'
 import { checkConcurrency } from './check-concurrency.js'
@@ -89,6 +90,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   if (!generic.model && !generic.queryset) return
   const { columns, model, primaryKey } = describeModel(generic.modelClass())
   lookupColumn(generic)
+  checkExpandable(generic)
   if (primaryKey.length > 1 && generic.lookupField === 'id' && routesOf(view).some(({ detail }) => detail)) {
     throw new ConfigurationError(
       `${view.name}: ${model.name} has a primary key of several columns, which no detail route can name; ` +

@@ -17,7 +17,7 @@ import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import type { BoundField, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { needsObject, serializerPlan } from './plan.js'
-import { Serializer } from './serializer.js'
+import { writesByPlan } from './writes-by-plan.js'
 
 /** How the raw text of a cell becomes JSON text. */
 export type CellKind =
@@ -129,7 +129,7 @@ function runsFields({ members }: RowObject): boolean {
 }
 
 function compileObject(serializer: SerializerClass, table: number, collector: Collector): RowMember[] | undefined {
-  if (!writesItself(serializer)) return undefined
+  if (!writesByPlan(serializer.prototype)) return undefined
   const members: RowMember[] = []
   for (const bound of serializerPlan(serializer).readable) {
     const member = compileMember(bound, table, collector)
@@ -137,16 +137,6 @@ function compileObject(serializer: SerializerClass, table: number, collector: Co
     members.push(member)
   }
   return members
-}
-
-/** False when the class changes how objects are written. */
-function writesItself(serializer: SerializerClass): boolean {
-  const prototype = serializer.prototype as Serializer
-  return (
-    prototype instanceof Serializer &&
-    prototype.toRepresentation === Serializer.prototype.toRepresentation &&
-    Object.getOwnPropertyDescriptor(prototype, 'data') === undefined
-  )
 }
 
 function compileMember(bound: BoundField, table: number, collector: Collector): RowMember | undefined {

@@ -19,6 +19,7 @@ import type {
   SerializerPlan,
 } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
+import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { largestUpload } from '../serializers/store-uploads.js'
 import { APIView, type ViewHandler } from './api-view.js'
@@ -95,6 +96,12 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static concurrency: Concurrency = null
   /** Answer 428 to a PUT, PATCH or DELETE without `If-Match`. Needs `concurrency`. @default false */
   static requireIfMatch = false
+  /**
+   * Related objects that `?expand=author` shows in full, by the relation's name. `?fields=title,price` leaves fields out and
+   * needs no declaration. Both count for the actions as they come: an action of your own sees and answers whole objects.
+   * @example static override expandable = { author: AuthorSerializer, 'author.country': CountrySerializer }
+   */
+  static expandable: Expandable = {}
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
 

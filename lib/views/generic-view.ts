@@ -6,6 +6,7 @@ import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
+import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { View } from './view.js'
 
@@ -34,6 +35,7 @@ export interface GenericViewClass {
   readonly requireIfMatch: boolean
   /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
   readonly parentLookupField?: string
+  readonly expandable: Expandable
   modelClass(): ModelClass
 }
 

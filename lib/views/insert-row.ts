@@ -11,6 +11,7 @@ import { MOST_PARAMETERS } from '../serializers/write-rows.js'
 import type { GenericView } from './generic-view.js'
 import { rowReader } from './read-rows.js'
 import type { RowReader } from './row-reader.js'
+import { representSaved } from './selection.js'
 import { lookupColumn } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
@@ -37,7 +38,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const { columns } = splitWrites(serializer, serializer.validatedData)
   if (Object.values(columns).some(isExpression)) {
     await serializer.save()
-    return { object: serializer.obj as object, text: serializer.data }
+    return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
   const values = valuesOf(rows.model, columns)
   const column = lookupColumn(view.viewClass)

@@ -18,6 +18,7 @@ export interface ModelledView extends ActionClass {
   readonly model: ModelClass | null
   readonly queryset: unknown
   readonly serializerClass: SerializerClass | null
+  readonly expandable: Readonly<Record<string, SerializerClass>>
   modelClass(): ModelClass
 }
 
@@ -29,7 +30,9 @@ export function modelsOf(view: ModelledView): ModelClass[] {
     const names = [...view.filtersetFields, ...view.searchFields.map(withoutPrefix)]
     for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
   }
-  if (view.serializerClass) collectModels(view.serializerClass, models, new Set())
+  const seen = new Set<SerializerClass>()
+  if (view.serializerClass) collectModels(view.serializerClass, models, seen)
+  for (const serializer of Object.values(view.expandable)) collectModels(serializer, models, seen)
   for (const model of modelsOfActions(view)) models.add(model)
   for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
   return [...models]

@@ -23,6 +23,7 @@ import { InstanceList } from './list-source.js'
 import { confirmParents } from './parents.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
+import { loadShown, represent, selectionParameters } from './selection.js'
 import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 import { WatchedList } from './watched-list.js'
@@ -130,8 +131,8 @@ function listSource(
     ...base,
     query,
     order,
-    load: (items, knex) => view.loadRelated(items, knex),
-    represent: (items: readonly Model[]) => view.getSerializer({ obj: items, many: true }).data,
+    load: (items, knex) => loadShown(view, items, knex),
+    represent: (items: readonly Model[]) => represent(view, items, true),
   })
 }
 
@@ -162,11 +163,12 @@ function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): rea
 }
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */
-function refuseUnknown(query: QueryParameters, { viewClass, policies }: GenericView): void {
+function refuseUnknown(query: QueryParameters, view: GenericView): void {
+  const { viewClass, policies } = view
   const { paginator } = settleGeneric(viewClass)
   const read = [...(paginator?.parameters() ?? []), ...(policies.versioning?.parameters() ?? [])]
-  const own = [...read, ...viewClass.queryParameters].map(({ name }) => name)
-  const allowed = new Set([...parametersOf(filterViewOf(viewClass)), ...own])
+  const own = [...read, ...viewClass.queryParameters, ...selectionParameters(view)]
+  const allowed = new Set([...parametersOf(filterViewOf(viewClass)), ...own.map(({ name }) => name)])
   const unknown = Object.keys(query).filter((name) => !allowed.has(name))
   if (unknown.length === 0) return
   // a name is repeated only where it is a plain word

@@ -7,6 +7,7 @@ import { getVersionedObject, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import type { Lookup } from './row-reader.js'
+import { representFound } from './selection.js'
 import { lookupKey } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
@@ -15,10 +16,10 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   const rows = rowReader(view, 'retrieve')
   const guarded = view.policies.permissions.some((permission) => permission.guardsObjects())
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
-    return view.getSerializer({ obj: await getVersionedObject(view) }).data
+    return representFound(view, await getVersionedObject(view))
   }
   const found = await rows.readOne(lookupOf(view), versionTerms(view.viewClass))
-  if (found === null) return view.getSerializer({ obj: await getVersionedObject(view) }).data
+  if (found === null) return representFound(view, await getVersionedObject(view))
   if (found === undefined) throw new NotFound()
   view.rowVersion = versionOf(view, found.position)
   return found.text

@@ -7,6 +7,7 @@ import { rowPlan } from '../serializers/row-plan.js'
 import type { GenericView } from './generic-view.js'
 import { writesJson } from './respond.js'
 import { RowReader } from './row-reader.js'
+import { answerClass } from './selection.js'
 import { isStandard } from './standard.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -21,7 +22,7 @@ export function rowReader(
   options: { writesRows?: boolean } = {},
 ): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
-  const serializer = view.getSerializerClass()
+  const serializer = answerClass(view)
   const model = view.viewClass.modelClass()
   // a serializer may be shared by views of several tables
   if (serializerPlan(serializer).model?.model !== model) return undefined

@@ -5,6 +5,7 @@ import type { GenericAPIView } from '../generic-api-view.js'
 import { insertRow } from '../insert-row.js'
 import { locationOf } from '../location.js'
 import { requireUser } from '../require-user.js'
+import { representSaved, selectionOf } from '../selection.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -13,13 +14,15 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     async create(): Promise<unknown> {
       requireUser(this)
+      // a wrong name is told before anything is written
+      selectionOf(this)
       const row = await insertRow(this)
       if (row) return created(this, row.object, row.text)
       const serializer = this.getInputSerializer()
       await serializer.isValid({ raiseException: true })
       await this.performCreate(serializer)
       await readNewVersion(this, serializer.obj)
-      return created(this, serializer.obj, serializer.data)
+      return created(this, serializer.obj, await representSaved(this, serializer))
     }
 
     /** Stores a new object. Override it to add values: `return serializer.save({ owner_id: this.ctx.state.user.id })`. */

@@ -1,6 +1,7 @@
 /** The actions `update` and `partialUpdate` (spec section 4.6). */
 import type { Serializer } from '../../serializers/serializer.js'
 import { readNewVersion } from '../concurrency.js'
+import { representSaved, selectionOf } from '../selection.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -8,12 +9,14 @@ import type { ViewConstructor } from './mixin.js'
 export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     async update(options: { partial?: boolean } = {}): Promise<unknown> {
+      // a wrong name is told before anything is written
+      selectionOf(this)
       const instance = await this.getObjectToWrite()
       const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
       await serializer.isValid({ raiseException: true })
       await this.performUpdate(serializer, instance)
       await readNewVersion(this, serializer.obj)
-      return serializer.data
+      return representSaved(this, serializer)
     }
 
     async partialUpdate(): Promise<unknown> {

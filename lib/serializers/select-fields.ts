@@ -1,0 +1,175 @@
+/** A serializer class narrowed to some of its fields, or widened by related objects: what `?fields=` and `?expand=` ask for. */
+import { ConfigurationError } from '../errors.js'
+import type { SerializerField } from '../fields/field.js'
+import type { RelationDescription } from '../models/describe-model.js'
+import type { FieldsDescription, SerializerClass } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { serializerPlan } from './plan.js'
+import type { Serializer } from './serializer.js'
+import { writesByPlan } from './writes-by-plan.js'
+
+/**
+ * Related objects that a client may ask for, by the relation's name, and the serializers that show them. A path leads on:
+ * `{ author: AuthorSerializer, 'author.country': CountrySerializer }`. Annotate with this type to leave subclasses free.
+ */
+export type Expandable = Readonly<Record<string, SerializerClass>>
+
+/** What of an object is asked for. The names are checked: they are the serializer's and the view's own. */
+export interface Selection {
+  /** Fields to show; undefined for all. */
+  readonly fields: ReadonlySet<string> | undefined
+  /** Names of `Expandable` to show besides. */
+  readonly expand: ReadonlySet<string>
+}
+
+/** Classes kept for one serializer; clients choose the combinations. */
+const MOST_CLASSES = 100
+
+const selected = new WeakMap<Expandable, WeakMap<SerializerClass, Map<string, SerializerClass>>>()
+
+/**
+ * The serializer class that shows what is asked for. It is for output only: nothing can be written through it.
+ * A class that writes its objects in its own way (`toRepresentation`, `data`) writes them whole, and what was not asked for
+ * is taken out afterwards.
+ */
+export function selectFields(
+  serializer: SerializerClass,
+  expandable: Expandable,
+  { fields, expand }: Selection,
+): SerializerClass {
+  if (!fields && expand.size === 0) return serializer
+  const known = classesOf(serializer, expandable)
+  const shown = serializerPlan(serializer).readable.map(({ name }) => name)
+  // two ways to write one question are one class
+  const kept = fields && shown.filter((name) => fields.has(name))
+  const expanded = Object.keys(expandable).filter((name) => expand.has(name))
+  const key = JSON.stringify([kept ?? null, expanded])
+  let made = known.get(key)
+  if (!made) {
+    made = makeClass(serializer, expandable, { fields: kept && new Set(kept), expand: new Set(expanded) })
+    const [oldest] = known.keys()
+    if (known.size >= MOST_CLASSES && oldest !== undefined) known.delete(oldest)
+    known.set(key, made)
+  }
+  return made
+}
+
+function classesOf(serializer: SerializerClass, expandable: Expandable): Map<string, SerializerClass> {
+  let bySerializer = selected.get(expandable)
+  if (!bySerializer) {
+    bySerializer = new WeakMap()
+    selected.set(expandable, bySerializer)
+  }
+  let known = bySerializer.get(serializer)
+  if (!known) {
+    known = new Map()
+    bySerializer.set(serializer, known)
+  }
+  return known
+}
+
+function makeClass(
+  serializer: SerializerClass,
+  expandable: Expandable,
+  { fields, expand }: Selection,
+): SerializerClass {
+  const base = serializer as unknown as typeof Serializer
+  const heads = new Set([...expand].map((name) => headOf(name)))
+  const isWhole = !writesByPlan(base.prototype)
+  const isKept = (name: string) => !fields || fields.has(name) || heads.has(name)
+  const made = class extends base {
+    static override describeFields(): FieldsDescription {
+      const { fields: all, model } = super.describeFields()
+      const readable = new Set(serializerPlan(serializer).readable.map(({ name }) => name))
+      const shown = new Map([...all].filter(([name]) => readable.has(name) && (isWhole || isKept(name))))
+      for (const head of heads) {
+        const relation = model?.relations.get(head)
+        shown.set(head, expandField(serializer, expandable, { head, expand, field: shown.get(head), relation }))
+      }
+      return { fields: shown, model }
+    }
+  }
+  if (isWhole && fields) keepOnly(made.prototype, isKept)
+  Object.defineProperty(made, 'name', { value: serializer.name })
+  return made
+}
+
+interface Expansion {
+  readonly head: string
+  readonly expand: ReadonlySet<string>
+  /** The field of this name that the serializer shows anyway. */
+  readonly field: SerializerField | undefined
+  readonly relation: RelationDescription | undefined
+}
+
+/** The nested field of an expansion, with what is to be shown inside it. */
+function expandField(
+  serializer: SerializerClass,
+  expandable: Expandable,
+  { head, expand, field, relation }: Expansion,
+): SerializerField {
+  const nested = field instanceof NestedSerializer ? field : undefined
+  const own = Object.hasOwn(expandable, head) ? expandable[head] : nested?.serializerClass
+  if (!own || (!nested && !relation)) {
+    throw new ConfigurationError(
+      `expandable names "${head}", which is no relation of ${serializer.name}'s model; correct the name, or add the relation`,
+    )
+  }
+  const inner = new Set([...expand].filter((name) => headOf(name) === head && name !== head).map(tailOf))
+  const shown = selectFields(own, insideOf(expandable, head), { fields: undefined, expand: inner })
+  if (nested) return new NestedSerializer(shown, { ...nested.options, readOnly: true })
+  return new NestedSerializer(shown, { readOnly: true, many: relation?.single === false })
+}
+
+/** True when a name of `expandable` leads somewhere from this serializer. */
+export function canExpand(serializer: SerializerClass, expandable: Expandable, name: string): boolean {
+  const { readable, model } = serializerPlan(serializer)
+  const head = headOf(name)
+  const field = readable.find((bound) => bound.name === head)?.field
+  const nested = field instanceof NestedSerializer ? field : undefined
+  const own = Object.hasOwn(expandable, head) ? expandable[head] : nested?.serializerClass
+  if (!own || !(nested || model?.relations.has(head))) return false
+  return name === head || canExpand(own, insideOf(expandable, head), tailOf(name))
+}
+
+const inside = new WeakMap<Expandable, Map<string, Expandable>>()
+
+/** What may be expanded inside an expansion. */
+function insideOf(expandable: Expandable, head: string): Expandable {
+  let known = inside.get(expandable)
+  if (!known) {
+    known = new Map()
+    inside.set(expandable, known)
+  }
+  let made = known.get(head)
+  if (!made) {
+    const entries = Object.entries(expandable).filter(([name]) => headOf(name) === head && name !== head)
+    made = Object.fromEntries(entries.map(([name, serializer]) => [tailOf(name), serializer]))
+    known.set(head, made)
+  }
+  return made
+}
+
+function headOf(name: string): string {
+  return name.split('.', 1)[0] as string
+}
+
+function tailOf(name: string): string {
+  return name.slice(headOf(name).length + 1)
+}
+
+/** Takes the keys that are not kept out of what the class writes. */
+function keepOnly(prototype: Serializer, isKept: (name: string) => boolean): void {
+  const base = Object.getPrototypeOf(prototype) as Serializer
+  const pick = (written: unknown) =>
+    typeof written === 'object' && written !== null && !Array.isArray(written)
+      ? Object.fromEntries(Object.entries(written).filter(([name]) => isKept(name)))
+      : written
+  Object.defineProperty(prototype, 'data', {
+    configurable: true,
+    get(this: Serializer) {
+      const written = Reflect.get(base, 'data', this) as unknown
+      return this.many && Array.isArray(written) ? written.map(pick) : pick(written)
+    },
+  })
+}

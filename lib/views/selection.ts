@@ -1,0 +1,177 @@
+/** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
+import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
+import { isModelClass, type Queryable } from '../models/objection.js'
+import { loadRelations, type Relations } from '../queryset/load-relations.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
+import type { Serializer } from '../serializers/serializer.js'
+import type { GenericView, GenericViewClass } from './generic-view.js'
+import { filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+const FIELDS = 'fields'
+const EXPAND = 'expand'
+
+const selections = new WeakMap<GenericView, Selection | null>()
+
+/**
+ * What the request asks for; undefined for whole objects. Names that are no fields of the view are ignored, and when none
+ * is left all fields are shown. Only actions as they come with the package select: code of the application's sees whole objects.
+ * @throws ValidationError with `strictParams`, for a name that the view does not have
+ */
+export function selectionOf(view: GenericView): Selection | undefined {
+  const { ctx } = view
+  if (ctx.querystring === '') return undefined
+  const { query } = ctx
+  if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
+  let selection = selections.get(view)
+  if (selection === undefined) {
+    selection = readSelection(view) ?? null
+    selections.set(view, selection)
+  }
+  return selection ?? undefined
+}
+
+function readSelection(view: GenericView): Selection | undefined {
+  const { viewClass, ctx } = view
+  if (!isStandard(view, view.action)) return undefined
+  const names = namesOf(viewClass, view.getSerializerClass())
+  const errors: ErrorMessages = {}
+  const read = (parameter: string): ReadonlySet<string> => {
+    const allowed = names.get(parameter)
+    const asked = (lastValueOf(ctx.query, parameter) ?? '').split(',').map((name) => name.trim())
+    if (!allowed) return new Set()
+    if (viewClass.strictParams && asked.some((name) => name !== '' && !allowed.has(name))) {
+      errors[parameter] = [`Unknown name. Use ${[...allowed].join(', ')}.`]
+    }
+    return new Set(asked.filter((name) => allowed.has(name)))
+  }
+  const fields = read(FIELDS)
+  const expand = read(EXPAND)
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+  return fields.size + expand.size === 0 ? undefined : { fields: fields.size > 0 ? fields : undefined, expand }
+}
+
+/**
+ * The names that each of the two parameters takes. A parameter is missing where there is nothing to ask for, or where the
+ * view reads one of that name for another purpose.
+ */
+function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyMap<string, ReadonlySet<string>> {
+  const names = new Map([
+    [FIELDS, new Set(serializerPlan(serializer).readable.map(({ name }) => name))],
+    [EXPAND, new Set(Object.keys(view.expandable).filter((name) => canExpand(serializer, view.expandable, name)))],
+  ])
+  const hasModel = view.model !== null || view.queryset !== null
+  const filters = hasModel ? parametersOf(filterViewOf(view)) : []
+  const own = [...(settleGeneric(view).paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
+  const taken = new Set([...filters, ...own])
+  return new Map([...names].filter(([name, { size }]) => size > 0 && !taken.has(name)))
+}
+
+/** The parameters by which a client selects what the view's action shows. */
+export function selectionParameters(view: GenericView): readonly ParameterDescription[] {
+  if (!isStandard(view, view.action)) return []
+  return [...namesOf(view.viewClass, view.getSerializerClass())].map(([name, values]) => ({
+    name,
+    description: DESCRIPTIONS[name] as string,
+    schema: { type: 'array', items: { type: 'string', enum: [...values] } },
+    explode: false,
+  }))
+}
+
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  [FIELDS]: 'Fields to show; the others are left out.',
+  [EXPAND]: 'Related objects to show in full.',
+}
+
+/** The serializer class of the answer: the view's, or the part of it that the request asks for. */
+export function answerClass(view: GenericView): SerializerClass {
+  return narrow(view, view.getSerializerClass())
+}
+
+function narrow(view: GenericView, serializer: SerializerClass): SerializerClass {
+  const selection = selectionOf(view)
+  return selection ? selectFields(serializer, view.viewClass.expandable, selection) : serializer
+}
+
+/** Objects in their written form, once what it shows of related ones was loaded. */
+export function represent(view: GenericView, obj: object, many = false): unknown {
+  const whole = view.getSerializer({ obj, many })
+  return (partOf(view, whole) ?? whole).data
+}
+
+/** A serializer of the same objects that shows what the request asks for; undefined where that is all. */
+function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
+  const own = whole.constructor as SerializerClass
+  const narrowed = narrow(view, own)
+  if (narrowed === own || whole.obj === undefined) return undefined
+  return new narrowed({ obj: whole.obj, many: whole.many, context: whole.context }) as Serializer
+}
+
+/** Loads what the answer shows of related objects: one query for each relation. */
+export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
+  const shown = answerClass(view)
+  const own = view.getSerializerClass()
+  if (shown === own || !isStandard(view, 'loadRelated')) await view.loadRelated(objects, knex)
+  if (shown === own) return
+  const all = serializerPlan(shown).relations
+  const known = isStandard(view, 'loadRelated') ? {} : serializerPlan(own).relations
+  await load(view, objects, without(all, known), knex)
+}
+
+/** Loads what the answer shows besides the related objects that were loaded with an object. */
+async function loadExpanded(view: GenericView, objects: readonly object[]): Promise<void> {
+  const shown = answerClass(view)
+  await load(
+    view,
+    objects,
+    without(serializerPlan(shown).relations, serializerPlan(view.getSerializerClass()).relations),
+  )
+}
+
+async function load(
+  view: GenericView,
+  objects: readonly object[],
+  relations: Relations,
+  knex: Queryable | undefined = view.trx ?? view.knex,
+): Promise<void> {
+  const model = view.viewClass.modelClass()
+  await loadRelations(model, objects, relations, knex, view.getQueryset())
+}
+
+/** Those relations that are not there yet, or not as deep. */
+function without(relations: Relations, known: Relations): Relations {
+  return Object.fromEntries(
+    Object.entries(relations).filter(([name, inner]) => JSON.stringify(known[name]) !== JSON.stringify(inner)),
+  )
+}
+
+/** The written form of an object that `getObject()` has found. */
+export async function representFound(view: GenericView, object: object): Promise<unknown> {
+  if (selectionOf(view)) await loadExpanded(view, [object])
+  return represent(view, object)
+}
+
+/** The written form of what a serializer has saved. */
+export async function representSaved(view: GenericView, serializer: Serializer): Promise<unknown> {
+  if (!selectionOf(view)) return serializer.data
+  const objects = [serializer.obj].flat().filter((object) => object !== undefined)
+  if (objects.every((object) => isModelClass(object.constructor))) await loadExpanded(view, objects)
+  return (partOf(view, serializer) ?? serializer).data
+}
+
+/** @throws {ConfigurationError} `expandable` names no relation, or its serializer shows what is not there */
+export function checkExpandable(view: GenericViewClass): void {
+  const { serializerClass, expandable, name } = view
+  if (!serializerClass) return
+  for (const path of Object.keys(expandable)) {
+    try {
+      serializerPlan(selectFields(serializerClass, expandable, { fields: undefined, expand: new Set([path]) }))
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error
+      throw new ConfigurationError(`${name}: ${error.message}`)
+    }
+  }
+}
