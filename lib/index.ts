@@ -108,6 +108,9 @@ export { type MeteringOptions, setMeteringEngine } from './metering/metering-eng
 export { PostgresMeteringEngine, type PostgresMeteringEngineOptions } from './metering/postgres-metering-engine.js'
 // Models
 export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
+// OpenAPI (4.10)
+export type { SchemaOptions } from './openapi/document.js'
+export type { OpenAPIDocument } from './openapi/types.js'
 // Pagination (4.7)
 export type { CountOptions } from './pagination/counted-page.js'
 export { CursorPagination, type CursorPaginationOptions } from './pagination/cursor-pagination.js'
@@ -118,6 +121,7 @@ export {
   type CountKind,
   type ListPool,
   type ListSource,
+  type PageDescription,
   type PagedView,
   type PageRequest,
   type Position,

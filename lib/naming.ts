@@ -1,5 +1,5 @@
 /** Names in the spellings that code, JSON, URLs and tables use for them (spec section 4.1, design section 2). */
-import { singularize as singularizeWord } from 'inflection'
+import { pluralize as pluralizeWord, singularize as singularizeWord } from 'inflection'
 
 /** `markRead` → `mark_read` */
 export function snakeCase(name: string): string {
@@ -27,6 +27,12 @@ export function singularize(tableName: string): string {
   const table = tableName.slice(tableName.lastIndexOf('.') + 1)
   const lastWord = table.lastIndexOf('_') + 1
   return table.slice(0, lastWord) + singularizeWord(table.slice(lastWord))
+}
+
+/** Several of them: `book` → `books`, `city photo` → `city photos` */
+export function pluralize(phrase: string): string {
+  const lastWord = phrase.lastIndexOf(' ') + 1
+  return phrase.slice(0, lastWord) + pluralizeWord(phrase.slice(lastWord))
 }
 
 function words(name: string): string[] {

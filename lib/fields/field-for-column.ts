@@ -51,6 +51,7 @@ export const GENERATED_OPTIONS: ReadonlySet<string> = new Set(
     label: true,
     helpText: true,
     validators: true,
+    schema: true,
     minLength: true,
     maxLength: true,
     allowBlank: true,

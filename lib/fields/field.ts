@@ -46,6 +46,8 @@ export interface FieldOptions {
   readonly helpText?: string
   /** Checks that run on the validated value, in order. */
   readonly validators?: readonly Validator[]
+  /** Laid over what the field itself says of its value in OPTIONS and OpenAPI. @example { type: 'string', examples: ['4:31'] } */
+  readonly schema?: FieldSchema
 }
 
 /** The part of JSON Schema 2020-12 by which a field describes itself to OpenAPI and OPTIONS. */

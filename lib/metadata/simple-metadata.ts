@@ -40,8 +40,8 @@ function describeFields({ fields }: SerializerPlan): Record<string, FieldMetadat
 }
 
 function describeField({ field, required, writable }: BoundField): FieldMetadata {
-  const schema = field.schema()
   const { label, helpText } = field.options
+  const schema: FieldSchema = { ...field.schema(), ...field.options.schema }
   const described = {
     label,
     help_text: helpText,

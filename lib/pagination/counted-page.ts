@@ -1,6 +1,14 @@
 /** A page of a list that is counted: exactly, by estimate, up to a limit, or not at all. */
 import { ConfigurationError } from '../errors.js'
-import type { BasePagination, CountKind, ListSource, Rows } from './pagination.js'
+import {
+  type BasePagination,
+  type CountKind,
+  envelopeSchema,
+  type ListSource,
+  linkSchema,
+  type PageDescription,
+  type Rows,
+} from './pagination.js'
 
 export interface CountOptions {
   /**
@@ -35,6 +43,23 @@ export function checkCount(paginator: BasePagination & { readonly count: string;
   if (!(Number.isSafeInteger(countLimit) && countLimit >= 1)) {
     throw new ConfigurationError(`${name}: countLimit must be a whole number of at least 1`)
   }
+}
+
+/** A counted page as OpenAPI describes it. */
+export function describeCounted(
+  item: Readonly<Record<string, unknown>>,
+  count: string,
+): Pick<PageDescription, 'suffix' | 'schema'> {
+  const isCounted = count !== 'none'
+  const schema = envelopeSchema({
+    count: isCounted
+      ? { type: 'integer', minimum: 0, description: 'The number of objects on all pages.' }
+      : { type: 'null', description: 'The list is not counted.' },
+    next: linkSchema('The path of the next page; null on the last.'),
+    previous: linkSchema('The path of the page before; null on the first.'),
+    results: { type: 'array', items: item },
+  })
+  return { suffix: isCounted ? 'Page' : 'UncountedPage', schema }
 }
 
 /** Reads and counts. */

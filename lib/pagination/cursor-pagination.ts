@@ -9,8 +9,11 @@ import { pageLink } from './links.js'
 import {
   BasePagination,
   DEFAULT_ORDERING,
+  envelopeSchema,
   type ListSource,
   lastValue,
+  linkSchema,
+  type PageDescription,
   type PagedView,
   type PageRequest,
   requestedSize,
@@ -89,6 +92,15 @@ export class CursorPagination extends BasePagination {
       { name: this.cursorQueryParam, description, schema: { type: 'string' } },
       sizeParameter(this.pageSizeQueryParam, 'Objects on a page.', this.pageSize, this.maxPageSize),
     ]
+  }
+
+  override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
+    const schema = envelopeSchema({
+      next: linkSchema('The path of the next page; null on the last.'),
+      previous: linkSchema('The path of the page before; null on the first.'),
+      results: { type: 'array', items: item },
+    })
+    return { suffix: 'CursorPage', schema }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {

@@ -1,12 +1,13 @@
 /** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
 import type { ParameterDescription } from '../filters/filter.js'
-import { type CountOptions, checkCount, readCounted } from './counted-page.js'
+import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
   checkSizes,
   type ListSource,
   lastValue,
+  type PageDescription,
   type PageRequest,
   requestedSize,
   sizeParameter,
@@ -56,6 +57,10 @@ export class LimitOffsetPagination extends BasePagination {
       sizeParameter(this.limitQueryParam, 'The most objects to return.', this.defaultLimit, this.maxLimit),
       { name: this.offsetQueryParam, description, schema: { type: 'integer', minimum: 0, default: 0 } },
     ]
+  }
+
+  override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
+    return describeCounted(item, this.count)
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {

@@ -1,13 +1,14 @@
 /** Pages by number: `?page=2&page_size=50` (spec section 4.7). */
 import { NotFound } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
-import { type CountOptions, checkCount, readCounted } from './counted-page.js'
+import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
   checkSizes,
   type ListSource,
   lastValue,
+  type PageDescription,
   type PageRequest,
   requestedSize,
   sizeParameter,
@@ -60,6 +61,10 @@ export class PageNumberPagination extends BasePagination {
       { name: this.pageQueryParam, description: 'The number of the page.', schema: { type: 'integer', minimum: 1 } },
       sizeParameter(this.pageSizeQueryParam, 'Objects on a page.', this.pageSize, this.maxPageSize),
     ]
+  }
+
+  override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
+    return { ...describeCounted(item, this.count), statuses: [404] }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {

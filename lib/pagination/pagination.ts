@@ -94,6 +94,27 @@ export interface RowCursor {
 /** The order of a paginator by position that is given none: the newest first. `id` stands for the primary key. */
 export const DEFAULT_ORDERING = '-id'
 
+type JSONSchema = Readonly<Record<string, unknown>>
+
+/** A page as OpenAPI describes it. */
+export interface PageDescription {
+  /** What its schema is called, after the serializer's name: `Page` for `BookPage`. */
+  readonly suffix: string
+  readonly schema: JSONSchema
+  /** Statuses of errors that only a page has. @default [] */
+  readonly statuses?: readonly number[]
+}
+
+/** The schema of an envelope: all members are always there. */
+export function envelopeSchema(properties: Readonly<Record<string, JSONSchema>>): JSONSchema {
+  return { type: 'object', properties, required: Object.keys(properties) }
+}
+
+/** The schema of a link to another page. */
+export function linkSchema(description: string): JSONSchema {
+  return { type: ['string', 'null'], format: 'uri-reference', description }
+}
+
 /** What a paginator reads of a request. */
 export interface PageRequest {
   readonly ctx: Context
@@ -138,6 +159,14 @@ export abstract class BasePagination {
   /** The query parameters it reads. */
   parameters(): readonly ParameterDescription[] {
     return []
+  }
+
+  /**
+   * A page of objects as OpenAPI describes it; undefined for any object.
+   * @param item the schema of one object
+   */
+  describePage(_item: JSONSchema): PageDescription | undefined {
+    return undefined
   }
 
   /** Checks it against a view, once, before any request. @throws {ConfigurationError} */

@@ -6,7 +6,15 @@ import { ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
 import { getCursorSecret } from '../settings.js'
 import { frame } from '../signing.js'
-import { BasePagination, type ListSource, lastValue, type PagedView, type PageRequest } from './pagination.js'
+import {
+  BasePagination,
+  envelopeSchema,
+  type ListSource,
+  lastValue,
+  type PageDescription,
+  type PagedView,
+  type PageRequest,
+} from './pagination.js'
 import { pathParts, queryParts } from './request-frame.js'
 import {
   isNodeName,
@@ -95,6 +103,15 @@ export class ServerCursorPagination extends BasePagination {
   override parameters(): readonly ParameterDescription[] {
     const description = 'The `cursor_id` of the page before.'
     return [{ name: this.cursorQueryParam, description, schema: { type: 'string' } }]
+  }
+
+  override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
+    const schema = envelopeSchema({
+      cursor_id: { type: ['string', 'null'], description: 'Asks for the next page; null after the last.' },
+      results: { type: 'array', items: item },
+      exhausted: { type: 'boolean', description: 'This was the last page.' },
+    })
+    return { suffix: 'ServerCursorPage', schema, statuses: [404, 409, 429] }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {

@@ -22,6 +22,10 @@ export class HasScope extends BasePermission {
     return held !== undefined && this.scopes.every((scope) => held.has(scope))
   }
 
+  override admitsAnonymous(): boolean {
+    return false
+  }
+
   /** The scopes of a request's credentials; undefined when they have none. Override it to find them elsewhere. */
   getScopes(ctx: Context): ReadonlySet<string> | undefined {
     const scopes: unknown = (ctx.state['auth'] as { scopes?: unknown } | null | undefined)?.scopes

@@ -47,6 +47,10 @@ export class ModelPermission extends BasePermission {
     return verb && `${verb}_${table}`
   }
 
+  override admitsAnonymous(): boolean {
+    return false
+  }
+
   override check(view: GuardedViewClass): void {
     this.#tableOf(view)
   }

@@ -69,6 +69,11 @@ class And extends Composed {
     }
     return true
   }
+
+  override admitsAnonymous(method: string): boolean | undefined {
+    const told = this.operands.map((operand) => operand.admitsAnonymous(method))
+    return told.includes(false) ? false : told.includes(undefined) ? undefined : true
+  }
 }
 
 class Or extends Composed {
@@ -85,6 +90,11 @@ class Or extends Composed {
       if ((await operand.hasObjectPermission(ctx, view, object)) === true) return true
     }
     return false
+  }
+
+  override admitsAnonymous(method: string): boolean | undefined {
+    const told = this.operands.map((operand) => operand.admitsAnonymous(method))
+    return told.includes(true) ? true : told.includes(undefined) ? undefined : false
   }
 }
 
@@ -105,6 +115,11 @@ class Not extends BasePermission {
 
   override async hasObjectPermission(ctx: Context, view: GuardedView, object: object): Promise<boolean> {
     return !this.guardsObjects() || (await this.operand.hasObjectPermission(ctx, view, object)) === false
+  }
+
+  override admitsAnonymous(method: string): boolean | undefined {
+    const told = this.#guardsRequests ? this.operand.admitsAnonymous(method) : false
+    return told === undefined ? undefined : !told
   }
 
   override guardsObjects(): boolean {

@@ -42,12 +42,24 @@ export abstract class BasePermission {
 
   /** Checks what it needs of a view that it stands on, before any request. @throws {ConfigurationError} */
   check(_view: GuardedViewClass): void {}
+
+  /**
+   * Whether anonymous callers may pass with this method (in upper case), for OpenAPI; undefined where only a request can tell.
+   * Objects are not asked about.
+   */
+  admitsAnonymous(_method: string): boolean | undefined {
+    return this.hasPermission === BasePermission.prototype.hasPermission ? true : undefined
+  }
 }
 
 /** No restriction. */
 export class AllowAny extends BasePermission {
   // not inherited: its opposite lets nobody pass
   override hasPermission(): boolean {
+    return true
+  }
+
+  override admitsAnonymous(): boolean {
     return true
   }
 }

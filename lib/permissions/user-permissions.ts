@@ -9,6 +9,10 @@ export class IsAuthenticated extends BasePermission {
   override hasPermission(ctx: Context): boolean {
     return !isAnonymous(ctx.state['user'])
   }
+
+  override admitsAnonymous(_method: string): boolean {
+    return false
+  }
 }
 
 /** For staff: a user whose `is_staff`, or `isStaff`, is true. */
@@ -19,11 +23,19 @@ export class IsAdminUser extends BasePermission {
     const { is_staff, isStaff } = user as { is_staff?: unknown; isStaff?: unknown }
     return (is_staff ?? isStaff) === true
   }
+
+  override admitsAnonymous(): boolean {
+    return false
+  }
 }
 
 /** Anybody may read (GET, HEAD, OPTIONS); other methods are for those who are logged in. */
 export class IsAuthenticatedOrReadOnly extends IsAuthenticated {
   override hasPermission(ctx: Context): boolean {
     return READING.has(ctx.method) || super.hasPermission(ctx)
+  }
+
+  override admitsAnonymous(method: string): boolean {
+    return READING.has(method)
   }
 }

@@ -7,6 +7,8 @@ import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../err
 import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { singularize } from '../naming.js'
+import { buildDocument, type SchemaOptions } from '../openapi/document.js'
+import type { OpenAPIDocument } from '../openapi/types.js'
 import { buildPath, parsePattern, type Segment } from '../path-pattern.js'
 import { guardSuffix, setFormat } from '../path-suffix.js'
 import { classesOf } from '../views/action-options.js'
@@ -225,6 +227,16 @@ export class APIRouter implements RouteParent {
     if (!endpoint) throw new Error(`APIRouter: there is no route "${name}"`)
     const path = buildPath(endpoint.segments, params)
     return endpoint.segments.at(-1)?.kind === 'param' ? guardSuffix(path, endpoint.formats) : path
+  }
+
+  /**
+   * The API as an OpenAPI 3.1 document. Call it after `prepare()`, which knows the types of columns. Each call builds it
+   * anew; `docs()` builds it once.
+   * @throws {ConfigurationError} two serializers or security schemes have one name
+   * @example api.getSchema({ title: 'Books', version: '1.2.0', license: { name: 'MIT', identifier: 'MIT' } })
+   */
+  getSchema(options: SchemaOptions = {}): OpenAPIDocument {
+    return buildDocument(this.endpoints, options)
   }
 
   /** Refuses new requests with 503, waits until those that run are answered, closes server cursors and writes usage. */

@@ -65,6 +65,7 @@ export interface SerializerClass {
   readonly name: string
   readonly prototype: object
   readonly declaredFields: DeclaredFields
+  readonly schemaName: string | null
   describeFields(): FieldsDescription
   readOnlyFieldNames(): readonly string[]
 }

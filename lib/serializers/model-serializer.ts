@@ -18,6 +18,7 @@ import {
   relationOfKey,
 } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { pascalCase } from '../naming.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { constraintSubject } from './constraint-subject.js'
@@ -25,6 +26,7 @@ import type { FieldsDescription, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { attributesOf, declaredFieldsOf, serializerPlan } from './plan.js'
 import { placeError } from './refused-item.js'
+import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
 import { splitWrites, under, writeAfter, writeBefore } from './write-relations.js'
 import { changeOf, insertRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
@@ -345,11 +347,13 @@ function describing({
   source,
   label,
   helpText,
-}: GeneratedOptions): Pick<FieldOptions, 'source' | 'label' | 'helpText'> {
+  schema,
+}: GeneratedOptions): Pick<FieldOptions, 'source' | 'label' | 'helpText' | 'schema'> {
   return {
     ...(source === undefined ? {} : { source }),
     ...(label === undefined ? {} : { label }),
     ...(helpText === undefined ? {} : { helpText }),
+    ...(schema === undefined ? {} : { schema }),
   }
 }
 
@@ -421,6 +425,7 @@ function nestedField(serializer: typeof ModelSerializer, relation: RelationDescr
     static override depth = serializer.depth - 1
   }
   Object.defineProperty(generated, 'name', { value: `${relation.model.name}Serializer` })
+  generated.schemaName = `${schemaNameOf(serializer)}${pascalCase(relation.name)}`
   return new NestedSerializer(generated, {
     readOnly: true,
     many: !relation.single,

@@ -132,6 +132,24 @@ export function canExpand(serializer: SerializerClass, expandable: Expandable, n
   return name === head || canExpand(own, insideOf(expandable, head), tailOf(name))
 }
 
+/** Which serializer shows which other ones, for each name of `expandable`, along its paths. */
+export function expansionsOf(
+  serializer: SerializerClass,
+  expandable: Expandable,
+): readonly { readonly owner: SerializerClass; readonly name: string; readonly serializer: SerializerClass }[] {
+  const heads = new Set(Object.keys(expandable).map(headOf))
+  return [...heads].flatMap((name) => {
+    const field = serializerPlan(serializer).readable.find((bound) => bound.name === name)?.field
+    const declared = Object.hasOwn(expandable, name) ? expandable[name] : undefined
+    const shown = declared ?? (field instanceof NestedSerializer ? field.serializerClass : undefined)
+    if (!shown) return []
+    return [
+      ...(declared ? [{ owner: serializer, name, serializer: declared }] : []),
+      ...expansionsOf(shown, insideOf(expandable, name)),
+    ]
+  })
+}
+
 const inside = new WeakMap<Expandable, Map<string, Expandable>>()
 
 /** What may be expanded inside an expansion. */

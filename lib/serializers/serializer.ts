@@ -44,6 +44,8 @@ export interface ValidityOptions {
 export class Serializer<T extends object = object> implements AnySerializer {
   /** The fields, by name. A subclass's fields are added to its parent's. */
   static declaredFields: DeclaredFields = {}
+  /** The name in OpenAPI, not inherited. @default the class's name without `Serializer` */
+  static schemaName: string | null = null
 
   /** What is known of the class before any request: field names, read-only and writable sets, column map, identity flag. */
   static get plan(): SerializerPlan {

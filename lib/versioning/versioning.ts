@@ -81,6 +81,12 @@ export abstract class BaseVersioning {
     return []
   }
 
+  /** The statuses of refusals, for OpenAPI. */
+  statuses(): readonly number[] {
+    const isEnding = Object.values(this.versions).some(({ goneAfterSunset }) => goneAfterSunset === true)
+    return [this.refusal().status, ...(isEnding ? [410] : [])]
+  }
+
   /** A path of the API, such as a `Location`, as one that asks for the version of this request. */
   keepVersion(_ctx: Context, path: string): string {
     return path

@@ -68,6 +68,11 @@ const policies = new WeakMap<typeof APIView, ViewPolicies>()
 export class APIView implements View {
   /** A sentence for people, in OPTIONS and OpenAPI. */
   static description = ''
+  /**
+   * What the view's own code answers besides, by status: a sentence each, for OpenAPI.
+   * @example static override responses = { 409: 'The book is published already.' }
+   */
+  static responses: Readonly<Record<number, string>> = {}
   /** All must pass. @default [AllowAny] */
   static permissionClasses: Permissions = [AllowAny]
   /** Tried in order; the first that knows the caller counts. @default [] */

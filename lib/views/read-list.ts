@@ -167,7 +167,8 @@ function refuseUnknown(query: QueryParameters, view: GenericView): void {
   const { viewClass, policies } = view
   const { paginator } = settleGeneric(viewClass)
   const read = [...(paginator?.parameters() ?? []), ...(policies.versioning?.parameters() ?? [])]
-  const own = [...read, ...viewClass.queryParameters, ...selectionParameters(view)]
+  const selecting = selectionParameters(view, view.getSerializerClass())
+  const own = [...read, ...viewClass.queryParameters, ...selecting]
   const allowed = new Set([...parametersOf(filterViewOf(viewClass)), ...own.map(({ name }) => name)])
   const unknown = Object.keys(query).filter((name) => !allowed.has(name))
   if (unknown.length === 0) return

@@ -71,9 +71,12 @@ function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyM
 }
 
 /** The parameters by which a client selects what the view's action shows. */
-export function selectionParameters(view: GenericView): readonly ParameterDescription[] {
-  if (!isStandard(view, view.action)) return []
-  return [...namesOf(view.viewClass, view.getSerializerClass())].map(([name, values]) => ({
+export function selectionParameters(
+  view: GenericView,
+  serializer: SerializerClass | undefined,
+): readonly ParameterDescription[] {
+  if (!serializer || !isStandard(view, view.action)) return []
+  return [...namesOf(view.viewClass, serializer)].map(([name, values]) => ({
     name,
     description: DESCRIPTIONS[name] as string,
     schema: { type: 'array', items: { type: 'string', enum: [...values] } },

@@ -686,6 +686,7 @@ describe('the transaction of a request that writes', () => {
     class Books extends ModelViewSet<Book> {
       static override model = Book
       static override serializerClass = BookSerializer
+      static override responses = { 202: 'Accepted.', 404: 'Not here.', 409: 'Not now.' }
       override async create(): Promise<unknown> {
         await Book.query(this.trx).insert({ title: 'One' })
         this.ctx.status = Number(this.ctx.query['status'])

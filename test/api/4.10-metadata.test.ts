@@ -326,7 +326,7 @@ describe('metadata and the steps before it', () => {
       client: 'pg',
       connection: { ...database.connection } as object,
       pool: { min: 0, max: 1 },
-      acquireConnectionTimeout: 50,
+      acquireConnectionTimeout: 500,
       log: { error() {} },
     })
     const held = await small.client.acquireConnection()

@@ -537,7 +537,7 @@ describe('strictParams', () => {
     expect(Object.keys(json.errors)).toEqual(['secret__startswith'])
     const [message] = json.errors['secret__startswith']
     expect(message).toMatch(
-      /^Unknown parameter\. Use n, n__exact, .*n__isnull, search, ordering, page, page_size, mine\.$/,
+      /^Unknown parameter\. Use n, n__exact, .*n__isnull, search, ordering, page, page_size, mine, fields\.$/,
     )
   })
 

@@ -1,6 +1,7 @@
-/** A client that sends and reads JSON, and holds every error answer to the rules that hold for all of them. */
+/** A client that sends and reads JSON, and holds every answer to the rules that hold for all, and to its API's document. */
 import Koa from 'koa'
 import { expect } from 'vitest'
+import { expectDescribed, routersOf } from './contract.js'
 import { serve, type TestRequest, type TestResponse, type TestServer } from './server.js'
 
 export interface Client {
@@ -25,6 +26,7 @@ export async function serving(...middleware: Koa.Middleware[]): Promise<Client> 
   const reported: unknown[] = []
   app.on('error', (error) => reported.push(error))
   for (const one of middleware) app.use(one)
+  const routers = routersOf(middleware)
   const server: TestServer = await serve(app)
   const send: Client['send'] = async (method, path, body, headers = {}) => {
     const response = await server.send({
@@ -33,7 +35,9 @@ export async function serving(...middleware: Koa.Middleware[]): Promise<Client> 
       headers: body === undefined ? headers : { 'Content-Type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })
-    if (response.status >= 400 && isOurs(response)) expectRules(response, method)
+    if (!isOurs(response)) return response
+    if (response.status >= 400) expectRules(response, method)
+    for (const router of routers) expectDescribed(router, method, path, response)
     return response
   }
   return {

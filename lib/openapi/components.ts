@@ -1,0 +1,170 @@
+/** The shared parts of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
+import { ConfigurationError } from '../errors.js'
+import { HiddenField } from '../fields/hidden-field.js'
+import type { BoundField, SerializerClass } from '../serializers/contract.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { schemaNameOf } from '../serializers/schema-name.js'
+import { inputValue, mayBeNull, orNull, outputValue, wordsOf } from './field-schema.js'
+import type { Header, Reference, Response, Schema } from './types.js'
+
+/** What a serializer's schema is for: what it shows, what POST and PUT take, what PATCH takes. */
+export type Side = 'Output' | 'Input' | 'Patch'
+
+/** Related objects that `?expand=` adds to what a serializer shows, by name. */
+export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, ReadonlySet<SerializerClass>>>
+
+/** Collects the components of one document. */
+export class Components {
+  readonly #expansions: Expansions
+  readonly #names = new Map<string, { readonly of: object | string; schema: Schema }>()
+  readonly #responses = new Map<string, Response>()
+  readonly #headers = new Map<string, Header>()
+  readonly #security = new Map<string, Readonly<Record<string, unknown>>>()
+
+  constructor(expansions: Expansions) {
+    this.#expansions = expansions
+  }
+
+  /** The schema of a serializer. @throws {ConfigurationError} another class has its name */
+  serializer(serializer: SerializerClass, side: Side): Reference {
+    const own = schemaNameOf(serializer)
+    if (!NAME.test(own)) {
+      throw new ConfigurationError(
+        `OpenAPI: ${own === '' ? 'a serializer class without a name' : `the serializer "${own}"`} needs a name of letters and digits; set static schemaName`,
+      )
+    }
+    const name = own.endsWith(side) ? own : own + side
+    const known = this.#names.get(name)
+    if (known && known.of !== serializer) throw nameTaken(name, serializer)
+    if (!known) {
+      // taken before it is described, so that what it holds cannot take it
+      const entry = { of: serializer, schema: {} as Schema }
+      this.#names.set(name, entry)
+      entry.schema = side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
+    }
+    return schemaReference(name)
+  }
+
+  /** The envelope around a serializer's objects. */
+  page(serializer: SerializerClass, suffix: string, schema: Schema): Reference {
+    return this.schema(schemaNameOf(serializer) + suffix, schema)
+  }
+
+  /** A schema under a name of its own. @throws {ConfigurationError} another one has it */
+  schema(name: string, schema: Schema): Reference {
+    const known = this.#names.get(name)
+    if (known && JSON.stringify(known.schema) !== JSON.stringify(schema)) throw nameTaken(name, undefined)
+    if (!known) this.#names.set(name, { of: name, schema })
+    return schemaReference(name)
+  }
+
+  response(name: string, response: Response): Reference {
+    this.#responses.set(name, response)
+    return { $ref: `#/components/responses/${name}` }
+  }
+
+  header(name: string, header: Header): Reference {
+    this.#headers.set(name, header)
+    return { $ref: `#/components/headers/${name}` }
+  }
+
+  /** @throws {ConfigurationError} two schemes have one name and are not the same */
+  securityScheme(name: string, definition: Readonly<Record<string, unknown>>): void {
+    const known = this.#security.get(name)
+    if (known && JSON.stringify(known) !== JSON.stringify(definition)) {
+      throw new ConfigurationError(
+        `OpenAPI: two authentication classes describe themselves as "${name}" and differ; give one of them another name`,
+      )
+    }
+    this.#security.set(name, definition)
+  }
+
+  toJSON() {
+    const schemas = new Map([...this.#names].map(([name, { schema }]) => [name, schema]))
+    return {
+      schemas: sorted(schemas),
+      responses: sorted(this.#responses),
+      headers: sorted(this.#headers),
+      securitySchemes: sorted(this.#security),
+    }
+  }
+
+  #output(serializer: SerializerClass): Schema {
+    const { readable, model } = serializerPlan(serializer)
+    const expansions = this.#expansions.get(serializer) ?? new Map<string, ReadonlySet<SerializerClass>>()
+    const own = readable.map((bound): [string, Schema] => {
+      const expanded = [...(expansions.get(bound.name) ?? [])].map((other) => this.#related(other, bound))
+      return [bound.name, anyOf([this.#shown(bound), ...expanded])]
+    })
+    const names = new Set(readable.map(({ name }) => name))
+    const added = [...expansions].flatMap(([name, serializers]): [string, Schema][] => {
+      if (names.has(name)) return []
+      const single = model?.relations.get(name)?.single !== false
+      const one = anyOf([...serializers].map((other) => this.serializer(other, 'Output')))
+      const shown = single ? anyOf([one, { type: 'null' }]) : { type: 'array', items: one }
+      return [[name, { ...shown, description: `Shown with \`expand=${name}\`.` }]]
+    })
+    return {
+      type: 'object',
+      properties: Object.fromEntries([...own, ...added]),
+      ...(names.size > 0 && { required: [...names] }),
+    }
+  }
+
+  #shown(bound: BoundField): Schema {
+    const { field } = bound
+    const value = field instanceof NestedSerializer ? this.#related(field.serializerClass, bound) : outputValue(bound)
+    return { ...value, ...wordsOf(field) }
+  }
+
+  /** What a field shows of other objects, through their serializer. */
+  #related(serializer: SerializerClass, bound: BoundField): Schema {
+    const one = this.serializer(serializer, 'Output')
+    const { many } = bound.field.options as { readonly many?: boolean }
+    if (many === true || bound.relation?.single === false) return { type: 'array', items: one }
+    return mayBeNull(bound) ? orNull({ ...one }) : { ...one }
+  }
+
+  #input(serializer: SerializerClass, side: 'Input' | 'Patch'): Schema {
+    const written = serializerPlan(serializer).writable.filter(({ field }) => !(field instanceof HiddenField))
+    const required = side === 'Input' ? written.filter((bound) => bound.required).map(({ name }) => name) : []
+    return {
+      type: 'object',
+      properties: Object.fromEntries(written.map((bound) => [bound.name, this.#taken(bound, side)])),
+      ...(required.length > 0 && { required }),
+    }
+  }
+
+  #taken(bound: BoundField, side: 'Input' | 'Patch'): Schema {
+    const { field } = bound
+    const words = wordsOf(field)
+    if (!(field instanceof NestedSerializer)) return { ...inputValue(bound), ...words }
+    const one = this.serializer(field.serializerClass, side)
+    const value: Schema = field.many ? { type: 'array', items: one, maxItems: field.maxItems } : { ...one }
+    return { ...(field.allowNull ? orNull(value) : value), ...words }
+  }
+}
+
+/** What a component may be called. */
+const NAME = /^[A-Za-z0-9._-]+$/
+
+function schemaReference(name: string): Reference {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+/** One of several schemas; one alone is itself. */
+function anyOf(schemas: readonly Schema[]): Schema {
+  const different = [...new Map(schemas.map((schema) => [JSON.stringify(schema), schema])).values()]
+  const [only] = different
+  return different.length === 1 && only ? { ...only } : { anyOf: different }
+}
+
+function sorted<T>(entries: ReadonlyMap<string, T>): Record<string, T> {
+  return Object.fromEntries([...entries].sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+function nameTaken(name: string, serializer: SerializerClass | undefined): ConfigurationError {
+  const who = serializer ? `${serializer.name} and another serializer are` : 'two schemas are'
+  return new ConfigurationError(`OpenAPI: ${who} called "${name}"; set static schemaName of one serializer`)
+}

@@ -1,0 +1,173 @@
+/** The documentation page and what it loads, all of it from here (spec section 4.10; promise G8). */
+import { posix } from 'node:path'
+import { addETag } from '../caching/cache-response.js'
+import { contentDigest, weakTag } from '../caching/entity-tags.js'
+import type { Context } from '../context.js'
+import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../errors.js'
+import type { SchemaOptions } from './document.js'
+
+/** An API that describes itself, or a document that is there already. */
+export type DocumentSource = DescribedAPI | { readonly openapi: string }
+
+/** As far as its description goes, an `APIRouter`. */
+export interface DescribedAPI {
+  prepare(): Promise<void>
+  getSchema(options: SchemaOptions): object
+}
+
+export interface DocsOptions extends SchemaOptions {
+  /** The path of the page. @default '/docs' */
+  readonly path?: string
+  /** The path of the document. @default '/openapi.json' */
+  readonly schemaPath?: string
+}
+
+/** Reads a file of the page's, by name. */
+export type ReadAsset = (name: string) => Promise<Buffer>
+
+/** What is sent for a path: made at the first request and kept. */
+export interface Resource {
+  readonly body: Buffer
+  readonly type: string
+  readonly tag: string
+  /** What the browser may do with it. */
+  readonly policy: string | undefined
+}
+
+/** Finds what a path stands for. */
+export type DocsSite = ReadonlyMap<string, () => Promise<Resource>>
+
+const ASSETS: Readonly<Record<string, string>> = {
+  'swagger-ui.css': 'text/css; charset=utf-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+  'favicon-32x32.png': 'image/png',
+}
+const START = 'start.js'
+const HTML = 'text/html; charset=utf-8'
+const SCRIPT = 'text/javascript; charset=utf-8'
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+/** Nothing from elsewhere, nothing inline, no frames around it. */
+const POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ')
+
+/** Starts the page. It reads nothing of its own address, and asks no validator elsewhere. */
+const START_SCRIPT = `SwaggerUIBundle({
+  url: document.getElementById('swagger-ui').dataset.schema,
+  dom_id: '#swagger-ui',
+  presets: [SwaggerUIBundle.presets.apis],
+  layout: 'BaseLayout',
+  deepLinking: true,
+  queryConfigEnabled: false,
+  persistAuthorization: false,
+  validatorUrl: null,
+})
+`
+
+/** @throws {ConfigurationError} a path is none, or both are the same */
+export function docsSite(source: DocumentSource, options: DocsOptions, readAsset: ReadAsset): DocsSite {
+  const { path = '/docs', schemaPath = '/openapi.json', ...info } = options
+  for (const [name, value] of Object.entries({ path, schemaPath })) {
+    if (PATH.test(value)) continue
+    throw new ConfigurationError(
+      `docs(): ${name} is ${JSON.stringify(value)}; write it as "/docs", without a slash at the end`,
+    )
+  }
+  if (schemaPath === path || schemaPath.startsWith(`${path}/`)) {
+    throw new ConfigurationError('docs(): schemaPath lies in the folder of the page; give it a path of its own')
+  }
+  const page = (from: string) => once(async () => resource(writePage(from, path, schemaPath, info.title), HTML, POLICY))
+  const assets = Object.entries(ASSETS).map(([name, type]): [string, () => Promise<Resource>] => [
+    `${path}/${name}`,
+    once(async () => resource(await readAsset(name), type)),
+  ])
+  return new Map([
+    [path, page(posix.dirname(path))],
+    [`${path}/`, page(path)],
+    ...assets,
+    [`${path}/${START}`, once(async () => resource(START_SCRIPT, SCRIPT))],
+    [schemaPath, once(async () => resource(await writeDocument(source, info), JSON_TYPE))],
+  ])
+}
+
+const PATH = /^(?:\/[\w.~-]+)+$/
+
+/** Sends it, or tells the client that it has it. @throws MethodNotAllowed for anything but GET and HEAD */
+export async function answerResource(ctx: Context, load: () => Promise<Resource>): Promise<void> {
+  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new MethodNotAllowed(ctx.method, ['GET', 'HEAD', 'OPTIONS'])
+  const { body, type, tag, policy } = await load()
+  ctx.status = 200
+  ctx.set('Cache-Control', 'no-cache')
+  ctx.set('Content-Type', type)
+  ctx.set('X-Content-Type-Options', 'nosniff')
+  ctx.set('ETag', tag)
+  if (policy !== undefined) {
+    ctx.set('Content-Security-Policy', policy)
+    ctx.set('Referrer-Policy', 'no-referrer')
+  }
+  ctx.body = body
+  addETag(ctx)
+}
+
+async function writeDocument(source: DocumentSource, info: SchemaOptions): Promise<string> {
+  if (!('getSchema' in source)) return JSON.stringify(source)
+  try {
+    await source.prepare()
+  } catch (error) {
+    throw new ServiceUnavailable(5, { cause: error })
+  }
+  return JSON.stringify(source.getSchema(info))
+}
+
+function resource(content: string | Buffer, type: string, policy?: string): Resource {
+  const body = typeof content === 'string' ? Buffer.from(content) : content
+  return { body, type, tag: weakTag(contentDigest(body)), policy }
+}
+
+/** Made once; a failure is tried again. */
+function once(make: () => Promise<Resource>): () => Promise<Resource> {
+  let made: Promise<Resource> | undefined
+  return async () => {
+    made ??= make()
+    try {
+      return await made
+    } catch (error) {
+      made = undefined
+      throw error
+    }
+  }
+}
+
+/** The page, with links that hold wherever it is mounted. `from` is the folder that a browser resolves them in. */
+function writePage(from: string, path: string, schemaPath: string, title = 'API'): string {
+  const link = (to: string) => escapeHtml(posix.relative(from, to))
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>${escapeHtml(title)}</title>
+<link rel="icon" type="image/png" href="${link(`${path}/favicon-32x32.png`)}">
+<link rel="stylesheet" href="${link(`${path}/swagger-ui.css`)}">
+</head>
+<body>
+<div id="swagger-ui" data-schema="${link(schemaPath)}"></div>
+<noscript>This page needs JavaScript. The description of the API is at <a href="${link(schemaPath)}">${link(schemaPath)}</a>.</noscript>
+<script src="${link(`${path}/swagger-ui-bundle.js`)}"></script>
+<script src="${link(`${path}/${START}`)}"></script>
+</body>
+</html>
+`
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
+}

@@ -1,0 +1,111 @@
+/** An API as an OpenAPI 3.1 document (spec section 4.10; wire format, section 13). */
+import { ConfigurationError } from '../errors.js'
+import type { Segment } from '../path-pattern.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import { expansionsOf } from '../serializers/select-fields.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { Components, type Expansions } from './components.js'
+import type { DescribedEndpoint } from './endpoint.js'
+import { describeOperation, ROOT_TAG } from './operations.js'
+import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
+import { nounOf, sentence } from './words.js'
+
+/** What a document says of the API as a whole. */
+export interface SchemaOptions {
+  /** @default 'API' */
+  readonly title?: string
+  /** The version of the document. @default '1.0.0' */
+  readonly version?: string
+  /** @default '' */
+  readonly description?: string
+  readonly summary?: string
+  readonly termsOfService?: string
+  /** Who to ask: `{ name, url, email }`. */
+  readonly contact?: Readonly<Record<string, string>>
+  /** The licence of the API: `{ name: 'MIT', identifier: 'MIT' }`. */
+  readonly license?: License
+  /** Where the API is. @default [{ url: '/' }] */
+  readonly servers?: readonly Server[]
+  /** The API version to describe, as `ctx.state.version` has it, where views tell versions apart. */
+  readonly apiVersion?: string
+}
+
+/**
+ * Describes all paths. The same paths give the same document, byte for byte.
+ * @throws {ConfigurationError} two serializers, operations or security schemes have one name
+ */
+export function buildDocument(endpoints: readonly DescribedEndpoint[], options: SchemaOptions = {}): OpenAPIDocument {
+  const components = new Components(expansionsIn(endpoints))
+  const paths = new Map<string, PathItem>()
+  const operationIds = new Set<string>()
+  for (const endpoint of endpoints) {
+    const path = writePath(endpoint.segments)
+    const item: Record<string, PathItem[string]> = { ...paths.get(path) }
+    for (const operation of endpoint.operations.values()) {
+      const method = operation.method.toLowerCase()
+      if (item[method] || operationIds.has(operation.operationId)) {
+        throw new ConfigurationError(
+          `OpenAPI: ${operation.view.name}: another view has the operation "${operation.operationId}"; give one of them another basename`,
+        )
+      }
+      operationIds.add(operation.operationId)
+      item[method] = describeOperation({ endpoint, operation, components, apiVersion: options.apiVersion })
+    }
+    paths.set(path, item)
+  }
+  return {
+    openapi: '3.1.0',
+    info: infoOf(options),
+    servers: options.servers ?? [{ url: '/' }],
+    tags: tagsOf(endpoints),
+    paths: Object.fromEntries(paths),
+    components: components.toJSON(),
+  }
+}
+
+function infoOf(options: SchemaOptions): InfoObject {
+  const { title = 'API', version = '1.0.0', description = '', summary, termsOfService, contact, license } = options
+  return {
+    title,
+    version,
+    description,
+    ...(summary !== undefined && { summary }),
+    ...(termsOfService !== undefined && { termsOfService }),
+    ...(contact && { contact }),
+    ...(license && { license }),
+  }
+}
+
+/** A tag for each resource. */
+function tagsOf(endpoints: readonly DescribedEndpoint[]): readonly Tag[] {
+  const tags = new Map<string, string>()
+  for (const { kind, basename, view } of endpoints) {
+    if (kind === 'root') tags.set(ROOT_TAG, view.description)
+    else if (!tags.has(basename)) tags.set(basename, view.description || `${sentence(nounOf(basename).many)}.`)
+  }
+  return [...tags].map(([name, description]) => ({ name, description }))
+}
+
+/** The path as mounted, with `{id}` in the place of a parameter. */
+function writePath(segments: readonly Segment[]): string {
+  const parts = segments.map((segment) =>
+    segment.kind === 'literal' ? encodeURIComponent(segment.text) : `{${segment.name}}`,
+  )
+  return `/${parts.join('/')}`
+}
+
+/** What the views' `expandable` adds to their serializers. */
+function expansionsIn(endpoints: readonly DescribedEndpoint[]): Expansions {
+  const found = new Map<SerializerClass, Map<string, Set<SerializerClass>>>()
+  for (const { view } of endpoints) {
+    if (!(view.prototype instanceof GenericAPIView)) continue
+    const { serializerClass, expandable } = view as typeof GenericAPIView
+    if (!serializerClass) continue
+    for (const { owner, name, serializer } of expansionsOf(serializerClass, expandable)) {
+      const names = found.get(owner) ?? new Map<string, Set<SerializerClass>>()
+      names.set(name, (names.get(name) ?? new Set()).add(serializer))
+      found.set(owner, names)
+    }
+  }
+  return found
+}

@@ -1,0 +1,102 @@
+/** Fields as JSON Schema 2020-12 (wire format, section 13). */
+import type { FieldSchema, SerializerField } from '../fields/field.js'
+import { fieldForColumn } from '../fields/field-for-column.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import type { BoundField } from '../serializers/contract.js'
+import type { Schema } from './types.js'
+
+/** What limits input. What is stored may be older than the limit, so it says nothing of output. */
+const LIMITS = new Set([
+  ...['minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  ...['pattern', 'minItems', 'maxItems', 'uniqueItems'],
+])
+const OF_NUMBERS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
+
+/** The schema of a value that a client reads. */
+export function outputValue(bound: BoundField): Schema {
+  const schema = { ...withoutLimits(ownSchema(bound)), ...bound.field.options.schema }
+  return mayBeNull(bound) ? orNull(schema) : schema
+}
+
+/** The schema of a value that a client writes. */
+export function inputValue({ field }: BoundField): Schema {
+  const { options } = field
+  const isPlain = ['string', 'number', 'boolean'].includes(typeof options.default)
+  const schema = {
+    ...onlyNumbers(field.schema()),
+    ...options.schema,
+    ...(isPlain && { default: options.default }),
+  }
+  return field.allowNull ? orNull(schema) : schema
+}
+
+/** The words for people that a field brings. */
+export function wordsOf({ options }: SerializerField): { title?: string; description?: string } {
+  const { label, helpText } = options
+  return { ...(label !== undefined && { title: label }), ...(helpText !== undefined && { description: helpText }) }
+}
+
+/** The same schema, or null. */
+export function orNull(schema: Schema): Schema {
+  const { type, enum: values, ...rest } = schema
+  if (type === undefined) {
+    if (values === undefined && !('anyOf' in schema || 'allOf' in schema || '$ref' in schema)) return schema
+    return { anyOf: [schema, { type: 'null' }] }
+  }
+  const types = [type].flat()
+  return {
+    type: types.includes('null') ? types : [...types, 'null'],
+    ...(Array.isArray(values) && { enum: values.includes(null) ? values : [...(values as unknown[]), null] }),
+    ...rest,
+  }
+}
+
+/** What the field says; where it shows a value of the model as it is, what the column says. */
+function ownSchema({ field, source, column, method, ...bound }: BoundField): FieldSchema {
+  const schema = field.schema()
+  if (Object.keys(schema).length > 0 || method !== undefined) return schema
+  const shown = source.length > 1 ? columnAt(source, bound.relation?.model) : column
+  return shown ? fieldForColumn(shown, {}).schema() : schema
+}
+
+/** The column at the end of a dotted source. */
+function columnAt(
+  source: readonly string[],
+  first: Parameters<typeof describeModel>[0] | undefined,
+): Column | undefined {
+  let model = first
+  for (const step of source.slice(1, -1)) {
+    if (!model) return undefined
+    model = describeModel(model).relations.get(step)?.model
+  }
+  return model && describeModel(model).columns.get(source.at(-1) as string)
+}
+
+/** What is shown is null where the table holds NULL, or where a path or a relation leads nowhere. */
+export function mayBeNull({ field, column, source, relation }: BoundField): boolean {
+  if (source.length > 1) return true
+  const { many } = field.options as { readonly many?: boolean }
+  if (many === true) return false
+  const mayLeadNowhere = relation !== undefined && (relation.narrowed || relation.kind !== 'belongs-to-one')
+  return mayLeadNowhere || field.allowNull || column?.holdsNull === true
+}
+
+function withoutLimits(schema: FieldSchema): Schema {
+  const kept = Object.entries(schema).filter(([keyword]) => !LIMITS.has(keyword))
+  return {
+    ...Object.fromEntries(kept),
+    ...(schema.items && { items: withoutLimits(schema.items) }),
+  }
+}
+
+/** Limits of decimals and of large integers are texts, which JSON Schema does not know. */
+function onlyNumbers(schema: FieldSchema): Schema {
+  const isText = [schema.type].flat().includes('string') && !([schema.type].flat() as unknown[]).includes('integer')
+  const kept = Object.entries(schema).filter(
+    ([keyword, value]) => !OF_NUMBERS.has(keyword) || (typeof value === 'number' && !isText),
+  )
+  return {
+    ...Object.fromEntries(kept),
+    ...(schema.items && { items: onlyNumbers(schema.items) }),
+  }
+}

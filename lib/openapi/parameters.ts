@@ -1,0 +1,61 @@
+/** Parameters of paths, queries and headers; those of the query are described by whoever reads them. */
+import type { ParameterDescription } from '../filters/filter.js'
+import { pathHints } from '../path-pattern.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
+import { selectionParameters } from '../views/selection.js'
+import { filterViewOf, settleGeneric } from '../views/settle-generic.js'
+import type { DescribedEndpoint } from './endpoint.js'
+import type { Parameter } from './types.js'
+import { nounOf } from './words.js'
+
+/** Marks the parameter by which a client leaves fields out, for tools that check answers. */
+const SELECTS_FIELDS = 'x-selects-fields'
+
+/** The parameters of a path, with the schema of their hints. */
+export function pathParameters({ segments, parents, basename, detail }: DescribedEndpoint): readonly Parameter[] {
+  const owners = new Map(parents.map((parent) => [parent.param, parent.basename]))
+  const named = segments.filter((segment) => segment.kind === 'param')
+  const own = detail ? named[parents.length]?.name : undefined
+  return named.map(({ name, hint }) => {
+    const owner = owners.get(name) ?? (name === own ? basename : undefined)
+    return {
+      name,
+      in: 'path',
+      required: true,
+      ...(owner !== undefined && { description: `Names the ${nounOf(owner).one}.` }),
+      schema: pathHints[hint].schema,
+    }
+  })
+}
+
+/** What an action reads of the query. */
+export function queryParameters(view: GenericAPIView, serializer: SerializerClass | undefined): readonly Parameter[] {
+  const { viewClass, action, policies } = view
+  const list: ParameterDescription[] = []
+  if (action === 'list' && hasModel(viewClass)) {
+    const filterView = filterViewOf(viewClass)
+    list.push(...filterView.backends.flatMap((backend) => backend.parameters(filterView)))
+    list.push(...(settleGeneric(viewClass).paginator?.parameters() ?? []))
+  }
+  if (action === 'list') list.push(...viewClass.queryParameters)
+  const selecting = selectionParameters(view, serializer)
+  const versions = policies.versioning?.parameters() ?? []
+  const described = [
+    ...[...list, ...versions].map(toParameter),
+    ...selecting.map((parameter) => ({
+      ...toParameter(parameter),
+      ...(parameter.name === 'fields' && { [SELECTS_FIELDS]: true }),
+    })),
+  ]
+  // two that read one parameter mean the same by it
+  return [...new Map(described.map((parameter) => [parameter.name, parameter])).values()]
+}
+
+export function hasModel({ model, queryset }: typeof GenericAPIView): boolean {
+  return model !== null || queryset !== null
+}
+
+export function toParameter({ name, description, schema, explode }: ParameterDescription): Parameter {
+  return { name, in: 'query', description, schema, ...(explode === false && { explode }) }
+}

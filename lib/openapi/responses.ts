@@ -1,0 +1,222 @@
+/** Answers as a document describes them: what succeeds, and each error with its headers (wire format, sections 6 and 13). */
+import type { Components } from './components.js'
+import type { Header, MediaType, Reference, Response, Schema } from './types.js'
+
+interface ErrorDescription {
+  /** The name of the component. */
+  readonly name: string
+  readonly description: string
+  /** A `detail` that it may have. */
+  readonly detail: string
+  /** The kind of body. @default 'Error' */
+  readonly body?: 'ValidationError' | 'BulkValidationError'
+  readonly headers?: readonly (keyof typeof HEADERS)[]
+}
+
+/** What each status says. */
+const ERRORS: Readonly<Record<number, ErrorDescription>> = {
+  400: {
+    name: 'BadRequest',
+    description: 'The request is not valid.',
+    detail: 'Validation failed',
+    body: 'ValidationError',
+  },
+  401: {
+    name: 'Unauthorized',
+    description: 'Credentials are missing or wrong.',
+    detail: 'Authentication required',
+    headers: ['WWW-Authenticate'],
+  },
+  403: { name: 'Forbidden', description: 'The caller may not do this.', detail: 'Permission denied' },
+  404: { name: 'NotFound', description: 'There is no such object, or not for this caller.', detail: 'Not found' },
+  406: {
+    name: 'NotAcceptable',
+    description: 'What `Accept` asks for is not there.',
+    detail: 'Not acceptable',
+  },
+  409: {
+    name: 'Conflict',
+    description: 'The request does not fit the state of the object.',
+    detail: 'Object is referenced by other objects.',
+  },
+  410: {
+    name: 'Gone',
+    description: 'This version of the API is no longer there.',
+    detail: 'This version of the API is no longer available',
+  },
+  412: {
+    name: 'PreconditionFailed',
+    description: 'The object is not in the state that the request names.',
+    detail: 'Precondition failed',
+  },
+  413: { name: 'ContentTooLarge', description: 'The body is too large.', detail: 'Payload too large' },
+  415: {
+    name: 'UnsupportedMediaType',
+    description: 'The body is of a type or coding that is not read.',
+    detail: 'Unsupported media type',
+    headers: ['Accept-Post', 'Accept-Patch', 'Accept-Encoding'],
+  },
+  428: {
+    name: 'PreconditionRequired',
+    description: 'The request must name the state of the object, in `If-Match`.',
+    detail: 'Precondition required',
+  },
+  429: {
+    name: 'TooManyRequests',
+    description: 'A limit is used up.',
+    detail: 'Request was throttled. Retry after 42 seconds',
+    headers: ['Retry-After'],
+  },
+  503: {
+    name: 'ServiceUnavailable',
+    description: 'The service is away or full for the moment.',
+    detail: 'Service temporarily unavailable',
+    headers: ['Retry-After'],
+  },
+}
+
+const BULK: ErrorDescription = {
+  name: 'BulkBadRequest',
+  description: 'The list or one of its items is not valid; nothing was written.',
+  detail: 'Validation failed',
+  body: 'BulkValidationError',
+}
+
+const REFUSED: ErrorDescription = {
+  name: 'Refused',
+  description: 'The request was refused.',
+  detail: 'Method POST not allowed',
+}
+
+const text: Schema = { type: 'string' }
+
+const HEADERS = {
+  'Accept-Encoding': { description: 'Content codings that are read.', schema: text },
+  'Accept-Patch': { description: 'Media types that PATCH reads.', schema: text },
+  'Accept-Post': { description: 'Media types that are read.', schema: text },
+  'Cache-Control': { description: 'Who may keep the answer, and for how long.', schema: text },
+  'Content-Disposition': { description: 'The name of the file, where the answer is one.', schema: text },
+  ETag: { description: 'Names this representation.', schema: text },
+  Location: {
+    description: 'The path of the new object.',
+    schema: { type: 'string', format: 'uri-reference' },
+  },
+  RateLimit: { description: 'What is left of each limit, and for how many seconds.', schema: text },
+  'RateLimit-Policy': { description: 'The limits.', schema: text },
+  'Retry-After': {
+    description: 'Seconds to wait.',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+  },
+  'WWW-Authenticate': { description: 'How to authenticate.', required: true, schema: text },
+} as const satisfies Record<string, Header>
+
+export type HeaderName = keyof typeof HEADERS
+
+/** References to headers, by name. */
+export function headersOf(components: Components, names: readonly HeaderName[]): Record<string, Reference> {
+  return Object.fromEntries(names.map((name) => [name, components.header(name, HEADERS[name])]))
+}
+
+/** The answers of an operation that fail, by status; of all of them the same components. */
+export function errorResponses(
+  components: Components,
+  statuses: Iterable<number>,
+  { bulk = false, throttled = false }: { readonly bulk?: boolean; readonly throttled?: boolean } = {},
+): Record<string, Reference> {
+  const described = [...new Set(statuses)].sort((one, other) => one - other)
+  const responses = described.map((status): [string, Reference] => {
+    const error = (status === 400 && bulk ? BULK : ERRORS[status]) ?? REFUSED
+    return [String(status), errorResponse(components, error, status, throttled && status === 429)]
+  })
+  // every operation can be refused, if only for its method
+  if (!described.some((status) => status < 500)) responses.unshift(['4XX', errorResponse(components, REFUSED, 405)])
+  return Object.fromEntries(responses)
+}
+
+/** Answers of the application's own code, by status. */
+export function ownResponses(
+  components: Components,
+  responses: Readonly<Record<number, string>>,
+  mediaTypes: readonly string[],
+): Record<string, Response> {
+  return Object.fromEntries(
+    Object.entries(responses).map(([status, description]): [string, Response] => {
+      if (Number(status) < 400) return [status, { description, content: contentOf(mediaTypes, undefined) }]
+      const kind = status === '400' ? 'ValidationError' : 'Error'
+      return [status, { description, content: { 'application/json': { schema: errorSchema(components, kind) } } }]
+    }),
+  )
+}
+
+function errorResponse(components: Components, error: ErrorDescription, status: number, limited = false): Reference {
+  const { name, description, detail, body = 'Error', headers = [] } = error
+  const own: readonly HeaderName[] = limited ? [...headers, 'RateLimit', 'RateLimit-Policy'] : headers
+  return components.response(name, {
+    description,
+    ...(own.length > 0 && { headers: headersOf(components, own) }),
+    content: {
+      'application/json': { schema: errorSchema(components, body), example: exampleOf(body, detail, status) },
+    },
+  })
+}
+
+function exampleOf(body: string, detail: string, status: number): unknown {
+  if (body === 'ValidationError') return { detail, status, errors: { title: ['This field is required.'] } }
+  if (body === 'BulkValidationError') return { detail, status, errors: { 0: { title: ['This field is required.'] } } }
+  return { detail, status }
+}
+
+/** The envelope of errors (spec section 7). */
+export function errorSchema(
+  components: Components,
+  kind: 'Error' | 'ValidationError' | 'BulkValidationError',
+): Reference {
+  const base = {
+    detail: { type: 'string', description: 'What is wrong.' },
+    status: { type: 'integer', description: 'The status of the answer.' },
+  }
+  if (kind === 'Error') {
+    return components.schema('Error', { type: 'object', properties: base, required: ['detail', 'status'] })
+  }
+  const messages = components.schema('ErrorMessages', {
+    type: 'object',
+    description: 'Messages by field; those of nested objects by their own fields, those of lists by position.',
+    additionalProperties: {
+      anyOf: [{ type: 'array', items: { type: 'string' } }, { $ref: '#/components/schemas/ErrorMessages' }],
+    },
+  })
+  const errors =
+    kind === 'ValidationError'
+      ? { ...messages }
+      : {
+          type: 'object',
+          description: 'Messages by the position of the item; what is wrong with the whole under `non_field_errors`.',
+          additionalProperties: { anyOf: [{ ...messages }, { type: 'array', items: { type: 'string' } }] },
+        }
+  const properties = { ...base, errors }
+  return components.schema(kind, { type: 'object', properties, required: ['detail', 'status'] })
+}
+
+/** A body in each media type that the view writes. */
+export function contentOf(mediaTypes: readonly string[], schema: Schema | undefined): Record<string, MediaType> {
+  return Object.fromEntries(
+    mediaTypes.map((mediaType): [string, MediaType] => {
+      if (/[/+]json$/.test(mediaType)) return [mediaType, schema ? { schema } : {}]
+      return [mediaType, { schema: { type: 'string' } }]
+    }),
+  )
+}
+
+/** An answer that succeeds. */
+export function success(
+  description: string,
+  parts: { readonly content?: Record<string, MediaType>; readonly headers?: Record<string, Reference> } = {},
+): Response {
+  const { content, headers = {} } = parts
+  return {
+    description,
+    ...(Object.keys(headers).length > 0 && { headers }),
+    ...(content && { content }),
+  }
+}

@@ -1,0 +1,100 @@
+/** The parts of an OpenAPI 3.1 document that we write (https://spec.openapis.org/oas/v3.1.1). */
+
+/** JSON Schema 2020-12, or a reference to a component. */
+export interface Schema {
+  readonly [keyword: string]: unknown
+}
+
+/** Points to a component: `{ $ref: '#/components/schemas/Error' }`. */
+export type Reference = { readonly $ref: string }
+
+export interface InfoObject {
+  readonly title: string
+  readonly version: string
+  readonly description: string
+  readonly summary?: string
+  readonly termsOfService?: string
+  readonly contact?: Readonly<Record<string, string>>
+  readonly license?: License
+}
+
+/** The licence of the API: a name, and its SPDX identifier or a URL. */
+export interface License {
+  readonly name: string
+  readonly identifier?: string
+  readonly url?: string
+}
+
+export interface Server {
+  readonly url: string
+  readonly description?: string
+}
+
+export interface Tag {
+  readonly name: string
+  readonly description: string
+}
+
+export interface Parameter {
+  readonly name: string
+  readonly in: 'path' | 'query' | 'header'
+  readonly description?: string
+  readonly required?: boolean
+  readonly schema: Schema
+  readonly explode?: boolean
+  readonly style?: string
+}
+
+export interface MediaType {
+  readonly schema?: Schema
+  readonly example?: unknown
+}
+
+export interface Header {
+  readonly description?: string
+  readonly required?: boolean
+  readonly schema: Schema
+}
+
+export interface RequestBody {
+  readonly required: boolean
+  readonly content: Readonly<Record<string, MediaType>>
+}
+
+export interface Response {
+  readonly description: string
+  readonly headers?: Readonly<Record<string, Header | Reference>>
+  readonly content?: Readonly<Record<string, MediaType>>
+}
+
+/** Names of security schemes; all of one entry are needed, and any entry will do. */
+export type SecurityRequirement = Readonly<Record<string, readonly string[]>>
+
+export interface Operation {
+  readonly operationId: string
+  readonly tags: readonly string[]
+  readonly summary: string
+  readonly description?: string
+  readonly deprecated?: boolean
+  readonly parameters?: readonly Parameter[]
+  readonly requestBody?: RequestBody
+  readonly responses: Readonly<Record<string, Response | Reference>>
+  readonly security: readonly SecurityRequirement[]
+}
+
+/** The operations of a path, by method in lower case. */
+export type PathItem = Readonly<Record<string, Operation>>
+
+export interface OpenAPIDocument {
+  readonly openapi: '3.1.0'
+  readonly info: InfoObject
+  readonly servers: readonly Server[]
+  readonly tags: readonly Tag[]
+  readonly paths: Readonly<Record<string, PathItem>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>
+    readonly responses: Readonly<Record<string, Response>>
+    readonly headers: Readonly<Record<string, Header>>
+    readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, unknown>>>>
+  }
+}

@@ -1,0 +1,225 @@
+/** Holds answers of an API to its OpenAPI document, for tests (promise P12). */
+import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { formats } from './formats.js'
+
+/** An OpenAPI 3.1 document, such as `api.getSchema()` returns. */
+export interface TestedDocument {
+  readonly paths?: Readonly<Record<string, unknown>>
+  readonly components?: unknown
+}
+
+/** A request and what came back. */
+export interface Exchange {
+  /** The method of the request. */
+  readonly method: string
+  /** Its path as it was sent, with the query string. */
+  readonly path: string
+  readonly status: number
+  /** Headers of the response; names in any case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** The body of the response: JSON as a value, anything else as text; undefined or empty for none. */
+  readonly body?: unknown
+}
+
+type Node = Readonly<Record<string, unknown>>
+
+interface Compiled {
+  readonly root: Node
+  readonly routes: readonly Route[]
+  readonly ajv: Ajv2020
+  readonly validators: Map<string, ValidateFunction>
+}
+
+interface Route {
+  readonly template: string
+  readonly pattern: RegExp
+  readonly item: Node
+}
+
+const ROOT = 'document'
+const documents = new WeakMap<TestedDocument, Compiled>()
+
+/**
+ * What of a response is not as the document says; empty when all is. It looks at the status, the media type, the
+ * headers that must be there, and the body. An answer to a method that the path does not take must be 405 with `Allow`;
+ * OPTIONS, which documents do not describe, must not be an error of the server. An answer to `?fields=` may leave fields out.
+ * Needs the package `ajv`.
+ * @example
+ * const document = api.getSchema()
+ * const response = await fetch(origin + '/api/books')
+ * expect(validateResponse(document, {
+ *   method: 'GET',
+ *   path: '/api/books',
+ *   status: response.status,
+ *   headers: Object.fromEntries(response.headers),
+ *   body: await response.json(),
+ * })).toEqual([])
+ */
+export function validateResponse(document: TestedDocument, exchange: Exchange): readonly string[] {
+  const compiled = compile(document)
+  const [path = '', query = ''] = exchange.path.split(/\?(.*)/s)
+  const found = findRoute(compiled, path)
+  const say = (problem: string) => `${exchange.method} ${exchange.path}: ${exchange.status}: ${problem}`
+  if (!found) return [say('the document has no such path')]
+  const method = exchange.method.toLowerCase()
+  const operation = found.item[method === 'head' ? 'get' : method] as Node | undefined
+  if (!operation) return checkUndescribed(exchange).map(say)
+  const pointer = ['paths', found.template, method === 'head' ? 'get' : method, 'responses']
+  return checkDescribed(compiled, { ...exchange, method }, { operation, pointer, query }).map(say)
+}
+
+/** A method that the path does not take, or OPTIONS. */
+function checkUndescribed({ method, status, headers }: Exchange): readonly string[] {
+  if (method.toUpperCase() === 'OPTIONS') return status < 500 || status === 503 ? [] : ['OPTIONS must not fail']
+  if (status !== 405) return ['the document has no such method, so it should be 405']
+  return headerOf(headers, 'allow') === undefined ? ['there is no Allow'] : []
+}
+
+interface Described {
+  readonly operation: Node
+  readonly pointer: readonly string[]
+  readonly query: string
+}
+
+function checkDescribed(compiled: Compiled, exchange: Exchange, { operation, pointer, query }: Described): string[] {
+  const { status, headers, body } = exchange
+  const responses = (operation['responses'] ?? {}) as Node
+  const key = [String(status), `${Math.floor(status / 100)}XX`, 'default'].find((name) => name in responses)
+  if (key === undefined) return ['the document has no such status']
+  const at = resolve(compiled, [...pointer, key])
+  const response = at.value
+  const problems = checkHeaders(compiled, at, headers)
+  const content = response['content'] as Node | undefined
+  const isEmpty = body === undefined || body === null || body === ''
+  const isDescribed = Object.values(content ?? {}).some((media) => 'schema' in (media as Node))
+  if (exchange.method === 'head' || (isEmpty && !isDescribed)) return problems
+  if (!content) return status === 304 ? problems : [...problems, 'the document has no body for this status']
+  const mediaType = (headerOf(headers, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const media = content[mediaType] as Node | undefined
+  if (!media) return [...problems, `the document has no body of the type "${mediaType}"`]
+  if (!('schema' in media)) return problems
+  const schema = [...at.pointer, 'content', mediaType, 'schema']
+  const isSparse = selectsFields(operation, query)
+  return [...problems, ...checkBody(compiled, schema, body, isSparse)]
+}
+
+function checkHeaders(compiled: Compiled, at: Resolved, headers: Exchange['headers']): string[] {
+  return Object.keys((at.value['headers'] ?? {}) as Node).flatMap((name) => {
+    const header = resolve(compiled, [...at.pointer, 'headers', name])
+    const text = headerOf(headers, name)
+    if (text === undefined) return header.value['required'] === true ? [`there is no ${name}`] : []
+    if (!('schema' in header.value)) return []
+    const schema = [...header.pointer, 'schema']
+    const { type } = resolve(compiled, schema).value
+    const value = (type === 'integer' || type === 'number') && /^-?[0-9.]+$/.test(text) ? Number(text) : text
+    return checkBody(compiled, schema, value, false).map((problem) => `${name}: ${problem}`)
+  })
+}
+
+function checkBody(compiled: Compiled, pointer: readonly string[], body: unknown, sparse: boolean): string[] {
+  const reference = `${ROOT}#${writePointer(pointer)}`
+  const key = `${sparse ? 'sparse ' : ''}${reference}`
+  let validate = compiled.validators.get(key)
+  if (!validate) {
+    const schema = sparse ? sparseSchema(compiled, pointer) : { $ref: reference }
+    validate = compiled.ajv.compile(schema)
+    compiled.validators.set(key, validate)
+  }
+  return validate(body) ? [] : (validate.errors ?? []).map(writeError)
+}
+
+function writeError({ instancePath, message = 'is wrong', params }: ErrorObject): string {
+  const { additionalProperty, allowedValues } = params as { additionalProperty?: string; allowedValues?: unknown }
+  const detail = additionalProperty ?? (allowedValues === undefined ? undefined : JSON.stringify(allowedValues))
+  return `${instancePath || 'the body'} ${message}${detail === undefined ? '' : ` (${detail})`}`
+}
+
+/** True when the request leaves fields out by the operation's parameter for it. */
+function selectsFields({ parameters = [] }: { parameters?: unknown } & Node, query: string): boolean {
+  const names = (parameters as readonly Node[]).filter((one) => one['x-selects-fields'] === true)
+  const sent = new URLSearchParams(query)
+  return names.some(({ name }) => sent.has(String(name)))
+}
+
+/** The schema of an answer whose objects may lack fields: the object itself, those of a list, or of a page's `results`. */
+function sparseSchema(compiled: Compiled, pointer: readonly string[]): Node {
+  const { value } = resolve(compiled, pointer)
+  const { items, properties } = value as { items?: unknown; properties?: Node }
+  const at = resolve(compiled, pointer).pointer
+  if (items) return { ...absolute(value), items: sparseSchema(compiled, [...at, 'items']) }
+  const results = properties?.['results']
+  if (results) {
+    const inner = sparseSchema(compiled, [...at, 'properties', 'results'])
+    const { properties: all } = absolute(value) as { properties: Node }
+    return { ...absolute(value), properties: { ...all, results: inner } }
+  }
+  const { required: _, ...loose } = absolute(value)
+  return loose
+}
+
+/** The same schema with references that hold outside of the document. */
+function absolute(schema: Node): Node {
+  return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
+    key === '$ref' && typeof value === 'string' && value.startsWith('#') ? ROOT + value : value,
+  ) as Node
+}
+
+interface Resolved {
+  readonly value: Node
+  readonly pointer: readonly string[]
+}
+
+/** What stands at a place of the document, references followed. */
+function resolve({ root }: Compiled, pointer: readonly string[]): Resolved {
+  let at = pointer
+  for (;;) {
+    const value = at.reduce<unknown>((node, step) => (node as Node | undefined)?.[step], root) as Node
+    const reference = value?.['$ref']
+    if (typeof reference !== 'string') return { value: value ?? {}, pointer: at }
+    at = reference
+      .slice(2)
+      .split('/')
+      .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
+  }
+}
+
+function writePointer(pointer: readonly string[]): string {
+  return pointer.map((step) => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`).join('')
+}
+
+function headerOf(headers: Exchange['headers'], name: string): string | undefined {
+  const key = Object.keys(headers).find((one) => one.toLowerCase() === name.toLowerCase())
+  const value = key === undefined ? undefined : headers[key]
+  return value === undefined ? undefined : [value].flat().join(', ')
+}
+
+function compile(document: TestedDocument): Compiled {
+  let compiled = documents.get(document)
+  if (!compiled) {
+    const root = JSON.parse(JSON.stringify(document)) as Node
+    const ajv = new Ajv2020({ allErrors: true, strict: false, logger: false, formats })
+    ajv.addSchema({ ...root, $id: ROOT }, ROOT, false, false)
+    compiled = { root, routes: routesOf(root), ajv, validators: new Map() }
+    documents.set(document, compiled)
+  }
+  return compiled
+}
+
+/** Fixed parts go before parameters, as requests are routed. */
+function routesOf(root: Node): readonly Route[] {
+  const routes = Object.entries((root['paths'] ?? {}) as Node).map(([template, item]) => {
+    const source = template.replace(/[$()*+.?[\\\]^|]/g, '\\$&').replace(/\{[^{}/]+\}/g, '[^/]+')
+    return { template, pattern: new RegExp(`^${source}$`), item: item as Node }
+  })
+  const order = ({ template }: Route) => template.replace(/\{[^{}/]+\}/g, '\u{10ffff}')
+  return routes.sort((one, other) => (order(one) < order(other) ? -1 : 1))
+}
+
+/** The route of a path; a slash or a format suffix at its end makes no difference. */
+function findRoute({ routes }: Compiled, path: string): Route | undefined {
+  const plain = path.length > 1 ? path.replace(/\/$/, '') : path
+  const find = (text: string) => routes.find(({ pattern }) => pattern.test(text))
+  const suffix = /\.\w+$/.exec(plain)
+  const stripped = suffix ? find(plain.slice(0, -suffix[0].length)) : undefined
+  return stripped ?? find(plain)
+}

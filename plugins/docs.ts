@@ -1,0 +1,27 @@
+/** Serves the documentation page and the OpenAPI document (spec section 4.10). */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import type { Middleware } from '../lib/context.js'
+import { answerResource, type DocsOptions, type DocumentSource, docsSite } from '../lib/openapi/docs-site.js'
+import { runStep } from '../lib/run-step.js'
+
+const require = createRequire(import.meta.url)
+
+/**
+ * Answers `/docs`, what the page loads, and `/openapi.json`. The page is Swagger UI from this origin, under a strict
+ * Content-Security-Policy; its query string means nothing. The document is built once and sent with an `ETag`.
+ * Mounted behind `authentication()` and `permissions()` it is for those who pass them.
+ * @param source the router, or a document
+ * @throws {ConfigurationError} a path is none
+ * @example app.use(docs(api, { title: 'Books', version: '1.2.0' }))
+ */
+export function docs(source: DocumentSource, options: DocsOptions = {}): Middleware {
+  const folder = dirname(require.resolve('swagger-ui-dist/package.json'))
+  const site = docsSite(source, options, (name) => readFile(join(folder, name)))
+  return async function answerDocs(ctx, next) {
+    const load = site.get(ctx.path)
+    if (!load) return next()
+    await runStep(ctx, () => answerResource(ctx, load))
+  }
+}

@@ -1,0 +1,177 @@
+import { describe, expect, it } from 'vitest'
+import {
+  ArrayField,
+  BigIntegerField,
+  BinaryField,
+  BooleanField,
+  ChoiceField,
+  DateField,
+  DateTimeField,
+  DecimalField,
+  DurationField,
+  EmailField,
+  FloatField,
+  IntegerField,
+  IPAddressField,
+  JSONField,
+  MultipleChoiceField,
+  ReadOnlyField,
+  Serializer,
+  type SerializerField,
+  SerializerMethodField,
+  StringField,
+  TimeField,
+  URLField,
+  UUIDField,
+} from '../../../lib/index.js'
+import { inputValue, orNull, outputValue, wordsOf } from '../../../lib/openapi/field-schema.js'
+import type { BoundField } from '../../../lib/serializers/contract.js'
+
+function bind(field: SerializerField<any, any>): BoundField {
+  class Holder extends Serializer {
+    static override declaredFields = { value: field }
+    getValue() {
+      return 1
+    }
+  }
+  return Holder.plan.fields[0] as BoundField
+}
+
+describe('a field in a document', () => {
+  it.each<[string, SerializerField<any, any>, object, object]>([
+    [
+      'text',
+      new StringField({ minLength: 1, maxLength: 9 }),
+      { type: 'string', minLength: 1, maxLength: 9 },
+      { type: 'string' },
+    ],
+    [
+      'text that is not blank',
+      new StringField({ allowBlank: false }),
+      { type: 'string', pattern: '\\S' },
+      { type: 'string' },
+    ],
+    ['an email', new EmailField(), { type: 'string', format: 'email' }, { type: 'string', format: 'email' }],
+    [
+      'a URL',
+      new URLField({ maxLength: 9 }),
+      { type: 'string', format: 'uri', maxLength: 9 },
+      { type: 'string', format: 'uri' },
+    ],
+    ['a UUID', new UUIDField(), { type: 'string', format: 'uuid' }, { type: 'string', format: 'uuid' }],
+    [
+      'an address',
+      new IPAddressField(),
+      { type: 'string', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] },
+      { type: 'string', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] },
+    ],
+    [
+      'an integer',
+      new IntegerField({ minValue: 0, maxValue: 9 }),
+      { type: 'integer', format: 'int32', minimum: 0, maximum: 9 },
+      { type: 'integer', format: 'int32' },
+    ],
+    [
+      'an int8 with bounds that no number can say',
+      new BigIntegerField({ minValue: 1, maxValue: '9223372036854775807' }),
+      { type: ['integer', 'string'], format: 'int64', minimum: 1 },
+      { type: ['integer', 'string'], format: 'int64' },
+    ],
+    [
+      'a float',
+      new FloatField({ minValue: 0.5 }),
+      { type: 'number', format: 'double', minimum: 0.5 },
+      { type: 'number', format: 'double' },
+    ],
+    [
+      'a decimal',
+      new DecimalField({ minValue: 0, maxValue: '9.99' as never }),
+      { type: 'string', format: 'decimal' },
+      { type: 'string', format: 'decimal' },
+    ],
+    ['a boolean', new BooleanField({ default: false }), { type: 'boolean', default: false }, { type: 'boolean' }],
+    [
+      'a date',
+      new DateField({ default: () => 'x' }),
+      { type: 'string', format: 'date' },
+      { type: 'string', format: 'date' },
+    ],
+    [
+      'a date and time',
+      new DateTimeField(),
+      { type: 'string', format: 'date-time' },
+      { type: 'string', format: 'date-time' },
+    ],
+    ['a date and time in an own form', new DateTimeField({ formatStr: '%Y' }), { type: 'string' }, { type: 'string' }],
+    ['a time', new TimeField(), { type: 'string', format: 'time-local' }, { type: 'string', format: 'time-local' }],
+    ['a duration', new DurationField(), { type: 'string', pattern: expect.any(String) }, { type: 'string' }],
+    ['bytes', new BinaryField(), { type: 'string', pattern: expect.any(String) }, { type: 'string' }],
+    [
+      'a choice',
+      new ChoiceField({ choices: ['a', 1] }),
+      { type: ['string', 'number'], enum: ['a', 1] },
+      { type: ['string', 'number'], enum: ['a', 1] },
+    ],
+    [
+      'a choice or null',
+      new ChoiceField({ choices: ['a'], allowNull: true }),
+      { type: ['string', 'null'], enum: ['a', null] },
+      { type: ['string', 'null'], enum: ['a', null] },
+    ],
+    [
+      'several choices',
+      new MultipleChoiceField({ choices: ['a', 'b'] }),
+      { type: 'array', items: { type: 'string', enum: ['a', 'b'] }, uniqueItems: true },
+      { type: 'array', items: { type: 'string', enum: ['a', 'b'] } },
+    ],
+    [
+      'a list with limits, in and around',
+      new ArrayField({ child: new StringField({ maxLength: 3 }), maxLength: 2 }),
+      { type: 'array', items: { type: 'string', maxLength: 3 }, maxItems: 2 },
+      { type: 'array', items: { type: 'string' } },
+    ],
+    ['JSON', new JSONField({ allowNull: true }), {}, {}],
+    [
+      'JSON of a known shape',
+      new JSONField({ schema: { type: 'object', minProperties: 1 } }),
+      { type: 'object', minProperties: 1 },
+      { type: 'object', minProperties: 1 },
+    ],
+    ['what is computed', new SerializerMethodField(), {}, {}],
+    [
+      'what is computed, with its type',
+      new SerializerMethodField({ schema: { type: 'integer' } }),
+      { type: 'integer' },
+      { type: 'integer' },
+    ],
+    ['what is shown as it is', new ReadOnlyField(), {}, {}],
+  ])('describes %s, with limits for input only', (_, field, input, output) => {
+    expect(inputValue(bind(field))).toEqual(input)
+    expect(outputValue(bind(field))).toEqual(output)
+  })
+
+  it('brings its words', () => {
+    expect(wordsOf(new StringField({ label: 'Title', helpText: 'As on the cover.' }))).toEqual({
+      title: 'Title',
+      description: 'As on the cover.',
+    })
+    expect(wordsOf(new StringField())).toEqual({})
+  })
+})
+
+describe('orNull()', () => {
+  it.each([
+    [{ type: 'string' }, { type: ['string', 'null'] }],
+    [{ type: ['string', 'null'] }, { type: ['string', 'null'] }],
+    [
+      { type: 'string', enum: ['a'] },
+      { type: ['string', 'null'], enum: ['a', null] },
+    ],
+    [{ enum: ['a'] }, { anyOf: [{ enum: ['a'] }, { type: 'null' }] }],
+    [{ $ref: '#/x' }, { anyOf: [{ $ref: '#/x' }, { type: 'null' }] }],
+    [{ anyOf: [{}] }, { anyOf: [{ anyOf: [{}] }, { type: 'null' }] }],
+    [{}, {}],
+  ])('makes %j nullable', (schema, nullable) => {
+    expect(orNull(schema)).toEqual(nullable)
+  })
+})
