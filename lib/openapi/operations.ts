@@ -1,5 +1,6 @@
 /** One method of a path as a document describes it (wire format, section 13). */
 import type { Context } from '../context.js'
+import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -306,6 +307,7 @@ function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Par
   if (!(view instanceof GenericAPIView)) return statuses
   const { viewClass } = view
   if (hasModel(viewClass) && describeModel(viewClass.modelClass()).secured) statuses.add(403)
+  if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (renderers.length > 1 && (viewClass as { strictAccept?: boolean }).strictAccept === true) statuses.add(406)
   if (operation.action === 'list') {
@@ -313,6 +315,13 @@ function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Par
     for (const status of page?.statuses ?? []) statuses.add(status)
   }
   return statuses
+}
+
+/** True where ids are written that only users have. */
+function needsUser(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
+  if (serializer && serializerPlan(serializer).needsUser) return true
+  const expanded = Object.values(view.expandable).some((other) => serializerPlan(other).needsUser)
+  return expanded || (hasModel(view) && externalIds(view.modelClass())?.perUser === true)
 }
 
 /** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */

@@ -8,6 +8,7 @@ import {
   BaseAuthentication,
   BasePermission,
   BaseThrottle,
+  CacheableMixin,
   ChoiceField,
   ConfigurationError,
   type Context,
@@ -17,6 +18,8 @@ import {
   FieldFilter,
   HeaderVersioning,
   HiddenField,
+  type IDConfig,
+  IDMixin,
   IsAdminUser,
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
@@ -664,6 +667,84 @@ describe('the answers of an operation', () => {
         content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
       },
     })
+  })
+})
+
+describe('what a client may keep and must name', () => {
+  it('is told by caching and concurrency', async () => {
+    class Cached extends CacheableMixin(ModelViewSet<Book>) {
+      static override model = Book
+      static override serializerClass = BookSerializer
+    }
+    class HeldBook extends Book {
+      override $beforeUpdate() {
+        Object.assign(this, { created: new Date() })
+      }
+    }
+    class HeldSerializer extends BookSerializer {
+      static override model = HeldBook
+    }
+    HeldBook.knex(database.knex)
+    class Held extends Cached {
+      static override model = HeldBook
+      static override serializerClass = HeldSerializer
+      static override concurrency = 'created'
+      static override requireIfMatch = true
+    }
+    const api = new APIRouter().register('books', Cached).register('held', Held, 'held')
+    await api.prepare()
+    const document = api.getSchema()
+    for (const path of ['/books', '/books/{id}', '/held', '/held/{id}']) {
+      const { responses } = operationOf(document, path)
+      expect(responses['304']).toEqual({
+        description: 'Not changed since the client read it.',
+        headers: {
+          'Cache-Control': { $ref: '#/components/headers/Cache-Control' },
+          ETag: { $ref: '#/components/headers/ETag' },
+        },
+      })
+      expect(responses['200']).toMatchObject({ headers: { ETag: {}, 'Cache-Control': {} } })
+    }
+    const patch = operationOf(document, '/held/{id}', 'patch')
+    expect(Object.keys(patch.responses)).toEqual(['200', '400', '404', '412', '413', '415', '428', '503'])
+    expect(patch.parameters?.find(({ name }) => name === 'If-Match')).toEqual({
+      name: 'If-Match',
+      in: 'header',
+      description: 'The `ETag` that the object was read with.',
+      required: true,
+      schema: { type: 'string' },
+    })
+    expect(patch.responses['200']).toMatchObject({ headers: { ETag: {} } })
+    expect(operationOf(document, '/books/{id}', 'patch').parameters?.map(({ name }) => name)).toEqual(['id', 'fields'])
+  })
+})
+
+describe('external ids', () => {
+  class Note extends IDMixin(Model) {
+    static override tableName = 'tags'
+    static override idConfig: IDConfig = {
+      mode: 'signed',
+      alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8',
+      hmacKeys: ['current-hmac-key-0123456789'],
+      includeUser: true,
+    }
+  }
+  class NoteSerializer extends ModelSerializer<Note> {
+    static override model = Note
+    static override fields = '__all__'
+  }
+  class Notes extends ModelViewSet<Note> {
+    static override model = Note
+    static override serializerClass = NoteSerializer
+  }
+
+  it('E14 are texts wherever the key would stand, and ask for a user where each has others', async () => {
+    Note.knex(database.knex)
+    const document = await describeApi({ notes: Notes })
+    expect(document.components.schemas['NoteOutput']?.['properties']).toMatchObject({ id: { type: 'string' } })
+    const retrieve = operationOf(document, '/api/notes/{id}')
+    expect(retrieve.parameters?.[0]).toMatchObject({ schema: { type: 'string' } })
+    expect(Object.keys(operationOf(document, '/api/notes').responses)).toContain('401')
   })
 })
 
