@@ -22,8 +22,10 @@ export interface Command {
   /** The options, a line each, for `--help`. */
   readonly help: readonly (readonly [option: string, description: string])[]
   readonly options: NonNullable<ParseArgsConfig['options']>
+  /** What may stand beside the options, for `--help`; absent for nothing. */
+  readonly positionals?: string
   /** @throws UsageError what was given cannot be used; any other error is a failure */
-  run(values: Values, terminal: Terminal): Promise<void>
+  run(values: Values, terminal: Terminal, positionals: readonly string[]): Promise<void>
 }
 
 /** The command was called in a wrong way. */

@@ -2,9 +2,13 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { collectstatic } from './collectstatic.js'
 import { type Command, type Terminal, UsageError, type Values } from './command.js'
+import { openapi } from './openapi.js'
 
 /** All subcommands. */
-const commands = new Map<string, Command>([['collectstatic', collectstatic]])
+const commands = new Map<string, Command>([
+  ['collectstatic', collectstatic],
+  ['openapi', openapi],
+])
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const
 
@@ -26,9 +30,9 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
     return EXIT.usage
   }
   try {
-    const values = readOptions(command, rest)
+    const { values, positionals } = readOptions(command, rest)
     if (values['help']) stdout.write(usage(name, command))
-    else await command.run(values, terminal)
+    else await command.run(values, terminal, positionals)
     return EXIT.done
   } catch (error) {
     const wrong = error instanceof UsageError
@@ -38,13 +42,24 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   }
 }
 
-function readOptions({ options }: Command, args: string[]): Values {
-  const config: ParseArgsConfig = { args, options: { ...options, help: { type: 'boolean', short: 'h' } } }
+function readOptions({ options, positionals }: Command, args: string[]): Given {
+  const help = { type: 'boolean', short: 'h' } as const
+  const config: ParseArgsConfig = {
+    args,
+    options: { ...options, help },
+    allowPositionals: positionals !== undefined,
+  }
   try {
-    return parseArgs(config).values
+    return parseArgs(config)
   } catch (error) {
     throw new UsageError(messageOf(error), { cause: error })
   }
+}
+
+/** What was given on the command line. */
+interface Given {
+  readonly values: Values
+  readonly positionals: readonly string[]
 }
 
 function overview(): string {
@@ -52,8 +67,9 @@ function overview(): string {
   return `Usage: koa-viewsets <command> [options]\n\n${table(list)}\nkoa-viewsets <command> --help tells more.\n`
 }
 
-function usage(name: string, { summary, help }: Command): string {
-  return `koa-viewsets ${name}: ${summary}\n\nUsage: koa-viewsets ${name} [options]\n\n${table(help)}`
+function usage(name: string, { summary, help, positionals }: Command): string {
+  const given = positionals === undefined ? '' : `${positionals} `
+  return `koa-viewsets ${name}: ${summary}\n\nUsage: koa-viewsets ${name} ${given}[options]\n\n${table(help)}`
 }
 
 function table(rows: readonly (readonly [string, string])[]): string {

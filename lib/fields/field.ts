@@ -73,7 +73,7 @@ export interface FieldSchema {
  * - `toRepresentation(value)`: a stored value that is not null, as a JSON value
  * - `fromText(text)`: the JSON value that a text of a form or a query string stands for
  * - `fromTexts(values)`: the same for a name that stands in a form several times, where the field takes lists
- * - `schema()`: the JSON Schema of its value
+ * - `schema()`: the JSON Schema of its value; `inputSchema()` where a client sends another one than it reads
  */
 export class SerializerField<Value = unknown, Options extends FieldOptions = FieldOptions> {
   readonly options: Options
@@ -110,6 +110,11 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
   /** JSON Schema of the value, without null. */
   schema(): FieldSchema {
     return {}
+  }
+
+  /** JSON Schema of what a client sends, where that is another value than the one it reads: a file, and its URL. */
+  inputSchema(): FieldSchema {
+    return this.schema()
   }
 
   get readOnly(): boolean {

@@ -152,7 +152,7 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
   }
 
   /** JSON Schema of the value in a multipart body. */
-  inputSchema(): FieldSchema {
+  override inputSchema(): FieldSchema {
     return { type: 'string', contentMediaType: 'application/octet-stream' }
   }
 }

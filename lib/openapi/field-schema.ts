@@ -23,7 +23,7 @@ export function inputValue({ field }: BoundField): Schema {
   const { options } = field
   const isPlain = ['string', 'number', 'boolean'].includes(typeof options.default)
   const schema = {
-    ...onlyNumbers(field.schema()),
+    ...onlyNumbers(field.inputSchema()),
     ...options.schema,
     ...(isPlain && { default: options.default }),
   }

@@ -1,5 +1,6 @@
 /** One method of a path as a document describes it (wire format, section 13). */
 import type { Context } from '../context.js'
+import { FileUploadField } from '../fields/file-upload-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -8,6 +9,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { isCacheable } from '../views/mixins/cacheable-mixin.js'
+import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { settleGeneric } from '../views/settle-generic.js'
 import type { Components, Side } from './components.js'
 import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
@@ -185,10 +187,11 @@ function listOf(items: Schema | undefined, maxItems?: number): Schema {
 
 /** A list, or the envelope that the paginator puts around it. */
 function pageOf(subject: Subject): Schema {
-  const { components, serializer, view } = subject
+  const { components, serializer } = subject
+  const view = subject.view as GenericAPIView
   const item = serialized(subject, 'Output')
-  const { paginator } = settleGeneric((view as GenericAPIView).viewClass)
-  if (!paginator) return listOf(item)
+  const { paginator } = settleGeneric(view.viewClass)
+  if (!paginator || streamedFormats(view.viewClass).includes('json')) return listOf(item)
   const page = paginator.describePage(item ?? {})
   if (!page) return { type: 'object' }
   return serializer ? { ...components.page(serializer, page.suffix, page.schema) } : page.schema
@@ -220,13 +223,23 @@ function requestBody(subject: Subject, standard: Standard | undefined): RequestB
   const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input') }
   const schema = own ?? standard?.takes?.(subject)
   if (!schema || view.policies.parsers.length === 0) return undefined
-  // a form has no lists of objects
-  const readsForms = !('type' in schema && schema['type'] === 'array')
   const types = view.policies.parsers.flatMap((parser) => parser.mediaTypes)
-  const content = types
-    .filter((mediaType) => readsForms || /[/+]json$/.test(mediaType))
-    .map((mediaType): [string, MediaType] => [mediaType, { schema }])
+  const reads =
+    'type' in schema && schema['type'] === 'array' ? isJson : isBodyOf(inputSerializer ?? subject.serializer)
+  const content = types.filter(reads).map((mediaType): [string, MediaType] => [mediaType, { schema }])
   return { required: true, content: Object.fromEntries(content) }
+}
+
+/** A form has no lists of objects. */
+function isJson(mediaType: string): boolean {
+  return /[/+]json$/.test(mediaType)
+}
+
+/** Only a multipart body can bring a file. */
+function isBodyOf(serializer: SerializerClass | undefined): (mediaType: string) => boolean {
+  const written = serializer ? serializerPlan(serializer).writable : []
+  const needsFile = written.some(({ field, required }) => required && field instanceof FileUploadField)
+  return (mediaType) => !needsFile || mediaType.startsWith('multipart/')
 }
 
 function readParameters({ view, serializer }: Subject): readonly Parameter[] {
@@ -294,7 +307,7 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
 /** The statuses of errors that the operation may answer with. */
 function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Parameter[]): ReadonlySet<number> {
   const { endpoint, operation, view, serializer } = subject
-  const { authentication, permissions, throttles, versioning, renderers } = view.policies
+  const { authentication, permissions, throttles, versioning, strictAccept } = view.policies
   const statuses = new Set([503])
   if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
@@ -303,16 +316,17 @@ function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Par
   if (operation.method === 'DELETE' || writesNested(serializer, operation)) statuses.add(409)
   if (isConditional(subject)) statuses.add(412)
   if (throttles.length > 0) statuses.add(429)
+  if (strictAccept) statuses.add(406)
   for (const status of versioning?.statuses() ?? []) statuses.add(status)
   if (!(view instanceof GenericAPIView)) return statuses
   const { viewClass } = view
   if (hasModel(viewClass) && describeModel(viewClass.modelClass()).secured) statuses.add(403)
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
-  if (renderers.length > 1 && (viewClass as { strictAccept?: boolean }).strictAccept === true) statuses.add(406)
   if (operation.action === 'list') {
     const page = settleGeneric(viewClass).paginator?.describePage({})
     for (const status of page?.statuses ?? []) statuses.add(status)
+    if (streamedFormats(viewClass).length > 0) statuses.add(429)
   }
   return statuses
 }

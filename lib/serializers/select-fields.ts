@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import type { SerializerField } from '../fields/field.js'
 import type { RelationDescription } from '../models/describe-model.js'
+import { nameColumns } from '../renderers/columns.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -187,7 +188,9 @@ function keepOnly(prototype: Serializer, isKept: (name: string) => boolean): voi
     configurable: true,
     get(this: Serializer) {
       const written = Reflect.get(base, 'data', this) as unknown
-      return this.many && Array.isArray(written) ? written.map(pick) : pick(written)
+      const kept = this.many && Array.isArray(written) ? written.map(pick) : pick(written)
+      const columns = this.plan.readable.filter(({ name }) => isKept(name))
+      return typeof kept === 'object' && kept !== null ? nameColumns(kept, columns) : kept
     },
   })
 }

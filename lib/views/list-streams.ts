@@ -12,6 +12,7 @@ import type { StreamedRows, StreamingRenderer } from '../renderers/streaming.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'
 import { wholeList } from './read-list.js'
+import { answerClass } from './selection.js'
 
 export interface StreamLimits {
   /** Streams that one user, or one address, may have open. */
@@ -155,7 +156,7 @@ async function* write(
 
 /** The serializer's readable fields, then what other keys the first rows have. */
 function columnsFor(view: GenericView, first: Rows): readonly string[] {
-  const names = serializerPlan(view.getSerializerClass()).readable.map(({ name }) => name)
+  const names = serializerPlan(answerClass(view)).readable.map(({ name }) => name)
   if (first.cells) return names
   const items = first.results(0, first.length) as Record<string, unknown>[]
   const columns = new Set(columnsOf(items).length > 0 ? columnsOf(items) : names)

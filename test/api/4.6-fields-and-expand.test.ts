@@ -4,13 +4,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import {
   APIRouter,
   ConfigurationError,
+  CSVRenderer,
   CursorPagination,
   configure,
   FieldFilter,
   type Filters,
+  JSONRenderer,
   LimitOffsetPagination,
   ModelSerializer,
   ModelViewSet,
+  NDJSONRenderer,
   NestedSerializer,
   OrderingFilter,
   PageNumberPagination,
@@ -18,6 +21,7 @@ import {
   Serializer,
   SerializerMethodField,
   ServerCursorPagination,
+  StreamMixin,
   StringField,
 } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
@@ -370,6 +374,40 @@ describe('fields and pages', () => {
     expect(first.results).toEqual([{ title: 'One' }, { title: 'Two' }])
     const second = await get(`/api/books?fields=id&server_cursor=${first.cursor_id}`)
     expect(second.json).toMatchObject({ results: [{ title: 'Three' }], exhausted: true })
+  })
+})
+
+describe('fields and tables', () => {
+  class Own extends BookSerializer {
+    override toRepresentation(book: Book) {
+      return { ...(super.toRepresentation(book) as object), kind: 'book' }
+    }
+  }
+  const rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
+  class Tables extends BookViewSet {
+    static override rendererClasses = rendererClasses
+  }
+  class OwnTables extends Tables {
+    static override serializerClass = Own
+  }
+  const streaming: readonly (readonly [string, typeof BookViewSet])[] = [
+    ['lists', Tables],
+    ['lists of a serializer that writes in its own way', OwnTables],
+    ['streams', class extends StreamMixin(Tables) {} as never],
+    ['streams of such a serializer', class extends StreamMixin(OwnTables) {} as never],
+  ]
+
+  it.each(streaming)('are the columns of %s', async (_, viewSet) => {
+    const { get } = await serve(viewSet)
+    expect((await get('/api/books.csv?fields=title,id&title=One')).text).toBe('id,title\r\n1,One\r\n')
+    expect((await get('/api/books.csv?fields=title,id&title=None')).text).toBe('id,title\r\n')
+    expect((await get('/api/books.csv?fields=id&expand=author&title=One')).text).toBe(
+      'id,author\r\n1,"{""id"":1,""name"":""Ada""}"\r\n',
+    )
+    expect((await get('/api/books.ndjson?fields=title')).text).toBe(
+      '{"title":"One"}\n{"title":"Two"}\n{"title":"Three"}\n',
+    )
+    expect((await get('/api/books/1.csv?fields=title')).text).toBe('title\r\nOne\r\n')
   })
 })
 

@@ -26,6 +26,7 @@ import {
   type ViewSerializer,
 } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
+import { undescribed } from '../support/contract.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 const SCHEMA = `
@@ -469,7 +470,7 @@ describe('the mixin', () => {
     }
     const router = new APIRouter().register('over', Over, 'over').register('bare', Bare, 'bare')
     await router.prepare()
-    const own = await serving(router.routes())
+    const own = await serving(undescribed(router.routes()))
     expect((await own.get('/over')).json).toEqual({ own: true })
     expect(own.reported).toEqual([])
     expect((await own.get('/over.csv')).headers['transfer-encoding']).toBe('chunked')

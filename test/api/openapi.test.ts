@@ -16,6 +16,7 @@ import {
   CursorPagination,
   type DeclaredFields,
   FieldFilter,
+  FileUploadField,
   HeaderVersioning,
   HiddenField,
   type IDConfig,
@@ -23,9 +24,11 @@ import {
   IsAdminUser,
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
+  JSONParser,
   LimitOffsetPagination,
   ModelSerializer,
   ModelViewSet,
+  MultiPartParser,
   NestedSerializer,
   not,
   OrderingFilter,
@@ -716,6 +719,42 @@ describe('what a client may keep and must name', () => {
     })
     expect(patch.responses['200']).toMatchObject({ headers: { ETag: {} } })
     expect(operationOf(document, '/books/{id}', 'patch').parameters?.map(({ name }) => name)).toEqual(['id', 'fields'])
+  })
+})
+
+describe('the body of a request', () => {
+  it('is of the types that the view reads, and of those alone that can bring a file where one is needed', async () => {
+    class Cover extends Serializer {
+      static override declaredFields: DeclaredFields = {
+        title: new StringField({ required: false }),
+        photo: new FileUploadField(),
+      }
+    }
+    class Note extends Serializer {
+      static override declaredFields: DeclaredFields = { attachment: new FileUploadField({ required: false }) }
+    }
+    class Covers extends BookViewSet {
+      static override serializerClass: SerializerClass = Cover
+    }
+    class Notes extends BookViewSet {
+      static override serializerClass: SerializerClass = Note
+      static override parserClasses = [JSONParser, MultiPartParser]
+    }
+    const api = new APIRouter().register('covers', Covers, 'cover').register('notes', Notes, 'note')
+    api.register('books', BookViewSet)
+    await api.prepare()
+    const document = api.getSchema()
+    const types = (path: string) => Object.keys(operationOf(document, path, 'post').requestBody?.content ?? {})
+    expect(types('/books')).toEqual([
+      ...['application/json', 'application/x-www-form-urlencoded', 'multipart/form-data'],
+    ])
+    expect(types('/covers')).toEqual(['multipart/form-data'])
+    expect(types('/notes')).toEqual(['application/json', 'multipart/form-data'])
+    const { schemas } = document.components
+    expect(schemas['CoverInput']).toMatchObject({
+      properties: { photo: { type: 'string', contentMediaType: 'application/octet-stream' } },
+    })
+    expect(schemas['CoverOutput']).toMatchObject({ properties: { photo: { type: 'string', format: 'uri-reference' } } })
   })
 })
 

@@ -71,6 +71,11 @@ export async function closeStreams(view: object): Promise<void> {
   await streams.get(view)?.close()
 }
 
+/** The formats that a view class streams; none without the mixin. */
+export function streamedFormats(view: object): readonly string[] {
+  return 'streamFormats' in view ? (view as StreamingView).streamFormats : []
+}
+
 /** Checks a view with the mixin before any request; any other passes. @throws {ConfigurationError} */
 export function checkStreams(view: typeof APIView, renderers: APIView['policies']['renderers']): void {
   if (!('streamFormats' in view)) return
