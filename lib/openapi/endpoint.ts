@@ -2,6 +2,7 @@
 import type { Segment } from '../path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { APIView } from '../views/api-view.js'
+import type { ParentLink } from '../views/view.js'
 
 /** One method of a path. */
 export interface DescribedOperation {
@@ -26,8 +27,10 @@ export interface DescribedEndpoint {
   readonly basename: string
   /** The path is one of an object. */
   readonly detail: boolean
+  /** The path parameter that names it. */
+  readonly lookup: string | undefined
   /** What the path is nested in. */
-  readonly parents: readonly { readonly basename: string; readonly param: string }[]
+  readonly parents: readonly ParentLink[]
   /** The whole path, as mounted. */
   readonly segments: readonly Segment[]
   /** By method in upper case, without HEAD and OPTIONS. */

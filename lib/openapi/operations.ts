@@ -7,10 +7,12 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { APIView } from '../views/api-view.js'
+import { keyField, keyName } from '../views/bulk-objects.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { isCacheable } from '../views/mixins/cacheable-mixin.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { settleGeneric } from '../views/settle-generic.js'
+import type { ParentViewClass } from '../views/view.js'
 import type { Components, Side } from './components.js'
 import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
 import { outputValue } from './field-schema.js'
@@ -164,7 +166,7 @@ function openView(
     request: {},
     get: () => '',
   } as unknown as Context
-  return view.open(ctx, { action, actions, basename: endpoint.basename })
+  return view.open(ctx, { action, actions, basename: endpoint.basename, parents: endpoint.parents })
 }
 
 /** The serializer of a view's action. A view that chooses it by what only a request knows has that of its class. */
@@ -202,9 +204,10 @@ function maxBulkSize({ view }: Subject): number | undefined {
 }
 
 /** What names an object in a bulk body. */
-function keyOf({ serializer }: Subject): { readonly name: string; readonly schema: Schema } {
-  const key = serializer && serializerPlan(serializer).readable.find(({ column }) => column?.primary === true)
-  return key ? { name: key.name, schema: outputValue(key) } : { name: 'id', schema: {} }
+function keyOf({ view }: Subject): { readonly name: string; readonly schema: Schema } {
+  const generic = view as GenericAPIView
+  const field = keyField(generic)
+  return { name: keyName(generic), schema: field ? outputValue(field) : {} }
 }
 
 function keyObject(subject: Subject): Schema {
@@ -307,14 +310,16 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
 /** The statuses of errors that the operation may answer with. */
 function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Parameter[]): ReadonlySet<number> {
   const { endpoint, operation, view, serializer } = subject
-  const { authentication, permissions, throttles, versioning, strictAccept } = view.policies
+  const { ctx, policies } = view
+  const { authentication, permissions, throttles, versioning, strictAccept } = policies
   const statuses = new Set([503])
   if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
   if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
   if (hasBody) statuses.add(413).add(415)
   if (operation.method === 'DELETE' || writesNested(serializer, operation)) statuses.add(409)
-  if (isConditional(subject)) statuses.add(412)
+  if (isConditional(subject) || (endpoint.kind === 'bulk' && operation.method !== 'POST')) statuses.add(412)
+  if (endpoint.parents.some(({ view: parent }) => guardsObjects(parent, ctx))) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
   if (strictAccept) statuses.add(406)
   for (const status of versioning?.statuses() ?? []) statuses.add(status)
@@ -329,6 +334,12 @@ function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Par
     if (streamedFormats(viewClass).length > 0) statuses.add(429)
   }
   return statuses
+}
+
+/** True where a parent on the path is checked for the caller. */
+function guardsObjects(parent: ParentViewClass, ctx: Context): boolean {
+  const { policies } = parent.open(ctx, { action: 'retrieve', actions: { get: 'retrieve' } })
+  return policies.permissions.some((permission) => permission.guardsObjects())
 }
 
 /** True where ids are written that only users have. */

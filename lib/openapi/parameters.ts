@@ -13,19 +13,21 @@ import { nounOf } from './words.js'
 const SELECTS_FIELDS = 'x-selects-fields'
 
 /** The parameters of a path, with the schema of their hints. */
-export function pathParameters({ segments, parents, basename, detail }: DescribedEndpoint): readonly Parameter[] {
+export function pathParameters({ segments, parents, basename, lookup }: DescribedEndpoint): readonly Parameter[] {
   const owners = new Map(parents.map((parent) => [parent.param, parent.basename]))
-  const named = segments.filter((segment) => segment.kind === 'param')
-  const own = detail ? named[parents.length]?.name : undefined
-  return named.map(({ name, hint }) => {
-    const owner = owners.get(name) ?? (name === own ? basename : undefined)
-    return {
+  if (lookup !== undefined) owners.set(lookup, basename)
+  return segments.flatMap((segment) => {
+    if (segment.kind === 'literal') return []
+    const { name, hint } = segment
+    const owner = owners.get(name)
+    const described: Parameter = {
       name,
       in: 'path',
       required: true,
       ...(owner !== undefined && { description: `Names the ${nounOf(owner).one}.` }),
       schema: pathHints[hint].schema,
     }
+    return [described]
   })
 }
 

@@ -19,6 +19,7 @@ const STATICS = [
   'parserClasses',
   'permissionClasses',
   'rendererClasses',
+  'responses',
   'searchFields',
   'serializerClass',
   'strictAccept',

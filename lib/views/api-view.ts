@@ -18,6 +18,7 @@ import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../p
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
+import { serializerPlan } from '../serializers/plan.js'
 import { largestUpload } from '../serializers/store-uploads.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
@@ -54,6 +55,8 @@ export type ViewHandler = (ctx: Context) => Promise<void>
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
+/** Methods that take an object. */
+const TAKING = ['post', 'put', 'patch']
 const policies = new WeakMap<typeof APIView, ViewPolicies>()
 
 /**
@@ -219,9 +222,15 @@ export class APIView implements View {
     return this.policies.metadata.determineMetadata(ctx, { name, description, allowed, input: this.describeInput() })
   }
 
+  /** @internal The action that takes an object on this path: the first of POST, PUT and PATCH. */
+  get takingAction(): string | undefined {
+    return TAKING.map((method) => this.actionMap[method]).find((action) => action !== undefined)
+  }
+
   /** @internal The fields of the objects that the path takes, for OPTIONS. */
   describeInput(): SerializerPlan | undefined {
-    return undefined
+    const described = actionsOf(this.constructor as typeof APIView).get(this.takingAction ?? '')
+    return described?.inputSerializer && serializerPlan(described.inputSerializer)
   }
 
   /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */

@@ -34,12 +34,12 @@ export function bulkItems(view: GenericView): readonly unknown[] {
 export const DEFAULT_BULK_SIZE = 100
 
 /** The field by which items name objects: the one that shows what paths name them by. */
-function keyField(view: GenericView): BoundField | undefined {
+export function keyField(view: GenericView): BoundField | undefined {
   const { column } = lookupKey(view.viewClass)
   return serializerPlan(view.getSerializerClass()).readable.find((field) => field.column === column)
 }
 
-function keyName(view: GenericView): string {
+export function keyName(view: GenericView): string {
   return keyField(view)?.name ?? view.viewClass.lookupField
 }
 

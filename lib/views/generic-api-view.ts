@@ -239,11 +239,12 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return serializerClass
   }
 
-  /** @internal The serializer of the first action that takes an object, as that action would have it. */
+  /** @internal The action's own serializer, or the view's, as that action would have it. */
   override describeInput(): SerializerPlan | undefined {
-    const action = TAKING.map((method) => this.actionMap[method]).find((name) => name !== undefined)
+    const described = super.describeInput()
+    const action = this.takingAction
     const hasSerializer = this.viewClass.serializerClass !== null || !isStandard(this, 'getSerializerClass')
-    if (action === undefined || !hasSerializer) return undefined
+    if (described || action === undefined || !hasSerializer) return described
     const { action: own } = this
     this.action = action
     try {
@@ -283,9 +284,6 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return toApiError(error, subjectOfView(this)) ?? error
   }
 }
-
-/** Methods that take an object. */
-const TAKING = ['post', 'put', 'patch']
 
 /** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
 function subjectOfView(view: GenericView): ConstraintSubject {

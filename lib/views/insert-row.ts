@@ -66,7 +66,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   const parameters = written.reduce((sum, columns) => sum + Object.keys(columns).length, 0)
   if (parameters > MOST_PARAMETERS || written.some((columns) => Object.values(columns).some(isExpression))) {
     await serializer.save()
-    return serializer.data
+    return representSaved(view, serializer)
   }
   const values: ReadonlyMap<string, unknown>[] = []
   for (const [position, columns] of written.entries()) {

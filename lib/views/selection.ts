@@ -14,6 +14,9 @@ import { isStandard } from './standard.js'
 const FIELDS = 'fields'
 const EXPAND = 'expand'
 
+/** The actions that show objects. */
+const SHOWING = new Set(['list', 'retrieve', 'create', 'update', 'partialUpdate', 'bulkCreate', 'bulkUpdate'])
+
 const selections = new WeakMap<GenericView, Selection | null>()
 
 /**
@@ -34,9 +37,14 @@ export function selectionOf(view: GenericView): Selection | undefined {
   return selection ?? undefined
 }
 
+/** True for an action as it comes with the package: code of the application's sees whole objects. */
+function selects(view: GenericView): boolean {
+  return SHOWING.has(view.action) && isStandard(view, view.action)
+}
+
 function readSelection(view: GenericView): Selection | undefined {
   const { viewClass, ctx } = view
-  if (!isStandard(view, view.action)) return undefined
+  if (!selects(view)) return undefined
   const names = namesOf(viewClass, view.getSerializerClass())
   const errors: ErrorMessages = {}
   const read = (parameter: string): ReadonlySet<string> => {
@@ -75,7 +83,7 @@ export function selectionParameters(
   view: GenericView,
   serializer: SerializerClass | undefined,
 ): readonly ParameterDescription[] {
-  if (!serializer || !isStandard(view, view.action)) return []
+  if (!serializer || !selects(view)) return []
   return [...namesOf(view.viewClass, serializer)].map(([name, values]) => ({
     name,
     description: DESCRIPTIONS[name] as string,

@@ -5,10 +5,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   APIView,
+  action,
   BaseAuthentication,
   BaseMetadata,
   BasePermission,
   BaseThrottle,
+  BulkModelViewSet,
   ChoiceField,
   ConfigurationError,
   type Context,
@@ -21,7 +23,9 @@ import {
   ModelSerializer,
   ModelViewSet,
   MultipleChoiceField,
+  NestedRouter,
   NestedSerializer,
+  NestedViewSetMixin,
   PrimaryKeyRelatedField,
   ReadOnlyModelViewSet,
   RetrieveAPIView,
@@ -264,6 +268,45 @@ describe('the metadata of a path', () => {
     expect(Object.keys((await send('OPTIONS', '/api/books/1')).json.actions.fields)).toEqual([
       ...['id', 'title', 'price', 'status'],
     ])
+  })
+
+  it('24 is of what an action takes, on its path and on nested and bulk ones', async () => {
+    class RenameInput extends Serializer {
+      static override declaredFields = { title: new StringField({ maxLength: 5 }) }
+    }
+    class Books extends BulkModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      async rename() {
+        return 'renamed'
+      }
+      async recent() {
+        return []
+      }
+    }
+    action({ methods: ['POST'], detail: true, inputSerializer: RenameInput })(Books.prototype.rename as never)
+    action({ methods: ['GET'] })(Books.prototype.recent)
+    class Parts extends NestedViewSetMixin(ModelViewSet<Book>) {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override parentLookupField = 'owner_id'
+    }
+    const api = new APIRouter({ prefix: '/api' }).register('books', Books)
+    new NestedRouter(api, 'books', { lookup: 'book_id' }).register('parts', Parts, 'part')
+    await api.prepare()
+    client = await serving(api.routes())
+    const { send } = client
+    const metadata = async (path: string) => (await send('OPTIONS', path)).json
+    expect(await metadata('/api/books/1/rename')).toEqual({
+      name: 'Books',
+      description: '',
+      allowed_methods: ['post', 'options'],
+      actions: { fields: { title: { type: 'string', required: true, read_only: false, max_length: 5 } } },
+    })
+    expect(await metadata('/api/books/recent')).not.toHaveProperty('actions')
+    expect(Object.keys((await metadata('/api/books/bulk')).actions.fields)).toEqual(['id', 'title', 'price', 'status'])
+    expect((await metadata('/api/books/bulk')).allowed_methods).toEqual(['post', 'patch', 'delete', 'options'])
+    expect((await metadata('/api/books/1/parts')).name).toBe('Parts')
   })
 
   it('24 is there on generic views, with their own methods', async () => {

@@ -26,6 +26,7 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
+import { undescribed } from '../support/contract.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
 import { Author, Book, BookSerializer, createLibrary, removeBooks, Tag, TagSerializer } from '../support/library.js'
 import { connectTo } from '../support/server.js'
@@ -103,11 +104,12 @@ class BookViewSet extends ModelViewSet<Book> {
 async function api(
   books: Parameters<APIRouter['register']>[1],
   others: Record<string, Parameters<APIRouter['register']>[1]> = {},
+  { described } = { described: true },
 ): Promise<Client & { router: APIRouter }> {
   const router = new APIRouter({ prefix: '/api' }).register('books', books)
   for (const [prefix, view] of Object.entries(others)) router.register(prefix, view, prefix)
   await router.prepare()
-  client = await serving(router.routes())
+  client = await serving(described ? router.routes() : undescribed(router.routes()))
   return { ...client, router }
 }
 
@@ -397,7 +399,7 @@ describe('an action', () => {
         return 'of the child'
       }
     }
-    const { get, send } = await api(Child)
+    const { get, send } = await api(Child, {}, { described: false })
     expect((await send('POST', '/api/books/1/rename', { title: 'ab' })).json.renamed).toMatchObject({ title: 'ab' })
     expect((await send('POST', '/api/books/1/rename', { title: 'a' })).status).toBe(400)
     expect((await get('/api/books/1/marks')).json).toBe('of the child')

@@ -3,6 +3,8 @@ import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
+  BulkCreateMixin,
+  BulkUpdateMixin,
   ConfigurationError,
   CSVRenderer,
   CursorPagination,
@@ -235,6 +237,31 @@ describe.each(ways)('fields and expand, from %s', (_, viewSet) => {
     )
     const patched = await send('PATCH', '/api/books/4?fields=id&expand=author.country', { author_id: 2 })
     expect(patched.text).toBe('{"id":4,"author":{"id":2,"name":"Ben","country":null}}')
+  })
+
+  it('answer bulk writes, too', async () => {
+    class Bulk extends BulkUpdateMixin(BulkCreateMixin(viewSet)) {}
+    const { send } = await serve(Bulk as never)
+    const body = [
+      { title: 'Four', author_id: 1 },
+      { title: 'Five', author_id: null },
+    ]
+    expect((await send('POST', '/api/books/bulk?fields=title', body)).text).toBe('[{"title":"Four"},{"title":"Five"}]')
+    const changes = [
+      { id: 5, author_id: 2 },
+      { id: 1, title: 'New' },
+    ]
+    expect((await send('PATCH', '/api/books/bulk?fields=id&expand=author.country,reviews', changes)).json).toEqual([
+      { id: 5, author: { id: 2, name: 'Ben', country: null }, reviews: [] },
+      {
+        id: 1,
+        author: { id: 1, name: 'Ada', country: { id: 1, name: 'Peru' } },
+        reviews: [
+          { id: 1, stars: 5 },
+          { id: 2, stars: 3 },
+        ],
+      },
+    ])
   })
 
   it('leave whole objects where they name nothing', async () => {

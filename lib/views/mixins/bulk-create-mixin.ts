@@ -4,6 +4,7 @@ import { under } from '../../serializers/write-relations.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../bulk-objects.js'
 import { insertRows } from '../insert-row.js'
 import { requireUser } from '../require-user.js'
+import { representSaved, selectionOf } from '../selection.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -15,6 +16,8 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
 
     async bulkCreate(): Promise<unknown> {
       requireUser(this)
+      // a wrong name is told before anything is written
+      selectionOf(this)
       bulkItems(this)
       const rows = await insertRows(this)
       this.ctx.status = 201
@@ -22,7 +25,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
       const serializer = this.getInputSerializer({ many: true })
       await serializer.isValid({ raiseException: true })
       await this.performBulkCreate(serializer)
-      return serializer.data
+      return representSaved(this, serializer)
     }
 
     /**

@@ -3,6 +3,7 @@ import type { Model } from 'objection'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/write-relations.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../bulk-objects.js'
+import { representSaved, selectionOf } from '../selection.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -16,13 +17,15 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
     static maxBulkSize = DEFAULT_BULK_SIZE
 
     async bulkUpdate(): Promise<unknown> {
+      // a wrong name is told before anything is written
+      selectionOf(this)
       const items = bulkItems(this)
       const objects = await bulkObjects(this, items)
       const inputData = withoutKeys(this, items)
       const serializer = this.getInputSerializer({ inputData, obj: objects, many: true, partial: true })
       await serializer.isValid({ raiseException: true })
       await this.performBulkUpdate(serializer, objects)
-      return serializer.data
+      return representSaved(this, serializer)
     }
 
     /**
