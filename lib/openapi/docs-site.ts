@@ -105,7 +105,8 @@ export async function answerResource(ctx: Context, load: () => Promise<Resource>
   if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new MethodNotAllowed(ctx.method, ['GET', 'HEAD', 'OPTIONS'])
   const { body, type, tag, policy } = await load()
   ctx.status = 200
-  ctx.set('Cache-Control', 'no-cache')
+  // it may stand behind authentication
+  ctx.set('Cache-Control', 'private, no-cache')
   ctx.set('Content-Type', type)
   ctx.set('X-Content-Type-Options', 'nosniff')
   ctx.set('ETag', tag)

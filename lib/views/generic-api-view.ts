@@ -99,6 +99,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /**
    * Related objects that `?expand=author` shows in full, by the relation's name. `?fields=title,price` leaves fields out and
    * needs no declaration. Both count for the actions as they come: an action of your own sees and answers whole objects.
+   * What is expanded is shown to all who see the object, and a relation to many is shown whole, as in a nested serializer.
    * @example static override expandable = { author: AuthorSerializer, 'author.country': CountrySerializer }
    */
   static expandable: Expandable = {}

@@ -1,7 +1,7 @@
 /** The OpenAPI document of an API (spec section 4.10; wire format, section 13). */
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { createApi } from '../../examples/atlas/api.js'
+import { createAtlas } from '../../examples/atlas/atlas.js'
 import {
   APIKeyAuthentication,
   APIRouter,
@@ -1197,14 +1197,13 @@ describe('redocly lint', { timeout: 60_000 }, () => {
   const license = { name: 'MIT', identifier: 'MIT' }
 
   it('finds no fault in the document of the atlas', async () => {
-    const atlas = await createDatabase({ schema: readProjectFile('examples/atlas/schema.sql') })
-    Model.knex(atlas.knex)
+    const cities = await createDatabase({ schema: readProjectFile('examples/atlas/schema.sql') })
     try {
-      const api = createApi()
-      await api.prepare()
+      const { api } = await createAtlas(cities.knex)
       expect(await lint(api.getSchema({ title: 'Atlas', license }))).toEqual([])
+      await api.close()
     } finally {
-      await atlas.drop()
+      await cities.drop()
     }
   })
 

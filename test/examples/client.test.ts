@@ -5,10 +5,8 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { createApi } from '../../examples/atlas/api.js'
-import { createApp } from '../../examples/atlas/app.js'
+import { type Atlas, createAtlas } from '../../examples/atlas/atlas.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { readProjectFile } from '../support/program.js'
 import { serve, type TestServer } from '../support/server.js'
@@ -31,11 +29,12 @@ const missing = generator ? '' : ' (skipped: its workspace is not installed)'
 
 describe.skipIf(!generator)(`the typed client${missing}`, { timeout: 120_000 }, () => {
   let database: TestDatabase
+  let atlas: Atlas
   let server: TestServer
 
   beforeAll(async () => {
     database = await createDatabase({ schema: readProjectFile('examples/atlas/schema.sql') })
-    Model.knex(database.knex)
+    atlas = await createAtlas(database.knex)
     const country = {
       official_name: '',
       cca2: 'PE',
@@ -51,13 +50,12 @@ describe.skipIf(!generator)(`the typed client${missing}`, { timeout: 120_000 }, 
       { ...city, geoname_id: 2, name: 'Lima', population: 7_737_002 },
       { ...city, geoname_id: 3, name: 'Ica', population: 246_844 },
     ])
-    const api = createApi()
-    await api.prepare()
-    await writeFile(join(folder, 'openapi.json'), JSON.stringify(api.getSchema()))
-    server = await serve(createApp(api))
+    await writeFile(join(folder, 'openapi.json'), JSON.stringify(atlas.api.getSchema()))
+    server = await serve(atlas.app)
   })
   afterAll(async () => {
     await server?.close()
+    await atlas?.api.close()
     await database?.drop()
   })
 

@@ -5,15 +5,13 @@ import type { Page, Request } from 'playwright-core'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
-  AuthenticationFailed,
-  BaseAuthentication,
-  BasePermission,
   ConfigurationError,
-  type Context,
+  IsAuthenticated,
   type Middleware,
   ModelViewSet,
+  TokenAuthentication,
 } from '../../lib/index.js'
-import { docs, errors } from '../../plugins/index.js'
+import { authentication, docs, permissions } from '../../plugins/index.js'
 import { findChromium, startBrowser, type TestBrowser } from '../support/browser.js'
 import { type Client, serving } from '../support/client.js'
 import type { TestDatabase } from '../support/database.js'
@@ -31,32 +29,14 @@ afterEach(async () => {
   client = undefined
 })
 
-class Token extends BaseAuthentication {
-  override readonly challenge = 'Token realm="api"'
-  override readonly openapi = {
-    name: 'TokenAuth',
-    definition: { type: 'apiKey', in: 'header', name: 'Authorization', description: 'The value is `Token <token>`.' },
-  }
-  authenticate(ctx: Context) {
-    const header = ctx.get('Authorization')
-    if (header === '') return null
-    if (header !== 'Token secret') throw new AuthenticationFailed('Invalid token', this.challenge)
-    return { user: { id: 1 } }
-  }
-}
-
-class LoggedIn extends BasePermission {
-  override hasPermission(ctx: Context) {
-    return ctx.state['user'] !== undefined
-  }
-}
+const Token = new TokenAuthentication({ getUserForToken: (token) => (token === 'secret' ? { id: 1 } : null) })
 
 class BookViewSet extends ModelViewSet<Book> {
   static override description = 'Books to *read*.'
   static override model = Book
   static override serializerClass = BookSerializer
   static override authenticationClasses = [Token]
-  static override permissionClasses = [LoggedIn]
+  static override permissionClasses = [IsAuthenticated]
 }
 
 const createApi = () => new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
@@ -84,7 +64,7 @@ describe('docs()', () => {
       headers: {
         'content-type': 'application/json; charset=utf-8',
         'x-content-type-options': 'nosniff',
-        'cache-control': 'no-cache',
+        'cache-control': 'private, no-cache',
       },
       json: { openapi: '3.1.0', info: { title: 'Books', version: '2.1.0', description: '' } },
     })
@@ -151,15 +131,14 @@ describe('docs()', () => {
     }
   })
 
-  it('E24 can sit behind what the application puts before it', async () => {
-    const guard: Middleware = async (ctx, next) => {
-      if (ctx.get('Authorization') === 'Token secret') await next()
-      else throw new AuthenticationFailed()
-    }
-    const { get } = await serve(errors(), guard, docs(createApi()))
-    for (const path of ['/docs', '/docs/start.js', '/openapi.json']) {
+  it('E24 can sit behind authentication() and permissions()', async () => {
+    const { get } = await serve(authentication(Token), permissions(IsAuthenticated), docs(createApi()))
+    for (const path of ['/docs', '/docs/', '/docs/start.js', '/docs/swagger-ui-bundle.js', '/openapi.json']) {
       expect((await get(path)).status).toBe(401)
-      expect((await get(path, { Authorization: 'Token secret' })).status).toBe(200)
+      expect((await get(path, { Authorization: 'Token wrong' })).status).toBe(401)
+      const answer = await get(path, { Authorization: 'Token secret' })
+      expect(answer.status).toBe(200)
+      expect(answer.headers['cache-control']).toBe('private, no-cache')
     }
   })
 
