@@ -229,7 +229,7 @@ export class APIView implements View {
 
   /** @internal The fields of the objects that the path takes, for OPTIONS. */
   describeInput(): SerializerPlan | undefined {
-    const described = actionsOf(this.constructor as typeof APIView).get(this.takingAction ?? '')
+    const described = actionsOf(this.constructor).get(this.takingAction ?? '')
     return described?.inputSerializer && serializerPlan(described.inputSerializer)
   }
 
