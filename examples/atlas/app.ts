@@ -2,7 +2,7 @@
 import Koa from 'koa'
 import session from 'koa-session'
 import type { APIRouter, UsageReport } from 'koa-viewsets'
-import { appVersion, errors, staticAssets, versionEndpoint } from 'koa-viewsets/plugins'
+import { appVersion, docs, errors, staticAssets, versionEndpoint } from 'koa-viewsets/plugins'
 import { homePage, nonceOf, PUBLIC_FOLDER } from './home.js'
 import { loginRoutes } from './login.js'
 import { photoFiles } from './photos.js'
@@ -15,6 +15,13 @@ export interface AppOptions {
   readonly staticRoot?: string | undefined
 }
 
+const description = {
+  title: 'Atlas',
+  version: '1.0.0',
+  description: 'The countries and cities of the world, and travel lists.',
+  license: { name: 'MIT', identifier: 'MIT' },
+}
+
 /** An app that answers with the home page, the login and the API, and with JSON for every error and every other path. */
 export function createApp(api: APIRouter, { usage, staticRoot = PUBLIC_FOLDER }: AppOptions): Koa {
   const app = new Koa()
@@ -24,7 +31,7 @@ export function createApp(api: APIRouter, { usage, staticRoot = PUBLIC_FOLDER }:
   app.use(errors()).use(appVersion({ nonce: nonceOf }))
   app.use(staticAssets({ root: staticRoot })).use(versionEndpoint())
   app.use(session({ key: 'atlas', sameSite: 'lax' }, app))
-  app.use(homePage()).use(photoFiles())
+  app.use(homePage()).use(photoFiles()).use(docs(api, description))
   app.use(loginRoutes().routes()).use(usageRoutes(usage).routes())
   return app.use(api.routes())
 }

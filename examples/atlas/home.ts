@@ -79,7 +79,7 @@ function page(nonce: string): string {
     </main>
     <footer>
       <nav class="links" aria-label="API">
-        <a href="/api/v1/">API</a><a href="/api/v1/cities">Cities</a><a href="/api/v1/countries">Countries</a><a href="/version">Version</a>
+        <a href="/api/v1/">API</a><a href="/api/v1/cities">Cities</a><a href="/api/v1/countries">Countries</a><a href="/docs">Documentation</a><a href="/login">Log in</a><a href="/version">Version</a>
       </nav>
       <p>Version <code>${version()}</code> · data from GeoNames (CC BY 4.0) and world-countries</p>
     </footer>

@@ -118,7 +118,8 @@ async function printUrls(): Promise<void> {
     longitude: '-24.25',
   }
   console.log(`
-The atlas is at ${site}/ with the countries of the world and their cities. Open it in a browser, or try:
+The atlas is at ${site}/ with the countries of the world and their cities. Open it in a browser,
+read its documentation at ${site}/docs, or try:
 
   curl '${url}/countries?page_size=3'
   curl '${url}/cities?page=2&page_size=10'

@@ -84,6 +84,7 @@ export class VersionScript {
       this.#report(ctx)
       return
     }
+    if (isBlocked(ctx, nonce)) return
     if (this.#written?.version !== version) this.#written = { version, text: versionScript(version, this.#action) }
     injectScript(ctx, { version, script: this.#written.text, nonce })
   }
@@ -97,6 +98,26 @@ export class VersionScript {
     )
     ctx.app.emit('error', error, ctx)
   }
+}
+
+/**
+ * Whether a page's Content-Security-Policy would refuse the script, as that of a page of other middleware may: such a page
+ * is left alone (W3C Content Security Policy Level 3, section 6.7.3.2).
+ */
+function isBlocked(ctx: Context, nonce: string | undefined): boolean {
+  // a header may also be a list, or be missing
+  const header = [ctx.res.getHeader('Content-Security-Policy') ?? []].flat().join(',')
+  return header.split(',').some((policy) => {
+    const directives = new Map(
+      policy.split(';').map((directive): [string, string[]] => {
+        const [name = '', ...sources] = directive.trim().split(/\s+/)
+        return [name.toLowerCase(), sources]
+      }),
+    )
+    const sources = directives.get('script-src-elem') ?? directives.get('script-src') ?? directives.get('default-src')
+    if (!sources || (nonce !== undefined && sources.includes(`'nonce-${nonce}'`))) return false
+    return !sources.includes("'unsafe-inline'") || sources.some((source) => /^'(?:nonce|sha\d+)-/.test(source))
+  })
 }
 
 /** What is put into a page. */

@@ -352,6 +352,25 @@ describe('the nonce', () => {
   )
 })
 
+describe("a page's Content-Security-Policy", () => {
+  it.each([
+    ['none', '', undefined, true],
+    ['one that names the nonce', "script-src 'nonce-abc'", 'abc', true],
+    ['one that names the nonce for elements', "default-src 'none'; script-src-elem 'self' 'nonce-abc'", 'abc', true],
+    ['one that says nothing of scripts', "frame-ancestors 'none'", undefined, true],
+    ['one that allows inline scripts', "script-src 'self' 'unsafe-inline'", undefined, true],
+    ['one that names another nonce', "script-src 'nonce-xyz'", 'abc', false],
+    ['one of a page without inline scripts', "default-src 'none'; script-src 'self'", 'abc', false],
+    ['two, of which one refuses', "script-src 'nonce-abc', script-src 'self'", 'abc', false],
+    ['one whose nonce takes the inline scripts back', "script-src 'unsafe-inline' 'nonce-xyz'", undefined, false],
+  ])('that is %s: "%s" with the nonce %s takes the script: %s', async (_name, policy, nonce, taken) => {
+    const headers = policy === '' ? {} : { 'Content-Security-Policy': policy }
+    const send = await serving(page(PAGE, headers), { nonce: () => nonce })
+    const { text } = await send({})
+    expect([text.includes('__serviceAppVersion'), text === PAGE, reported]).toEqual([taken, !taken, []])
+  })
+})
+
 describe('with etag() and compression of the application', () => {
   it('an outer middleware sees the page as it is sent', async () => {
     let seen: unknown
