@@ -38,6 +38,7 @@ const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
     file: 'app.mjs',
     text: `
       import * as viewsets from 'koa-viewsets'
+      import * as plugins from 'koa-viewsets/plugins'
       import Koa2 from 'koa2'
       import Koa3 from 'koa'
       import Router from '@koa/router'
@@ -48,13 +49,14 @@ const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
       import { Model } from 'objection'
       import { serveShops } from './server.mjs'
       await serveShops({
-        viewsets, koas: { 'Koa 2': Koa2, 'Koa 3': Koa3 }, Router, mount, koaBody, bodyParser, knex, Model,
+        viewsets, plugins, koas: { 'Koa 2': Koa2, 'Koa 3': Koa3 }, Router, mount, koaBody, bodyParser, knex, Model,
       })`,
   },
   require: {
     file: 'app.cjs',
     text: `
       const viewsets = require('koa-viewsets')
+      const plugins = require('koa-viewsets/plugins')
       const Koa2 = require('koa2')
       const Koa3 = require('koa')
       const { Router } = require('@koa/router')
@@ -65,7 +67,7 @@ const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
       const { Model } = require('objection')
       const { serveShops } = require('./server.cjs')
       serveShops({
-        viewsets, koas: { 'Koa 2': Koa2, 'Koa 3': Koa3 }, Router, mount, koaBody, bodyParser, knex, Model,
+        viewsets, plugins, koas: { 'Koa 2': Koa2, 'Koa 3': Koa3 }, Router, mount, koaBody, bodyParser, knex, Model,
       })`,
   },
 }
@@ -105,8 +107,8 @@ afterAll(async () => {
 })
 
 /**
- * A folder as npm leaves it: the package as it is published, and beside it the packages that it declares, and no others
- * but the app's own.
+ * A folder as npm leaves it: the package as it is published, and beside it the packages that it needs by its own word, and
+ * no others but the app's own.
  */
 async function installApps(): Promise<string> {
   const folder = createFolder({
@@ -114,9 +116,10 @@ async function installApps(): Promise<string> {
     'node_modules/koa-viewsets/package.json': readProjectFile('package.json'),
   })
   const modules = join(folder, 'node_modules')
-  const { dependencies, peerDependencies } = JSON.parse(readProjectFile('package.json')) as Record<string, object>
-  const own = ['koa2', 'koa-mount', '@koa/bodyparser']
-  for (const name of [...Object.keys({ ...dependencies, ...peerDependencies }), ...own]) {
+  const declared = JSON.parse(readProjectFile('package.json')) as Record<string, Record<string, unknown>>
+  const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta: optional = {} } = declared
+  const peers = Object.keys(peerDependencies).filter((name) => !(name in optional))
+  for (const name of [...Object.keys(dependencies), ...peers, 'koa2', 'koa-mount', 'koa-body', '@koa/bodyparser']) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })
     symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
   }
@@ -186,6 +189,20 @@ function conversation(base: string): readonly Row[] {
   const ofOne = 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS'
   const notFound = { status: 404, body: { detail: 'Not found', status: 404 } }
   const required = { title: ['This field is required.'] }
+  const field = { required: false, read_only: true }
+  const metadata = {
+    name: 'BookViewSet',
+    description: 'The books of the shop.',
+    allowed_methods: ['get', 'post', 'head', 'options'],
+    actions: {
+      fields: {
+        id: { type: 'integer', ...field },
+        title: { type: 'string', required: true, read_only: false, max_length: 20 },
+        published_on: { type: 'string', ...field },
+        author_id: { type: 'integer', required: true, read_only: false },
+      },
+    },
+  }
   const page = { count: 3, next: `${books}?page=2`, previous: null, results: [book(1, 'Momo', 1), book(2, 'Zazie', 2)] }
   const created = (title: string, body: object, location: string, request: TestRequest): Row => ({
     title,
@@ -244,11 +261,7 @@ function conversation(base: string): readonly Row[] {
       request: { method: 'OPTIONS', path: books },
       status: 200,
       headers: { allow: all },
-      body: expect.objectContaining({
-        name: 'BookViewSet',
-        description: 'The books of the shop.',
-        allowed_methods: ['get', 'post', 'head', 'options'],
-      }),
+      body: metadata,
     },
     {
       title: 'an unmapped method',
@@ -356,6 +369,13 @@ function conversation(base: string): readonly Row[] {
       request: sending('POST', `${books}/bulk`, [{ title: 'ok', author_id: 1 }, { author_id: 1 }]),
       status: 400,
       body: { detail: 'Validation failed', status: 400, errors: { 1: required } },
+    },
+    {
+      title: 'a route written by hand',
+      request: { path: '/staff' },
+      status: 401,
+      headers: { 'www-authenticate': 'Session realm="api"', 'cache-control': 'no-store' },
+      body: { detail: 'Authentication required', status: 401 },
     },
     {
       title: 'many books that go',

@@ -10,12 +10,14 @@ import type { knex } from 'knex'
 import type Koa from 'koa'
 import type { koaBody } from 'koa-body'
 import type * as viewsets from 'koa-viewsets'
+import type * as plugins from 'koa-viewsets/plugins'
 import type { Model } from 'objection'
 import type { ClientConfig } from 'pg'
 
 /** What an application has imported, or required. */
 export interface Packages {
   readonly viewsets: typeof viewsets
+  readonly plugins: typeof plugins
   readonly koas: Readonly<Record<KoaName, typeof Koa>>
   readonly Router: typeof Router
   readonly mount: (prefix: string, middleware: Koa.Middleware) => Koa.Middleware
@@ -136,6 +138,7 @@ function createShop(
   before.post('/echo', echo)
   app.use(before.routes() as Koa.Middleware).use(before.allowedMethods() as Koa.Middleware)
   const base = api ? MOUNTS[mount](app, api, packages) : ''
+  if (api) app.use(staffRoute(packages))
   const after = new packages.Router()
   after.post('/after', echo)
   after.get('/after', (ctx) => {
@@ -145,6 +148,15 @@ function createShop(
   // of several, the innermost answers first
   if (api) app.use(api.allowedMethods())
   return { app, base }
+}
+
+/** A route that is written by hand and guarded as a view is. */
+function staffRoute({ viewsets, plugins, Router }: Packages): Koa.Middleware {
+  const router = new Router()
+  router.get('/staff', plugins.permissions(viewsets.IsAuthenticated), (ctx) => {
+    ctx.body = 'at work'
+  })
+  return router.routes() as Koa.Middleware
 }
 
 /** Answers with the body as the app's parser, or nobody, has read it. */
