@@ -29,7 +29,7 @@ import {
   type Registration,
   type ViewSetClass,
 } from './endpoint.js'
-import { mountOn } from './mount.js'
+import { matchedEndpoint, mountOn } from './mount.js'
 import { byFixedParts, RouteTable } from './route-table.js'
 import { writePattern } from './route-tree.js'
 import { routesOf } from './routes.js'
@@ -170,7 +170,8 @@ export class APIRouter implements RouteParent {
 
   /**
    * A Koa middleware that answers 405 with `Allow` for known paths. `routes()` does so itself; this one is for
-   * applications that `mount()` the API on their own router, and comes after it.
+   * applications that `mount()` the API on their own router. Use it last: of several, also other routers'
+   * `allowedMethods()`, the innermost answers first.
    */
   allowedMethods(): Middleware {
     const router = this
@@ -178,8 +179,10 @@ export class APIRouter implements RouteParent {
       await next()
       if (ctx.status !== 404 || (ctx.body !== undefined && ctx.body !== null)) return
       const path = pathOf(ctx)
-      const found = path === undefined ? undefined : router.#routes().find(path)
-      if (found) answerError(ctx, new MethodNotAllowed(ctx.method, allowedMethods(found.endpoint.actions)))
+      // a router's prefix is none of our paths
+      const endpoint =
+        matchedEndpoint(ctx, router) ?? (path === undefined ? undefined : router.#routes().find(path)?.endpoint)
+      if (endpoint) answerError(ctx, new MethodNotAllowed(ctx.method, allowedMethods(endpoint.actions)))
     }
   }
 
@@ -194,6 +197,7 @@ export class APIRouter implements RouteParent {
       const [{ name }] = [...endpoint.operations.values()] as [Operation]
       const current = () => this.#routes().named(name) ?? endpoint
       mountOn(router, {
+        owner: this,
         endpoint,
         namespace: options.namespace,
         current,

@@ -19,6 +19,8 @@ export interface Mounted {
 }
 
 export interface MountOptions {
+  /** Whose endpoint it is. */
+  readonly owner: object
   readonly endpoint: Mounted
   readonly namespace: string | undefined
   /** The endpoint as it is now: its hints are known for certain once the catalogue was read. */
@@ -30,8 +32,12 @@ export interface MountOptions {
   serve(ctx: Context, handler: ViewHandler): Promise<void>
 }
 
+/** Of a layer: which API's it is, and its endpoint. A symbol, because a router copies the layers of one nested in it. */
+const MOUNTED = Symbol('what a layer was mounted with')
+
 /** The part of a @koa/router layer that is adapted. */
 interface Layer {
+  [MOUNTED]?: MountOptions
   match: (this: Layer, path: string) => boolean
   captures: (this: Layer, path: string) => string[]
   paramNames: readonly { readonly name: string | number }[]
@@ -63,7 +69,14 @@ export function mountOn(router: Router, options: MountOptions): void {
       ...(name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }),
     })
     adaptLayer(layer, options)
+    ;(layer as unknown as Layer)[MOUNTED] = options
   }
+}
+
+/** The owner's endpoint that a @koa/router has found for the request's path, under whatever prefix and for any method. */
+export function matchedEndpoint(ctx: Context, owner: object): Mounted | undefined {
+  const layers = (ctx['matched'] ?? []) as readonly Layer[]
+  return layers.find((layer) => layer[MOUNTED]?.owner === owner)?.[MOUNTED]?.current()
 }
 
 /**

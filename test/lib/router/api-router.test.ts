@@ -303,6 +303,24 @@ describe('allowedMethods()', () => {
     expect((await get('/api/books/1')).json).toEqual({ detail: 'Not found', status: 404 })
     expect((await send('DELETE', '/api/nothing')).status).toBe(404)
   })
+
+  it("20 knows the paths under a router's own prefix, and those of a router nested in another", async () => {
+    const api = library('/api')
+    await api.prepare()
+    const inner = new Router()
+    api.mount(inner)
+    const outer = new Router({ prefix: '/:tenant' })
+    outer.use('/mid', inner.routes())
+    const { send } = await serve(outer.routes(), api.allowedMethods(), library('/other').allowedMethods())
+    expect(await send('PUT', '/acme/mid/api/books')).toMatchObject({
+      status: 405,
+      headers: { allow: 'GET, POST, HEAD, OPTIONS' },
+      json: { detail: 'Method PUT not allowed', status: 405 },
+    })
+    expect((await send('POST', '/acme/mid/api/books/1')).headers.allow).toBe('GET, PUT, PATCH, DELETE, HEAD, OPTIONS')
+    expect((await send('PUT', '/acme/mid/api/books/x')).status).toBe(404)
+    expect((await send('PUT', '/acme/mid/other/books')).status).toBe(404)
+  })
 })
 
 describe('a thousand resources', () => {

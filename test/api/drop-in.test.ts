@@ -1,0 +1,461 @@
+/**
+ * The API in an app that is there already (spec section 1): whichever parser, mount, Koa and module system it has, the
+ * answers are the same, the links fit, and the app's own answers stay what they were, byte for byte.
+ */
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { transformWithEsbuild } from 'vite'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import type { KoaName, MountName, ParserName, Shop } from '../support/drop-in-server.js'
+import { createFolder } from '../support/files.js'
+import { MULTIPART, multipart } from '../support/multipart.js'
+import { readProjectFile, startProgram } from '../support/program.js'
+import { connectTo, exchange, type TestRequest } from '../support/server.js'
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const SCHEMA = `
+  create table authors (id int generated always as identity primary key, name text not null);
+  create table books (
+    id int generated always as identity primary key,
+    title varchar(20) not null,
+    published_on date,
+    author_id int not null references authors
+  )`
+const SEED = `
+  truncate authors, books restart identity;
+  insert into authors (name) values ('Ada'), ('Ben');
+  insert into books (title, author_id) values ('Momo', 1), ('Zazie', 2), ('Emil', 1)`
+
+type ModuleSystem = 'import' | 'require'
+
+/** What an application's file says first. */
+const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
+  import: {
+    file: 'app.mjs',
+    text: `
+      import * as viewsets from 'koa-viewsets'
+      import * as plugins from 'koa-viewsets/plugins'
+      import Koa2 from 'koa2'
+      import Koa3 from 'koa'
+      import Router from '@koa/router'
+      import mount from 'koa-mount'
+      import { koaBody } from 'koa-body'
+      import { bodyParser } from '@koa/bodyparser'
+      import knex from 'knex'
+      import { Model } from 'objection'
+      import { serveShops } from './server.mjs'
+      await serveShops({
+        viewsets, plugins, koas: { 'Koa 2': Koa2, 'Koa 3': Koa3 }, Router, mount, koaBody, bodyParser, knex, Model,
+      })`,
+  },
+  require: {
+    file: 'app.cjs',
+    text: `
+      const viewsets = require('koa-viewsets')
+      const plugins = require('koa-viewsets/plugins')
+      const Koa2 = require('koa2')
+      const Koa3 = require('koa')
+      const { Router } = require('@koa/router')
+      const mount = require('koa-mount')
+      const { koaBody } = require('koa-body')
+      const { bodyParser } = require('@koa/bodyparser')
+      const knex = require('knex')
+      const { Model } = require('objection')
+      const { serveShops } = require('./server.cjs')
+      serveShops({
+        viewsets, plugins, koas: { 'Koa 2': Koa2, 'Koa 3': Koa3 }, Router, mount, koaBody, bodyParser, knex, Model,
+      })`,
+  },
+}
+
+const MODULE_SYSTEMS: readonly ModuleSystem[] = ['import', 'require']
+const KOAS: readonly KoaName[] = ['Koa 2', 'Koa 3']
+const PARSERS: readonly ParserName[] = ['no parser', 'koa-body', '@koa/bodyparser']
+const MOUNTS: readonly MountName[] = ['app.use()', 'koa-mount', 'a nested @koa/router', 'a @koa/router with a prefix']
+
+const combinations = MODULE_SYSTEMS.flatMap((modules) =>
+  KOAS.flatMap((koa) => PARSERS.flatMap((parser) => MOUNTS.map((mount) => ({ modules, koa, parser, mount })))),
+)
+
+interface StartedApp {
+  readonly child: ChildProcess
+  readonly shops: readonly Shop[]
+  /** What it has printed so far. */
+  output(): string
+}
+
+let database: TestDatabase
+const apps = new Map<ModuleSystem, StartedApp>()
+
+beforeAll(async () => {
+  database = await createDatabase({ schema: SCHEMA })
+  const folder = await installApps()
+  const started = await Promise.all(MODULE_SYSTEMS.map((modules) => start(join(folder, APPS[modules].file))))
+  for (const [index, app] of started.entries()) apps.set(MODULE_SYSTEMS[index] as ModuleSystem, app)
+})
+afterAll(async () => {
+  for (const { child } of apps.values()) {
+    const exit = once(child, 'exit')
+    child.disconnect()
+    await exit
+  }
+  await database.drop()
+})
+
+/**
+ * A folder as npm leaves it: the package as it is published, and beside it the packages that it needs by its own word, and
+ * no others but the app's own.
+ */
+async function installApps(): Promise<string> {
+  const folder = createFolder({
+    ...Object.fromEntries(Object.values(APPS).map(({ file, text }) => [file, text])),
+    'node_modules/koa-viewsets/package.json': readProjectFile('package.json'),
+  })
+  const modules = join(folder, 'node_modules')
+  const declared = JSON.parse(readProjectFile('package.json')) as Record<string, Record<string, unknown>>
+  const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta: optional = {} } = declared
+  const peers = Object.keys(peerDependencies).filter((name) => !(name in optional))
+  for (const name of [...Object.keys(dependencies), ...peers, 'koa2', 'koa-mount', 'koa-body', '@koa/bodyparser']) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules', name), join(modules, name))
+  }
+  const source = join(ROOT, 'test/support/drop-in-server.ts')
+  for (const [file, format] of [
+    ['server.mjs', 'esm'],
+    ['server.cjs', 'cjs'],
+  ] as const) {
+    const { code } = await transformWithEsbuild(readFileSync(source, 'utf8'), source, { format, target: 'node20' })
+    writeFileSync(join(folder, file), code)
+  }
+  const dist = join(modules, 'koa-viewsets/dist')
+  const build = startProgram({
+    command: process.execPath,
+    args: ['node_modules/typescript/bin/tsc', '-p', '.config/tsconfig.build.json', '--outDir', dist],
+    env: {},
+  })
+  await once(build.child, 'exit')
+  expect(build.output()).toBe('')
+  return folder
+}
+
+async function start(file: string): Promise<StartedApp> {
+  const { NODE_ENV: _, NODE_OPTIONS: __, ...env } = process.env
+  const child = fork(file, {
+    env: { ...env, CONNECTION: JSON.stringify(database.connection) },
+    execArgv: ['--unhandled-rejections=strict'],
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream?.on('data', (data) => (output += String(data)))
+  const [shops] = (await Promise.race([
+    once(child, 'message'),
+    once(child, 'exit').then(() => Promise.reject(new Error(output))),
+  ])) as [Shop[]]
+  return { child, shops, output: () => output }
+}
+
+interface Row {
+  readonly title: string
+  readonly request: TestRequest
+  readonly status: number
+  readonly headers?: Readonly<Record<string, unknown>>
+  /** The whole body: a text, or what JSON it is. Undefined for none. */
+  readonly body?: unknown
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+const CSV = 'id,title,published_on,author_id\r\n1,Momo,,1\r\n2,Zazie,,2\r\n'
+
+const book = (id: number, title: string, author_id: number, published_on: string | null = null) => ({
+  id,
+  title,
+  published_on,
+  author_id,
+})
+
+function sending(method: string, path: string, data: unknown): TestRequest {
+  return { method, path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(data) }
+}
+
+/** The requests, one after the other, with the answers that are right for an API under `base`. */
+function conversation(base: string): readonly Row[] {
+  const books = `${base}/books`
+  const ofAda = `${base}/authors/1/books`
+  const all = 'GET, POST, HEAD, OPTIONS'
+  const ofOne = 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS'
+  const notFound = { status: 404, body: { detail: 'Not found', status: 404 } }
+  const required = { title: ['This field is required.'] }
+  const field = { required: false, read_only: true }
+  const metadata = {
+    name: 'BookViewSet',
+    description: 'The books of the shop.',
+    allowed_methods: ['get', 'post', 'head', 'options'],
+    actions: {
+      fields: {
+        id: { type: 'integer', ...field },
+        title: { type: 'string', required: true, read_only: false, max_length: 20 },
+        published_on: { type: 'string', ...field },
+        author_id: { type: 'integer', required: true, read_only: false },
+      },
+    },
+  }
+  const page = { count: 3, next: `${books}?page=2`, previous: null, results: [book(1, 'Momo', 1), book(2, 'Zazie', 2)] }
+  const created = (title: string, body: object, location: string, request: TestRequest): Row => ({
+    title,
+    request,
+    status: 201,
+    headers: { location },
+    body,
+  })
+  const form = { 'Content-Type': 'application/x-www-form-urlencoded' }
+  const parts = multipart({ name: 'title', content: 'Ronja' }, { name: 'author_id', content: '2' })
+  return [
+    { title: 'the root', request: { path: base }, status: 200, body: { book: books, author: `${base}/authors` } },
+    { title: 'a page', request: { path: books }, status: 200, headers: { 'content-type': JSON_TYPE }, body: page },
+    {
+      title: 'a page by suffix',
+      request: { path: `${books}.json` },
+      status: 200,
+      headers: { 'content-type': JSON_TYPE },
+    },
+    {
+      title: 'the page after it',
+      request: { path: page.next },
+      status: 200,
+      body: { ...page, next: null, previous: `${books}?page=1`, results: [book(3, 'Emil', 1)] },
+    },
+    {
+      title: 'no page',
+      request: { path: `${books}?page=9` },
+      status: 404,
+      body: { detail: 'Invalid page', status: 404 },
+    },
+    { title: 'a book', request: { path: `${books}/2` }, status: 200, body: book(2, 'Zazie', 2) },
+    {
+      title: 'its head',
+      request: { method: 'HEAD', path: `${books}/2` },
+      status: 200,
+      headers: { 'content-length': '58' },
+    },
+    { title: 'no book', request: { path: `${books}/99` }, headers: { 'cache-control': 'no-store' }, ...notFound },
+    {
+      title: 'CSV by suffix',
+      request: { path: `${books}.csv` },
+      status: 200,
+      headers: { 'content-type': 'text/csv; charset=utf-8', 'content-disposition': 'attachment; filename="book.csv"' },
+      body: CSV,
+    },
+    {
+      title: 'CSV by Accept',
+      request: { path: books, headers: { Accept: 'text/csv' } },
+      status: 200,
+      headers: { 'content-type': 'text/csv; charset=utf-8', vary: 'Accept' },
+      body: CSV,
+    },
+    {
+      title: 'metadata',
+      request: { method: 'OPTIONS', path: books },
+      status: 200,
+      headers: { allow: all },
+      body: metadata,
+    },
+    {
+      title: 'an unmapped method',
+      request: { method: 'PUT', path: books },
+      status: 405,
+      headers: { allow: all, 'content-type': JSON_TYPE },
+      body: { detail: 'Method PUT not allowed', status: 405 },
+    },
+    {
+      title: 'an unmapped method with a body',
+      request: sending('POST', `${books}/1`, { title: 'x' }),
+      status: 405,
+      headers: { allow: ofOne },
+      body: { detail: 'Method POST not allowed', status: 405 },
+    },
+    {
+      title: 'nested books',
+      request: { path: ofAda },
+      status: 200,
+      body: { count: 2, next: `${ofAda}?page=2`, previous: null, results: [book(1, 'Momo', 1)] },
+    },
+    { title: "another's nested book", request: { path: `${ofAda}/2` }, ...notFound },
+    { title: 'books of nobody', request: { path: `${base}/authors/9/books` }, ...notFound },
+    created('a nested book', book(4, 'Krabat', 1), `${ofAda}/4`, sending('POST', ofAda, { title: 'Krabat' })),
+    created(
+      'a book as JSON',
+      book(5, 'Pippi', 2),
+      `${books}/5`,
+      sending('POST', books, { title: 'Pippi', author_id: 2 }),
+    ),
+    created('a book by a form', book(6, 'Tschick', 1), `${books}/6`, {
+      path: books,
+      headers: form,
+      body: 'title=Tschick&author_id=1',
+    }),
+    created('a book by multipart', book(7, 'Ronja', 2), `${books}/7`, { path: books, headers: MULTIPART, body: parts }),
+    created('a book as chunks', book(8, 'Heidi', 2), `${books}/8`, {
+      path: books,
+      headers: { 'Content-Type': 'application/json' },
+      body: ['{"title":"Hei', 'di","author_id":2}'],
+    }),
+    {
+      title: 'a bad book',
+      request: sending('POST', books, { author_id: 1 }),
+      status: 400,
+      body: { detail: 'Validation failed', status: 400, errors: required },
+    },
+    {
+      title: 'no body',
+      request: { method: 'POST', path: ofAda },
+      status: 400,
+      body: { detail: 'Validation failed', status: 400, errors: required },
+    },
+    {
+      title: 'a body of another type',
+      request: { path: books, headers: { 'Content-Type': 'text/plain' }, body: 'title=x' },
+      status: 415,
+      headers: { 'accept-post': 'application/json, application/x-www-form-urlencoded, multipart/form-data' },
+    },
+    {
+      title: 'a full update',
+      request: sending('PUT', `${books}/5`, { title: 'Pippi 2', author_id: 1 }),
+      status: 200,
+      body: book(5, 'Pippi 2', 1),
+    },
+    {
+      title: 'a part',
+      request: sending('PATCH', `${books}/5`, { title: 'Pippi' }),
+      status: 200,
+      body: book(5, 'Pippi', 1),
+    },
+    {
+      title: 'an action',
+      request: sending('POST', `${books}/5/publish`, { published_on: '2026-05-01' }),
+      status: 200,
+      body: book(5, 'Pippi', 1, '2026-05-01'),
+    },
+    {
+      title: 'bad input of an action',
+      request: sending('POST', `${books}/5/publish`, { published_on: 'May' }),
+      status: 400,
+      headers: { 'content-type': JSON_TYPE },
+    },
+    { title: 'a book that goes', request: { method: 'DELETE', path: `${books}/5` }, status: 204 },
+    {
+      title: 'many new books',
+      request: sending('POST', `${books}/bulk`, [
+        { title: 'Jim', author_id: 1 },
+        { title: 'Lukas', author_id: 1 },
+      ]),
+      status: 201,
+      body: [book(9, 'Jim', 1), book(10, 'Lukas', 1)],
+    },
+    {
+      title: 'many changes',
+      request: sending('PATCH', `${books}/bulk`, [
+        { id: 10, title: 'Lukas 2' },
+        { id: 9, author_id: 2 },
+      ]),
+      status: 200,
+      body: [book(10, 'Lukas 2', 1), book(9, 'Jim', 2)],
+    },
+    {
+      title: 'a bad item',
+      request: sending('POST', `${books}/bulk`, [{ title: 'ok', author_id: 1 }, { author_id: 1 }]),
+      status: 400,
+      body: { detail: 'Validation failed', status: 400, errors: { 1: required } },
+    },
+    {
+      title: 'a route written by hand',
+      request: { path: '/staff' },
+      status: 401,
+      headers: { 'www-authenticate': 'Session realm="api"', 'cache-control': 'no-store' },
+      body: { detail: 'Authentication required', status: 401 },
+    },
+    {
+      title: 'many books that go',
+      request: sending('DELETE', `${books}/bulk`, [9, { id: 10 }]),
+      status: 200,
+      body: { deleted: [9, 10] },
+    },
+  ]
+}
+
+/** Requests that are none of the API's, as bytes. */
+function foreign({ base, parser }: Shop): readonly string[] {
+  const body = (method: string, path: string, type: string, text: string) =>
+    `${method} ${path} HTTP/1.1\r\nContent-Type: ${type}\r\nContent-Length: ${text.length}\r\n~${text}`
+  const plain = (method: string, path: string) => `${method} ${path} HTTP/1.1\r\n~`
+  return [
+    plain('GET', '/'),
+    plain('HEAD', '/'),
+    plain('GET', '/boom'),
+    plain('GET', '/teapot'),
+    plain('DELETE', '/echo'),
+    plain('OPTIONS', '/echo'),
+    body('POST', '/echo', 'application/json', '{"a":[1]}'),
+    body('POST', '/echo', 'application/x-www-form-urlencoded', 'a=1&b=2'),
+    body('POST', '/echo', 'application/json', '{"a":'),
+    plain('GET', '/after?x=1'),
+    plain('DELETE', '/after'),
+    body('POST', '/after', 'application/json', '{"a":[1]}'),
+    body('POST', '/after', 'text/csv', 'a,b'),
+    plain('GET', '/nothing'),
+    plain('POST', '/nothing'),
+    plain('OPTIONS', '/nothing'),
+    plain('GET', `${base}x`),
+    plain('GET', `${base}/nothing`),
+    plain('GET', `${base}/Books`),
+    plain('GET', `${base}/books/abc`),
+    plain('GET', `${base}/books.xml`),
+    plain('DELETE', `${base}/books/1/nothing`),
+    body('POST', `${base}/books/abc`, 'application/json', '{"title":"x"}'),
+    plain('GET', `/elsewhere${base}/books`),
+    // what the app's own parser refuses
+    ...(parser === 'no parser' ? [] : [body('POST', `${base}/books`, 'application/json', '{"title":')]),
+  ].map((text) => text.replace('~', 'Host: shop.test\r\nConnection: close\r\n\r\n'))
+}
+
+async function answerOf(port: number, request: string): Promise<string> {
+  const answer = await exchange(port, request, () => false)
+  return answer.replace(/^Date: .*\r\n/m, '')
+}
+
+describe.each(combinations)('an app with $parser, on $koa, loaded by $modules, the API by $mount', (choice) => {
+  const shopOf = () => {
+    const { koa, parser, mount } = choice
+    const shop = apps
+      .get(choice.modules)
+      ?.shops.find((one) => one.koa === koa && one.parser === parser && one.mount === mount)
+    return shop as Shop
+  }
+
+  it('64 gets the same answers, with links that fit', async () => {
+    const { port, base } = shopOf()
+    await database.knex.raw(SEED)
+    const { send } = connectTo(port)
+    for (const { title, request, status, headers = {}, body } of conversation(base)) {
+      const answer = await send(request)
+      expect({ title, status: answer.status, headers: answer.headers }).toMatchObject({ title, status, headers })
+      expect(answer.headers).toMatchObject({ 'x-shop': 'Zazie & Momo', 'x-content-type-options': 'nosniff' })
+      if (body !== undefined) expect([title, answer.json ?? answer.text]).toEqual([title, body])
+    }
+  })
+
+  it('answers everything else as it did without it', async () => {
+    const { port, portWithoutApi } = shopOf()
+    for (const request of foreign(shopOf())) {
+      const [answer, own] = [await answerOf(port, request), await answerOf(portWithoutApi, request)]
+      expect({ request, answer }).toEqual({ request, answer: own })
+    }
+  })
+})
+
+it('loads and runs without a warning', () => {
+  expect([...apps.values()].map(({ output }) => output())).toEqual(['', ''])
+})
