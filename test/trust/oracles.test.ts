@@ -26,7 +26,7 @@ describe('what is left behind', () => {
     ['warning', /DeprecationWarning/],
   ]
 
-  it('P14 each planted fault is seen, and an app that has ended', async () => {
+  it('each planted fault is seen, and an app that has ended', async () => {
     const before = await server.state()
     const look = async () => (await findLeftovers(server, database, before, 0)).join('\n')
     expect(await look()).toBe('')
@@ -41,7 +41,7 @@ describe('what is left behind', () => {
 })
 
 describe('the canary', () => {
-  it('P14 is seen in the text of a statement, and not among its values or in what PostgreSQL says of them', async () => {
+  it('is seen in the text of a statement, and not among its values or in what PostgreSQL says of them', async () => {
     await database.query('select $1::text', ['canary-a'])
     await expect(database.query('select $1::text::int', ['canary-a'])).rejects.toThrow(/invalid input/)
     expect(await findInStatements(database.log(), 'canary-a')).toEqual([])
@@ -71,7 +71,7 @@ describe('an answer', () => {
     ['another form', { text: '{"message":"Not found"}' }],
     ['one that may be stored', { headers: { 'content-type': 'application/json; charset=utf-8' } }],
     ['a slow one', { milliseconds: 20_000 }],
-  ])('P14 is seen to be %s', (_, bad) => {
+  ])('is seen to be %s', (_, bad) => {
     expect(findInAnswer(good)).toEqual([])
     expect(findInAnswer({ ...good, ...bad })).not.toEqual([])
   })

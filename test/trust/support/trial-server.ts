@@ -82,6 +82,13 @@ const knex = knexLibrary({
   },
   pool: { min: 0, max: Number(POOL ?? 10) },
   acquireConnectionTimeout: Number(ACQUIRE_TIMEOUT ?? 5_000),
+  // knex writes a line for each connection that is refused
+  log: {
+    warn() {},
+    error() {},
+    debug() {},
+    deprecate: (method, alternative) => console.error('deprecated', method, alternative),
+  },
 })
 Model.knex(knex)
 
@@ -364,6 +371,11 @@ app.on('error', (error: Error, ctx?: Koa.Context) => {
   }
   failures.push(`${ctx?.status} ${JSON.stringify(ctx?.url)} ${chain.join(' < ').slice(0, 500)}`)
 })
+let requests = 0
+app.use(async (_, next) => {
+  requests++
+  await next()
+})
 app.use(errors()).use(appVersion()).use(versionEndpoint()).use(api.routes())
 
 const delay = monitorEventLoopDelay({ resolution: 5 })
@@ -380,6 +392,7 @@ function state(): TrialState {
   globalThis.gc?.()
   const { pool } = knex.client as { pool: Counts }
   const result: TrialState = {
+    requests,
     used: pool.numUsed(),
     pending: pool.numPendingAcquires(),
     temporaryFiles: readdirSync(temporary),

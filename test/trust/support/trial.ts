@@ -12,6 +12,8 @@ import { findFreePort } from '../../support/program.js'
 
 /** What the app's process holds. */
 export interface TrialState {
+  /** How many requests have begun. */
+  readonly requests: number
   readonly used: number
   readonly pending: number
   readonly temporaryFiles: readonly string[]
