@@ -1,0 +1,272 @@
+/** P6: PostgreSQL killed, backends ended, no connection left, clients that break off, and the signal to stop. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import pg from 'pg'
+import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
+import { BOUNDARY, MULTIPART } from '../support/multipart.js'
+import { as, createClient, type Hit, json, type TrialClient } from './support/client.js'
+import { findInAnswer, findLeftovers } from './support/oracles.js'
+import { isLong, report, size } from './support/size.js'
+import {
+  startTrialDatabase,
+  startTrialServer,
+  type TrialDatabase,
+  type TrialOptions,
+  type TrialServer,
+} from './support/trial.js'
+
+let database: TrialDatabase
+const open: (() => unknown)[] = []
+
+beforeAll(async () => {
+  database = await startTrialDatabase()
+})
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+})
+afterAll(() => database?.stop())
+
+async function start(options: TrialOptions = {}): Promise<{ server: TrialServer; client: TrialClient }> {
+  const server = await startTrialServer(database.url, options)
+  const client = createClient(server.port)
+  open.push(() => server.remove(), client.close)
+  return { server, client }
+}
+
+/** Faults of an answer while the database is away: 503 with `Retry-After` is the one that may be. */
+function findWhileAway(hit: Hit): string[] {
+  if (hit.status !== 503) return findInAnswer(hit)
+  const { 'retry-after': after = '' } = hit.headers
+  return [
+    ...findInAnswer(hit).filter((fault) => fault !== 'status 503'),
+    ...(/^[1-9]\d*$/.test(after) ? [] : [`Retry-After is ${after}`]),
+  ]
+}
+
+/** Ten clients that read and create until they are told to end; what was created is told apart by its isbn. */
+function load(client: TrialClient, label: string, clients = 10) {
+  const hits: { hit: Hit; at: number; isbn?: string }[] = []
+  let over = false
+  const work = async (worker: number) => {
+    for (let turn = 0; !over; turn++) {
+      const isbn = `${label}-${worker}-${turn}`
+      const shot =
+        turn % 2 === 0 ? json('GET', '/api/books/1') : json('POST', '/api/books', { title: label, isbn }, as('alice'))
+      const hit = await client.fire(shot)
+      hits.push({ hit, at: performance.now(), ...(turn % 2 === 0 ? {} : { isbn }) })
+      // a client that is refused does not ask again at once
+      if (hit.status >= 500) await sleep(20)
+    }
+  }
+  const working = Promise.all(Array.from({ length: clients }, (_, worker) => work(worker)))
+  return {
+    hits,
+    async end() {
+      over = true
+      await working
+      return hits
+    },
+  }
+}
+
+it(`P6a I8 I14 PostgreSQL killed ${size(2, 20)} times: only 503, back within a second, nothing lost`, {
+  timeout: 600_000,
+}, async () => {
+  const { server, client } = await start()
+  const before = await server.state()
+  const { pid } = server.child
+  let worst = 0
+  let refused = 0
+  for (let round = 0; round < size(2, 20); round++) {
+    const running = load(client, `killed${round}`)
+    await sleep(500)
+    await database.kill()
+    await sleep(300)
+    await database.restart()
+    const accepts = performance.now()
+    const isBack = () => running.hits.find(({ hit, at }) => at - hit.milliseconds > accepts && hit.status < 300)
+    while (!isBack() && performance.now() - accepts < 10_000) await sleep(5)
+    worst = Math.max(worst, (isBack()?.at ?? Number.POSITIVE_INFINITY) - accepts)
+    await sleep(300)
+    const hits = await running.end()
+    expect(hits.flatMap(({ hit }) => findWhileAway(hit))).toEqual([])
+    refused += hits.filter(({ hit }) => hit.status === 503).length
+    const stored = new Set(
+      (await database.query<{ isbn: string }>('select isbn from books where title = $1', [`killed${round}`])).map(
+        ({ isbn }) => isbn,
+      ),
+    )
+    const told = hits
+      .filter(({ hit, isbn }) => isbn !== undefined && hit.status === 201)
+      .map(({ isbn }) => isbn as string)
+    expect(told.filter((isbn) => !stored.has(isbn))).toEqual([])
+    // the connection may break between COMMIT and its answer: such a row is there although its client was refused
+    const unsure = [...stored].filter((isbn) => !told.includes(isbn))
+    expect(unsure.length).toBeLessThanOrEqual(10)
+  }
+  report('P6a killed', { rounds: size(2, 20), refused, 'first 200 ms': Math.round(worst) })
+  expect(worst).toBeLessThan(1_000)
+  expect(server.child.pid).toBe(pid)
+  client.close()
+  expect(await findLeftovers(server, database, before)).toEqual([])
+})
+
+it('P6b I8 backends ended: each costs at most the request that it served', { timeout: 600_000 }, async () => {
+  const { server, client } = await start()
+  const before = await server.state()
+  const running = load(client, 'ended')
+  const kills = size(30, 3_000)
+  let killed = 0
+  const killer = new pg.Client({ connectionString: database.url, application_name: 'observer' })
+  await killer.connect()
+  for (let turn = 0; turn < kills; turn++) {
+    const { rows } = await killer.query(
+      `select pg_terminate_backend(pid) as done from pg_stat_activity where application_name = 'trial' order by random() limit 1`,
+    )
+    killed += rows.filter(({ done }) => done).length
+    await sleep(100)
+  }
+  await killer.end()
+  const hits = await running.end()
+  expect(hits.flatMap(({ hit }) => findWhileAway(hit))).toEqual([])
+  const failed = hits.filter(({ hit }) => hit.status === 503).length
+  report('P6b ended', { killed, failed, requests: hits.length })
+  expect(killed).toBeGreaterThan(kills / 2)
+  expect(failed).toBeLessThanOrEqual(killed)
+  client.close()
+  expect(await findLeftovers(server, database, before)).toEqual([])
+})
+
+it('P6c I7 E16 no connection left: 503 at the acquire timeout, what needs none is answered, well again at once', {
+  timeout: 60_000,
+}, async () => {
+  const { server, client } = await start({ pool: 2, acquireTimeout: 1_000 })
+  expect((await client.fire(json('GET', '/api/authors/1'))).status).toBe(200)
+  const before = await server.state()
+  const holding = Array.from({ length: 50 }, async () => client.fire(json('GET', '/api/slow')))
+  await sleep(400)
+  const needNothing = await Promise.all([
+    client.fire(json('GET', '/api/private')),
+    client.fire(json('GET', '/api/nowhere')),
+    client.fire(json('GET', '/api/books/2147483648')),
+    client.fire(json('PUT', '/api/books', {})),
+    client.fire({
+      method: 'POST',
+      path: '/api/books',
+      headers: { 'Content-Type': 'text/plain', ...as('alice') },
+      body: 'x',
+    }),
+    client.fire(json('OPTIONS', '/api/books')),
+    client.fire(json('GET', '/api/books?n=x')),
+  ])
+  expect(needNothing.map(({ status }) => status)).toEqual([401, 404, 404, 405, 415, 200, 400])
+  for (const { milliseconds } of needNothing) expect(milliseconds).toBeLessThan(500)
+  const hits = await Promise.all(holding)
+  const refused = hits.filter(({ status }) => status === 503)
+  expect(hits.flatMap(findWhileAway)).toEqual([])
+  expect(refused.length).toBeGreaterThan(30)
+  const slowest = Math.max(...refused.map(({ milliseconds }) => milliseconds))
+  const fastest = Math.min(...refused.map(({ milliseconds }) => milliseconds))
+  const after = await client.fire(json('GET', '/api/authors/1'))
+  expect(after).toMatchObject({ status: 200 })
+  report('P6c exhausted', {
+    refused: refused.length,
+    'after ms': `${Math.round(fastest)}-${Math.round(slowest)}`,
+    'then ms': Math.round(after.milliseconds),
+  })
+  expect(fastest).toBeGreaterThan(500)
+  expect(slowest).toBeLessThan(1_500)
+  expect(after.milliseconds).toBeLessThan(1_000)
+  client.close()
+  expect(await findLeftovers(server, database, before)).toEqual([])
+})
+
+it(`P6f I10 F8 R7 ${size(300, 10_000)} clients that break off leave nothing behind`, { timeout: 600_000 }, async () => {
+  const { server, client } = await start()
+  for (let turn = 0; turn < 30; turn++) await client.fire(json('GET', '/api/books'))
+  client.close()
+  const before = await server.state()
+  const auth = 'Authorization: Token alice\r\nHost: x\r\n'
+  const body = JSON.stringify({ title: 'broken off', meta: { text: 'x'.repeat(3_000) } })
+  const file = Buffer.concat([
+    Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="image"; filename="a.png"\r\n\r\n`),
+    Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]),
+    Buffer.alloc(200_000, 1),
+    Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
+  ])
+  const requests = [
+    Buffer.from(`GET /api/books?page_size=100 HTTP/1.1\r\n${auth}\r\n`),
+    Buffer.from(`GET /api/slow/1 HTTP/1.1\r\n${auth}\r\n`),
+    Buffer.from(
+      `POST /api/books HTTP/1.1\r\n${auth}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    ),
+    Buffer.from(
+      `PATCH /api/slow/1 HTTP/1.1\r\n${auth}Content-Type: application/json\r\nContent-Length: 12\r\n\r\n{"bio": "x"}`,
+    ),
+    Buffer.concat([
+      Buffer.from(
+        `POST /api/uploads HTTP/1.1\r\n${auth}Content-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: ${file.length}\r\n\r\n`,
+      ),
+      file,
+    ]),
+    Buffer.from(`GET /api/exports HTTP/1.1\r\n${auth}\r\n`),
+  ]
+  let left = size(300, 10_000)
+  const work = async () => {
+    while (left-- > 0) {
+      const request = requests[left % requests.length] as Buffer
+      const socket = connect(server.port, '127.0.0.1')
+      socket.on('error', () => {})
+      const closed = once(socket, 'close').catch(() => undefined)
+      socket.write(left % 3 === 0 ? request : request.subarray(0, 1 + Math.floor(Math.random() * request.length)))
+      await sleep(Math.random() * 60)
+      // in the middle of what the other side writes, or of what it waits for
+      if (left % 2 === 0) socket.resetAndDestroy()
+      else socket.destroy()
+      await closed
+    }
+  }
+  await Promise.all(Array.from({ length: 12 }, work))
+  const leftovers = await findLeftovers(server, database, before)
+  const { failures } = await server.state()
+  const faults = failures.filter((line) => line.startsWith('5') && !line.includes('/api/exports'))
+  report('P6f broken off', { requests: size(300, 10_000), leftovers: leftovers.length, faults: faults.length })
+  expect(leftovers).toEqual([])
+  expect(faults).toEqual([])
+})
+
+it(`P6h I12 SIGTERM with 50 requests in flight and 3 cursors, ${size(1, 20)} times: all answered, nothing left`, {
+  timeout: 600_000,
+}, async () => {
+  let slowest = 0
+  for (let round = 0; round < size(1, 20); round++) {
+    const { server, client } = await start({ cursors: 300 })
+    const cursors = await Promise.all(
+      [1, 2, 3].map(() => client.fire(json('GET', '/api/exports', undefined, as('alice')))),
+    )
+    expect(cursors.map(({ status }) => status)).toEqual([200, 200, 200])
+    const reading = Array.from({ length: 40 }, async () => client.fire(json('GET', '/api/slow/1')))
+    const writing = Array.from({ length: 10 }, async (_, index) =>
+      client.fire(json('POST', '/api/books', { title: 'last', isbn: `last-${round}-${index}` }, as('alice'))),
+    )
+    while ((await server.state()).requests < 53) await sleep(5)
+    const begin = performance.now()
+    const code = server.stop()
+    const hits = await Promise.all([...reading, ...writing])
+    expect(
+      hits.map(({ status, failure }) => failure ?? status).filter((status) => status !== 200 && status !== 201),
+    ).toEqual([])
+    expect(await code).toBe(0)
+    slowest = Math.max(slowest, performance.now() - begin)
+    expect(server.errors()).toBe('')
+    const left = `select count(*)::int as n from pg_stat_activity where application_name = 'trial'`
+    for (let tries = 0; tries < 50 && (await database.query<{ n: number }>(left))[0]?.n !== 0; tries++) await sleep(20)
+    expect(await database.query(left)).toEqual([{ n: 0 }])
+    expect(
+      await database.query('select count(*)::int as n from books where isbn like $1', [`last-${round}-%`]),
+    ).toEqual([{ n: 10 }])
+  }
+  report('P6h stopped', { rounds: size(1, 20), 'slowest ms': Math.round(slowest), failed: 0 })
+  expect(slowest).toBeLessThan(isLong ? 10_000 : 9_500)
+})

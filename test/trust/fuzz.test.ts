@@ -1,0 +1,96 @@
+/** P1: requests of all kinds, right, nearly right and hostile, against every kind of route. */
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { createClient, type Hit, json, type Shot, type TrialClient } from './support/client.js'
+import { anyShot } from './support/hostile.js'
+import { findInAnswer, findInStatements, findLeftovers } from './support/oracles.js'
+import { isLong, report, seed, size } from './support/size.js'
+import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
+
+const REQUESTS = size(8_000, 500_000)
+const BATCH = 2_000
+/** In every hostile request; never to be seen in the text of a statement. */
+const CANARY = `canary${seed.toString(36)}x`
+
+let database: TrialDatabase
+let server: TrialServer
+let client: TrialClient
+
+beforeAll(async () => {
+  database = await startTrialDatabase()
+  server = await startTrialServer(database.url)
+  client = createClient(server.port)
+})
+afterAll(async () => {
+  client?.close()
+  await server?.remove()
+  await database?.stop()
+})
+
+/** Puts the canary at the end of what the request says. */
+function mark({ path, body, ...shot }: Shot): Shot {
+  const marked = /[?=&]/.test(path) ? path.replace(/(=[^&]*)(&|$)/, `$1${CANARY}$2`) : path
+  return {
+    ...shot,
+    path: marked,
+    ...(typeof body === 'string' ? { body: body.replace(/"(?=[,}\]])/, `${CANARY}"`) } : { body }),
+  }
+}
+
+/** More server cursors than may be open at once (D14). */
+function isFull({ shot, status, headers }: Hit): boolean {
+  return status === 503 && shot.path.startsWith('/api/exports') && headers['retry-after'] !== undefined
+}
+
+it(`P1 I14 I15 ${REQUESTS} requests: none is answered 5xx, none leaves anything behind`, {
+  timeout: 1_800_000,
+}, async () => {
+  for (let turn = 0; turn < 50; turn++) await client.fire(json('GET', '/api/books'))
+  const before = await server.state()
+  const found: string[] = []
+  const statuses = new Map<number, number>()
+  let slowest = 0
+  let worstDelay = 0
+  const begin = performance.now()
+  const look = (hit: Hit) => {
+    statuses.set(hit.status, (statuses.get(hit.status) ?? 0) + 1)
+    slowest = Math.max(slowest, hit.milliseconds)
+    if (isFull(hit)) return
+    for (const fault of findInAnswer(hit)) {
+      found.push(
+        `${fault}: ${hit.shot.method} ${hit.shot.path} ${JSON.stringify(hit.shot.headers)} ${JSON.stringify(hit.shot.body?.toString('latin1'))?.slice(0, 600)} -> ${hit.status} ${hit.text.slice(0, 300)}`,
+      )
+    }
+  }
+  for (let done = 0; done < REQUESTS && found.length < 20; done += BATCH) {
+    const shots = fc.sample(anyShot, { numRuns: Math.min(BATCH, REQUESTS - done), seed: seed + done })
+    await client.fireAll(
+      shots.map((shot, index) => (index % 2 === 0 ? mark(shot) : shot)),
+      look,
+    )
+    const { loopDelay, failures } = await server.state()
+    worstDelay = Math.max(worstDelay, loopDelay)
+    found.push(...failures.filter((line) => !/^(?:4\d\d |503 "\/api\/exports)|ECONNRESET|EPIPE|aborted/.test(line)))
+  }
+  const rate = Math.round(REQUESTS / ((performance.now() - begin) / 1_000))
+  client.close()
+  found.push(...(await findLeftovers(server, database, before)))
+  found.push(...(await findInStatements(database.log(), CANARY)))
+  expect(await database.query('select * from canary')).toEqual([{ id: 1, text: 'untouched' }])
+  const grown = ((await server.state()).memory - before.memory) / 2 ** 20
+  report('P1 fuzz', {
+    seed,
+    requests: REQUESTS,
+    'per second': rate,
+    'slowest ms': Math.round(slowest),
+    'loop p99 ms': worstDelay.toFixed(1),
+    'memory MB': grown.toFixed(1),
+    faults: found.length,
+    statuses: [...statuses]
+      .sort(([a], [b]) => a - b)
+      .map(([status, count]) => `${status}:${count}`)
+      .join(' '),
+  })
+  expect([...new Set(found)].slice(0, 20)).toEqual([])
+  if (isLong) expect(grown).toBeLessThan(32)
+})

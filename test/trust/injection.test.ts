@@ -1,0 +1,272 @@
+/** P2: SQL and keys of Objection's in every place that takes a text; none becomes part of a statement. */
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { as, createClient, type Hit, json, type Shot, type TrialClient } from './support/client.js'
+import { NASTY, safe } from './support/hostile.js'
+import { findInAnswer, findInStatements, findLeftovers } from './support/oracles.js'
+import { report } from './support/size.js'
+import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
+
+const CANARY = `canary${Date.now().toString(36)}x`
+
+let database: TrialDatabase
+let server: TrialServer
+let client: TrialClient
+
+beforeAll(async () => {
+  database = await startTrialDatabase()
+  server = await startTrialServer(database.url)
+  client = createClient(server.port)
+})
+afterAll(async () => {
+  client?.close()
+  await server?.remove()
+  await database?.stop()
+})
+
+/** Ways out of a literal, a name, a list, a pattern; `%` is the canary. */
+const BREAKS = [
+  "'",
+  '"',
+  "')",
+  '")',
+  "'))",
+  '`',
+  '\\',
+  "\\'",
+  '$$',
+  '$1',
+  '?',
+  '??',
+  ':x',
+  ':x:',
+  ']',
+  '}',
+  ',',
+  ';',
+  '--',
+  '/*',
+  '%%',
+  '\n',
+  '\t',
+]
+const TAILS = [
+  ' OR 1=1 --',
+  '; UPDATE canary SET text = 1 --',
+  ' UNION SELECT text FROM canary --',
+  ' AS %',
+  '; SELECT pg_sleep(5) --',
+  '||(SELECT 1)||',
+  '::int',
+  ' --%',
+]
+const PAYLOADS = [
+  ...BREAKS.flatMap((start) => TAILS.map((tail) => `${CANARY}${start}${tail.replace('%', CANARY)}`)),
+  ...NASTY.slice(0, 16).map((one) => CANARY + one),
+]
+
+/** Where a text of a client's goes. */
+const PLACES: Record<string, (payload: string) => Shot> = {
+  'a path': (payload) => json('GET', `/api/books/${safe(payload)}`),
+  'a nested path': (payload) => json('GET', `/api/authors/${safe(payload)}/books`),
+  'an external id': (payload) => json('GET', `/api/pub/${safe(payload)}`, undefined, as('alice')),
+  'an action': (payload) => json('POST', `/api/books/1/${safe(payload)}`, {}, as('alice')),
+  'a text filter': (payload) => json('GET', `/api/books?title=${safe(payload)}`),
+  'a filter of a relation': (payload) => json('GET', `/api/books?author__name__contains=${safe(payload)}`),
+  'a list filter': (payload) => json('GET', `/api/books?title__in=${safe(payload)},x`),
+  'a pattern filter': (payload) => json('GET', `/api/books?isbn__istartswith=${safe(payload)}`),
+  'a number filter': (payload) => json('GET', `/api/books?n__gt=${safe(payload)}`),
+  'a date filter': (payload) => json('GET', `/api/books?created__lt=${safe(payload)}`),
+  'a lookup': (payload) => json('GET', `/api/books?title__${safe(payload)}=1`),
+  'a parameter name': (payload) => json('GET', `/api/books?${safe(payload)}=1`),
+  'a native list': (payload) => json('GET', `/api/native?title=${safe(payload)}&isbn__endswith=${safe(payload)}`),
+  'a search': (payload) => json('GET', `/api/books?search=${safe(payload)}`),
+  'a pattern search': (payload) => json('GET', `/api/rx?search=${safe(payload)}`),
+  'a full-text search': (payload) => json('GET', `/api/ft?search=${safe(payload)}`),
+  'a raw full-text search': (payload) => json('GET', `/api/ftraw?search=${safe(payload)}`),
+  'an ordering': (payload) => json('GET', `/api/books?ordering=${safe(payload)},-n`),
+  'a cursor': (payload) => json('GET', `/api/events?cursor=${safe(payload)}`),
+  'a server cursor': (payload) => json('GET', `/api/exports?server_cursor=${safe(payload)}`),
+  'a page': (payload) => json('GET', `/api/books?page=${safe(payload)}&page_size=${safe(payload)}`),
+  'a header': (payload) =>
+    json('GET', '/api/books', undefined, {
+      Authorization: `Token ${safe(payload)}`,
+      Cookie: `session=${safe(payload)}`,
+    }),
+  'a value': (payload) =>
+    json('POST', '/api/books', { title: payload, isbn: payload.slice(0, 60), uid: payload }, as('alice')),
+  'a jsonb value and key': (payload) => json('PATCH', '/api/books/1', { meta: { [payload]: payload } }, as('alice')),
+  'a form': (payload) => ({
+    method: 'PATCH',
+    path: '/api/books/2',
+    headers: { 'Content-Type': 'application/x-www-form-urlencoded', ...as('alice') },
+    body: `title=${safe(payload)}&${safe(payload)}=1`,
+  }),
+}
+
+/** Keys that mean something to Objection or to JavaScript. */
+const KEYS = [
+  ...[
+    "meta:[x}', '1'::jsonb, true), is_admin = true, title = jsonb_set('{}'::jsonb, '{y]",
+    'meta:k',
+    'meta:k.l',
+    'meta:[0]',
+    'meta:["k"]',
+  ],
+  ...[
+    'books.title',
+    'title as is_admin',
+    'title as "x"',
+    '"title"',
+    'public.books.title',
+    'books.*',
+    '*',
+    '#id',
+    '#ref',
+    '#dbRef',
+    '$beforeInsert',
+  ],
+  ...[
+    '$beforeUpdate',
+    '$query',
+    '$id',
+    '$knex',
+    'author',
+    'author.name',
+    'author:name',
+    'toJSON',
+    'then',
+    'constructor',
+    'is_admin',
+    'secret',
+  ],
+  ...['owner_id', 'ID', ' title', "title'--"],
+]
+
+const WRITES: Record<string, (extra: object) => Shot> = {
+  POST: (extra) => json('POST', '/api/books', { title: 'x', ...extra }, as('alice')),
+  PUT: (extra) => json('PUT', '/api/books/3', { title: 'x', ...extra }, as('alice')),
+  PATCH: (extra) => json('PATCH', '/api/books/3', { title: 'x', ...extra }, as('alice')),
+  'bulk POST': (extra) => json('POST', '/api/books/bulk', [{ title: 'x', ...extra }], as('alice')),
+  'bulk PATCH': (extra) => json('PATCH', '/api/books/bulk', [{ id: 3, title: 'x', ...extra }], as('alice')),
+  'nested POST': (extra) => json('POST', '/api/authors/1/books', { title: 'x', ...extra }, as('alice')),
+}
+
+async function attack(shots: readonly Shot[]): Promise<string[]> {
+  const found: string[] = []
+  const look = (hit: Hit) => {
+    for (const fault of findInAnswer(hit))
+      found.push(
+        `${fault}: ${hit.shot.method} ${hit.shot.path} ${String(hit.shot.body).slice(0, 300)} -> ${hit.status} ${hit.text.slice(0, 200)}`,
+      )
+  }
+  await client.fireAll(shots, look)
+  return found
+}
+
+it(`P2 A3 C2 C3 ${PAYLOADS.length} payloads in ${Object.keys(PLACES).length} places are data`, {
+  timeout: 120_000,
+}, async () => {
+  const before = await server.state()
+  const shots = Object.values(PLACES).flatMap((place) => PAYLOADS.map(place))
+  const begin = performance.now()
+  const found = await attack(shots)
+  found.push(...(await server.state()).failures.filter((line) => !/^4\d\d /.test(line)))
+  found.push(...(await findInStatements(database.log(), CANARY)))
+  expect(await database.query('select * from canary')).toEqual([{ id: 1, text: 'untouched' }])
+  client.close()
+  found.push(...(await findLeftovers(server, database, before)))
+  report('P2 injection', {
+    requests: shots.length,
+    seconds: ((performance.now() - begin) / 1000).toFixed(1),
+    faults: found.length,
+  })
+  expect(found.slice(0, 10)).toEqual([])
+})
+
+it(`P2 A1 A3 ${KEYS.length} keys of models are unknown on ${Object.keys(WRITES).length} write routes`, async () => {
+  await database.query(`update books set is_admin = false, secret = 'kept inside', owner_id = 1`)
+  const changed = `select count(*)::int as n from books
+    where is_admin or secret <> 'kept inside' or coalesce(owner_id, 0) not in (0, 1) or meta ? 'y'`
+  for (const key of KEYS) {
+    for (const value of [CANARY, true, 2]) {
+      const extra = { [key]: value }
+      const found = await attack(Object.values(WRITES).map((write) => write(extra)))
+      expect(found, key).toEqual([])
+    }
+    expect(await database.query(changed), key).toEqual([{ n: 0 }])
+  }
+  expect(await findInStatements(database.log(), CANARY)).toEqual([])
+})
+
+/** Patterns that cost exponential time somewhere, and ones that are none. */
+const PATTERNS = [
+  ...[
+    '(a+)+$',
+    '(a*)*b',
+    '((a{1,30}){1,30}){1,30}',
+    '(.*)*',
+    '(a|a)*',
+    '(a|aa)+$',
+    '(.+)+x',
+    '([a-z]+)*$',
+    '(x+x+)+y',
+    '(\\w+\\s?)*$',
+  ],
+  ...[
+    '\\1',
+    '(a)\\1',
+    '(.)(.)(.)(.)(.)(.)\\6\\5\\4\\3\\2\\1',
+    'a{9999}',
+    'a{50}',
+    'a{51}',
+    '(a{2})*',
+    '(a{2,}){2,}',
+    '(?=a)',
+    '(?!a)',
+  ],
+  ...[
+    '(?<=a)b',
+    '(?i)A',
+    '***=x',
+    '***:x',
+    '(?x) a',
+    '[[:alpha:]]+',
+    '[[.a.]]',
+    '[[=a=]]',
+    '\\y',
+    '\\m\\M',
+    '\\A.*\\Z',
+    '[',
+  ],
+  ...['(', ')', '*', '+', '?', 'a**', '{', 'x{1', '\\', '^$|.^'],
+]
+
+it(`P2 C11 ${PATTERNS.length} patterns take less than a second each, while others read`, {
+  timeout: 60_000,
+}, async () => {
+  await database.query(`insert into books (title) select repeat('a', 5000) || 'b' from generate_series(1, 20)`)
+  let over = false
+  const reads: number[] = []
+  const reading = (async () => {
+    while (!over) reads.push((await client.fire(json('GET', '/api/authors/1'))).milliseconds)
+  })()
+  let slowest = 0
+  for (const pattern of PATTERNS) {
+    const hit = await client.fire(json('GET', `/api/rx?search=${safe(pattern)}`))
+    expect(findInAnswer(hit), pattern).toEqual([])
+    expect([200, 400], pattern).toContain(hit.status)
+    slowest = Math.max(slowest, hit.milliseconds)
+  }
+  over = true
+  await reading
+  reads.sort((a, b) => a - b)
+  const p99 = reads[Math.floor(reads.length * 0.99)] ?? 0
+  report('P2 patterns', {
+    patterns: PATTERNS.length,
+    'slowest ms': Math.round(slowest),
+    'retrieve p99 ms': Math.round(p99),
+  })
+  // twice and more what is promised, for machines that do much else at the same time
+  expect(slowest).toBeLessThan(3_000)
+  expect(p99).toBeLessThan(500)
+})

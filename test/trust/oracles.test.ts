@@ -1,0 +1,78 @@
+/** Each oracle of the suite sees the fault that it is for. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Hit } from './support/client.js'
+import { findInAnswer, findInStatements, findLeftovers } from './support/oracles.js'
+import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
+
+let database: TrialDatabase
+let server: TrialServer
+
+beforeAll(async () => {
+  database = await startTrialDatabase()
+  server = await startTrialServer(database.url)
+})
+afterAll(async () => {
+  await server?.remove()
+  await database?.stop()
+})
+
+describe('what is left behind', () => {
+  const faults: [string, RegExp][] = [
+    ['prototype', /Object\.prototype has polluted/],
+    ['connection', /[12] connections are used/],
+    ['transaction', /idle in transaction/],
+    ['descriptor', /descriptors are open/],
+    ['file', /left behind/],
+    ['warning', /DeprecationWarning/],
+  ]
+
+  it('each planted fault is seen, and an app that has ended', async () => {
+    const before = await server.state()
+    const look = async () => (await findLeftovers(server, database, before, 0)).join('\n')
+    expect(await look()).toBe('')
+    for (const [fault, expected] of faults) {
+      expect(await look()).not.toMatch(expected)
+      await server.plant(fault)
+      expect(await look()).toMatch(expected)
+    }
+    await server.remove()
+    expect(await look()).toMatch(/the app ended/)
+  })
+})
+
+describe('the canary', () => {
+  it('is seen in the text of a statement, and not among its values or in what PostgreSQL says of them', async () => {
+    await database.query('select $1::text', ['canary-a'])
+    await expect(database.query('select $1::text::int', ['canary-a'])).rejects.toThrow(/invalid input/)
+    expect(await findInStatements(database.log(), 'canary-a')).toEqual([])
+    await database.query(`select 'canary-b'`)
+    await expect(database.query(`select\n'canary-b'::int`)).rejects.toThrow(/invalid input/)
+    expect(await findInStatements(database.log(), 'canary-b')).toHaveLength(3)
+  })
+})
+
+describe('an answer', () => {
+  const good: Hit = {
+    shot: { method: 'GET', path: '/' },
+    status: 404,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+    text: '{"detail":"Not found","status":404}',
+    milliseconds: 1,
+  }
+
+  it.each<[string, Partial<Hit>]>([
+    ['5xx', { status: 500, text: '{"detail":"Internal server error","status":500}' }],
+    ['no answer', { failure: 'ECONNRESET' }],
+    ['SQL', { text: '{"detail":"select id from books where n = 1","status":404}' }],
+    ['a constraint', { text: '{"detail":"books_isbn_unique","status":404}' }],
+    ['a stack', { text: '{"detail":"at run (file.ts:1:2)","status":404}' }],
+    ['a code of PostgreSQL', { text: '{"detail":"22P02","status":404}' }],
+    ['text', { headers: { 'content-type': 'text/plain' } }],
+    ['another form', { text: '{"message":"Not found"}' }],
+    ['one that may be stored', { headers: { 'content-type': 'application/json; charset=utf-8' } }],
+    ['a slow one', { milliseconds: 20_000 }],
+  ])('is seen to be %s', (_, bad) => {
+    expect(findInAnswer(good)).toEqual([])
+    expect(findInAnswer({ ...good, ...bad })).not.toEqual([])
+  })
+})

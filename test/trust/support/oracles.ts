@@ -1,0 +1,85 @@
+/** What must hold after every attack: each oracle returns what it found, nothing when all is well. */
+import { createReadStream } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { LEAKS } from '../../support/client.js'
+import type { Hit } from './client.js'
+import type { TrialDatabase, TrialServer, TrialState } from './trial.js'
+
+/** How long what a request has left behind may take to be gone. */
+const SETTLE_MILLISECONDS = 8_000
+
+/** Logged statements with a word in them. What PostgreSQL says of a refused value is no statement. */
+export async function findInStatements(log: string, word: string): Promise<string[]> {
+  const found: string[] = []
+  let isStatement = false
+  for await (const line of createInterface({ input: createReadStream(log) })) {
+    if (!line.startsWith('\t')) isStatement = /\b(?:LOG|STATEMENT|CONTEXT|QUERY|DETAIL): /.test(line)
+    if (isStatement && line.includes(word)) found.push(line.slice(0, 500))
+  }
+  return found
+}
+
+/** Rules for every answer: never 5xx, nothing of the inside, the one form of errors. */
+export function findInAnswer({ shot, status, headers, text, failure, milliseconds }: Hit): string[] {
+  const found: string[] = []
+  if (failure !== undefined) found.push(`no answer: ${failure}`)
+  if (status >= 500) found.push(`status ${status}`)
+  if (milliseconds > 10_000) found.push(`took ${Math.round(milliseconds)} ms`)
+  if (status >= 400) {
+    for (const leak of LEAKS) if (leak.test(text)) found.push(`tells ${leak.exec(text)?.[0]}`)
+    const isJson = headers['content-type'] === 'application/json; charset=utf-8'
+    // what Node's own parser refuses never reaches us
+    const isNodes = headers['content-type'] === undefined && headers.connection === 'close'
+    if (!isJson && !isNodes) found.push(`is ${headers['content-type']}`)
+    if (isJson && headers['cache-control'] !== 'no-store') found.push(`may be stored: ${headers['cache-control']}`)
+    if (isJson && shot.method !== 'HEAD') found.push(...findInError(status, text))
+  }
+  return found
+}
+
+function findInError(status: number, text: string): string[] {
+  try {
+    const body = JSON.parse(text) as { detail?: unknown; status?: unknown }
+    return typeof body.detail === 'string' && body.status === status ? [] : ['has no detail and status']
+  } catch {
+    return ['is no JSON']
+  }
+}
+
+/** What the app and the database still hold. Waits for what is on its way out. */
+export async function findLeftovers(
+  server: TrialServer,
+  database: TrialDatabase,
+  before: TrialState,
+  patience = SETTLE_MILLISECONDS,
+): Promise<string[]> {
+  const end = Date.now() + patience
+  for (;;) {
+    const found = await lookForLeftovers(server, database, before)
+    if (found.length === 0 || Date.now() > end) return found
+    await sleep(200)
+  }
+}
+
+async function lookForLeftovers(server: TrialServer, database: TrialDatabase, before: TrialState): Promise<string[]> {
+  if (server.child.exitCode !== null || server.child.signalCode !== null) return [`the app ended:\n${server.errors()}`]
+  const found: string[] = []
+  const now = await server.state()
+  const sessions = await database.query<{ state: string; query: string }>(
+    `select state, left(query, 100) as query from pg_stat_activity
+      where application_name = 'trial' and state is distinct from 'idle'`,
+  )
+  for (const { state, query } of sessions) found.push(`a connection is ${state}: ${query}`)
+  if (now.used > 0) found.push(`${now.used} connections are used`)
+  if (now.pending > 0) found.push(`${now.pending} wait for a connection`)
+  if (now.temporaryFiles.length > 0) found.push(`files are left: ${now.temporaryFiles.join(', ')}`)
+  if (Math.abs(now.descriptors - before.descriptors) > 2) {
+    found.push(`${now.descriptors} descriptors are open, there were ${before.descriptors}`)
+  }
+  const added = now.prototype.filter((name) => !before.prototype.includes(name))
+  if (added.length > 0) found.push(`Object.prototype has ${added.join(', ')}`)
+  const words = /Unhandled|MaxListeners|DeprecationWarning/.exec(server.errors())
+  if (words) found.push(`stderr says ${words[0]}`)
+  return found
+}

@@ -1,0 +1,200 @@
+/** A PostgreSQL and the app under test, each in a process of its own, and what is known of both from outside. */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import pg from 'pg'
+import { type Postgres, startPostgres } from '../../../examples/support/postgres.js'
+import { findFreePort } from '../../support/program.js'
+
+/** What the app's process holds. */
+export interface TrialState {
+  /** How many requests have begun. */
+  readonly requests: number
+  readonly used: number
+  readonly pending: number
+  readonly temporaryFiles: readonly string[]
+  /** Without those of the pool. */
+  readonly descriptors: number
+  /** Resident bytes, after a garbage collection. */
+  readonly memory: number
+  /** The 99th percentile of the event loop's delay since the last look, in milliseconds. */
+  readonly loopDelay: number
+  readonly prototype: readonly string[]
+  /** What `app.on('error')` got since the last look. */
+  readonly failures: readonly string[]
+}
+
+export interface TrialServer {
+  readonly port: number
+  readonly child: ChildProcess
+  /** What it has written to stderr. */
+  errors(): string
+  state(): Promise<TrialState>
+  /** Does one of the planted faults. */
+  plant(fault: string): Promise<void>
+  /** Ends it as an operator does, and returns its exit code. */
+  stop(): Promise<number | null>
+  remove(): Promise<void>
+}
+
+export interface TrialOptions {
+  readonly pool?: number
+  readonly acquireTimeout?: number
+  readonly queryTimeout?: number
+  /** How long a server cursor may idle, in seconds. @default 2 */
+  readonly cursors?: number
+}
+
+export interface TrialDatabase {
+  readonly url: string
+  readonly port: number
+  readonly password: string
+  /** The file of PostgreSQL's log; a new one after a restart. */
+  log(): string
+  query<Row = Record<string, unknown>>(sql: string, values?: unknown[]): Promise<Row[]>
+  /** SIGKILL to the postmaster. */
+  kill(): Promise<void>
+  /** Starts it again; returns when it accepts. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+const SERVER = fileURLToPath(new URL('trial-server.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const SCHEMA = readFileSync(new URL('schema.sql', import.meta.url), 'utf8')
+
+/** Statements are logged whole, their parameters never: what a client sent must not be seen there. */
+const CANARY_SETTINGS = {
+  log_statement: 'all',
+  log_parameter_max_length: '0',
+  log_parameter_max_length_on_error: '0',
+  log_error_verbosity: 'terse',
+  // logged where a statement fails: without its parameters too
+  log_min_error_statement: 'error',
+  max_connections: '60',
+}
+
+/** Starts PostgreSQL on TCP, so that it can be killed and come back where it was, and creates the tables. */
+export async function startTrialDatabase(): Promise<TrialDatabase> {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-viewsets-trial-'))
+  const dataDir = join(folder, 'parent', 'data')
+  const port = await findFreePort()
+  const start = () => startPostgres({ dataDir, listen: { host: '127.0.0.1', port }, settings: CANARY_SETTINGS })
+  let postgres: Postgres = await startOpen(folder, start)
+  const { user, password = '', database } = postgres.connection
+  const url = `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
+
+  const result: TrialDatabase = {
+    url,
+    port,
+    password,
+    log: () => postgres.log,
+    async query(sql, values) {
+      const client = new pg.Client({ connectionString: url, application_name: 'observer' })
+      await client.connect()
+      try {
+        return (await client.query(sql, values)).rows as never
+      } finally {
+        await client.end()
+      }
+    },
+    async kill() {
+      process.kill(postgres.pid, 'SIGKILL')
+      // reaped here, with the folder of its socket
+      await postgres.stop()
+    },
+    async restart() {
+      for (let tries = 0; ; tries++) {
+        try {
+          postgres = await start()
+          return
+        } catch (error) {
+          // the backends of the dead server hold its memory a moment longer
+          if (tries === 100 || !/shared memory|in use|another server/.test(String(error))) throw error
+          await sleep(50)
+        }
+      }
+    },
+    async stop() {
+      await postgres.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+  await result.query(SCHEMA)
+  return result
+}
+
+/** The server's own user, where it is not ours, must reach its folder. */
+async function startOpen(folder: string, start: () => Promise<Postgres>): Promise<Postgres> {
+  chmodSync(folder, 0o755)
+  mkdirSync(join(folder, 'parent'), { mode: 0o777 })
+  chmodSync(join(folder, 'parent'), 0o777)
+  return start()
+}
+
+/** Starts the app over a database, or over what stands before one. */
+export async function startTrialServer(url: string, options: TrialOptions = {}): Promise<TrialServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'koa-viewsets-app-'))
+  for (const name of ['uploads', 'temporary']) mkdirSync(join(folder, name))
+  const port = await findFreePort()
+  const { pool = 10, acquireTimeout = 5_000, queryTimeout = 15_000, cursors = 2 } = options
+  const child = spawn(process.execPath, ['--import', 'tsx', '--unhandled-rejections=strict', '--expose-gc', SERVER], {
+    cwd: ROOT,
+    env: {
+      PATH: process.env['PATH'],
+      PORT: String(port),
+      DATABASE_URL: url,
+      FOLDER: folder,
+      POOL: String(pool),
+      ACQUIRE_TIMEOUT: String(acquireTimeout),
+      QUERY_TIMEOUT: String(queryTimeout),
+      CURSORS: String(cursors),
+    },
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+  })
+  let errors = ''
+  child.stderr?.on('data', (data) => (errors += String(data)))
+  const answers = new Map<number, (answer: unknown) => void>()
+  const ready = new Promise((resolve, reject) => {
+    answers.set(0, resolve)
+    child.once('exit', (code) => reject(new Error(`the app ended with ${code}:\n${errors}`)))
+  })
+  child.on('message', ({ id, answer }: { id: number; answer: unknown }) => answers.get(id)?.(answer))
+  let last = 0
+  const ask = async (question: string): Promise<unknown> => {
+    const id = ++last
+    return new Promise((resolve, reject) => {
+      answers.set(id, resolve)
+      child.send({ id, ask: question }, (error) => error && reject(error))
+    })
+  }
+  await ready
+  const isOver = () => child.exitCode !== null || child.signalCode !== null
+  return {
+    port,
+    child,
+    errors: () => errors,
+    state: async () => (await ask('state')) as TrialState,
+    async plant(fault) {
+      await ask(fault)
+    },
+    async stop() {
+      if (!isOver()) {
+        child.kill('SIGTERM')
+        await once(child, 'exit')
+      }
+      return child.exitCode
+    },
+    async remove() {
+      if (!isOver()) {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      }
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
