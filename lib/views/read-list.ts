@@ -159,8 +159,16 @@ function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): rea
     if (asked) return totalOrder(declared.model, asked)
   }
   if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
-  return totalOrder(declared.model, defaultOrder(view.viewClass, paginator))
+  let order = unaskedOrders.get(declared)
+  if (!order) {
+    order = totalOrder(declared.model, defaultOrder(view.viewClass, paginator))
+    unaskedOrders.set(declared, order)
+  }
+  return order
 }
+
+/** The order of a view's lists that nobody has asked for; made once for as long as the catalogue is the same. */
+const unaskedOrders = new WeakMap<FilterView, readonly OrderTerm[]>()
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */
 function refuseUnknown(query: QueryParameters, view: GenericView): void {
