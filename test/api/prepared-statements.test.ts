@@ -60,7 +60,7 @@ async function get(query: string) {
   return { status, json }
 }
 
-describe('I21 a prepared list', () => {
+describe('P6j I21 a prepared list', () => {
   it('survives a column that is added, and one whose type changes', async () => {
     expect((await get('?a=0')).json).toHaveLength(3)
     await database.knex.raw('alter table things add column extra text')

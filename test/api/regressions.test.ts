@@ -207,7 +207,7 @@ const redact = (result: unknown) => {
   return result
 }
 
-describe('A queryset of the view', () => {
+describe('P14 A queryset of the view', () => {
   it.each<[string, string, (query: Queryset) => unknown]>([
     [
       'selects an expression in the place of a column',
@@ -314,7 +314,7 @@ describe('A queryset of the view', () => {
   })
 })
 
-describe('C10 a cursor', () => {
+describe('P14 C10 a cursor', () => {
   class Scored extends Book {
     static override jsonSchema = {
       type: 'object',
@@ -355,7 +355,7 @@ describe('C10 a cursor', () => {
   })
 })
 
-describe('A relation that is to one', () => {
+describe('P14 A relation that is to one', () => {
   it('multiplies no rows where several match', async () => {
     const serializer = serializerOf(Book, ['id'], {
       coded: new NestedSerializer(serializerOf(Author, ['id', 'name']), { readOnly: true }),
@@ -432,7 +432,7 @@ describe('A relation that is to one', () => {
   })
 })
 
-describe('A nested list', () => {
+describe('P14 A nested list', () => {
   const serializer = serializerOf(Book, ['id', 'title'], {
     reviews: new NestedSerializer(serializerOf(Review, ['id', 'text']), { many: true, required: false }),
   })
@@ -462,7 +462,7 @@ describe('A nested list', () => {
   })
 })
 
-describe('A create', () => {
+describe('P14 A create', () => {
   /** The serializer, and one whose hook keeps it from inserting by one statement. */
   const ways = (serializer: SerializerClass) => ({
     rows: viewOf(Book, serializer),
@@ -547,7 +547,7 @@ describe('A create', () => {
   })
 })
 
-describe('E22 the answer is the same from rows, instances and PostgreSQL', () => {
+describe('P14 E22 the answer is the same from rows, instances and PostgreSQL', () => {
   it('where knex maps the names', async () => {
     const knex = poolOf(knexSnakeCaseMappers())
     class Writer extends Model {
@@ -632,7 +632,7 @@ describe('E22 the answer is the same from rows, instances and PostgreSQL', () =>
   })
 })
 
-describe('A listener of the pool that throws', () => {
+describe('P14 A listener of the pool that throws', () => {
   it('keeps no connection', async () => {
     const knex = poolOf({ pool: { min: 0, max: 2 }, acquireConnectionTimeout: 2_000 })
     const view = class extends BookView {

@@ -93,7 +93,7 @@ const subjects: [string, boolean, () => Promise<Subject>][] = [
   ['Redis', program !== undefined, throughRedis],
 ]
 
-describe.each(subjects)('throttles whose %s', (_name, isThere, create) => {
+describe.each(subjects)('P6e H8 throttles whose %s', (_name, isThere, create) => {
   let subject: Subject
   let now = 0
   let connected: ReturnType<Subject['connect']>

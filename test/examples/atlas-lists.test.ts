@@ -170,7 +170,7 @@ describe('entries', () => {
 })
 
 describe('photos', () => {
-  it('are kept under random names and served as downloads in a sandbox', async () => {
+  it('F12 are kept under random names and served as downloads in a sandbox', async () => {
     const form = new FormData()
     form.set('city_id', '1')
     form.set('caption', 'The harbour')

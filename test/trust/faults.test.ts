@@ -70,7 +70,7 @@ function load(client: TrialClient, label: string, clients = 10) {
   }
 }
 
-it(`P6a I8 I14 PostgreSQL killed ${size(2, 20)} times: only 503, back within a second, nothing lost`, {
+it(`P6a I8 I14 I16 PostgreSQL killed ${size(2, 20)} times: only 503, back within a second, nothing lost`, {
   timeout: 600_000,
 }, async () => {
   const { server, client } = await start()
@@ -107,6 +107,8 @@ it(`P6a I8 I14 PostgreSQL killed ${size(2, 20)} times: only 503, back within a s
   }
   report('P6a killed', { rounds: size(2, 20), refused, 'first 200 ms': Math.round(worst) })
   expect(worst).toBeLessThan(1_000)
+  // I16: an outage is told in a few lines, however many requests it costs
+  expect(server.errors().split('\n').length).toBeLessThanOrEqual(20)
   expect(server.child.pid).toBe(pid)
   client.close()
   expect(await findLeftovers(server, database, before)).toEqual([])

@@ -105,7 +105,7 @@ describe.each<[string, string, () => UploadStorage, RegExp]>([
 })
 
 describe('FileSystemStorage', () => {
-  it('F15 is 503 when the disk is full, and leaves nothing behind', async () => {
+  it('P6i F15 is 503 when the disk is full, and leaves nothing behind', async () => {
     const storage = new FileSystemStorage({ root: join(base, 'full'), baseUrl: '/files' })
     await expect(storage.save(broken('ENOSPC'))).rejects.toThrow(ServiceUnavailable)
     expect(readdirSync(join(base, 'full'))).toEqual([])

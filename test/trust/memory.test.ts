@@ -1,0 +1,207 @@
+/** P8 and P7: what requests cost in memory, at their peak and in the long run. */
+import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { MULTIPART, multipart } from '../support/multipart.js'
+import { as, createClient, json, type Shot, type TrialClient } from './support/client.js'
+import { findInAnswer, findLeftovers } from './support/oracles.js'
+import { isLong, report, size } from './support/size.js'
+import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
+
+const PNG = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
+const MB = 2 ** 20
+
+let database: TrialDatabase
+
+beforeAll(async () => {
+  database = await startTrialDatabase()
+})
+afterAll(() => database?.stop())
+
+/** The most that the process has ever held. */
+function peakOf({ child }: TrialServer): number {
+  return Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024
+}
+
+interface Case {
+  readonly shots: readonly Shot[]
+  /** In megabytes, over the same app at rest. */
+  readonly limit: number
+  readonly concurrency: number
+  readonly status: number
+}
+
+const alice = as('alice')
+const large = JSON.stringify({ title: 'large', meta: { text: 'x'.repeat(990_000) } })
+const photo = Buffer.concat([PNG, Buffer.alloc(10 * MB - 8, 1)])
+const cases: Record<string, () => Case> = {
+  '1 MB of JSON': () => ({
+    shots: [
+      { method: 'POST', path: '/api/books', headers: { 'Content-Type': 'application/json', ...alice }, body: large },
+    ],
+    limit: 15,
+    concurrency: 1,
+    status: 201,
+  }),
+  'a bulk of 100 × 8 kB': () => ({
+    shots: [
+      json(
+        'POST',
+        '/api/books/bulk',
+        Array.from({ length: 100 }, (_, n) => ({ title: `${n}`, meta: 'x'.repeat(8_000) })),
+        alice,
+      ),
+    ],
+    limit: 25,
+    concurrency: 1,
+    status: 201,
+  }),
+  '10,000 paths that are none': () => ({
+    shots: Array.from({ length: 10_000 }, (_, n) => json(n % 2 === 0 ? 'GET' : 'OPTIONS', `/api/none-${n}/${n}`)),
+    limit: 10,
+    concurrency: 16,
+    status: 404,
+  }),
+  ...(isLong && {
+    '20 uploads of 10 MB': () => ({
+      shots: Array.from({ length: 20 }, () => ({
+        method: 'POST',
+        path: '/api/uploads',
+        headers: { ...MULTIPART, ...alice },
+        body: multipart(
+          { name: 'caption', content: 'x' },
+          { name: 'image', filename: 'a.png', type: 'image/png', content: photo },
+        ),
+      })),
+      limit: 60,
+      concurrency: 20,
+      status: 201,
+    }),
+  }),
+}
+
+// the peak is what Linux tells of a process
+describe.skipIf(process.platform !== 'linux')('P8 the memory of', () => {
+  it.each(Object.entries(cases))('%s', { timeout: 120_000 }, async (name, create) => {
+    const server = await startTrialServer(database.url)
+    const client = createClient(server.port)
+    try {
+      // what every process loads and compiles at its first requests
+      for (let turn = 0; turn < 300; turn++)
+        await client.fire(json(turn % 3 === 0 ? 'OPTIONS' : 'GET', `/api/${['books', 'nowhere'][turn % 2]}`))
+      await client.fire(json('POST', '/api/books', { title: 'small' }, alice))
+      await server.state()
+      const before = peakOf(server)
+      const { shots, limit, concurrency, status } = create()
+      await client.fireAll(shots, (hit) => expect(hit).toMatchObject({ status }), concurrency)
+      const grown = (peakOf(server) - before) / MB
+      report('P8 memory', { case: name, 'peak MB over idle': grown.toFixed(1), limit })
+      expect(grown).toBeLessThan(limit)
+    } finally {
+      client.close()
+      await server.remove()
+    }
+  })
+})
+
+/** What a client of the mixed traffic does next. */
+function next(turn: number): Shot {
+  const id = 1 + (turn % 190)
+  const kinds: Shot[] = [
+    json('GET', '/api/books'),
+    json('GET', `/api/books/${id}`),
+    json('GET', `/api/native?page=${1 + (turn % 9)}&page_size=20`),
+    json('GET', '/api/events'),
+    json('GET', `/api/books?search=title&n__in=1,2,3&ordering=-n`),
+    json('GET', `/api/ft?search=title`),
+    json('GET', '/api/books.csv'),
+    json('PATCH', `/api/books/${id}`, { n: turn % 100, meta: { turn } }, alice),
+    json(
+      'PATCH',
+      '/api/books/bulk',
+      [
+        { id, n: 1 },
+        { id: id + 1, n: 2 },
+      ],
+      alice,
+    ),
+    json('GET', '/api/exports', undefined, as(['alice', 'bob', 'staff'][turn % 3] as string)),
+    json('GET', '/api/books/0'),
+    json('POST', '/api/books', { title: null, n: 'x' }, alice),
+    json('GET', '/api/private'),
+    {
+      method: 'PATCH',
+      path: '/api/uploads/1',
+      headers: { ...MULTIPART, ...alice },
+      body: multipart({ name: 'image', filename: 'a.png', type: 'image/png', content: PNG }),
+    },
+  ]
+  return kinds[turn % kinds.length] as Shot
+}
+
+describe('P7 mixed traffic', () => {
+  const seconds = size(12, 1_800)
+
+  it(`for ${seconds} seconds costs no memory, no descriptor and no connection`, { timeout: 2_400_000 }, async () => {
+    const server = await startTrialServer(database.url)
+    const client: TrialClient = createClient(server.port)
+    try {
+      const before = await server.state()
+      let turn = 0
+      const found: string[] = []
+      const run = async (until: number) => {
+        const shots = (function* () {
+          while (performance.now() < until) yield next(turn++)
+        })()
+        await client.fireAll(
+          shots,
+          (hit) => {
+            if (hit.shot.path.startsWith('/api/exports') && hit.status === 503) return
+            for (const fault of findInAnswer(hit))
+              found.push(`${fault}: ${hit.shot.method} ${hit.shot.path} ${hit.text.slice(0, 200)}`)
+          },
+          8,
+        )
+      }
+      const begin = performance.now()
+      await run(begin + seconds * 200)
+      const points: { minutes: number; megabytes: number }[] = []
+      const steps = size(4, 60)
+      for (let step = 1; step <= steps; step++) {
+        await run(begin + seconds * (200 + (800 * step) / steps))
+        points.push({ minutes: (performance.now() - begin) / 60_000, megabytes: (await server.state()).memory / MB })
+      }
+      client.close()
+      await sleep(100)
+      const leftovers = await findLeftovers(server, database, before, 15_000)
+      const slope = slopeOf(points)
+      const [first, last] = [points[0]?.megabytes ?? 0, points.at(-1)?.megabytes ?? 0]
+      report('P7 soak', {
+        seconds,
+        requests: turn,
+        'MB a minute': slope.toFixed(2),
+        'first MB': first.toFixed(0),
+        'last MB': last.toFixed(0),
+        faults: found.length,
+      })
+      expect(found.slice(0, 5)).toEqual([])
+      expect(leftovers).toEqual([])
+      if (isLong) {
+        expect(slope).toBeLessThan(1)
+        expect(last).toBeLessThan(first * 1.1)
+      }
+    } finally {
+      client.close()
+      await server.remove()
+    }
+  })
+})
+
+/** The slope of the line that fits best. */
+function slopeOf(points: readonly { minutes: number; megabytes: number }[]): number {
+  const mean = (all: readonly number[]) => all.reduce((sum, one) => sum + one, 0) / all.length
+  const x = mean(points.map(({ minutes }) => minutes))
+  const y = mean(points.map(({ megabytes }) => megabytes))
+  const above = points.reduce((sum, { minutes, megabytes }) => sum + (minutes - x) * (megabytes - y), 0)
+  return above / points.reduce((sum, { minutes }) => sum + (minutes - x) ** 2, 0)
+}

@@ -1,0 +1,129 @@
+/** P6d and P6g: a bad network between the app and PostgreSQL, and clients that are slow. */
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type ServerProxy, startProxy } from '../support/proxy.js'
+import { as, createClient, type Hit, json } from './support/client.js'
+import { findInAnswer, findLeftovers } from './support/oracles.js'
+import { report, size } from './support/size.js'
+import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
+
+let database: TrialDatabase
+const open: (() => unknown)[] = []
+
+beforeAll(async () => {
+  database = await startTrialDatabase()
+})
+afterEach(async () => {
+  for (const close of open.splice(0).reverse()) await close()
+})
+afterAll(() => database?.stop())
+
+/** The app over a proxy that the test can disturb. */
+async function throughProxy() {
+  const proxy: ServerProxy = await startProxy({ host: '127.0.0.1', port: database.port }, '.s.PGSQL.5432')
+  const url = `postgres://postgres:${database.password}@/postgres?host=${encodeURIComponent(proxy.folder)}`
+  const server = await startTrialServer(url, { queryTimeout: 1_000, acquireTimeout: 1_000 })
+  const client = createClient(server.port)
+  open.push(
+    () => proxy.remove(),
+    () => server.remove(),
+    client.close,
+  )
+  return { proxy, server, client }
+}
+
+const isAway = ({ status, headers }: Hit) => status === 503 && /^[1-9]\d*$/.test(headers['retry-after'] ?? '')
+
+describe('P6d I9 a network that', () => {
+  it.each<[string, (proxy: ServerProxy) => unknown]>([
+    ['refuses', (proxy) => proxy.cut()],
+    ['falls silent', (proxy) => proxy.silence()],
+  ])('%s gives 503 in time, and is well a second after it is', async (name, disturb) => {
+    const { proxy, server, client } = await throughProxy()
+    for (let turn = 0; turn < 10; turn++) await client.fire(json('GET', '/api/books/1'))
+    const before = await server.state()
+    let slowest = 0
+    let back = 0
+    for (let round = 0; round < size(1, 10); round++) {
+      await disturb(proxy)
+      const hits = await Promise.all(Array.from({ length: 10 }, async () => client.fire(json('GET', '/api/books/1'))))
+      expect(
+        hits.filter((hit) => !isAway(hit)).map(({ status, text, failure }) => ({ status, text, failure })),
+      ).toEqual([])
+      slowest = Math.max(slowest, ...hits.map(({ milliseconds }) => milliseconds))
+      await proxy.restore()
+      const begin = performance.now()
+      while ((await client.fire(json('GET', '/api/books/1'))).status !== 200) await sleep(20)
+      back = Math.max(back, performance.now() - begin)
+    }
+    report('P6d network', {
+      case: name,
+      rounds: size(1, 10),
+      'slowest 503 ms': Math.round(slowest),
+      'well after ms': Math.round(back),
+    })
+    expect(slowest).toBeLessThan(2_500)
+    expect(back).toBeLessThan(1_500)
+    client.close()
+    expect(await findLeftovers(server, database, before)).toEqual([])
+  })
+})
+
+/** A request that never ends, or an answer that is hardly read. */
+const SLOW: Record<string, (socket: Socket) => void> = {
+  headers: (socket) => void socket.write('GET /api/books HTTP/1.1\r\nHost: x\r\nX-A: '),
+  body: (socket) =>
+    void socket.write(
+      'POST /api/books HTTP/1.1\r\nHost: x\r\nAuthorization: Token alice\r\nContent-Type: application/json\r\nContent-Length: 9000\r\n\r\n{"title":',
+    ),
+  read: (socket) => {
+    socket.pause()
+    socket.write('GET /api/books?page_size=100 HTTP/1.1\r\nHost: x\r\n\r\n')
+  },
+}
+
+describe('P6g F16 I11', () => {
+  it(`${size(60, 200)} slow clients of each kind hold no connection to the database, and nobody waits for them`, async () => {
+    const server: TrialServer = await startTrialServer(database.url)
+    const client = createClient(server.port)
+    open.push(() => server.remove(), client.close)
+    for (let turn = 0; turn < 200; turn++) await client.fire(json('GET', '/api/books/1'))
+    const before = await server.state()
+    const sockets: Socket[] = []
+    for (const begin of Object.values(SLOW)) {
+      for (let turn = 0; turn < size(60, 200); turn++) {
+        const socket = connect(server.port, '127.0.0.1')
+        socket.on('error', () => {})
+        await once(socket, 'connect')
+        begin(socket)
+        sockets.push(socket)
+      }
+    }
+    const drip = setInterval(() => sockets.forEach((socket) => socket.writable && socket.write(' ')), 200)
+    const times: number[] = []
+    for (let turn = 0; turn < size(300, 5_000); turn++) {
+      const hit = await client.fire(json('GET', '/api/books/1', undefined, as('alice')))
+      expect(findInAnswer(hit)).toEqual([])
+      times.push(hit.milliseconds)
+    }
+    clearInterval(drip)
+    const during = await server.state()
+    times.sort((a, b) => a - b)
+    const p99 = times[Math.floor(times.length * 0.99)] ?? 0
+    const grown = (during.memory - before.memory) / 2 ** 20
+    report('P6g slow', {
+      clients: sockets.length,
+      'p99 ms': p99.toFixed(1),
+      used: during.used,
+      'memory MB': grown.toFixed(1),
+    })
+    expect(during.used).toBe(0)
+    expect(grown).toBeLessThan(60)
+    expect(p99).toBeLessThan(300)
+    for (const socket of sockets) socket.destroy()
+    client.close()
+    expect(await findLeftovers(server, database, before)).toEqual([])
+  }, 300_000)
+})
