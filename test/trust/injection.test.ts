@@ -103,6 +103,12 @@ const PLACES: Record<string, (payload: string) => Shot> = {
   }),
 }
 
+/** What well-meaning people send to the same places. */
+const HARMLESS = [
+  ...['word', '1', '2026-01-01', '00000000-0000-4000-8000-000000000000', '', 'a,b', 'a,b,c', '"a phrase"', '/', 'x?'],
+  ...['a b', 'a b c', 'a b c d', 'a b c d e', 'a b c d e f', 'a b c d e f g', '"a phrase" b c', 'a -b', 'n,title', 'é'],
+]
+
 /** Keys that mean something to Objection or to JavaScript. */
 const KEYS = [
   ...[
@@ -151,6 +157,14 @@ const WRITES: Record<string, (extra: object) => Shot> = {
   'nested POST': (extra) => json('POST', '/api/authors/1/books', { title: 'x', ...extra }, as('alice')),
 }
 
+interface Statement {
+  readonly queryid: string
+  readonly query: string
+}
+/** What has run so far, but for what this test asks. */
+const STATEMENTS = `select queryid::text, left(query, 300) as query from pg_stat_statements
+  where query not ilike '%pg_stat%' and query not ilike '%from canary%'`
+
 async function attack(shots: readonly Shot[]): Promise<string[]> {
   const found: string[] = []
   const look = (hit: Hit) => {
@@ -167,11 +181,16 @@ it(`P2 A3 C2 C3 ${PAYLOADS.length} payloads in ${Object.keys(PLACES).length} pla
   timeout: 120_000,
 }, async () => {
   const before = await server.state()
+  await database.query('create extension pg_stat_statements')
+  await attack(Object.values(PLACES).flatMap((place) => HARMLESS.map(place)))
+  const known = new Set((await database.query<Statement>(STATEMENTS)).map(({ queryid }) => queryid))
   const shots = Object.values(PLACES).flatMap((place) => PAYLOADS.map(place))
   const begin = performance.now()
   const found = await attack(shots)
   found.push(...(await server.state()).failures.filter((line) => !/^4\d\d /.test(line)))
   found.push(...(await findInStatements(database.log(), CANARY)))
+  const unknown = (await database.query<Statement>(STATEMENTS)).filter(({ queryid }) => !known.has(queryid))
+  found.push(...unknown.map(({ query }) => `a statement that only an attack sends: ${query}`))
   expect(await database.query('select * from canary')).toEqual([{ id: 1, text: 'untouched' }])
   client.close()
   found.push(...(await findLeftovers(server, database, before)))
@@ -191,9 +210,9 @@ it(`P2 A1 A3 ${KEYS.length} keys of models are unknown on ${Object.keys(WRITES).
     for (const value of [CANARY, true, 2]) {
       const extra = { [key]: value }
       const found = await attack(Object.values(WRITES).map((write) => write(extra)))
-      expect(found, key).toEqual([])
+      expect({ key, found }).toEqual({ key, found: [] })
     }
-    expect(await database.query(changed), key).toEqual([{ n: 0 }])
+    expect({ key, changed: await database.query(changed) }).toEqual({ key, changed: [{ n: 0 }] })
   }
   expect(await findInStatements(database.log(), CANARY)).toEqual([])
 })
@@ -253,8 +272,8 @@ it(`P2 C11 ${PATTERNS.length} patterns take less than a second each, while other
   let slowest = 0
   for (const pattern of PATTERNS) {
     const hit = await client.fire(json('GET', `/api/rx?search=${safe(pattern)}`))
-    expect(findInAnswer(hit), pattern).toEqual([])
-    expect([200, 400], pattern).toContain(hit.status)
+    expect({ pattern, found: findInAnswer(hit) }).toEqual({ pattern, found: [] })
+    expect({ pattern, isKnown: hit.status === 200 || hit.status === 400 }).toEqual({ pattern, isKnown: true })
     slowest = Math.max(slowest, hit.milliseconds)
   }
   over = true

@@ -70,10 +70,7 @@ it(`P9 I6 crossing bulks never deadlock, ${size(100, 1_000)} rounds`, { timeout:
         ),
       )
     })
-    expect(
-      hits.map(({ status }) => status),
-      hits.map(({ text }) => text).join(),
-    ).toEqual([200, 200, 200, 200])
+    expect(hits.filter(({ status }) => status !== 200).map(({ text }) => text)).toEqual([])
     const rows = await database.query('select distinct n from books where id = any($1)', [ids])
     expect(rows).toHaveLength(1)
   }

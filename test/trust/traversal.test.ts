@@ -91,7 +91,7 @@ interface Page {
 
 async function read(path: string): Promise<Page> {
   const response = await client.get(path)
-  expect(response.status, `${path} ${response.text}`).toBe(200)
+  if (response.status !== 200) throw new Error(`${path}: ${response.status} ${response.text}`)
   return response.json as Page
 }
 

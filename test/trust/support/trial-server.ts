@@ -222,7 +222,7 @@ class Books extends MeteringMixin(CacheableMixin(BulkModelViewSet<Book>)) {
   @action({ methods: ['POST'], detail: true, inputSerializer: PublishInput })
   async publish({ n }: Input<typeof PublishInput>) {
     const book = await this.getObjectToWrite()
-    await book.$query(this.trx).patch({ n } as object)
+    await book.$query(this.trx).patch({ n })
     return { n }
   }
 
@@ -417,7 +417,8 @@ const faults: Record<string, () => unknown> = {
   warning: () => process.emitWarning('planted', 'DeprecationWarning'),
 }
 
-const server = createServer(app.callback())
+const answer = app.callback()
+const server = createServer((request, response) => void answer(request, response))
 let stopping = false
 
 async function stop(): Promise<void> {

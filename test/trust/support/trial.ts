@@ -75,6 +75,7 @@ const CANARY_SETTINGS = {
   log_error_verbosity: 'terse',
   // logged where a statement fails: without its parameters too
   log_min_error_statement: 'error',
+  shared_preload_libraries: 'pg_stat_statements',
   max_connections: '60',
 }
 
