@@ -215,7 +215,9 @@ it(`P2 A3 C2 C3 ${PAYLOADS.length} payloads in ${Object.keys(PLACES).length} pla
   expect(found.slice(0, 10)).toEqual([])
 })
 
-it(`P2 A1 A3 ${KEYS.length} keys of models are unknown on ${Object.keys(WRITES).length} write routes`, async () => {
+it(`P2 A1 A3 ${KEYS.length} keys of models are unknown on ${Object.keys(WRITES).length} write routes`, {
+  timeout: 120_000,
+}, async () => {
   await database.query(`update books set is_admin = false, secret = 'kept inside', owner_id = 1`)
   const changed = `select count(*)::int as n from books
     where is_admin or secret <> 'kept inside' or coalesce(owner_id, 0) not in (0, 1) or meta ? 'y'`

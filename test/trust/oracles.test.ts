@@ -26,7 +26,7 @@ describe('what is left behind', () => {
     ['warning', /DeprecationWarning/],
   ]
 
-  it('each planted fault is seen, and an app that has ended', async () => {
+  it('each planted fault is seen, and an app that has ended', { timeout: 60_000 }, async () => {
     const before = await server.state()
     const look = async () => (await findLeftovers(server, database, before, 0)).join('\n')
     expect(await look()).toBe('')
