@@ -16,11 +16,15 @@ export interface Atlas {
 /** Any number will do, as long as it is always the same. */
 const TABLES_LOCK = 20_260_102
 
-/**
- * Creates the tables that are missing, and the app.
- * @param staticRoot where `collectstatic` has put the page's files; without it they are served as they are
- */
-export async function createAtlas(knex: Knex, options: { staticRoot?: string | undefined } = {}): Promise<Atlas> {
+export interface AtlasOptions {
+  /** Where throttles count. @default the atlas's own pool */
+  readonly counting?: Knex
+  /** Where `collectstatic` has put the page's files; without it they are served as they are. */
+  readonly staticRoot?: string | undefined
+}
+
+/** Creates the tables that are missing, and the app. */
+export async function createAtlas(knex: Knex, { counting = knex, staticRoot }: AtlasOptions = {}): Promise<Atlas> {
   Model.knex(knex)
   const usage = new PostgresMeteringEngine({ knex })
   const tables = await readFile(new URL('tables.sql', import.meta.url), 'utf8')
@@ -32,9 +36,9 @@ export async function createAtlas(knex: Knex, options: { staticRoot?: string | u
   })
   await DatabaseThrottle.ensureTable(knex)
   await usage.ensureTable()
-  DatabaseThrottle.setBackend(knex)
+  DatabaseThrottle.setBackend(counting)
   setMeteringEngine(usage)
   const api = createApi()
   await api.prepare()
-  return { api, app: createApp(api, { usage, ...options }) }
+  return { api, app: createApp(api, { usage, staticRoot }) }
 }

@@ -10,6 +10,8 @@ import { type Postgres, startPostgres } from '../support/postgres.js'
 
 export interface AtlasDatabase {
   readonly knex: Knex
+  /** A small pool for the counts of throttles, so that they never wait for slow queries. */
+  readonly counting: Knex
   /** Closes the connections, and stops the PostgreSQL if it is ours. */
   stop(): Promise<void>
 }
@@ -25,15 +27,16 @@ export async function openDatabase(): Promise<AtlasDatabase> {
   const url = process.env['DATABASE_URL']
   const postgres = url ? undefined : await startKeptOrTemporary()
   const connection: ClientConfig = postgres ? { ...postgres.connection } : { connectionString: url }
-  const db = createPool(connection)
+  const db = createPool(connection, 10)
+  const counting = createPool(connection, 2)
   async function stop(): Promise<void> {
-    await db.destroy()
+    await Promise.all([db.destroy(), counting.destroy()])
     await postgres?.stop()
   }
   try {
     const { rows } = await db.raw<{ rows: { done: boolean }[] }>(`SELECT to_regclass('cities') IS NOT NULL AS done`)
     if (!rows[0]?.done) await seed(connection)
-    return { knex: db, stop }
+    return { knex: db, counting, stop }
   } catch (error) {
     await stop()
     throw error
@@ -58,12 +61,12 @@ export function cacheFolder(): string {
 }
 
 /** A pool with an end to every wait: for a connection, for a statement, and for a server that has gone silent. */
-function createPool(connection: ClientConfig): Knex {
+function createPool(connection: ClientConfig, max: number): Knex {
   const limits = { statement_timeout: 10_000, query_timeout: 15_000, keepAlive: true, application_name: 'atlas' }
   return knex({
     client: 'pg',
     connection: { ...connection, ...limits } as Knex.PgConnectionConfig,
-    pool: { min: 0, max: 10 },
+    pool: { min: 0, max },
     acquireConnectionTimeout: 5_000,
     // Messages of errors, which go to the log, have placeholders in place of what a client sent.
     compileSqlOnError: false,

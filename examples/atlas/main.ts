@@ -56,7 +56,10 @@ async function start(): Promise<ReturnType<Atlas['app']['callback']>> {
   // First, so that a taken port is known before any work is done.
   await listen()
   database = await openDatabase()
-  atlas = await createAtlas(database.knex, { staticRoot: await collectAssets() })
+  atlas = await createAtlas(database.knex, {
+    counting: database.counting,
+    staticRoot: await collectAssets(),
+  })
   return atlas.app.callback()
 }
 
