@@ -29,13 +29,32 @@ export async function openCursor(
 
 /** A cursor of the database whose rows are read by `fetch`. */
 export function rowCursor(cursor: DatabaseCursor, fetch: (size: number) => Promise<Rows>): RowCursor {
-  return {
-    get lost() {
-      return cursor.lost
-    },
-    onLost: (listener) => cursor.onLost(listener),
-    fetch,
-    cancel: () => cursor.cancel(),
-    close: () => cursor.close(),
+  return new FetchedCursor(cursor, fetch)
+}
+
+/** A class: a getter in an object literal would keep what it closes over until a full garbage collection. */
+class FetchedCursor implements RowCursor {
+  readonly fetch: (size: number) => Promise<Rows>
+  readonly #cursor: DatabaseCursor
+
+  constructor(cursor: DatabaseCursor, fetch: (size: number) => Promise<Rows>) {
+    this.#cursor = cursor
+    this.fetch = fetch
+  }
+
+  get lost(): boolean {
+    return this.#cursor.lost
+  }
+
+  onLost(listener: () => void): void {
+    this.#cursor.onLost(listener)
+  }
+
+  cancel(): Promise<void> {
+    return this.#cursor.cancel()
+  }
+
+  close(): Promise<void> {
+    return this.#cursor.close()
   }
 }
