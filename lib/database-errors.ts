@@ -75,7 +75,6 @@ const SEARCH_QUERY_FILES: ReadonlySet<unknown> = new Set(['tsquery.c', 'tsvector
 const INVALID = 'Invalid value.'
 const NOT_UNIQUE = 'This field must be unique.'
 
-const unknown: Answer = () => null
 const invalid: Answer = (cause) => new ValidationError(INVALID, { cause })
 const invalidWrite: Answer = (cause, { operation }) =>
   operation === 'write' ? new ValidationError(INVALID, { cause }) : null
@@ -85,6 +84,8 @@ const invalidQuery: Answer = (cause) =>
 const denied: Answer = (cause) => new PermissionDenied(undefined, { cause })
 const referenced: Answer = (cause) => new Conflict('Object is referenced by other objects.', { cause })
 const unavailable: Answer = (cause) => new ServiceUnavailable(1, { cause })
+/** A pooler that has lost its server, or that has no connection to give; PostgreSQL names the file of its own errors. */
+const pooler: Answer = (cause, subject) => (cause.file === undefined ? unavailable(cause, subject) : null)
 const standby: Answer = (cause, { operation }) => (operation === 'read' ? null : new ServiceUnavailable(1, { cause }))
 
 type OfField = (field: string, subject: ConstraintSubject) => string
@@ -144,7 +145,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['55P03', unavailable],
   ['57014', unavailable],
   ['08', unavailable],
-  ['08P01', unknown],
+  ['08P01', pooler],
   ['57P01', unavailable],
   ['57P02', unavailable],
   ['57P03', unavailable],

@@ -15,8 +15,8 @@ export interface Settings {
   readonly cursorSecret?: string | undefined
   /**
    * Keep the SQL of lists as named prepared statements on each connection. False behind a pooler that hands out
-   * connections by transaction (PgBouncer).
-   * @default true
+   * connections by transaction (PgBouncer), unless it follows prepared statements itself.
+   * @default the environment variable PREPARED_STATEMENTS, else true
    */
   readonly preparedStatements?: boolean | undefined
   /**
@@ -72,6 +72,7 @@ const text = (variable: string): Kind<string> => ({ variable, read: readText })
 const kinds = {
   secretKey: secret('SERVICE_SECRET_KEY'),
   cursorSecret: secret('SERVICE_CURSOR_SECRET'),
+  preparedStatements: flag('PREPARED_STATEMENTS'),
   appVersion: { variable: 'APP_VERSION', read: readVersion },
   appVersionHeader: flag('APP_VERSION_HEADER'),
   appVersionMismatch: { variable: 'APP_VERSION_MISMATCH', read: readMismatchAction },
@@ -85,6 +86,8 @@ const kinds = {
 type Name = keyof typeof kinds
 
 let configured: Settings = {}
+/** Asked for by every list: looking it up in the environment is not free. */
+let prepares: boolean | undefined
 
 /**
  * Sets the settings in code, in place of all that an earlier call has set. What is left out comes from the environment.
@@ -95,6 +98,7 @@ let configured: Settings = {}
 export function configure(settings: Settings): void {
   for (const [name, { read }] of Object.entries(kinds)) read(settings[name as Name], `configure({ ${name} })`)
   configured = { ...settings }
+  prepares = undefined
 }
 
 /** What `configure()` was last given. Another object after each call, so that what was computed from it can be kept. */
@@ -128,9 +132,13 @@ export function getCursorSecret(): string {
   return setting('cursorSecret') ?? getSecretKey()
 }
 
-/** Whether statements are prepared by name. */
+/**
+ * Whether statements are prepared by name; the environment is read once after each `configure()`.
+ * @throws ConfigurationError the environment has a value that it cannot have
+ */
 export function preparesStatements(): boolean {
-  return configured.preparedStatements ?? true
+  prepares ??= setting('preparedStatements') ?? true
+  return prepares
 }
 
 /**

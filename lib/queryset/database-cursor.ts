@@ -1,6 +1,7 @@
 /** A cursor of PostgreSQL's own, in a transaction on a connection that is kept for it (spec section 4.7). */
 import type { Knex } from 'knex'
 import type { Queryable } from '../models/objection.js'
+import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
 import { exactTypes } from './read-exactly.js'
 import { type RawRow, runStatement } from './run-statement.js'
 
@@ -14,14 +15,9 @@ export interface DatabaseCursorOptions {
 }
 
 /** The part of pg's connection that tells of its end. */
-interface Connection {
+interface Connection extends CancellableConnection {
   on(event: 'error' | 'end', listener: () => void): void
   removeListener(event: 'error' | 'end', listener: () => void): void
-}
-
-/** The part of knex's client that stops a statement, on a connection of its own. */
-interface CancellingClient {
-  cancelQuery?(connection: Connection): Promise<unknown>
 }
 
 /** Classes of SQLSTATE after which the connection is gone. */
@@ -34,7 +30,7 @@ export class DatabaseCursor {
   readonly trx: Knex.Transaction
   readonly #name: string
   readonly #connection: Connection
-  readonly #client: CancellingClient
+  readonly #knex: Queryable
   readonly #lostListener: () => void
   #lost = false
   #running = false
@@ -43,7 +39,7 @@ export class DatabaseCursor {
   #onLost: (() => void) | undefined
 
   private constructor(knex: Queryable, trx: Knex.Transaction, name: string, connection: Connection) {
-    this.#client = knex.client as CancellingClient
+    this.#knex = knex
     this.trx = trx
     this.#name = name
     this.#connection = connection
@@ -120,8 +116,8 @@ export class DatabaseCursor {
   /** Stops the statement that is running. Never throws: what cannot be stopped ends by itself. */
   async cancel(): Promise<void> {
     if (!this.#running || this.#lost) return
-    this.#cancelling ??= this.#client.cancelQuery?.(this.#connection).catch(() => {
-      // no further connection is to be had
+    this.#cancelling ??= cancelStatement(this.#knex, this.#connection).catch(() => {
+      // the server is not to be reached
     })
     await this.#cancelling
   }

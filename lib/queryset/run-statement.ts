@@ -43,11 +43,14 @@ interface Client {
 const MOST_NAMES = 500
 /** A named statement met a migration, or a pooler that gave it another connection. */
 const STALE = new Set(['0A000', '26000', '42P05'])
+/** The latter: it is not known there, or is already. */
+const POOLED = new Set(['26000', '42P05'])
 /** Leaves every value as the text that PostgreSQL sent. */
 const asText = (text: string) => text
 const RAW = { getTypeParser: () => asText }
 
 const statements = new Map<string, Statement>()
+let hasWarned = false
 
 /** The statement of a SQL text; the same text is prepared once for each connection. */
 export function statementOf(text: string): Statement {
@@ -78,10 +81,23 @@ export async function runStatement(
   try {
     return await send(client, statement.text, name, values)
   } catch (error) {
-    if (!STALE.has((error as { code?: string }).code ?? '')) throw error
+    const { code = '' } = error as { code?: string }
+    if (!STALE.has(code)) throw error
     statement.name = undefined
+    if (POOLED.has(code)) warnOfPooler()
     return send(client, statement.text, undefined, values)
   }
+}
+
+/** Every shape of a list fails once in PostgreSQL before it is sent without a name: right, but slow, and noisy in its log. */
+function warnOfPooler(): void {
+  if (hasWarned) return
+  hasWarned = true
+  process.emitWarning(
+    'Named statements do not stay on their connections: a pooler hands these out by transaction. ' +
+      'Set PREPARED_STATEMENTS=false, or configure({ preparedStatements: false }).',
+    { code: 'KOA_VIEWSETS_POOLER' },
+  )
 }
 
 async function send(

@@ -381,7 +381,7 @@ describe('what is wrong with a declaration', () => {
     const { rows } = await database.knex.raw<{ rows: { name: string }[] }>('select current_database() as name')
     const [{ name } = { name: '' }] = rows
     await database.knex.raw(`alter database ?? set extra_float_digits = 0`, [name])
-    const short = knex({ client: 'pg', connection: { ...database.connection } as Knex.PgConnectionConfig })
+    const short = knex({ client: 'pg', connection: { ...database.direct } as Knex.PgConnectionConfig })
     try {
       await expect(routerOf({ model: Row, ordering: 'f' }).prepare({ knex: short })).rejects.toThrow(
         /ordering by "f" needs .* extra_float_digits/,

@@ -3,7 +3,7 @@ import Koa from 'koa'
 import { APIRouter, configure, FieldFilter, ModelSerializer, ModelViewSet, OrderingFilter } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
 import { serve, type TestServer } from '../support/server.js'
 
 const FIELDS = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j']
@@ -88,15 +88,19 @@ describe('P6j I21 a prepared list', () => {
     expect([...statuses]).toEqual([200])
   })
 
-  it('is prepared by name, at most 500 shapes whatever clients ask for', async () => {
-    for (let shape = 0; shape < 2 ** FIELDS.length; shape += 1) {
-      const query = FIELDS.filter((_, index) => shape & (2 ** index)).map((name) => `${name}=0`)
-      expect((await get(`?${query.join('&')}`)).status).toBe(200)
-    }
-    const names = await prepared()
-    expect(names.length).toBeGreaterThan(100)
-    expect(names.length).toBeLessThanOrEqual(500)
-  })
+  // names are switched off there
+  it.skipIf(poolMode() === 'transaction')(
+    'is prepared by name, at most 500 shapes whatever clients ask for',
+    async () => {
+      for (let shape = 0; shape < 2 ** FIELDS.length; shape += 1) {
+        const query = FIELDS.filter((_, index) => shape & (2 ** index)).map((name) => `${name}=0`)
+        expect((await get(`?${query.join('&')}`)).status).toBe(200)
+      }
+      const names = await prepared()
+      expect(names.length).toBeGreaterThan(100)
+      expect(names.length).toBeLessThanOrEqual(500)
+    },
+  )
 
   it('is sent without a name where names are switched off, as behind a pooler by transaction', async () => {
     const before = (await prepared()).length

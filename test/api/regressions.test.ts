@@ -17,7 +17,7 @@ import {
 import { knexSnakeCaseMappers, Model, type QueryBuilder, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
 
 const OPTIONAL = Array.from({ length: 12 }, (_, index) => `c${index}`)
 
@@ -391,7 +391,8 @@ describe('P14 A relation that is to one', () => {
     expect((await client.send('POST', '/books', { title: 'showing', author_id: 1 })).status).toBe(201)
   })
 
-  it('refuses a row that a policy hides, on create as on update', async () => {
+  // the role is a setting of the session, which its clients share there
+  it.skipIf(poolMode() === 'transaction')('refuses a row that a policy hides, on create as on update', async () => {
     const role = `test_${randomBytes(8).toString('hex')}`
     await database.knex.raw(`create role ${role}; grant all on owners, notes, notes_id_seq to ${role}`)
     const knex = poolOf({

@@ -220,6 +220,14 @@ describe('SQLSTATE', () => {
     else expect(result).toMatchObject(expected)
   })
 
+  it('08P01 of a pooler, which names no file, is an outage', () => {
+    const error = Object.assign(new Error('server conn crashed?'), { code: '08P01', severity: 'FATAL' })
+    for (const operation of ['read', 'write', 'delete'] as const) {
+      expect(seen(toApiError(error, subject(operation)), error)).toMatchObject(away)
+    }
+    expect(toApiError(Object.assign(error, { file: 'postgres.c' }), subject('write'))).toBeNull()
+  })
+
   it.each(['25006', '54000', '54001'])('%s in a read is unknown', async (code) => {
     expect(await answer(raise(code), { operation: 'read' })).toBeNull()
   })

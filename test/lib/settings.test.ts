@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ConfigurationError } from '../../lib/errors.js'
-import { configure, getCursorSecret, getSecretKey, setting } from '../../lib/settings.js'
+import { configure, getCursorSecret, getSecretKey, preparesStatements, setting } from '../../lib/settings.js'
 
 const KEY = 'secret key of the environment'
 const CURSOR = 'cursor secret of the environment'
@@ -109,6 +109,7 @@ describe('the settings of versions and assets', () => {
     ['appVersionMismatch', 'APP_VERSION_MISMATCH', ['RELOAD', '__proto__']],
     ['versionEndpoint', 'VERSION_ENDPOINT', ['nein']],
     ['staticDevVersionQuery', 'STATIC_DEV_VERSION_QUERY', ['t']],
+    ['preparedStatements', 'PREPARED_STATEMENTS', ['never']],
   ] as const)('%s is refused, in one line, where it cannot be used', (name, variable, values) => {
     for (const value of values) {
       vi.stubEnv(variable, value)
@@ -134,5 +135,20 @@ describe('the settings of versions and assets', () => {
     vi.stubEnv('APP_VERSION_HEADER', 'true')
     configure({ appVersionHeader: false, staticUrl: 'https://cdn.example.com:8080/a/b' })
     expect([setting('appVersionHeader'), setting('staticUrl')]).toEqual([false, 'https://cdn.example.com:8080/a/b'])
+  })
+})
+
+describe('preparesStatements', () => {
+  it.each([
+    [undefined, undefined, true],
+    ['', undefined, true],
+    ['false', undefined, false],
+    ['off', undefined, false],
+    ['false', true, true],
+    ['true', false, false],
+  ])('with PREPARED_STATEMENTS=%j and %j in code it is %j', (variable, preparedStatements, expected) => {
+    vi.stubEnv('PREPARED_STATEMENTS', variable)
+    configure({ preparedStatements })
+    expect(preparesStatements()).toBe(expected)
   })
 })

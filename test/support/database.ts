@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
 import pg, { type ClientConfig } from 'pg'
 import { inject } from 'vitest'
+import type { PoolMode } from './pgbouncer.js'
 
 export interface DatabaseOptions {
   /** SQL to run in the new database: one or more statements. */
@@ -14,8 +15,15 @@ export interface TestDatabase {
   knex: Knex
   /** For a `pg` client or pool, or another knex. */
   connection: ClientConfig
+  /** The same past PgBouncer, where the run goes through one. */
+  direct: ClientConfig
   /** Closes the pool and drops the database, whoever else is still connected to it. */
   drop(): Promise<void>
+}
+
+/** The pool mode of the PgBouncer that this run goes through, if any: `npm run test:pgbouncer`. */
+export function poolMode(): PoolMode | undefined {
+  return inject('pgbouncer')?.mode
 }
 
 /**
@@ -28,8 +36,10 @@ export async function createDatabase({ schema }: DatabaseOptions = {}): Promise<
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
   await runSql(server, `CREATE DATABASE ${name} TEMPLATE template1`)
-  const connection = withDatabase(server, name)
-  if (schema) await runSql(connection, schema)
+  const direct = withDatabase(server, name)
+  if (schema) await runSql(direct, schema)
+  const pgbouncer = inject('pgbouncer')
+  const connection = pgbouncer ? withDatabase(pgbouncer.connection, name) : direct
   const pool = { min: 0, max: 10 }
   // A copy, because knex hides the password in the object it is given.
   const db = knex({
@@ -41,6 +51,7 @@ export async function createDatabase({ schema }: DatabaseOptions = {}): Promise<
   return {
     knex: db,
     connection,
+    direct,
     async drop() {
       await db.destroy()
       await runSql(server, `DROP DATABASE ${name} WITH (FORCE)`)

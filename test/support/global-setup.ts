@@ -1,23 +1,55 @@
-/** Starts the PostgreSQL of a test run, or takes the one of DATABASE_URL. */
+/**
+ * Starts the PostgreSQL of a test run, or takes the one of DATABASE_URL. `PGBOUNCER=session` and
+ * `PGBOUNCER=transaction` put a PgBouncer in front of it.
+ */
 import type { ClientConfig } from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../examples/support/postgres.js'
+import { type PoolMode, startPgBouncer } from './pgbouncer.js'
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** How to reach the server of this test run, as a superuser or at least as one who may create databases. */
     postgres: ClientConfig
+    /** How to reach it through PgBouncer, where the run goes through one. */
+    pgbouncer: PgBouncerOfRun | undefined
   }
 }
 
+export interface PgBouncerOfRun {
+  readonly mode: PoolMode
+  readonly connection: ClientConfig
+}
+
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
-  const url = process.env['DATABASE_URL']
-  if (url) {
-    project.provide('postgres', { connectionString: url })
-    return async () => {}
+  const stops: (() => Promise<void>)[] = []
+  const server = await provideServer(stops)
+  project.provide('postgres', server)
+  const mode = modeOf(process.env['PGBOUNCER'])
+  if (mode) {
+    const bouncer = await startPgBouncer({ mode, server })
+    stops.unshift(bouncer.stop)
+    project.provide('pgbouncer', { mode, connection: bouncer.connection })
+    // the test files inherit it, and so do the programs that they start
+    if (mode === 'transaction') process.env['PREPARED_STATEMENTS'] = 'false'
+  } else {
+    project.provide('pgbouncer', undefined)
   }
+  return async () => {
+    for (const stop of stops) await stop()
+  }
+}
+
+async function provideServer(stops: (() => Promise<void>)[]): Promise<ClientConfig> {
+  const url = process.env['DATABASE_URL']
+  if (url) return { connectionString: url }
   // Test files run side by side, each with a pool of ten.
   const postgres = await startPostgres({ settings: { max_connections: '200' } })
-  project.provide('postgres', { ...postgres.connection })
-  return () => postgres.stop()
+  stops.push(() => postgres.stop())
+  return { ...postgres.connection }
+}
+
+function modeOf(text: string | undefined): PoolMode | undefined {
+  if (text === undefined || text === '' || text === 'session' || text === 'transaction') return text || undefined
+  throw new Error(`PGBOUNCER is ${text}: give session or transaction`)
 }

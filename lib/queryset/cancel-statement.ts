@@ -1,0 +1,72 @@
+/**
+ * Stops what a connection is doing, by the cancel request of PostgreSQL's protocol (its documentation, section 54.2.7).
+ * knex's own way names the process to `pg_cancel_backend()`: behind a pooler that is another process, or none.
+ */
+import type { EventEmitter } from 'node:events'
+import type { Queryable } from '../models/objection.js'
+
+/** pg's client, as far as we use it: one that is connected, or a new one that is not yet. */
+export interface CancellableConnection {
+  readonly processID?: number | null
+  readonly secretKey?: unknown
+  readonly host?: string
+  readonly port?: number
+  readonly connection?: Protocol
+}
+
+/** pg's protocol connection. */
+interface Protocol extends EventEmitter {
+  readonly stream: { destroy(): void }
+  readonly ssl: unknown
+  readonly sslNegotiation?: string
+  connect(portOrPath: number | string, host?: string): void
+  requestSsl(): void
+  cancel(processId: number, secretKey: unknown): void
+}
+
+/** knex's client. */
+interface CancellingClient {
+  readonly driver?: { readonly Client?: new (settings: unknown) => CancellableConnection }
+  readonly connectionSettings?: unknown
+  cancelQuery?(connection: CancellableConnection): Promise<unknown>
+}
+
+/** A server that has gone silent does not hold us up. */
+const LONGEST_MILLISECONDS = 10_000
+
+/**
+ * Asks the server, or the pooler before it, to stop the statement that runs on a connection. Returns when it has been
+ * told: no later statement is stopped. It costs no login, and none of the server's connections.
+ * @throws Error it cannot be reached
+ */
+export async function cancelStatement(knex: Queryable, running: CancellableConnection): Promise<void> {
+  const client = knex.client as CancellingClient
+  const { processID, secretKey } = running
+  const Client = client.driver?.Client
+  if (!Client || typeof processID !== 'number' || secretKey === undefined || secretKey === null) {
+    await client.cancelQuery?.(running)
+    return
+  }
+  const { host = '', port = 0, connection } = new Client(client.connectionSettings)
+  if (!connection) return
+  await new Promise<void>((resolve, reject) => {
+    const timer = setTimeout(() => connection.stream.destroy(), LONGEST_MILLISECONDS).unref()
+    const cancel = () => connection.cancel(processID, secretKey)
+    connection.on('connect', () => {
+      if (!connection.ssl) cancel()
+      else if (connection.sslNegotiation !== 'direct') connection.requestSsl()
+    })
+    connection.on('sslconnect', cancel)
+    connection.on('error', (error) => {
+      connection.stream.destroy()
+      reject(error)
+    })
+    // the answer is that the other side closes
+    connection.on('end', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    if (host.startsWith('/')) connection.connect(`${host}/.s.PGSQL.${port}`)
+    else connection.connect(port, host)
+  })
+}
