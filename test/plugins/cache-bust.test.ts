@@ -1,5 +1,3 @@
-import { spawnSync } from 'node:child_process'
-import { chmodSync } from 'node:fs'
 import { connect, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import knexFactory, { type Knex } from 'knex'
@@ -12,14 +10,14 @@ import { CacheBustChannel, configure, getAppVersion, registerVersionComponent } 
 import { type CacheBustOptions, cacheBust, errors } from '../../plugins/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createFolder, writeFiles } from '../support/files.js'
-import { findFreePort, startProgram } from '../support/program.js'
+import { findPgBouncer, startPgBouncer, warnWithoutPgBouncer } from '../support/pgbouncer.js'
 import { exchange, serve, type TestServer } from '../support/server.js'
 
 const S = '0123456789abcdef0123456789abcdef'
 const TOKEN = '1bf62ccb28b642476a39cf0843d383b0'
 
-const hasPgBouncer = spawnSync('pgbouncer', ['--version']).status === 0
-if (!hasPgBouncer) console.warn('pgbouncer is not installed: the cache-bust channel is not tried behind it')
+const hasPgBouncer = findPgBouncer() !== undefined
+if (!hasPgBouncer) warnWithoutPgBouncer()
 const quiet = { warn() {}, error() {}, debug() {}, deprecate() {} }
 
 let server: TestServer | undefined
@@ -150,17 +148,23 @@ describe('cacheBust()', () => {
 
 describe('CacheBustChannel', () => {
   let database: TestDatabase
+  /** Who listens connects to PostgreSQL itself; who publishes need not. */
+  let direct: Knex
   const channels: CacheBustChannel[] = []
 
   beforeAll(async () => {
     database = await createDatabase()
+    direct = knexFactory({ client: 'pg', connection: { ...database.direct } as Knex.PgConnectionConfig })
   })
   afterEach(async () => {
     for (const channel of channels.splice(0)) await channel.close()
   })
-  afterAll(() => database.drop())
+  afterAll(async () => {
+    await direct.destroy()
+    await database.drop()
+  })
 
-  async function listening(knex: Knex = database.knex): Promise<CacheBustChannel> {
+  async function listening(knex: Knex = direct): Promise<CacheBustChannel> {
     const channel = new CacheBustChannel(knex)
     channels.push(channel)
     await channel.listen()
@@ -187,7 +191,7 @@ describe('CacheBustChannel', () => {
 
   it('is what the endpoint publishes on', async () => {
     const heard: string[] = []
-    const connection = await database.knex.client.acquireRawConnection()
+    const connection = await direct.client.acquireRawConnection()
     connection.on('notification', ({ channel, payload }: { channel: string; payload: string }) =>
       heard.push(`${channel}:${payload}`),
     )
@@ -211,7 +215,7 @@ describe('CacheBustChannel', () => {
     const channel = await listening()
     await channel.listen()
     expect(await listeners()).toHaveLength(1)
-    expect(database.knex.client.pool.numUsed()).toBe(0)
+    expect(direct.client.pool.numUsed()).toBe(0)
     await channel.close()
     await channel.close()
     await vi.waitUntil(async () => (await listeners()).length === 0)
@@ -244,47 +248,29 @@ describe('CacheBustChannel', () => {
   })
 
   it('says so when a pooler stands between, and keeps no connection', async (test) => {
-    const { host, port } = database.connection
+    const { host, port } = database.direct
     if (!host?.startsWith('/')) return test.skip('needs the socket of the PostgreSQL that the tests start')
     const { pooler, path } = await startRelay(join(host, `.s.PGSQL.${port}`), Number(port))
     await refuses(knexThrough({ host: path }))
     pooler.close()
   })
 
-  it.skipIf(!hasPgBouncer)('says so behind PgBouncer, through which publishing works', async (test) => {
-    const { host, port, user, database: name } = database.connection
-    if (!host?.startsWith('/')) return test.skip('needs the socket of the PostgreSQL that the tests start')
-    const own = await findFreePort()
-    const folder = createFolder({
-      'pgbouncer.ini': `[databases]
-* = host=${host} port=${port} user=${user}
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = ${own}
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-ignore_startup_parameters = extra_float_digits
-`,
-    })
-    chmodSync(folder, 0o755)
-    const asRoot = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-    const bouncer = startProgram({ command: 'pgbouncer', args: [...asRoot, join(folder, 'pgbouncer.ini')], env: {} })
-    await vi.waitUntil(() => bouncer.output().includes('process up'), { timeout: 10_000 })
+  it.skipIf(!hasPgBouncer)('says so behind PgBouncer, through which publishing works', async () => {
+    const bouncer = await startPgBouncer({ mode: 'transaction', server: database.direct })
     await listening()
     getAppVersion()
     deploy()
-    const through = knexThrough({ host: '127.0.0.1', port: own, database: name })
+    const through = knexThrough(bouncer.connection)
     await new CacheBustChannel(through).publish()
     await vi.waitUntil(() => getAppVersion() === '71a1794a68f2')
     await refuses(through)
-    await bouncer.stop('SIGKILL')
+    await bouncer.stop()
   })
 
   function knexThrough(connection: object): Knex {
     return knexFactory({
       client: 'pg',
-      connection: { ...database.connection, ...connection } as Knex.PgConnectionConfig,
+      connection: { ...database.direct, ...connection } as Knex.PgConnectionConfig,
     })
   }
 

@@ -314,7 +314,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     await trx.rollback()
     expect((await client.get('/api/books/1')).status).toBe(200)
 
-    await cutWhileInTransaction(client)
+    await cutWhileReading(client)
     await vi.waitFor(async () => expect((await client.get('/api/books/1')).status).toBe(200), 5_000)
 
     await bouncer.stop()
@@ -324,8 +324,8 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     expect(knex.client.pool.numUsed()).toBe(0)
   })
 
-  /** All connections of the server's end while a stream waits for its rows. */
-  async function cutWhileInTransaction(client: Client): Promise<void> {
+  /** All connections of the server's end while a statement runs. */
+  async function cutWhileReading(client: Client): Promise<void> {
     const reading = client.get('/api/slow')
     await vi.waitFor(async () => expect(await backends(`state = 'active'`)).toBe(1), 5_000)
     await directly(

@@ -329,7 +329,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     const { key } = await generateApiKey({ userId: 7 })
     const reading = knex({
       client: 'pg',
-      connection: { ...database.connection, options: '-c default_transaction_read_only=on' } as never,
+      connection: { ...database.direct, options: '-c default_transaction_read_only=on' } as never,
     })
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     expect((await get({ authentication: [new APIKeyAuthentication({ knex: reading })] }, key)).status).toBe(200)
