@@ -11,6 +11,7 @@ import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { buildPath, parsePattern, type Segment } from '../path-pattern.js'
 import { guardSuffix, setFormat } from '../path-suffix.js'
+import { preparesStatements } from '../settings.js'
 import { classesOf } from '../views/action-options.js'
 import { settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
 import { modelsOf, modelsOfActions } from '../views/models-of.js'
@@ -270,6 +271,7 @@ export class APIRouter implements RouteParent {
       }
     }
     for (const view of views) await check(() => prepareView(view, knex))
+    await check(() => void preparesStatements())
     for (const { view, parent } of this.#registrations) {
       if (parent) await check(() => prepareNested(view, parent.registration.view))
     }

@@ -2,7 +2,7 @@
 import Koa from 'koa'
 import { APIRouter, configure, FieldFilter, ModelSerializer, ModelViewSet, OrderingFilter } from 'koa-viewsets'
 import { Model } from 'objection'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
 import { serve, type TestServer } from '../support/server.js'
 
@@ -44,7 +44,10 @@ afterAll(async () => {
   await database.drop()
 })
 
-afterEach(() => configure({}))
+afterEach(() => {
+  vi.unstubAllEnvs()
+  configure({})
+})
 
 /** The statements that the server's one connection has prepared. */
 async function prepared(): Promise<string[]> {
@@ -108,6 +111,13 @@ describe('P6j I21 a prepared list', () => {
     const { status, json } = await get('?ordering=a,b,c,d,e,f,g,-h')
     expect({ status, length: json.length }).toEqual({ status: 200, length: 3 })
     expect((await prepared()).length).toBe(before)
+  })
+
+  it('is not begun with a setting that is neither', async () => {
+    vi.stubEnv('PREPARED_STATEMENTS', 'never')
+    configure({})
+    const api = new APIRouter().register('things', ThingViewSet)
+    await expect(api.prepare()).rejects.toThrow('PREPARED_STATEMENTS is "never": give true or false')
   })
 })
 
