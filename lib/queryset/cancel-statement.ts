@@ -57,7 +57,7 @@ export async function cancelStatement(knex: Queryable, running: CancellableConne
       else if (connection.sslNegotiation !== 'direct') connection.requestSsl()
     })
     connection.on('sslconnect', cancel)
-    connection.on('error', (error) => {
+    connection.on('error', (error: Error) => {
       connection.stream.destroy()
       reject(error)
     })
