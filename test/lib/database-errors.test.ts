@@ -303,7 +303,8 @@ describe('an outage', () => {
   })
 
   it('I7 with an exhausted pool', async () => {
-    const db = pool(database.connection, { pool: { min: 0, max: 1 }, acquireConnectionTimeout: 50 })
+    // time enough for the one connection to open, through a busy pooler too
+    const db = pool(database.connection, { pool: { min: 0, max: 1 }, acquireConnectionTimeout: 1_000 })
     await db.transaction(async () => {
       expect(await answer('select 1', { db })).toMatchObject(away)
     })
