@@ -1,10 +1,11 @@
 /** Pages by position: `?cursor=…` (spec section 4.7; wire format, section 2). */
 import { BadRequest, ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import type { ModelDescription } from '../models/describe-model.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
-import type { OrderTerm } from '../queryset/total-order.js'
+import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { getCursorSecret } from '../settings.js'
-import { type Cursor, type CursorScope, readCursor, writeCursor } from './cursor-token.js'
+import { type Cursor, type CursorScope, type CursorTerm, readCursor, writeCursor } from './cursor-token.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
@@ -109,32 +110,42 @@ export class CursorPagination extends BasePagination {
     const scope = scopeOf(source, request)
     const cursor = readCursor(scope, lastValue(request, this.cursorQueryParam))
     const backwards = cursor?.direction === 'prev'
-    const rows = await source.read({
-      limit: size + 1,
-      positions: true,
-      ...(cursor && { after: cursor.position, backwards }),
-    })
+    const limit = size + 1
+    const rows = await source.read(
+      cursor ? { limit, positions: true, after: cursor.position, backwards } : { limit, positions: true },
+    )
     const length = Math.min(rows.length, size)
     const hasMore = rows.length > size
-    const link = (token: string | null) =>
-      pageLink(request.url, {
-        [this.cursorQueryParam]: token,
-        [this.pageSizeQueryParam]: asked === undefined ? null : String(asked),
-      })
-    const linkTo = (direction: Cursor['direction'], index: number) => {
-      if (length === 0) return link(null)
-      const token = writeCursor(scope, { direction, position: rows.position(index) })
-      if (token === null) throw new BadRequest('Ordering value too long for a cursor')
-      return link(token)
-    }
     const hasNext = backwards || hasMore
     const hasPrevious = backwards ? hasMore : cursor !== null
+    const first = backwards ? length - 1 : 0
+    const last = backwards ? 0 : length - 1
+    const linkTo = (direction: Cursor['direction'], index: number) => {
+      const token = length === 0 ? null : writeCursor(scope, { direction, position: rows.position(index) })
+      if (token === null && length > 0) throw new BadRequest('Ordering value too long for a cursor')
+      const pageSize = asked === undefined ? null : String(asked)
+      return pageLink(request.url, [this.cursorQueryParam, token], [this.pageSizeQueryParam, pageSize])
+    }
     return {
-      next: hasNext ? linkTo('next', backwards ? 0 : length - 1) : null,
-      previous: hasPrevious ? linkTo('prev', backwards ? length - 1 : 0) : null,
+      next: hasNext ? linkTo('next', last) : null,
+      previous: hasPrevious ? linkTo('prev', first) : null,
       results: rows.results(0, length, backwards),
     }
   }
+}
+
+const termsOf = new WeakMap<readonly OrderTerm[], { model: ModelDescription; terms: readonly CursorTerm[] }>()
+
+/** What the values of an order are, for tokens. Kept, as views order by one array. */
+function cursorTerms(model: ModelDescription, order: readonly OrderTerm[]): readonly CursorTerm[] {
+  const known = termsOf.get(order)
+  if (known?.model === model) return known.terms
+  const terms = keysetTerms(model, order).map(({ column }) => ({
+    tag: positionTag(column),
+    nullable: column.holdsNull,
+  }))
+  termsOf.set(order, { model, terms })
+  return terms
 }
 
 /** What the tokens of this list are signed for. */
@@ -150,11 +161,7 @@ function scopeOf(source: ListSource, request: PageRequest): CursorScope {
     view: name,
     ordering: orderText(order),
     filters: requestFrame(source, request),
-    terms: keysetTerms(model, order).map(({ column }) => ({ tag: positionTag(column), nullable: column.holdsNull })),
+    terms: cursorTerms(model, order),
     sealed: source.hidesKeys === true || order.some(({ property }) => !shown.has(property)),
   }
-}
-
-function orderText(order: readonly OrderTerm[]): string {
-  return order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(',')
 }

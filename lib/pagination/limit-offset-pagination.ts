@@ -69,7 +69,7 @@ export class LimitOffsetPagination extends BasePagination {
     const { count, countLimit } = this
     const found = await readCounted(source, { size: limit, offset, count, countLimit })
     const link = (start: number) =>
-      pageLink(request.url, { [this.limitQueryParam]: String(limit), [this.offsetQueryParam]: String(start) })
+      pageLink(request.url, [this.limitQueryParam, String(limit)], [this.offsetQueryParam, String(start)])
     const next = found.hasNext ? link(offset + limit) : null
     const previous = offset > 0 ? link(Math.max(0, offset - limit)) : null
     return { count: found.count, next, previous, results: found.results() }

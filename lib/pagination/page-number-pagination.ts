@@ -74,11 +74,9 @@ export class PageNumberPagination extends BasePagination {
     const { count, countLimit } = this
     const found = await readCounted(source, { size, offset: (page - 1) * size, count, countLimit })
     if (!found.rows) throw new NotFound('Invalid page')
+    const pageSize = asked === undefined ? null : String(asked)
     const link = (number: number) =>
-      pageLink(request.url, {
-        [this.pageQueryParam]: String(number),
-        [this.pageSizeQueryParam]: asked === undefined ? null : String(asked),
-      })
+      pageLink(request.url, [this.pageQueryParam, String(number)], [this.pageSizeQueryParam, pageSize])
     const next = found.hasNext ? link(page + 1) : null
     const previous = page > 1 ? link(page - 1) : null
     return { count: found.count, next, previous, results: found.results() }

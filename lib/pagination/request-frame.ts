@@ -21,7 +21,9 @@ export function queryParts(
 
 /** Path parameters and filters, framed. The ordering is signed by itself, as the terms it comes to. */
 export function requestFrame(source: ListSource, request: PageRequest): string {
-  return frameText([...pathParts(request), ...queryParts(source, request, { except: 'ordering' })])
+  const parts = pathParts(request)
+  if (source.parameters.size > 0) parts.push(...queryParts(source, request, { except: 'ordering' }))
+  return frameText(parts)
 }
 
 function byCodeUnits(left: string, right: string): number {

@@ -29,6 +29,11 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
   return texts
 }
 
+type Done = (error: Error | null, result?: { rows: RawRow[] }) => void
+
+const NONE: RawRow[] = []
+function ignore(): void {}
+
 /**
  * Runs one statement by the extended protocol and calls back with its rows. It does not ask what the columns are: the
  * one who wrote the SQL knows.
@@ -38,19 +43,34 @@ export class TextQuery {
   /** The name it is prepared under; empty for none. */
   readonly name: string
   readonly #values: readonly (string | null)[]
-  readonly #rows: RawRow[] = []
+  #rows: RawRow[] = []
+  #done: Done
   /** pg's client may put another function around it, to end the wait after `query_timeout`. */
-  callback: (error: Error | null, result?: { rows: RawRow[] }) => void
+  callback: (error: Error | null) => void
 
   constructor(
     { text, name = '' }: { text: string; name?: string | undefined },
     values: readonly (string | null)[],
-    callback: (error: Error | null, result?: { rows: RawRow[] }) => void,
+    done: Done,
   ) {
     this.text = text
     this.name = name
     this.#values = values
-    this.callback = callback
+    this.#done = done
+    this.callback = (error) => this.#finish(error)
+  }
+
+  /**
+   * Tells of the end, and forgets rows and caller: the function that pg puts around the callback was seen to stay until a
+   * full garbage collection, and with it all that it leads to.
+   */
+  #finish(error: Error | null): void {
+    const done = this.#done
+    const rows = this.#rows
+    this.#done = ignore
+    this.#rows = NONE
+    if (error) done(error)
+    else done(null, { rows })
   }
 
   submit(connection: Protocol): Error | null {
@@ -73,11 +93,11 @@ export class TextQuery {
   }
 
   handleDataRow({ fields }: { fields: RawRow }): void {
-    this.#rows.push(fields)
+    if (this.#done !== ignore) this.#rows.push(fields)
   }
 
   handleReadyForQuery(): void {
-    this.callback(null, { rows: this.#rows })
+    this.callback(null)
   }
 
   handleError(error: Error): void {

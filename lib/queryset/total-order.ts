@@ -13,6 +13,18 @@ export function parseOrderTerm(text: string): OrderTerm {
   return text.startsWith('-') ? { property: text.slice(1), descending: true } : { property: text, descending: false }
 }
 
+const texts = new WeakMap<readonly OrderTerm[], string>()
+
+/** The order as a text: the properties joined by commas, `-` before descending ones. Kept, as views order by one array. */
+export function orderText(order: readonly OrderTerm[]): string {
+  let text = texts.get(order)
+  if (text === undefined) {
+    text = order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(',')
+    texts.set(order, text)
+  }
+  return text
+}
+
 /** The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. */
 export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[]): readonly OrderTerm[] {
   const { columns, primaryKey } = model

@@ -9,8 +9,8 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
   readonly format = 'json'
   readonly contentType = 'application/json; charset=utf-8'
 
-  render(data: unknown): string {
-    if (data instanceof JsonText) return data.text
+  render(data: unknown): string | Buffer {
+    if (data instanceof JsonText) return inOne(data.pieces)
     if (typeof data !== 'object' || data === null || Array.isArray(data)) return JSON.stringify(data)
     const { results } = data as { results?: unknown }
     return results instanceof JsonText ? writeEnvelope(data as Record<string, unknown>) : JSON.stringify(data)
@@ -30,12 +30,33 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
 }
 
 /** A page whose results are written already. */
-function writeEnvelope(envelope: Record<string, unknown>): string {
+function writeEnvelope(envelope: Record<string, unknown>): string | Buffer {
+  const written: string[] = []
   let text = ''
   for (const name in envelope) {
     const value = envelope[name]
-    const written = value instanceof JsonText ? value.text : JSON.stringify(value)
-    text += `${text === '' ? '{' : ','}${JSON.stringify(name)}:${written}`
+    text += `${text === '' && written.length === 0 ? '{' : ','}${JSON.stringify(name)}:`
+    if (!(value instanceof JsonText)) {
+      text += JSON.stringify(value)
+      continue
+    }
+    const [first = '', ...others] = value.pieces
+    text += first
+    const last = others.pop()
+    if (last === undefined) continue
+    written.push(text, ...others)
+    text = last
   }
-  return `${text}}`
+  return inOne([...written, `${text}}`])
+}
+
+/** One text as it is, several as their bytes. */
+function inOne(pieces: readonly string[]): string | Buffer {
+  if (pieces.length === 1) return pieces[0] as string
+  let length = 0
+  for (const piece of pieces) length += Buffer.byteLength(piece)
+  const bytes = Buffer.allocUnsafe(length)
+  let end = 0
+  for (const piece of pieces) end += bytes.write(piece, end)
+  return bytes
 }

@@ -1,14 +1,40 @@
 /** JSON that is written already. */
 
-/** Text that stands in an answer as it is. To everything but the JSON renderer it is the value it spells. */
-export class JsonText {
-  readonly text: string
+/** Characters after which a text is continued in another piece. */
+const LONGEST_PIECE = 32_768
 
-  constructor(text: string) {
-    this.text = text
+/**
+ * Text that stands in an answer as it is. To everything but the JSON renderer it is the value it spells.
+ *
+ * A long one comes in pieces, which are put together as bytes: a text of more than 128 kB is kept by V8 until a full
+ * garbage collection, and pages of that size come one after the other in an export.
+ */
+export class JsonText {
+  readonly pieces: readonly string[]
+
+  constructor(...pieces: readonly string[]) {
+    this.pieces = pieces
+  }
+
+  get text(): string {
+    return this.pieces.length === 1 ? (this.pieces[0] as string) : this.pieces.join('')
   }
 
   toJSON(): unknown {
     return JSON.parse(this.text)
   }
+}
+
+/** The list of what `write` writes for the numbers from `start` to before `end`. */
+export function jsonList(start: number, end: number, write: (index: number) => string): JsonText {
+  const pieces: string[] = []
+  let text = '['
+  for (let index = start; index < end; index++) {
+    if (index > start) text += ','
+    text += write(index)
+    if (text.length < LONGEST_PIECE) continue
+    pieces.push(text)
+    text = ''
+  }
+  return new JsonText(...pieces, `${text}]`)
 }

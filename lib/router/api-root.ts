@@ -1,5 +1,5 @@
 /** The API root: where each resource is (spec section 4.2). */
-import { pageLink } from '../pagination/links.js'
+import { requestPath } from '../pagination/links.js'
 import { APIView, type Versioning } from '../views/api-view.js'
 
 /** A view that maps each basename to the path of its collection, as seen through whatever the router is mounted under. */
@@ -9,8 +9,7 @@ export function apiRoot(collections: () => ReadonlyMap<string, string>, versioni
     static override versioningClass = versioning
 
     get(): Record<string, string> {
-      const [path = ''] = pageLink(this.ctx.originalUrl, {}).split('?', 1)
-      const base = path.replace(/\/$/, '')
+      const base = requestPath(this.ctx.originalUrl).replace(/\/$/, '')
       return Object.fromEntries([...collections()].map(([basename, collection]) => [basename, base + collection]))
     }
   }

@@ -207,14 +207,26 @@ export function selectList(query: AnyQueryBuilder, selection: RowSelection, wrap
 /** Types of which a cell has the very text that a position has. */
 const SAME_TEXT: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'uuid', 'text', 'varchar'])
 
-/** For each term the column of the plan that says its position, or undefined where it must be selected by itself. */
-export function positionCells(plan: RowPlan, model: ModelDescription, order: readonly OrderTerm[]) {
-  return order.map(({ property }) => {
+/** For each term of an order the column of a plan, or undefined. */
+type Places = readonly (number | undefined)[]
+
+const places = new WeakMap<readonly OrderTerm[], { plan: RowPlan; model: ModelDescription; found: Places }>()
+
+/**
+ * For each term the column of the plan that says its position, or undefined where it must be selected by itself. Kept, as
+ * views order by one array.
+ */
+export function positionCells(plan: RowPlan, model: ModelDescription, order: readonly OrderTerm[]): Places {
+  const known = places.get(order)
+  if (known?.plan === plan && known.model === model) return known.found
+  const found = order.map(({ property }) => {
     const wanted = model.columns.get(property)
     if (!wanted || !SAME_TEXT.has(wanted.type)) return undefined
     const index = plan.columns.findIndex(({ table, column }) => table === 0 && column === wanted)
     return index === -1 ? undefined : index
   })
+  places.set(order, { plan, model, found })
+  return found
 }
 
 /** Columns of the list's own table that are needed, with the names they get. */

@@ -19,15 +19,13 @@ import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { nativeSql } from '../serializers/row-sql.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
+import type { ListDescription } from './row-list.js'
 
 export interface InstanceListOptions {
-  readonly name: string
+  readonly description: ListDescription
   /** The list with its conditions, without its order. */
   readonly query: AnyQueryBuilder
   readonly order: readonly OrderTerm[]
-  readonly parameters: ReadonlySet<string>
-  readonly shown: ReadonlySet<string>
-  readonly hidesKeys: boolean
   /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
   readonly statementMilliseconds?: number | undefined
   /** Loads what the output shows of related objects. */
@@ -47,12 +45,13 @@ export class InstanceList implements ListSource {
   readonly #options: InstanceListOptions
 
   constructor(options: InstanceListOptions) {
-    this.name = options.name
+    const { description } = options
+    this.name = description.name
     this.model = describeModel(options.query.modelClass() as ModelClass)
     this.order = options.order
-    this.parameters = options.parameters
-    this.shown = options.shown
-    this.hidesKeys = options.hidesKeys
+    this.parameters = description.parameters
+    this.shown = description.shown
+    this.hidesKeys = description.hidesKeys
     this.#options = options
   }
 

@@ -102,13 +102,13 @@ function listSource(
 ): ListSource {
   const { viewClass } = view
   const declared = filterViewOf(viewClass)
-  const base = {
+  const description = {
     name: view.basename ?? viewClass.name,
     parameters: parametersOf(declared),
     shown: shownColumns(serializerPlan(view.getSerializerClass())),
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
-    statementMilliseconds: guardOf(asked),
   }
+  const statementMilliseconds = guardOf(asked)
   const rows = rowReader(view, 'list', options)
   const scope = view.parentScope()
   if (rows && isDescribedWhole(view, asked) && scope?.shape !== null) {
@@ -118,7 +118,8 @@ function listSource(
       for (const part of asked) part.apply(conditions)
       return conditions
     }
-    return rows.list({ ...base, order, shape: rows.shapeOf(declared, scope ? [scope, ...asked] : asked), query })
+    const shape = rows.shapeOf(declared, scope ? [scope, ...asked] : asked)
+    return rows.list({ description, order, shape, query, statementMilliseconds })
   }
   const query = groupConditions(view.filterQueryset(groupConditions(view.getQueryset() as AnyQueryBuilder)))
   // an application's own queryset or filter may have lost it
@@ -126,11 +127,14 @@ function listSource(
   checkQueryset(view, query)
   const wanted = wantedOrder(view, query)
   const order = canOrderBy(query, declared.model, wanted) ? wanted : []
-  if (rows?.canRead(query)) return rows.list({ ...base, order, shape: undefined, query: () => query.clone() })
+  if (rows?.canRead(query)) {
+    return rows.list({ description, order, shape: undefined, query: () => query.clone(), statementMilliseconds })
+  }
   return new InstanceList({
-    ...base,
+    description,
     query,
     order,
+    statementMilliseconds,
     load: (items, knex) => loadShown(view, items, knex),
     represent: (items: readonly Model[]) => represent(view, items, true),
   })

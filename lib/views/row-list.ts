@@ -14,14 +14,12 @@ import type {
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
-import type { OrderTerm } from '../queryset/total-order.js'
+import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { JsonText } from '../renderers/json-text.js'
 import { compileNative } from '../serializers/native-sql.js'
-import { type CellsWriter, cellsWriter } from '../serializers/row-cells.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { type CompiledSql, compileQuery, compileRows, positionCells } from '../serializers/row-sql.js'
-import { type RowWriter, rowWriter } from '../serializers/row-writer.js'
+import { NativePage, NativeRows, TextRows } from './fetched-rows.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 
 /** What a request asks of the list, when its SQL can be kept: equal shapes are equal texts. */
@@ -33,8 +31,19 @@ export interface ListShape {
   readonly cache: Map<string, Statement>
 }
 
-export interface RowListOptions {
+/** What the lists of a view have in common. */
+export interface ListDescription {
   readonly name: string
+  /** The parameters that the view's filter backends read. */
+  readonly parameters: ReadonlySet<string>
+  /** Columns that the output shows. */
+  readonly shown: ReadonlySet<string>
+  /** True where clients never see the primary keys. */
+  readonly hidesKeys: boolean
+}
+
+export interface RowListOptions {
+  readonly description: ListDescription
   readonly model: ModelDescription
   readonly knex: Queryable
   readonly plan: RowPlan
@@ -42,9 +51,6 @@ export interface RowListOptions {
   readonly query: () => AnyQueryBuilder
   readonly shape: ListShape | undefined
   readonly order: readonly OrderTerm[]
-  readonly parameters: ReadonlySet<string>
-  readonly shown: ReadonlySet<string>
-  readonly hidesKeys: boolean
   readonly scope: CellScope
   /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
   readonly statementMilliseconds?: number | undefined
@@ -54,19 +60,7 @@ export interface RowListOptions {
 
 /** Shapes kept for one view; a client that asks for more has its lists compiled each time. */
 export const MOST_SHAPES = 500
-
-const writers = new WeakMap<RowPlan, RowWriter[]>()
-
-/** The writer of a plan whose columns begin at `offset`; made once. */
-export function writerOf(plan: RowPlan, offset: number): RowWriter {
-  let made = writers.get(plan)
-  if (!made) {
-    made = []
-    writers.set(plan, made)
-  }
-  made[offset] ??= rowWriter(plan, offset)
-  return made[offset]
-}
+const NO_PLACES: readonly undefined[] = []
 
 /** Reads rows of raw text through prepared statements. */
 export class RowList implements ListSource {
@@ -79,12 +73,13 @@ export class RowList implements ListSource {
   readonly #options: RowListOptions
 
   constructor(options: RowListOptions) {
-    this.name = options.name
+    const { description } = options
+    this.name = description.name
     this.model = options.model
     this.order = options.order
-    this.parameters = options.parameters
-    this.shown = options.shown
-    this.hidesKeys = options.hidesKeys
+    this.parameters = description.parameters
+    this.shown = description.shown
+    this.hidesKeys = description.hidesKeys
     this.#options = options
   }
 
@@ -115,70 +110,34 @@ export class RowList implements ListSource {
       counting: undefined,
     })
     const cursor = await openCursor(knex, { ...options, statementMilliseconds }, statement)
-    const write = writerOf(plan, 0)
-    let writeCells: CellsWriter | undefined
-    return rowCursor(cursor, async (size) => {
-      const raw = await cursor.fetchRaw(size)
-      return {
-        ...this.#textRows(raw, { limit: size }, false),
-        count: undefined,
-        json: (index) => write(raw[index] as RawRow, scope),
-        cells: (index) => {
-          writeCells ??= cellsWriter(plan, 0)
-          return writeCells(raw[index] as RawRow, scope)
-        },
-      }
-    })
+    const layout = { plan, first: 0, offset: 0, places: [] }
+    return rowCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, scope))
   }
 
   async read(slice: Slice): Promise<Rows> {
     const counted = slice.count === 'exact' && Number.isFinite(slice.limit)
     const raw = await this.#rows(slice, counted)
     const rows = this.#options.native ? this.#nativeRows(raw, slice, counted) : this.#textRows(raw, slice, counted)
-    return { ...rows, count: await this.#countOf(slice, rows.length, raw, counted) }
+    if (slice.count === undefined) return rows
+    if (rows.length < slice.limit) rows.count = rows.length
+    else rows.count = counted ? Number(raw[0]?.[0]) : await this.count(slice.count)
+    return rows
   }
 
-  #textRows(raw: readonly RawRow[], slice: Slice, counted: boolean): Omit<Rows, 'count'> {
+  #textRows(raw: readonly RawRow[], slice: Slice, counted: boolean): TextRows {
     const { plan, scope } = this.#options
     const first = counted ? 1 : 0
-    const last = first + (this.#positions(slice)?.length ?? 0)
-    const write = writerOf(plan, last)
-    return {
-      length: raw.length,
-      position: (index) => {
-        let extra = first
-        const row = raw[index] as RawRow
-        return positionCells(plan, this.model, this.order).map(
-          (cell) => row[cell === undefined ? extra++ : last + cell] ?? null,
-        )
-      },
-      results: (start, end, backwards = false) =>
-        new JsonText(joinRows(start, end, backwards, (index) => write(raw[index] as RawRow, scope))),
-    }
+    const places = slice.positions ? positionCells(plan, this.model, this.order) : NO_PLACES
+    let offset = first
+    for (const place of places) if (place === undefined) offset++
+    return new TextRows(raw, { plan, first, offset, places }, scope)
   }
 
-  #nativeRows(raw: readonly RawRow[], slice: Slice, counted: boolean): Omit<Rows, 'count'> {
-    if (slice.positions) {
-      const last = this.order.length
-      return {
-        length: raw.length,
-        position: (index) => (raw[index] as RawRow).slice(0, last),
-        results: (start, end, backwards = false) =>
-          new JsonText(joinRows(start, end, backwards, (index) => raw[index]?.[last] as string)),
-      }
-    }
-    const [length, text] = (raw[0] as RawRow).slice(counted ? 1 : 0)
-    return {
-      length: Number(length),
-      position: () => [],
-      results: () => new JsonText(`[${text ?? ''}]`),
-    }
-  }
-
-  async #countOf(slice: Slice, length: number, raw: readonly RawRow[], counted: boolean): Promise<number | undefined> {
-    if (slice.count === undefined) return undefined
-    if (length < slice.limit) return length
-    return counted ? Number(raw[0]?.[0]) : this.count(slice.count)
+  #nativeRows(raw: readonly RawRow[], slice: Slice, counted: boolean): NativeRows | NativePage {
+    if (slice.positions) return new NativeRows(raw, this.order.length)
+    const [row = []] = raw
+    const first = counted ? 1 : 0
+    return new NativePage(row[first] ?? null, row[first + 1] ?? null)
   }
 
   /** Runs the list: by a kept text where the shape has one, else by a text made now. */
@@ -195,7 +154,7 @@ export class RowList implements ListSource {
     const conditions = [...shape.values, ...(range ? valuesOf(range) : [])]
     const values = [...conditions, ...(offset > 0 ? [offset] : []), ...(counted ? shape.values : [])]
     const page = `${this.#options.native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${after?.map((value) => (value === null ? '0' : '1')).join('') ?? ''}`
-    const key = `${page}|${this.order.map((term) => (term.descending ? '-' : '') + term.property).join()}|${shape.key}`
+    const key = `${page}|${orderText(this.order)}|${shape.key}`
     const kept = shape.cache.get(key)
     const statement = kept ?? this.#keep(key, this.#compile(slice, counted, ranges), values)
     return runStatement(knex, statement, values)
@@ -247,16 +206,6 @@ export class RowList implements ListSource {
 
 function tableOf(query: AnyQueryBuilder): string {
   return query.tableRefFor(query.modelClass())
-}
-
-/** The rows from `start` to before `end` as a JSON list. */
-function joinRows(start: number, end: number, backwards: boolean, write: (index: number) => string): string {
-  let text = '['
-  for (let index = start; index < end; index++) {
-    if (index > start) text += ','
-    text += write(backwards ? end - 1 - (index - start) : index)
-  }
-  return `${text}]`
 }
 
 /** The values among a part's bindings; the others are identifiers. */

@@ -7,11 +7,12 @@ import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
-import { JsonText } from '../renderers/json-text.js'
+import { JsonText, jsonList } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { compileInsert, compileInserts, compileListInsert, compileRows, listColumns } from '../serializers/row-sql.js'
-import { type ListShape, MOST_SHAPES, RowList, type RowListOptions, writerOf } from './row-list.js'
+import { writerOf } from './fetched-rows.js'
+import { type ListShape, MOST_SHAPES, RowList, type RowListOptions } from './row-list.js'
 
 export interface RowReaderOptions {
   readonly model: ModelClass
@@ -87,22 +88,18 @@ export class RowReader {
     }
   }
 
-  list(
-    options: Pick<
-      RowListOptions,
-      'name' | 'parameters' | 'shown' | 'hidesKeys' | 'statementMilliseconds' | 'order' | 'shape' | 'query'
-    >,
-  ): RowList {
+  list({
+    description,
+    order,
+    shape,
+    query,
+    statementMilliseconds,
+  }: Pick<RowListOptions, 'description' | 'order' | 'shape' | 'query' | 'statementMilliseconds'>): RowList {
     const { plan, knex } = this.#options
     const model = describeModel(this.model)
-    return new RowList({
-      ...options,
-      model,
-      plan,
-      knex,
-      scope: this.#scope(),
-      native: this.#native,
-    })
+    const scope = this.#scope()
+    const native = this.#native
+    return new RowList({ description, order, shape, query, statementMilliseconds, model, plan, knex, scope, native })
   }
 
   /** One object as JSON, with the texts of `terms`; undefined when there is none, null where its query needs instances. */
@@ -157,7 +154,7 @@ export class RowReader {
     const write = writerOf(plan, 0)
     const scope = this.#scope()
     const found = await this.#insertAll(rows, knex)
-    return new JsonText(`[${found.map((row) => write(row, scope)).join()}]`)
+    return jsonList(0, found.length, (index) => write(found[index] as RawRow, scope))
   }
 
   async #insertAll(rows: readonly ReadonlyMap<string, unknown>[], knex: Queryable): Promise<RawRow[]> {

@@ -23,7 +23,7 @@ describe('pageLink', () => {
     ['//evil.test/api/books', { page: '2' }, '/evil.test/api/books?page=2'],
     ['/\\evil.test', { page: '2' }, '/%5Cevil.test?page=2'],
   ])('wire.md section 6: %s with %o', (url, parameters, link) => {
-    expect(pageLink(url, parameters)).toBe(link)
+    expect(pageLink(url, ...Object.entries<string | null>(parameters))).toBe(link)
   })
 
   it.each([
@@ -45,18 +45,33 @@ describe('pageLink', () => {
     ['*', {}, '/*'],
     ['', {}, '/'],
   ])('writes %s with %o', (url, parameters, link) => {
-    expect(pageLink(url, parameters)).toBe(link)
+    expect(pageLink(url, ...Object.entries<string | null>(parameters))).toBe(link)
   })
 
   it('stays on the host whatever the request target says', () => {
     const part = fc.constantFrom('/', '\\', ':', '?', '#', '@', '.', 'http', '//', 'evil.test', 'a', '%5C', '%2F')
     fc.assert(
       fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
-        const link = pageLink(parts.join(''), { page: '2' })
+        const link = pageLink(parts.join(''), ['page', '2'])
         expect(link).toMatch(/^\/(?!\/)/)
         expect(new URL(link, 'http://host.test').host).toBe('host.test')
       }),
       { numRuns: 500 },
+    )
+  })
+
+  it('writes what URLSearchParams would', () => {
+    const part = fc.constantFrom('page', 'page_size', 'a.b', '*', '=', '=1', '=a-_', '&', '&&', '%41', '+', '~', 'é')
+    fc.assert(
+      fc.property(fc.array(part, { maxLength: 10 }), fc.boolean(), (parts, removes) => {
+        const query = new URLSearchParams(parts.join(''))
+        query.set('page', '2')
+        if (removes) query.delete('page_size')
+        else query.set('page_size', '10')
+        const link = pageLink(`/books?${parts.join('')}`, ['page', '2'], ['page_size', removes ? null : '10'])
+        expect(link).toBe(`/books?${query}`)
+      }),
+      { numRuns: 2_000 },
     )
   })
 })
