@@ -44,6 +44,9 @@ export interface LoadOptions {
   readonly seconds?: number
 }
 
+/** With this configuration `koa-viewsets` is the built package, as an application has it, and not its source. */
+const BUILT = fileURLToPath(new URL('../../.config/tsconfig.build.json', import.meta.url))
+
 /** Starts a contender and returns when it answers. */
 export async function startContender(
   name: Start['name'],
@@ -52,6 +55,7 @@ export async function startContender(
 ): Promise<Contender> {
   const child = fork(fileURLToPath(new URL('contender-process.ts', import.meta.url)), {
     execArgv: ['--import', 'tsx'],
+    env: { ...process.env, TSX_TSCONFIG_PATH: BUILT },
     serialization: 'advanced',
   })
   const start: Start = { name, connection, processes, resources }

@@ -66,12 +66,12 @@ async function expectEqual(contenders: readonly Contender[], turn: Turn, connect
   const count = writes ? 1 : (turn.requests[0]?.length ?? 0)
   for (let index = 0; index < count; index++) {
     const answers: string[] = []
-    // what is created has the same body on both sides
-    const first = prepared(turn.requests[0]?.[index] as LoadRequest)
+    const first = writes && prepared(turn.requests[0]?.[index])
     for (const [position, { url }] of contenders.entries()) {
-      const { path, method = 'GET', headers = {}, body = null } = writes
-        ? first
-        : (turn.requests[position]?.[index] as LoadRequest)
+      // what is created has the same body on both sides
+      const request = turn.requests[position]?.[index]
+      if (!request) throw new Error(`${name}: the contenders get different numbers of requests`)
+      const { path, method = 'GET', headers = {}, body = null } = first ?? request
       const answer = await fetch(url + path, { method, headers, body })
       answers.push(`${answer.status} ${compared(await answer.text())}`)
       if (writes) await clearWritten(connection)
@@ -81,8 +81,8 @@ async function expectEqual(contenders: readonly Contender[], turn: Turn, connect
   }
 }
 
-function prepared(request: LoadRequest): LoadRequest {
-  return request.setupRequest?.(request) ?? request
+function prepared(request: LoadRequest | undefined): LoadRequest | undefined {
+  return request?.setupRequest?.(request) ?? request
 }
 
 async function run(

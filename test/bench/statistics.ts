@@ -19,11 +19,6 @@ export function median(measurements: readonly number[]): number {
   return figureOf(measurements).median
 }
 
-/** A number with three significant digits, and all those before the point. @example round(1234.5) // 1235 */
-export function round(value: number): number {
-  return Math.abs(value) >= 1_000 ? Math.round(value) : Number(value.toPrecision(3))
-}
-
 /** Between two measurements it lies in proportion. */
 function quantile(sorted: readonly number[], part: number): number {
   const place = (sorted.length - 1) * part

@@ -28,7 +28,7 @@ import { type CellScope, rowPlan } from '../../lib/serializers/row-plan.js'
 import { type RawRow, rowWriter } from '../../lib/serializers/row-writer.js'
 import { checkThrottles } from '../../lib/throttling/check-throttles.js'
 import { filterViewOf } from '../../lib/views/settle-generic.js'
-import { Book, BookSerializer, BookViewSet } from './books.js'
+import { Author, Book, BookSerializer, BookViewSet } from './books.js'
 import { bindModels } from './ours.js'
 import { createShelves } from './shelves.js'
 import { type Figure, figureOf } from './statistics.js'
@@ -53,6 +53,7 @@ interface Step {
 }
 
 const ROWS = 100
+const WARM_UP_MILLISECONDS = 200
 const SECRET = 'a secret of the benchmark only'
 
 /** Measures each step in turns, so that what else runs on the machine disturbs all alike. */
@@ -62,7 +63,7 @@ export async function measureSteps({ repetitions, milliseconds }: StepOptions): 
   try {
     await createShelves(postgres.connection, { book: 1_000 })
     const db = await bindModels(postgres.connection)
-    await prepareModels([Book])
+    await prepareModels([Author, Book])
     const steps = [
       ...(await serializing(postgres.connection)),
       validating(),
@@ -97,15 +98,14 @@ async function measure(
   return steps.map(({ name }, index) => ({ name, ...figureOf(times[index] as number[]) }))
 }
 
-/** How often a step is run in that time, once it is warm. */
+/** How often a step is run in that time, once it is warm: its first calls compile much that the later ones use. */
 async function countFor(step: Step, milliseconds: number): Promise<number> {
-  let count = 1
-  let nanosecondsEach = 0
-  for (let used = 0; used < milliseconds; count *= 2) {
-    nanosecondsEach = await nanoseconds(step, count)
-    used = (nanosecondsEach * count * (step.operations ?? 1)) / 1e6
+  const end = performance.now() + WARM_UP_MILLISECONDS
+  while (performance.now() < end) await nanoseconds(step, 10)
+  for (let count = 1; ; count *= 2) {
+    const used = ((await nanoseconds(step, count)) * count * (step.operations ?? 1)) / 1e6
+    if (used >= milliseconds) return count
   }
-  return Math.max(1, Math.round((milliseconds * 1e6) / (nanosecondsEach * (step.operations ?? 1))))
 }
 
 /** CPU time of one operation, that of collecting its garbage included. */
