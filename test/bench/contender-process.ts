@@ -20,7 +20,10 @@ const CONTENDERS: Readonly<Record<Start['name'], (connection: ClientConfig, reso
 const SAMPLING_MICROSECONDS = 200
 
 process.once('disconnect', () => process.exit())
-const [start] = (await once(process, 'message')) as [Start]
+const told = once(process, 'message')
+// what is sent to a worker before it listens is lost
+if (cluster.isWorker) process.send?.('listening')
+const [start] = (await told) as [Start]
 if (cluster.isPrimary && start.processes > 1) await share(start)
 else await serve(start)
 
@@ -54,6 +57,7 @@ async function serve({ name, connection, resources }: Start): Promise<void> {
 /** Workers answer alike, so that theirs is the port, and only their CPU time is added up. */
 async function share(start: Start): Promise<void> {
   const workers = Array.from({ length: start.processes }, () => cluster.fork())
+  await Promise.all(workers.map((worker) => once(worker, 'message')))
   const [port] = await Promise.all(workers.map((worker) => askWorker(worker, start)))
   process.on('message', async (question: keyof Answers) => {
     const used = await Promise.all(workers.map((worker) => askWorker(worker, question)))

@@ -9,7 +9,7 @@ const MARGIN = 20
 const MOST_LEVELS = 22
 /** Narrower ones, too. */
 const LEAST_WIDTH = 2
-const CHARACTER_WIDTH = 6.6
+const CHARACTER_WIDTH = 6.9
 const TOP = 68
 const GAP = 44
 const LEGEND_COLUMN = 240
@@ -17,7 +17,7 @@ const LEGEND_COLUMN = 240
 /** Pale, for dark text. One for each step. */
 const COLOURS = [
   ...['#a5d8ff', '#ffd8a8', '#ffc9c9', '#d0bfff', '#eebefa', '#b2f2bb', '#c3fae8'],
-  ...['#99e9f2', '#ffec99', '#fcc2d7', '#dee2e6', '#e9ecef', '#ced4da', '#d8f5a2', '#f8d7a0'],
+  ...['#99e9f2', '#ffec99', '#fcc2d7', '#dee2e6', '#e9ecef', '#ced4da', '#d8f5a2', '#f8d7a0', '#ffb3ad'],
 ]
 
 /** A graph for each workload, below one another, and the colours of the steps. */
