@@ -50,7 +50,7 @@ async function serve({ name, connection, resources }: Start): Promise<void> {
       return profile
     },
   }
-  process.on('message', async (question: keyof Answers) => process.send?.(await answers[question]()))
+  process.on('message', (question: keyof Answers) => void reply(answers[question]()))
   process.send?.((server.address() as AddressInfo).port)
 }
 
@@ -59,11 +59,16 @@ async function share(start: Start): Promise<void> {
   const workers = Array.from({ length: start.processes }, () => cluster.fork())
   await Promise.all(workers.map((worker) => once(worker, 'message')))
   const [port] = await Promise.all(workers.map((worker) => askWorker(worker, start)))
-  process.on('message', async (question: keyof Answers) => {
+  const total = async (question: keyof Answers) => {
     const used = await Promise.all(workers.map((worker) => askWorker(worker, question)))
-    process.send?.(used.reduce((sum, one) => sum + one, 0))
-  })
+    return used.reduce((sum, one) => sum + one, 0)
+  }
+  process.on('message', (question: keyof Answers) => void reply(total(question)))
   process.send?.(port)
+}
+
+async function reply(answer: unknown): Promise<void> {
+  process.send?.(await answer)
 }
 
 async function askWorker(worker: Worker, question: Start | keyof Answers): Promise<number> {

@@ -258,5 +258,5 @@ function negotiating(): Step {
 function contextWith(headers: Record<string, string>): Context {
   const request = new IncomingMessage(new Socket())
   Object.assign(request, { method: 'GET', url: '/api/v1/books', headers })
-  return new Koa().createContext(request, new ServerResponse(request)) as unknown as Context
+  return new Koa().createContext(request, new ServerResponse(request))
 }
