@@ -1,6 +1,7 @@
 /** Logging in by a form: the atlas's own session, which the API's SessionAuthentication reads. */
 import Router from '@koa/router'
-import { koaBody } from 'koa-body'
+import { FormParser } from 'koa-viewsets'
+import { contentNegotiation } from 'koa-viewsets/plugins'
 import { findUser } from './users.js'
 
 /** The routes `/login` and `/logout`. */
@@ -10,7 +11,7 @@ export function loginRoutes(): Router {
     ctx.type = 'html'
     ctx.body = page('')
   })
-  router.post('/login', koaBody({ json: false, text: false, formLimit: '4kb' }), (ctx) => {
+  router.post('/login', contentNegotiation({ parsers: [new FormParser({ limit: 4_096 })] }), (ctx) => {
     const { name, password } = (ctx.request.body ?? {}) as Record<string, unknown>
     const user = findUser(name, password)
     if (user) {

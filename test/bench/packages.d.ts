@@ -1,11 +1,20 @@
 /** The part we use of a package that brings no types. */
 declare module 'autocannon' {
+  export interface LoadRequest {
+    path: string
+    method?: 'GET' | 'POST'
+    headers?: Record<string, string>
+    body?: string
+    /** Changes a request before it is sent. */
+    setupRequest?: (request: LoadRequest) => LoadRequest
+  }
+
   export default function autocannon(options: {
     url: string
     connections: number
     /** Seconds. */
     duration: number
-    requests: { path: string }[]
+    requests: LoadRequest[]
   }): Promise<{
     requests: { total: number }
     /** Seconds. */

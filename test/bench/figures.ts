@@ -1,0 +1,43 @@
+/** The figures of the last run in `figures.json`, so that those of the README can be traced. */
+import { readFile, writeFile } from 'node:fs/promises'
+import { availableParallelism, cpus } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+/** Where and when a part was measured, and what came out. */
+export interface PartFigures {
+  readonly when: string
+  readonly node: string
+  readonly cpu: string
+  readonly figures: unknown
+}
+
+const FILE = new URL('figures.json', import.meta.url)
+
+/** Keeps the figures of one part; those of the others stay. */
+export async function keepFigures(part: string, figures: unknown): Promise<void> {
+  const kept: PartFigures = {
+    when: new Date().toISOString(),
+    node: process.version,
+    cpu: `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? process.arch}`,
+    figures,
+  }
+  const all = { ...(await readFigures()), [part]: kept }
+  await writeFile(FILE, `${JSON.stringify(all, roundNumbers, 2)}\n`)
+}
+
+/** Writes a picture beside the figures, and returns its path. */
+export async function keepPicture(name: string, svg: string): Promise<string> {
+  const path = fileURLToPath(new URL(name, import.meta.url))
+  await writeFile(path, svg)
+  return path
+}
+
+async function readFigures(): Promise<Record<string, PartFigures>> {
+  const text = await readFile(FILE, 'utf8').catch(() => '{}')
+  return JSON.parse(text) as Record<string, PartFigures>
+}
+
+/** More digits than these are noise. */
+function roundNumbers(_key: string, value: unknown): unknown {
+  return typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value
+}
