@@ -11,12 +11,15 @@ export function announceVersion(ctx: Context, version: string): void {
   const { res } = ctx
   res.setHeader(VERSION_HEADER, version)
   const onerror = ctx.onerror.bind(ctx)
-  ctx.onerror = (error) => {
+  // constants first: V8 puts a function that is written right into a property with what is to stay, and with it the request
+  const announceAndFail: Context['onerror'] = (error) => {
     const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-    res.writeHead = (...values: unknown[]) => {
+    const announce = (...values: unknown[]) => {
       if (!res.headersSent) res.setHeader(VERSION_HEADER, version)
       return writeHead(...values)
     }
+    res.writeHead = announce
     onerror(error)
   }
+  ctx.onerror = announceAndFail
 }

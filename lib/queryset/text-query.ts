@@ -57,12 +57,13 @@ export class TextQuery {
     this.name = name
     this.#values = values
     this.#done = done
-    this.callback = (error) => this.#finish(error)
+    const finish = (error: Error | null) => this.#finish(error)
+    this.callback = finish
   }
 
   /**
-   * Tells of the end, and forgets rows and caller: the function that pg puts around the callback was seen to stay until a
-   * full garbage collection, and with it all that it leads to.
+   * Tells of the end, and forgets rows and caller: pg puts a function around the callback which V8 allocates among what is
+   * to stay (it does so with functions that are written right into a property), and with it all that it leads to.
    */
   #finish(error: Error | null): void {
     const done = this.#done

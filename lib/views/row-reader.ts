@@ -202,10 +202,7 @@ export class RowReader {
   }
 }
 
-/**
- * A class, because a getter in an object literal makes V8 keep a hidden class for each object, and with it the request's
- * rows, until the next full garbage collection.
- */
+/** A class: what a getter in an object literal closes over, such as a request's rows, stays until a full garbage collection. */
 class RequestScope implements CellScope {
   readonly #options: RowReaderOptions
   #context: SerializerContext | undefined
