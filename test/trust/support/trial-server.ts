@@ -2,7 +2,7 @@
  * The app that the trust suite attacks: one resource of each kind, in a process of its own.
  *
  * PORT and DATABASE_URL say where; FOLDER takes uploads; POOL, ACQUIRE_TIMEOUT and QUERY_TIMEOUT are its pool's. Over the
- * channel to its parent it answers `state` with what it holds, and `stop` as it answers SIGTERM.
+ * channel to its parent it answers `state` with what it holds, `document` with its OpenAPI document, and `stop` as it answers SIGTERM.
  */
 import { openSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -439,6 +439,7 @@ process.on('SIGTERM', () => void stop())
 process.on('message', (message: { id: number; ask: string }) => {
   if (message.ask === 'stop') return void stop()
   if (message.ask === 'state') return process.send?.({ id: message.id, answer: state() })
+  if (message.ask === 'document') return process.send?.({ id: message.id, answer: api.getSchema() })
   return void Promise.resolve(faults[message.ask]?.()).then(() => process.send?.({ id: message.id, answer: null }))
 })
 
