@@ -300,7 +300,6 @@ it(`P2 C11 ${PATTERNS.length} patterns take less than a second each, while other
     'slowest ms': Math.round(slowest),
     'retrieve p99 ms': Math.round(p99),
   })
-  // twice and more what is promised, for machines that do much else at the same time
-  expect(slowest).toBeLessThan(3_000)
-  expect(p99).toBeLessThan(500)
+  expect(slowest).toBeLessThan(1_000)
+  expect(p99).toBeLessThan(200)
 })

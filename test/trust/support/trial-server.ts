@@ -8,6 +8,7 @@ import { openSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary from 'knex'
 import Koa from 'koa'
 import {
@@ -66,6 +67,8 @@ import type { TrialState } from './trial.js'
 
 const { PORT, DATABASE_URL, FOLDER = '', POOL, ACQUIRE_TIMEOUT, QUERY_TIMEOUT, CURSORS } = process.env
 const STOP_MILLISECONDS = 9_000
+/** How long those who are connected are still answered. */
+const DRAIN_MILLISECONDS = 5_000
 const uploads = join(FOLDER, 'uploads')
 const temporary = join(FOLDER, 'temporary')
 
@@ -372,9 +375,12 @@ app.on('error', (error: Error, ctx?: Koa.Context) => {
   failures.push(`${ctx?.status} ${JSON.stringify(ctx?.url)} ${chain.join(' < ').slice(0, 500)}`)
 })
 let requests = 0
-app.use(async (_, next) => {
+let stopping = false
+app.use(async (ctx, next) => {
   requests++
   await next()
+  // whoever holds on to this connection finds the next process by a new one
+  if (stopping) ctx.set('Connection', 'close')
 })
 app.use(errors()).use(appVersion()).use(versionEndpoint()).use(api.routes())
 
@@ -419,7 +425,6 @@ const faults: Record<string, () => unknown> = {
 
 const answer = app.callback()
 const server = createServer((request, response) => void answer(request, response))
-let stopping = false
 
 async function stop(): Promise<void> {
   if (stopping) return
@@ -427,6 +432,7 @@ async function stop(): Promise<void> {
   setTimeout(() => process.exit(1), STOP_MILLISECONDS).unref()
   const closed = new Promise((resolve) => server.close(resolve))
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
+  await Promise.race([closed, sleep(DRAIN_MILLISECONDS)])
   await api.close()
   DatabaseThrottle.close()
   await closed
