@@ -432,7 +432,7 @@ async function stop(): Promise<void> {
   setTimeout(() => process.exit(1), STOP_MILLISECONDS).unref()
   const closed = new Promise((resolve) => server.close(resolve))
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
-  await Promise.race([closed, sleep(DRAIN_MILLISECONDS)])
+  await Promise.race([closed, sleep(DRAIN_MILLISECONDS, undefined, { ref: false })])
   await api.close()
   DatabaseThrottle.close()
   await closed
