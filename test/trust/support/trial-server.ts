@@ -8,7 +8,7 @@ import { openSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary from 'knex'
 import Koa from 'koa'
 import {
@@ -40,10 +40,12 @@ import {
   JSONField,
   JSONRenderer,
   LimitOffsetPagination,
+  MemoryStore,
   MeteringMixin,
   ModelSerializer,
   ModelViewSet,
   MultiPartParser,
+  NDJSONRenderer,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
@@ -58,6 +60,7 @@ import {
   Serializer,
   ServerCursorPagination,
   SessionAuthentication,
+  StreamMixin,
   setMeteringEngine,
   TokenAuthentication,
 } from 'koa-viewsets'
@@ -278,6 +281,20 @@ class Events extends ReadOnlyModelViewSet<Event> {
   static override paginationClass = new CursorPagination({ ordering: '-created', pageSize: 50 })
 }
 
+/** The whole table in one answer. */
+class Table extends ReadOnlyModelViewSet<Event> {
+  static override model = Event
+  static override serializerClass = EventSerializer
+  static override rendererClasses = [JSONRenderer, CSVRenderer]
+}
+
+/** The same, written while it is read. */
+class Streamed extends StreamMixin(ReadOnlyModelViewSet<Event>) {
+  static override model = Event
+  static override serializerClass = EventSerializer
+  static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
+}
+
 class Exports extends ReadOnlyModelViewSet<Event> {
   static override model = Event
   static override serializerClass = EventSerializer
@@ -361,7 +378,7 @@ api.register('whole', WholeBooks, 'whole').register('authors', Authors).register
 api.register('exports', Exports, 'export').register('ft', FullText, 'ft').register('ftraw', RawText, 'ftraw')
 api.register('rx', Expressions, 'rx').register('pub', Notes, 'pub').register('uploads', Pictures, 'upload')
 api.register('limited', Limited, 'limited').register('sess', InSession, 'sess').register('private', Private, 'private')
-api.register('slow', Slow, 'slow')
+api.register('slow', Slow, 'slow').register('table', Table, 'table').register('stream', Streamed, 'stream')
 const inAuthor = new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('books', AuthorBooks, 'author-book')
 new NestedRouter(inAuthor, 'books', { lookup: 'book_id' }).register('reviews', Reviews)
 
@@ -412,6 +429,9 @@ function state(): TrialState {
   return result
 }
 
+const FLOOD = 1_000_000
+const flooded = new MemoryStore()
+
 /** A planted fault for each oracle, so that the suite can show that it sees. */
 const faults: Record<string, () => unknown> = {
   prototype: () =>
@@ -420,6 +440,15 @@ const faults: Record<string, () => unknown> = {
   transaction: async () => knex.transaction().then((trx) => trx.raw('select 1')),
   descriptor: () => [1, 2, 3, 4].map(() => openSync('/dev/null', 'r')),
   file: () => writeFileSync(join(temporary, 'left behind'), ''),
+  /** None: as many callers as a flood has. */
+  keys: async () => {
+    const limiter = flooded.limiter('flood', { limit: 100, seconds: 3_600 })
+    for (let n = 0; n < FLOOD; n++) {
+      limiter.consume(`user,${n}`)
+      // requests do not all come in one turn of the event loop
+      if (n % 100 === 0) await immediate()
+    }
+  },
   warning: () => process.emitWarning('planted', 'DeprecationWarning'),
 }
 
