@@ -1,8 +1,10 @@
 /** P2: SQL and keys of Objection's in every place that takes a text; none becomes part of a statement. */
 import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findFreePort } from '../support/program.js'
 import { as, createClient, type Hit, json, type Shot, type TrialClient } from './support/client.js'
 import { NASTY, safe } from './support/hostile.js'
 import { findProgram, run } from './support/installed.js'
@@ -328,16 +330,45 @@ const ROUTES: Record<string, (url: string) => string[]> = {
 
 describe.skipIf(!isLong || sqlmap === undefined)('P2 sqlmap finds nothing to inject into', () => {
   const seconds = size(0, 120)
+  const how = ['--batch', '--level=2', '--risk=2', '--dbms=postgresql', '--flush-session', '--disable-coloring']
+  const FOUND = /is vulnerable|appears to be '|identified the following injection point/
+
+  it('but it finds a planted one', { timeout: 300_000 }, async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'koa-viewsets-sqlmap-'))
+    const port = await findFreePort()
+    const careless = createServer((request, response) => {
+      const title = new URL(request.url ?? '', 'http://x').searchParams.get('title') ?? ''
+      const done = (text: string) => response.end(text)
+      void database.query(`select id from books where title = '${title}'`).then(
+        (rows) => done(JSON.stringify(rows)),
+        (error) => done(String(error)),
+      )
+    }).listen(port, '127.0.0.1')
+    try {
+      const args = [
+        '-u',
+        `http://127.0.0.1:${port}/?title=title%201`,
+        ...how,
+        '--technique=B',
+        `--output-dir=${folder}`,
+      ]
+      const { output } = await run(sqlmap ?? '', args, 120_000)
+      expect(output).toMatch(FOUND)
+    } finally {
+      careless.close()
+      careless.closeAllConnections()
+      rmSync(folder, { recursive: true, force: true })
+    }
+  })
 
   it.each(Object.entries(ROUTES))('%s', { timeout: 300_000 }, async (name, options) => {
     const app = await startTrialServer(database.url)
     const folder = mkdtempSync(join(tmpdir(), 'koa-viewsets-sqlmap-'))
     try {
-      const how = ['--batch', '--level=2', '--risk=2', '--dbms=postgresql', '--flush-session', '--disable-coloring']
       const args = [...options(`http://127.0.0.1:${app.port}/api`), ...how, `--output-dir=${folder}`, '--ignore-code=*']
       const { output, isOver } = await run(sqlmap ?? '', args, seconds * 1_000)
       report('P2 sqlmap', { route: name, 'ran to its end': isOver ? 'yes' : `no, ${seconds} s` })
-      expect(output).not.toMatch(/is vulnerable|appears to be injectable|identified the following injection point/)
+      expect(output).not.toMatch(FOUND)
       // it has tested: else it would find nothing in anything
       expect(output).toMatch(/testing '/)
       if (isOver) expect(output).toMatch(/all tested parameters do not appear to be injectable/)
