@@ -1,4 +1,5 @@
 /** P1: requests of all kinds, right, nearly right and hostile, against every kind of route. */
+import { setTimeout as sleep } from 'node:timers/promises'
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { as, createClient, type Hit, json, type Shot, type TrialClient } from './support/client.js'
@@ -68,6 +69,9 @@ it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half host
   for (let turn = 0; turn < 50; turn++) await client.fire(json('GET', '/api/books'))
   const document = await server.document()
   const described = describedShot(document, { without: WITHOUT, names: await namesOfNotes() })
+  // without the connections of the client
+  client.close()
+  await sleep(200)
   const before = await server.state()
   const found: string[] = []
   const statuses = new Map<number, number>()
