@@ -97,7 +97,7 @@ const cases: Record<string, () => Case> = {
     '1,000,000 throttle keys': () => ({
       prepare: async (server: TrialServer) => server.plant('keys'),
       shots: [],
-      // 50,000 of them are kept, in 7 MB; the others are what V8 has not yet collected when it is at its peak
+      // 50,000 of them are kept; of the others V8 has not collected all when it is at its peak
       limit: 90,
       stays: 25,
       concurrency: 1,
