@@ -159,7 +159,7 @@ export class ListViewSet extends MeteringMixin(ModelViewSet<List>) {
   }
 
   /** The newest lists. */
-  @action({ methods: ['GET'], outputSerializer: ListSerializer })
+  @action({ methods: ['GET'], outputSerializer: [ListSerializer] })
   async recent() {
     const lists = await this.getQueryset().orderBy('created_at', 'desc').limit(MOST_RECENT)
     return this.getSerializer({ obj: lists, many: true }).data

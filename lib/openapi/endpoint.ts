@@ -17,6 +17,7 @@ export interface DescribedOperation {
   readonly inputSerializer: SerializerClass | undefined
   /** What such an action answers. */
   readonly outputSerializer: SerializerClass | undefined
+  readonly outputsList: boolean
 }
 
 /** A path, with all methods it takes. */

@@ -270,8 +270,9 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
   const headers = headersOf(components, successHeaders(subject))
   const described = (schema: Schema | undefined) => ({ headers, content: contentOf(mediaTypes(view), schema) })
   if (!standard) {
-    const { outputSerializer } = operation
-    const schema = outputSerializer && { ...components.serializer(outputSerializer, 'Output') }
+    const { outputSerializer, outputsList } = operation
+    const one = outputSerializer && { ...components.serializer(outputSerializer, 'Output') }
+    const schema: Schema | undefined = one && outputsList ? { type: 'array', items: one } : one
     return {
       '200': success('Done.', described(schema)),
       ...(operation.method === 'POST' && { '201': success('Created.', described(schema)) }),

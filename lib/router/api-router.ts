@@ -332,7 +332,7 @@ export class APIRouter implements RouteParent {
     )
     const view = apiRoot(() => collections, commonVersioning(this.#registrations))
     const [name, operationId] = ['api-root', 'api_root']
-    const serializers = { inputSerializer: undefined, outputSerializer: undefined }
+    const serializers = { inputSerializer: undefined, outputSerializer: undefined, outputsList: false }
     return {
       kind: 'root',
       view,

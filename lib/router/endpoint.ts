@@ -50,6 +50,7 @@ export interface Operation {
   readonly inputSerializer: SerializerClass | undefined
   /** Describes the answer, for actions made by `action()`. */
   readonly outputSerializer: SerializerClass | undefined
+  readonly outputsList: boolean
 }
 
 /** One path of the API, with all methods it takes. */
@@ -130,6 +131,7 @@ function operationsOf(registration: Registration, { actions }: RouteTemplate): R
         view: actionClass(view, action),
         inputSerializer: described?.inputSerializer,
         outputSerializer: described?.outputSerializer,
+        outputsList: described?.outputsList ?? false,
       }
       return [method, operation]
     }),

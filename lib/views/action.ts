@@ -42,8 +42,8 @@ export interface ActionOptions<S extends SerializerClass = SerializerClass> exte
   readonly urlName?: string
   /** Validates the body before the method is called, which gets the validated data as its argument. Not with GET. */
   readonly inputSerializer?: S
-  /** What the action answers, for the OpenAPI document only. */
-  readonly outputSerializer?: SerializerClass
+  /** What the action answers, for the OpenAPI document only: an object, or in brackets, as `[BookSerializer]`, a list. */
+  readonly outputSerializer?: SerializerClass | readonly [SerializerClass]
 }
 
 /** What validated data is, as far as the serializer's class tells: fields that come from a model it does not name. */
@@ -82,7 +82,7 @@ const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
  * @example action({ methods: ['GET'] })(BookViewSet.prototype.recent) // without decorators
  */
 export function action<S extends SerializerClass = never>(options: ActionOptions<S>): ActionDecorator<ActionMethod<S>> {
-  const { methods, detail = false, urlPath, urlName, inputSerializer, outputSerializer } = options
+  const { methods, detail = false, urlPath, urlName, inputSerializer, outputSerializer: output } = options
   const lowered = methods.map((method) => method.toLowerCase())
   const unknown = lowered.find((method) => !METHODS.has(method))
   if (lowered.length === 0 || unknown !== undefined) {
@@ -102,7 +102,8 @@ export function action<S extends SerializerClass = never>(options: ActionOptions
     urlPath,
     urlName,
     inputSerializer,
-    outputSerializer,
+    outputSerializer: isList(output) ? output[0] : output,
+    outputsList: isList(output),
     statics,
   }
   function decorate(target: unknown, context?: unknown, descriptor?: { value?: unknown }): unknown {
@@ -123,4 +124,8 @@ export function action<S extends SerializerClass = never>(options: ActionOptions
 
 function isStatic(context: unknown): boolean {
   return typeof context === 'object' && (context as Partial<ClassMethodDecoratorContext>).static === true
+}
+
+function isList(output: ActionOptions['outputSerializer']): output is readonly [SerializerClass] {
+  return Array.isArray(output)
 }

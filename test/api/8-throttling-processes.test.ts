@@ -1,4 +1,4 @@
-/** Two processes that count together (promises H1 and H2). THROTTLE_ROUNDS sets how often each store is tried. */
+/** Two processes that count together (promises H1 and H2). The trust suite tries each store more often. */
 import { Agent } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { DatabaseThrottle } from '../../lib/index.js'
@@ -6,8 +6,9 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { findFreePort, type Program, startFile, toUrl, untilAnswer } from '../support/program.js'
 import { findRedis, startRedis, type TestRedis, warnWithoutRedis } from '../support/redis.js'
 import { connectTo } from '../support/server.js'
+import { report, size } from '../trust/support/size.js'
 
-const ROUNDS = Number(process.env['THROTTLE_ROUNDS'] ?? 3)
+const ROUNDS = size(3, 200)
 const EACH = 400
 
 let database: TestDatabase
@@ -66,6 +67,7 @@ describe.each([
           expect(headers['retry-after']).toMatch(/^[1-9][0-9]{4}$/)
         }
       }
+      report('P4 throttles', { store, rounds: ROUNDS, admitted: [...new Set(admitted)].join(' or ') })
       // no store was replaced by the memory of its process
       expect(programs.map(({ program }) => program.output())).toEqual(['', ''])
       expect(admitted).toEqual(Array.from({ length: ROUNDS }, () => expected))

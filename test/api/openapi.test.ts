@@ -837,6 +837,21 @@ describe('the whole resource', () => {
     expect(document.tags.map(({ name }) => name)).toEqual(['api', 'book', 'tagging'])
   })
 
+  it('P12 says of an action whether it answers an object or a list', async () => {
+    class Lists extends Books {
+      async titles() {
+        return [{ title: 'x' }]
+      }
+    }
+    action({ methods: ['GET'], outputSerializer: [Titles] })(Lists.prototype.titles)
+    const api = new APIRouter({ prefix: '/api' }).register('books', Lists)
+    await api.prepare()
+    const items = { $ref: '#/components/schemas/TitlesOutput' }
+    expect(operationOf(api.getSchema(), '/api/books/titles', 'get').responses['200']).toMatchObject({
+      content: { 'application/json': { schema: { type: 'array', items } } },
+    })
+  })
+
   it('says of actions what they take and answer', async () => {
     const document = (await whole()).getSchema()
     expect(operationOf(document, '/api/books/{id}/publish', 'post')).toMatchObject({

@@ -1,4 +1,4 @@
-/** A server's socket that can be cut, or fall silent. */
+/** A server's socket that can be cut, fall silent, or be slow. */
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type NetConnectOpts, type Socket } from 'node:net'
@@ -6,25 +6,40 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface ServerProxy {
-  /** The folder that its socket is in. */
+  /** The folder that its socket is in; empty for a port. */
   readonly folder: string
   /** Closes all connections, and refuses new ones. */
   cut(): Promise<void>
   /** Takes connections and bytes, and passes none on. */
   silence(): void
-  /** Passes everything on again; what was silent is closed. */
+  /** Sends RST to all connections, and to each new one as soon as it says something. TCP only. */
+  reset(): void
+  /** Passes on what the server says so many milliseconds later. */
+  delay(milliseconds: number): void
+  /** Passes on one byte a second, each way. */
+  trickle(): void
+  /** Passes everything on again; what was disturbed is closed, but for what was only late. */
   restore(): Promise<void>
   remove(): Promise<void>
 }
 
-/** Passes on what comes to a unix socket of this name. */
-export async function startProxy(target: NetConnectOpts, name: string): Promise<ServerProxy> {
-  const folder = mkdtempSync(join(tmpdir(), 'proxy-'))
-  const path = join(folder, name)
+type Mode = 'open' | 'silent' | 'reset' | 'trickle'
+
+/** How it passes on what comes: at once, or a byte a second. */
+interface Pipe {
+  take(data: Buffer): void
+  end(): void
+}
+
+/** Passes on what comes to a unix socket of this name, or to this port of 127.0.0.1. */
+export async function startProxy(target: NetConnectOpts, place: string | number): Promise<ServerProxy> {
+  const folder = typeof place === 'string' ? mkdtempSync(join(tmpdir(), 'proxy-')) : ''
   const sockets = new Set<Socket>()
-  let isSilent = false
+  let mode: Mode = 'open'
+  let milliseconds = 0
   const server = createServer((near) => {
     const far = connect(target)
+    const pipes = [createPipe(far), createPipe(near)] as const
     for (const socket of [near, far]) {
       sockets.add(socket)
       socket.on('error', () => {})
@@ -32,13 +47,23 @@ export async function startProxy(target: NetConnectOpts, name: string): Promise<
         sockets.delete(socket)
         near.destroy()
         far.destroy()
+        for (const pipe of pipes) pipe.end()
       })
     }
-    near.on('data', (data) => isSilent || far.write(data))
-    far.on('data', (data) => isSilent || near.write(data))
+    const pass = (to: Socket, pipe: Pipe, data: Buffer) => {
+      if (mode === 'trickle') pipe.take(data)
+      else if (mode === 'open') to.write(data)
+      else if (mode === 'reset') near.resetAndDestroy()
+    }
+    near.on('data', (data: Buffer) => pass(far, pipes[0], data))
+    far.on('data', (data: Buffer) => {
+      if (milliseconds === 0) pass(near, pipes[1], data)
+      else setTimeout(() => near.writable && pass(near, pipes[1], data), milliseconds)
+    })
   })
   const listen = async () => {
-    server.listen(path)
+    if (typeof place === 'string') server.listen(join(folder, place))
+    else server.listen(place, '127.0.0.1')
     await once(server, 'listening')
   }
   const close = () => {
@@ -55,17 +80,43 @@ export async function startProxy(target: NetConnectOpts, name: string): Promise<
       await closed
     },
     silence() {
-      isSilent = true
+      mode = 'silent'
+    },
+    reset() {
+      mode = 'reset'
+      for (const socket of sockets) socket.resetAndDestroy()
+    },
+    delay(given) {
+      milliseconds = given
+    },
+    trickle() {
+      mode = 'trickle'
     },
     async restore() {
-      if (isSilent) close()
-      isSilent = false
+      if (mode !== 'open') close()
+      mode = 'open'
+      milliseconds = 0
       if (!server.listening) await listen()
     },
     async remove() {
       await proxy.cut()
-      rmSync(folder, { recursive: true, force: true })
+      if (folder !== '') rmSync(folder, { recursive: true, force: true })
     },
   }
   return proxy
+}
+
+function createPipe(to: Socket): Pipe {
+  let waiting = Buffer.alloc(0)
+  let timer: NodeJS.Timeout | undefined
+  return {
+    take(data) {
+      waiting = Buffer.concat([waiting, data])
+      timer ??= setInterval(() => {
+        if (waiting.length > 0 && to.writable) to.write(waiting.subarray(0, 1))
+        waiting = waiting.subarray(1)
+      }, 1_000)
+    },
+    end: () => clearInterval(timer),
+  }
 }

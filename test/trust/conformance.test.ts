@@ -1,8 +1,10 @@
-/** P13: what HTTP asks of the app under test, row by row of the conformance list (RFC 9110, 9111, 9112). */
+/** P13 and P12: what HTTP asks of the app under test, row by row of the conformance list (RFC 9110, 9111, 9112). */
+import type { TestedDocument } from 'koa-viewsets/testing'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { expectRules } from '../support/client.js'
 import { exchange } from '../support/server.js'
 import { as, createClient, type Hit, json, type TrialClient } from './support/client.js'
+import { findUndescribed } from './support/oracles.js'
 import { report } from './support/size.js'
 import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
 
@@ -13,6 +15,7 @@ let client: TrialClient
 let tag = ''
 let digits = ''
 let requests = 0
+let document: TestedDocument
 
 type Headers = Record<string, string | string[]>
 
@@ -20,6 +23,7 @@ beforeAll(async () => {
   database = await startTrialDatabase()
   server = await startTrialServer(database.url)
   client = createClient(server.port)
+  document = await server.document()
 })
 beforeEach(async () => {
   tag = String((await fire('GET', '/api/books/1')).headers.etag)
@@ -36,6 +40,8 @@ async function fire(method: string, path: string, headers: Headers = {}, body?: 
   requests++
   const hit = await client.fire(json(method, path, body, headers))
   expect(hit.failure).toBeUndefined()
+  // P12; a document cannot say that a path is none where its parameter is no number
+  if (!/^\/api\/books\/[a-z]+x?$/.test(path) || hit.status !== 404) expect(findUndescribed(document, hit)).toEqual([])
   if (hit.status >= 400) {
     const isJson = method !== 'HEAD' && hit.text !== ''
     // row 49: every error has the one form

@@ -1,10 +1,11 @@
 /** P6: PostgreSQL killed, backends ended, no connection left, clients that break off, and the signal to stop. */
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { type AddressInfo, connect, createServer } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { BOUNDARY, MULTIPART } from '../support/multipart.js'
+import { findFreePort } from '../support/program.js'
 import { as, createClient, type Hit, json, type TrialClient } from './support/client.js'
 import { findInAnswer, findLeftovers } from './support/oracles.js'
 import { isLong, report, size } from './support/size.js'
@@ -271,4 +272,105 @@ it(`P6h I12 SIGTERM with 50 requests in flight and 3 cursors, ${size(1, 20)} tim
   }
   report('P6h stopped', { rounds: size(1, 20), 'slowest ms': Math.round(slowest), failed: 0 })
   expect(slowest).toBeLessThan(isLong ? 10_000 : 9_500)
+})
+
+/** One address for processes that come and go: a new connection goes to the latest. */
+async function startFront() {
+  let target = 0
+  const front = createServer((near) => {
+    const far = connect(target, '127.0.0.1')
+    near.pipe(far).pipe(near)
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      one.on('error', () => other.destroy())
+      one.on('close', () => other.destroy())
+    }
+  })
+  front.listen(await findFreePort(), '127.0.0.1')
+  await once(front, 'listening')
+  open.push(() => front.close())
+  return {
+    port: (front.address() as AddressInfo).port,
+    lead(to: TrialServer) {
+      target = to.port
+    },
+  }
+}
+
+it(`P6h I12 the next process takes over under load, ${size(1, 20)} times: no request fails, none is done twice`, {
+  timeout: 600_000,
+}, async () => {
+  const front = await startFront()
+  const client = createClient(front.port)
+  open.push(client.close)
+  let { server: current } = await start()
+  front.lead(current)
+  const running = load(client, 'handed over', 20)
+  let slowest = 0
+  for (let round = 0; round < size(1, 20); round++) {
+    const { server: next } = await start()
+    await sleep(500)
+    front.lead(next)
+    const begin = performance.now()
+    expect(await current.stop()).toBe(0)
+    slowest = Math.max(slowest, performance.now() - begin)
+    expect(current.errors()).toBe('')
+    current = next
+    await sleep(300)
+  }
+  const hits = await running.end()
+  const failed = hits.filter(({ hit }) => hit.status !== 200 && hit.status !== 201)
+  expect(failed.map(({ hit }) => `${hit.shot.method} ${hit.failure ?? hit.status} ${hit.text}`)).toEqual([])
+  const told = hits.filter(({ isbn }) => isbn !== undefined)
+  expect(await database.query(`select count(*)::int as n from books where title = 'handed over'`)).toEqual([
+    { n: told.length },
+  ])
+  report('P6h handed over', {
+    rounds: size(1, 20),
+    requests: hits.length,
+    failed: failed.length,
+    'slowest stop ms': Math.round(slowest),
+  })
+  expect(slowest).toBeLessThan(10_000)
+})
+
+it(`P6e H8 the store of the throttles is killed and started again, ${size(1, 10)} times: no 5xx but 503, and it counts on`, {
+  timeout: 600_000,
+}, async () => {
+  const { server, client } = await start({ acquireTimeout: 1_000 })
+  const ask = async () => client.fire(json('GET', '/api/limited'))
+  const points = async () =>
+    Number(
+      (await database.query<{ n: string }>('select coalesce(sum(points), 0) as n from koa_viewsets_throttles'))[0]?.n,
+    )
+  let back = 0
+  for (let round = 0; round < size(1, 10); round++) {
+    await database.query('truncate koa_viewsets_throttles')
+    const before = [await ask(), await ask()]
+    await database.kill()
+    const during = [await ask(), await ask(), await ask()]
+    await database.restart()
+    const begin = performance.now()
+    const after: Hit[] = []
+    while (after.at(-1)?.status !== 429 && performance.now() - begin < 20_000) {
+      after.push(await ask())
+      await sleep(50)
+    }
+    back = Math.max(back, performance.now() - begin)
+    expect([...before, ...during, ...after].flatMap(findWhileAway)).toEqual([])
+    expect(during.filter(({ status }) => status !== 503 && status !== 429)).toEqual([])
+    // what the killed store had counted is still there, and it counts again
+    expect(after.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(3)
+    expect(after.at(-1)?.headers['retry-after']).toMatch(/^[1-9]\d*$/)
+    while ((await points()) <= 2 && performance.now() - begin < 20_000) {
+      await ask()
+      await sleep(100)
+    }
+    expect(await points()).toBeGreaterThan(2)
+  }
+  const warnings = server.errors().split('\n').filter(Boolean)
+  report('P6e restarted', { rounds: size(1, 10), '429 again ms': Math.round(back), warnings: warnings.length })
+  expect(warnings.length).toBeLessThanOrEqual(3 * size(1, 10))
 })

@@ -1,7 +1,7 @@
 /** Each oracle of the suite sees the fault that it is for. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Hit } from './support/client.js'
-import { findInAnswer, findInStatements, findLeftovers } from './support/oracles.js'
+import { findInAnswer, findInStatements, findLeftovers, findUndescribed } from './support/oracles.js'
 import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialServer } from './support/trial.js'
 
 let database: TrialDatabase
@@ -74,5 +74,28 @@ describe('an answer', () => {
   ])('is seen to be %s', (_, bad) => {
     expect(findInAnswer(good)).toEqual([])
     expect(findInAnswer({ ...good, ...bad })).not.toEqual([])
+  })
+})
+
+describe('the document', () => {
+  const headers = { 'content-type': 'application/json; charset=utf-8' }
+  const answer = (path: string, status: number, body: unknown): Hit => ({
+    shot: { method: 'GET', path },
+    status,
+    headers,
+    text: JSON.stringify(body),
+    milliseconds: 1,
+  })
+  const author = { id: 1, name: 'x', bio: '' }
+
+  it('is seen not to hold for a status, a body, or a value that it does not describe', async () => {
+    const other = await startTrialServer(database.url)
+    const document = await other.document()
+    await other.remove()
+    expect(findUndescribed(document, answer('/api/authors/1', 200, author))).toEqual([])
+    expect(findUndescribed(document, answer('/nowhere', 200, author))).toEqual([])
+    expect(findUndescribed(document, answer('/api/authors/1', 418, author))).toHaveLength(1)
+    expect(findUndescribed(document, answer('/api/authors/1', 200, { id: 1 }))).not.toEqual([])
+    expect(findUndescribed(document, answer('/api/authors/1', 200, { ...author, name: 1 }))).not.toEqual([])
   })
 })

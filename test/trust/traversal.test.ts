@@ -21,7 +21,7 @@ const ROUNDS = size(1, 5)
 const FIRST_OF_WRITER = 1_000_000
 
 /** What each column of row `n` holds. */
-const COLUMNS: Record<string, { type: string; value: string }> = {
+const NAMED: Record<string, { type: string; value: string }> = {
   small: { type: 'int not null', value: 'n % 7' },
   large: { type: 'bigint not null', value: '9007199254740000 + n % 1500' },
   ratio: { type: 'double precision not null', value: '(n % 301) / 7.0' },
@@ -36,7 +36,13 @@ const COLUMNS: Record<string, { type: string; value: string }> = {
   maybe: { type: 'int', value: 'case when n % 3 > 0 then n % 11 end' },
 }
 
-const columns = Object.entries(COLUMNS)
+/** In the long run each column that has a value everywhere has a twin that has not, and the other way round. */
+const twins = Object.entries(isLong ? NAMED : {}).map(([name, { type, value }], index) => {
+  if (!type.endsWith(' not null')) return [`${name}_always`, { type: `${type} not null`, value: 'n % 11' }] as const
+  const twin = { type: type.replace(' not null', ''), value: `case when n % ${index + 2} > 0 then ${value} end` }
+  return [`${name}_or_null`, twin] as const
+})
+const columns = [...Object.entries(NAMED), ...twins]
 const insert = (from: string) =>
   `insert into items (id, ${columns.map(([name]) => name).join(', ')}) select n, ${columns.map(([, { value }]) => value).join(', ')} from ${from}`
 

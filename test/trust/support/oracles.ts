@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { type TestedDocument, validateResponse } from 'koa-viewsets/testing'
 import { LEAKS } from '../../support/client.js'
 import type { Hit, Shot } from './client.js'
 import type { TrialDatabase, TrialServer, TrialState } from './trial.js'
@@ -46,6 +47,17 @@ function isEcho({ path, body = '' }: Shot, told: string): boolean {
   const letters = (text: string) => text.replace(/[^a-z0-9]/gi, '')
   const sent = `${path.replace(/%[0-9a-f]{2}/gi, '')} ${body.toString()}`
   return letters(sent).includes(letters(told))
+}
+
+/** What the document does not describe, of the answer to a request that it does. */
+export function findUndescribed(
+  document: TestedDocument,
+  { shot: { method, path }, status, headers, text }: Hit,
+): string[] {
+  const isJson = headers['content-type']?.startsWith('application/json') && text !== ''
+  const body: unknown = isJson ? JSON.parse(text) : text
+  const problems = validateResponse(document, { method, path, status, headers, body })
+  return problems.filter((problem) => !problem.endsWith('the document has no such path'))
 }
 
 function findInError(status: number, text: string): string[] {

@@ -2,12 +2,13 @@
  * The app that the trust suite attacks: one resource of each kind, in a process of its own.
  *
  * PORT and DATABASE_URL say where; FOLDER takes uploads; POOL, ACQUIRE_TIMEOUT and QUERY_TIMEOUT are its pool's. Over the
- * channel to its parent it answers `state` with what it holds, and `stop` as it answers SIGTERM.
+ * channel to its parent it answers `state` with what it holds, `document` with its OpenAPI document, and `stop` as it answers SIGTERM.
  */
 import { openSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
 import knexLibrary from 'knex'
 import Koa from 'koa'
 import {
@@ -39,10 +40,12 @@ import {
   JSONField,
   JSONRenderer,
   LimitOffsetPagination,
+  MemoryStore,
   MeteringMixin,
   ModelSerializer,
   ModelViewSet,
   MultiPartParser,
+  NDJSONRenderer,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
@@ -57,6 +60,7 @@ import {
   Serializer,
   ServerCursorPagination,
   SessionAuthentication,
+  StreamMixin,
   setMeteringEngine,
   TokenAuthentication,
 } from 'koa-viewsets'
@@ -66,6 +70,8 @@ import type { TrialState } from './trial.js'
 
 const { PORT, DATABASE_URL, FOLDER = '', POOL, ACQUIRE_TIMEOUT, QUERY_TIMEOUT, CURSORS } = process.env
 const STOP_MILLISECONDS = 9_000
+/** How long those who are connected are still answered. */
+const DRAIN_MILLISECONDS = 5_000
 const uploads = join(FOLDER, 'uploads')
 const temporary = join(FOLDER, 'temporary')
 
@@ -275,6 +281,20 @@ class Events extends ReadOnlyModelViewSet<Event> {
   static override paginationClass = new CursorPagination({ ordering: '-created', pageSize: 50 })
 }
 
+/** The whole table in one answer. */
+class Table extends ReadOnlyModelViewSet<Event> {
+  static override model = Event
+  static override serializerClass = EventSerializer
+  static override rendererClasses = [JSONRenderer, CSVRenderer]
+}
+
+/** The same, written while it is read. */
+class Streamed extends StreamMixin(ReadOnlyModelViewSet<Event>) {
+  static override model = Event
+  static override serializerClass = EventSerializer
+  static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
+}
+
 class Exports extends ReadOnlyModelViewSet<Event> {
   static override model = Event
   static override serializerClass = EventSerializer
@@ -358,7 +378,7 @@ api.register('whole', WholeBooks, 'whole').register('authors', Authors).register
 api.register('exports', Exports, 'export').register('ft', FullText, 'ft').register('ftraw', RawText, 'ftraw')
 api.register('rx', Expressions, 'rx').register('pub', Notes, 'pub').register('uploads', Pictures, 'upload')
 api.register('limited', Limited, 'limited').register('sess', InSession, 'sess').register('private', Private, 'private')
-api.register('slow', Slow, 'slow')
+api.register('slow', Slow, 'slow').register('table', Table, 'table').register('stream', Streamed, 'stream')
 const inAuthor = new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('books', AuthorBooks, 'author-book')
 new NestedRouter(inAuthor, 'books', { lookup: 'book_id' }).register('reviews', Reviews)
 
@@ -372,9 +392,12 @@ app.on('error', (error: Error, ctx?: Koa.Context) => {
   failures.push(`${ctx?.status} ${JSON.stringify(ctx?.url)} ${chain.join(' < ').slice(0, 500)}`)
 })
 let requests = 0
-app.use(async (_, next) => {
+let stopping = false
+app.use(async (ctx, next) => {
   requests++
   await next()
+  // whoever holds on to this connection finds the next process by a new one
+  if (stopping) ctx.set('Connection', 'close')
 })
 app.use(errors()).use(appVersion()).use(versionEndpoint()).use(api.routes())
 
@@ -406,6 +429,9 @@ function state(): TrialState {
   return result
 }
 
+const FLOOD = 1_000_000
+const flooded = new MemoryStore()
+
 /** A planted fault for each oracle, so that the suite can show that it sees. */
 const faults: Record<string, () => unknown> = {
   prototype: () =>
@@ -414,12 +440,20 @@ const faults: Record<string, () => unknown> = {
   transaction: async () => knex.transaction().then((trx) => trx.raw('select 1')),
   descriptor: () => [1, 2, 3, 4].map(() => openSync('/dev/null', 'r')),
   file: () => writeFileSync(join(temporary, 'left behind'), ''),
+  /** None: as many callers as a flood has. */
+  keys: async () => {
+    const limiter = flooded.limiter('flood', { limit: 100, seconds: 3_600 })
+    for (let n = 0; n < FLOOD; n++) {
+      limiter.consume(`user,${n}`)
+      // requests do not all come in one turn of the event loop
+      if (n % 100 === 0) await immediate()
+    }
+  },
   warning: () => process.emitWarning('planted', 'DeprecationWarning'),
 }
 
 const answer = app.callback()
 const server = createServer((request, response) => void answer(request, response))
-let stopping = false
 
 async function stop(): Promise<void> {
   if (stopping) return
@@ -427,6 +461,7 @@ async function stop(): Promise<void> {
   setTimeout(() => process.exit(1), STOP_MILLISECONDS).unref()
   const closed = new Promise((resolve) => server.close(resolve))
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
+  await Promise.race([closed, sleep(DRAIN_MILLISECONDS, undefined, { ref: false })])
   await api.close()
   DatabaseThrottle.close()
   await closed
@@ -439,6 +474,7 @@ process.on('SIGTERM', () => void stop())
 process.on('message', (message: { id: number; ask: string }) => {
   if (message.ask === 'stop') return void stop()
   if (message.ask === 'state') return process.send?.({ id: message.id, answer: state() })
+  if (message.ask === 'document') return process.send?.({ id: message.id, answer: api.getSchema() })
   return void Promise.resolve(faults[message.ask]?.()).then(() => process.send?.({ id: message.id, answer: null }))
 })
 

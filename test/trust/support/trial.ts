@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import type { TestedDocument } from 'koa-viewsets/testing'
 import pg from 'pg'
 import { type Postgres, startPostgres } from '../../../examples/support/postgres.js'
 import { findFreePort } from '../../support/program.js'
@@ -34,6 +35,8 @@ export interface TrialServer {
   /** What it has written to stderr. */
   errors(): string
   state(): Promise<TrialState>
+  /** Its OpenAPI document. */
+  document(): Promise<TestedDocument>
   /** Does one of the planted faults. */
   plant(fault: string): Promise<void>
   /** Ends it as an operator does, and returns its exit code. */
@@ -56,6 +59,8 @@ export interface TrialDatabase {
   /** The file of PostgreSQL's log; a new one after a restart. */
   log(): string
   query<Row = Record<string, unknown>>(sql: string, values?: unknown[]): Promise<Row[]>
+  /** Brings back the rows of the tables that can be written, as they were at first. */
+  reset(): Promise<void>
   /** SIGKILL to the postmaster. */
   kill(): Promise<void>
   /** Starts it again; returns when it accepts. */
@@ -66,6 +71,14 @@ export interface TrialDatabase {
 const SERVER = fileURLToPath(new URL('trial-server.ts', import.meta.url))
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 const SCHEMA = readFileSync(new URL('schema.sql', import.meta.url), 'utf8')
+const ROWS = readFileSync(new URL('rows.sql', import.meta.url), 'utf8')
+
+/** Without locks that a reader holds: a server cursor may be open. */
+const RESET = `
+  delete from books; delete from authors; delete from notes; delete from pictures;
+  select setval(pg_get_serial_sequence(name, 'id'), 1, false) from unnest(array['authors', 'books', 'reviews', 'pictures']) name;
+  select setval(pg_get_serial_sequence('notes', 'id'), 1234567001, false);
+  ${ROWS.replace(/^insert into (?:events|canary)[^;]*;/gm, '')}`
 
 /** Statements are logged whole, their parameters never: what a client sent must not be seen there. */
 const CANARY_SETTINGS = {
@@ -103,6 +116,9 @@ export async function startTrialDatabase(): Promise<TrialDatabase> {
         await client.end()
       }
     },
+    async reset() {
+      await result.query(RESET)
+    },
     async kill() {
       process.kill(postgres.pid, 'SIGKILL')
       // reaped here, with the folder of its socket
@@ -126,6 +142,7 @@ export async function startTrialDatabase(): Promise<TrialDatabase> {
     },
   }
   await result.query(SCHEMA)
+  await result.query(ROWS)
   return result
 }
 
@@ -180,6 +197,7 @@ export async function startTrialServer(url: string, options: TrialOptions = {}):
     child,
     errors: () => errors,
     state: async () => (await ask('state')) as TrialState,
+    document: async () => (await ask('document')) as TestedDocument,
     async plant(fault) {
       await ask(fault)
     },
