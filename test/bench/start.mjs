@@ -14,7 +14,8 @@ function run(...command) {
 }
 
 if (!existsSync(at('../../dist/lib/index.js'))) run('tsc', '-p', '.config/tsconfig.build.json')
-if (!existsSync(at('dist/server.js')) || statSync(at('dist/server.js')).mtimeMs < statSync(at('server.ts')).mtimeMs) {
+const modified = (path) => (existsSync(at(path)) ? statSync(at(path)).mtimeMs : 0)
+if (['server', 'books'].some((name) => modified(`dist/${name}.js`) < modified(`${name}.ts`))) {
   run('tsc', '-p', '.config/tsconfig.bench.json')
 }
 await import('./dist/server.js')
