@@ -1,5 +1,5 @@
 /** Keys, signatures and the text they are written in, shared by everything a client hands back to us (wire format, section 1). */
-import { createHmac, createSecretKey, hkdfSync, type KeyObject, timingSafeEqual } from 'node:crypto'
+import { hash, hkdfSync, timingSafeEqual } from 'node:crypto'
 
 /** Text counts as its UTF-8 bytes. */
 export type Bytes = string | Uint8Array
@@ -8,7 +8,7 @@ const BASE64URL = /^[A-Za-z0-9_-]*$/
 
 /** Derived keys by secret and label. Both are of the application's making, so there are few. */
 const keys = new Map<string, Map<string, Buffer>>()
-const objects = new WeakMap<Buffer, KeyObject>()
+const hmacs = new WeakMap<Buffer, Hmac>()
 
 /**
  * Joins parts as netstrings, so that no two lists of parts give the same bytes. Frames nest.
@@ -42,32 +42,72 @@ export function derive(secret: string, label: string): Buffer {
   return key
 }
 
-/** The derived key as an object, which a signature takes half the time with. */
-function keyOf(secret: string, label: string): KeyObject {
-  const key = derive(secret, label)
-  let object = objects.get(key)
-  if (!object) {
-    object = createSecretKey(key)
-    objects.set(key, object)
-  }
-  return object
-}
-
 /** HMAC-SHA256 over the frame of these parts, with the derived key, cut to its first bytes (all 32 by default). */
 export function mac(secret: string, label: string, parts: readonly Bytes[], bytes = 32): Buffer {
-  return hmac(secret, label, parts).digest().subarray(0, bytes)
+  return Buffer.from(macHex(secret, label, parts, bytes), 'hex')
 }
 
 /** The same in hexadecimal digits, which takes less time. */
 export function macHex(secret: string, label: string, parts: readonly Bytes[], bytes = 32): string {
-  return hmac(secret, label, parts)
-    .digest('hex')
+  const isText = parts.every((part) => typeof part === 'string')
+  return hmacOf(secret, label)
+    .hex(isText ? frameText(parts) : frame(...parts))
     .slice(0, 2 * bytes)
 }
 
-function hmac(secret: string, label: string, parts: readonly Bytes[]): ReturnType<typeof createHmac> {
-  const isText = parts.every((part) => typeof part === 'string')
-  return createHmac('sha256', keyOf(secret, label)).update(isText ? frameText(parts) : frame(...parts))
+function hmacOf(secret: string, label: string): Hmac {
+  const key = derive(secret, label)
+  let hmac = hmacs.get(key)
+  if (!hmac) {
+    hmac = new Hmac(key)
+    hmacs.set(key, hmac)
+  }
+  return hmac
+}
+
+/** The block of SHA-256, in bytes. */
+const BLOCK = 64
+/** Room for what is usually signed. */
+const ROOM = 512
+
+/**
+ * HMAC-SHA256 with one key (RFC 2104): two digests, each beginning with a block that is always the same. Both blocks are
+ * kept, which takes half the time of Node's `createHmac`; a list may have hundreds of signed ids.
+ */
+export class Hmac {
+  readonly #inner: Buffer
+  readonly #outer: Buffer
+  /** Where the message goes on behind the block and the prefix. */
+  readonly #start: number
+
+  /**
+   * @param key up to 64 bytes
+   * @param prefix what all messages begin with
+   */
+  constructor(key: Buffer, prefix = '') {
+    this.#start = BLOCK + Buffer.byteLength(prefix)
+    this.#inner = Buffer.alloc(this.#start + ROOM)
+    this.#outer = Buffer.alloc(BLOCK + 32)
+    for (let index = 0; index < BLOCK; index++) {
+      this.#inner[index] = (key[index] ?? 0) ^ 0x36
+      this.#outer[index] = (key[index] ?? 0) ^ 0x5c
+    }
+    this.#inner.write(prefix, BLOCK)
+  }
+
+  /** The signature of prefix and message: 64 hexadecimal digits. */
+  hex(message: Bytes): string {
+    this.#outer.write(hash('sha256', this.#firstOf(message), 'binary'), BLOCK, 'latin1')
+    return hash('sha256', this.#outer, 'hex')
+  }
+
+  #firstOf(message: Bytes): Buffer {
+    // a character is at most three bytes of UTF-8
+    if (typeof message === 'string' && message.length * 3 <= ROOM) {
+      return this.#inner.subarray(0, this.#start + this.#inner.write(message, this.#start))
+    }
+    return Buffer.concat([this.#inner.subarray(0, this.#start), toBuffer(message)])
+  }
 }
 
 /** base64url without padding (RFC 4648 section 5). */

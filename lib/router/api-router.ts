@@ -156,10 +156,14 @@ export class APIRouter implements RouteParent {
     return async function apiRoutes(ctx, next) {
       const path = pathOf(ctx)
       // what cannot be one of our paths does not wait for the database
-      if (path === undefined || !router.#routes().find(path)) return next()
-      if (!router.#prepared && !(await router.#prepareFor(ctx))) return
-      const found = router.#routes().find(path)
-      if (!found) return next()
+      let found = path === undefined ? undefined : router.#routes().find(path)
+      if (path === undefined || !found) return next()
+      if (!router.#prepared) {
+        if (!(await router.#prepareFor(ctx))) return
+        // by now it is known which values fit
+        found = router.#routes().find(path)
+        if (!found) return next()
+      }
       const { endpoint, params, format } = found
       ctx['params'] = params
       ctx['_matchedRoute'] = endpoint.pattern

@@ -1,6 +1,7 @@
+import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeBase64Url, derive, encodeBase64Url, equalBytes, frame, mac } from '../../lib/signing.js'
+import { decodeBase64Url, derive, encodeBase64Url, equalBytes, frame, Hmac, mac } from '../../lib/signing.js'
 
 const S = '0123456789abcdef0123456789abcdef'
 
@@ -53,6 +54,27 @@ describe('frame', () => {
       fc.property(list, list, (left, right) => {
         expect(frame(...left).equals(frame(...right))).toBe(JSON.stringify(left) === JSON.stringify(right))
       }),
+    )
+  })
+})
+
+describe('Hmac', () => {
+  it('signs as createHmac does, texts and bytes, short and long', () => {
+    const text = fc.string({ unit: 'binary', maxLength: 600 })
+    const message = fc.oneof(text, fc.uint8Array({ maxLength: 1_500 }))
+    fc.assert(
+      fc.property(
+        fc.uint8Array({ maxLength: 64 }),
+        text,
+        fc.array(message, { maxLength: 3 }),
+        (key, prefix, messages) => {
+          const hmac = new Hmac(Buffer.from(key), prefix)
+          for (const one of messages) {
+            expect(hmac.hex(one)).toBe(createHmac('sha256', key).update(prefix).update(one).digest('hex'))
+          }
+        },
+      ),
+      { numRuns: 500 },
     )
   })
 })
