@@ -8,6 +8,7 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { constants } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { DatabaseThrottle } from 'koa-viewsets'
 import { collectAssets } from './assets.js'
 import { type Atlas, createAtlas } from './atlas.js'
@@ -16,6 +17,8 @@ import { describeUsers } from './users.js'
 
 /** How long a stop may take in all. */
 const STOP_MILLISECONDS = 10_000
+/** How long open connections may bring requests that are answered. */
+const DRAIN_MILLISECONDS = 2_000
 /** How long the last answers may take to reach their clients. */
 const FLUSH_MILLISECONDS = 1_000
 /** npm passes on the Ctrl-C that the terminal has sent us already: what comes so soon is the same one. */
@@ -28,6 +31,8 @@ const port = process.env['PORT'] || '3000'
 
 // A request that comes before all is ready waits.
 const server = createServer((request, response) => {
+  // the client opens its next connection to whoever serves then
+  if (isStopping) response.setHeader('Connection', 'close')
   ready.then(
     (answer) => answer(request, response),
     () => response.destroy(),
@@ -36,6 +41,7 @@ const server = createServer((request, response) => {
 let database: AtlasDatabase | undefined
 let atlas: Atlas | undefined
 let isReady = false
+let isStopping = false
 let stoppingSince: number | undefined
 
 const ready = start()
@@ -97,8 +103,11 @@ function stopWithParent(): void {
 async function stop(): Promise<void> {
   setTimeout(() => process.exit(1), STOP_MILLISECONDS).unref()
   const closed = once(server, 'close')
+  isStopping = true
   server.close()
   const sweep = setInterval(() => server.closeIdleConnections(), 20)
+  // requests that come on open connections are still answered; those that come later get 503
+  await Promise.race([closed, sleep(DRAIN_MILLISECONDS, undefined, { ref: false })])
   await atlas?.api.close()
   DatabaseThrottle.close()
   const flush = setTimeout(() => server.closeAllConnections(), FLUSH_MILLISECONDS)
