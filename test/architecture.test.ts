@@ -107,6 +107,21 @@ describe('third-party packages', () => {
   })
 })
 
+describe('functions that a request makes', () => {
+  /** V8 allocates a function that is written right into a property among what stays until a full garbage collection. */
+  const intoProperty = /\.[#\w]+ (?:\?\?)?= (?:async )?(?:function\b|\w+ =>|\([^()]*\)(?:: [\w<>[\]| ]+)? =>)/
+
+  it('are named first where a property keeps them, so that a request goes with its garbage', () => {
+    const ofRequests = files.filter((file) => !file.startsWith('lib/router/'))
+    expect(ofRequests.filter((file) => intoProperty.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
+  })
+
+  it.each(['res.writeHead = (...values: unknown[]) => x', 'a.b ??= async () => x', 'this.#c = function () {}'])(
+    'are seen in: %s',
+    (text) => expect(text).toMatch(intoProperty),
+  )
+})
+
 describe('the public names', () => {
   const indexes = ['lib/index.ts', 'lib/testing/index.ts', 'plugins/index.ts'].filter((file) =>
     existsSync(join(root, file)),

@@ -53,6 +53,31 @@ async function count(path: string): Promise<{ bytes: number; lines: number }> {
   })
 }
 
+it('D13 pages of a server cursor are gone without a full garbage collection', { timeout: 120_000 }, async () => {
+  const { send } = connectTo(port)
+  const memory = async () => (await send({ path: '/memory' })).json as { old: number; buffers: number; used: number }
+  let last = await memory()
+  let kept = 0
+  let buffers = 0
+  for (let pages = 0; pages < 280; ) {
+    let cursor = ''
+    do {
+      const { json } = await send({ path: `/pages${cursor}` })
+      const page = json as { cursor_id: string | null; results: unknown[] }
+      pages++
+      cursor = page.cursor_id === null ? '' : `?server_cursor=${page.cursor_id}`
+      const now = await memory()
+      // the first pages are those whose code is compiled
+      if (pages > 60) kept += Math.max(0, now.old - last.old)
+      buffers = Math.max(buffers, now.buffers)
+      last = now
+    } while (cursor !== '')
+  }
+  expect(last.used).toBe(0)
+  expect(kept).toBeLessThan(10 * MB)
+  expect(buffers).toBeLessThan(20 * MB)
+})
+
 it(`G3 an export of ${rows} rows takes a few megabytes of memory, of 96 there are`, { timeout: 600_000 }, async () => {
   const { send } = connectTo(port)
   const before = (await send({ path: '/memory' })).json as { peak: number }
