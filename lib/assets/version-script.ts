@@ -201,8 +201,9 @@ function closingBody(body: string | Buffer): number {
 /** A HEAD has no length: its handler may have left out what the script goes into. Koa sets one just before the headers leave. */
 function dropLength({ res }: Context): void {
   const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  res.writeHead = (...values: unknown[]) => {
+  const writeWithoutLength = (...values: unknown[]) => {
     res.removeHeader('Content-Length')
     return writeHead(...values)
   }
+  res.writeHead = writeWithoutLength
 }

@@ -101,10 +101,11 @@ function isStreamed(body: object): boolean {
 function keepCookiesPrivate(ctx: Context, { control, privateControl }: CachePolicy): void {
   const { res } = ctx
   const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  res.writeHead = (...values: unknown[]) => {
+  const writePrivately = (...values: unknown[]) => {
     if (res.hasHeader('Set-Cookie') && res.getHeader('Cache-Control') === control) {
       res.setHeader('Cache-Control', privateControl)
     }
     return writeHead(...values)
   }
+  res.writeHead = writePrivately
 }

@@ -86,15 +86,17 @@ function countBytes(res: ServerResponse): () => number {
   }
   const write = res.write.bind(res) as (...values: unknown[]) => boolean
   const end = res.end.bind(res) as (...values: unknown[]) => typeof res
-  res.write = (...values: unknown[]) => {
+  const countedWrite = (...values: unknown[]) => {
     if (!ended) count(values[0], values[1])
     return write(...values)
   }
-  res.end = (...values: unknown[]) => {
+  const countedEnd = (...values: unknown[]) => {
     if (!ended) count(values[0], values[1])
     ended = true
     return end(...values)
   }
+  res.write = countedWrite
+  res.end = countedEnd
   return () => bytes
 }
 

@@ -43,10 +43,11 @@ export class DatabaseCursor {
     this.trx = trx
     this.#name = name
     this.#connection = connection
-    this.#lostListener = () => {
+    const lose = () => {
       this.#lost = true
       this.#onLost?.()
     }
+    this.#lostListener = lose
     // a killed backend is an event of the connection, and one that nobody hears ends the process
     connection.on('error', this.#lostListener)
     connection.on('end', this.#lostListener)
