@@ -39,7 +39,7 @@ export function createApp(api: APIRouter, { usage, staticRoot = PUBLIC_FOLDER }:
 /** One line for each failure, with what caused it: Koa's own printer leaves the causes out. */
 function logError(error: Error, ctx?: Koa.Context): void {
   // a client that broke off in the middle of its request
-  if (/^(HPE_|ECONNRESET|EPIPE)/.test((error as NodeJS.ErrnoException).code ?? '')) return
+  if (/^(HPE_|ECONNRESET|EPIPE|ERR_STREAM_PREMATURE_CLOSE)/.test((error as NodeJS.ErrnoException).code ?? '')) return
   const request = ctx ? `${ctx.method} ${JSON.stringify(ctx.path)} ${ctx.status}` : 'outside a request'
   const chain: string[] = []
   let innermost = error

@@ -9,7 +9,9 @@ import {
   BulkModelViewSet,
   type Context,
   type Credentials,
+  CSVRenderer,
   IDMixin,
+  JSONRenderer,
   ModelSerializer,
   NestedRouter,
   NestedViewSetMixin,
@@ -91,6 +93,8 @@ async function serve(idConfig: object) {
     static override serializerClass = EntrySerializer
     static override authenticationClasses: Authentications = [User]
     static override parentLookupField = 'list_id'
+    static override rendererClasses = [JSONRenderer, CSVRenderer]
+    static override expandable = { list: ListSerializer }
 
     @action({ methods: ['POST'], detail: true })
     async shout() {
@@ -139,6 +143,21 @@ describe.each(MODES)('%s ids', (_mode, idConfig) => {
     expect((await send('DELETE', `${base}/bulk`, [{ id: c }, b])).json).toEqual({ deleted: [c, b] })
     expect((await send('GET', `/api/lists/${two}/entries`)).json).toEqual([])
     expect((await send('GET', `/api/lists/${two}/entries/${created.json.id}`)).text).toBe(MISSING)
+    expect(texts.filter((text) => text.includes('1234567'))).toEqual([])
+  })
+
+  it('E14 stand in what is expanded, in JSON and in CSV, and the keys nowhere', async () => {
+    const { send, texts } = await serve(idConfig)
+    const one = (await send('POST', '/api/lists', { name: 'one' })).json.id as string
+    const base = `/api/lists/${one}/entries`
+    const entry = (await send('POST', base, { note: 'a' })).json.id as string
+    const list = { id: one, name: 'one' }
+    expect((await send('GET', `${base}?expand=list`)).json).toEqual([
+      { id: entry, list_id: one, note: 'a', place: null, list },
+    ])
+    expect((await send('GET', `${base}/${entry}?expand=list&fields=note`)).json).toEqual({ note: 'a', list })
+    const cell = `"${JSON.stringify(list).replaceAll('"', '""')}"`
+    expect((await send('GET', `${base}.csv?expand=list&fields=id`)).text).toBe(`id,list\r\n${entry},${cell}\r\n`)
     expect(texts.filter((text) => text.includes('1234567'))).toEqual([])
   })
 
