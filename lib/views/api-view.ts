@@ -25,6 +25,7 @@ import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import { actionClass, actionsOf } from './action-options.js'
 import { dispatch } from './dispatch.js'
+import { read } from './read-property.js'
 import {
   type ActionMap,
   allowedMethods,
@@ -156,7 +157,7 @@ export class APIView implements View {
         return
       }
       try {
-        await dispatch(answering.view.open(ctx, answering.route))
+        await dispatch(read(answering.view, 'open').call(answering.view, ctx, answering.route))
       } catch (error) {
         // the constructor or toError() of an application
         answerError(ctx, error)
@@ -210,7 +211,8 @@ export class APIView implements View {
    * @example override readsBody() { return this.action === 'bulkDestroy' || super.readsBody() }
    */
   readsBody(): boolean {
-    return WITH_BODY.has(this.ctx.method) || (this.ctx.method === 'DELETE' && this.inputSerializer !== undefined)
+    const { method } = read(this, 'ctx')
+    return WITH_BODY.has(method) || (method === 'DELETE' && this.inputSerializer !== undefined)
   }
 
   /** Answers OPTIONS: what the path takes. Touches no database. */
@@ -243,7 +245,7 @@ export class APIView implements View {
    * it to add to the headers: `super.finalizeResponse()` first. Errors that were thrown do not come this way.
    */
   finalizeResponse(): void {
-    keepPrivate(this.ctx, this.policies.authentication)
+    keepPrivate(read(this, 'ctx'), read(this, 'policies').authentication)
   }
 
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */

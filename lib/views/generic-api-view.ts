@@ -30,6 +30,7 @@ import { isPrepared, prepareModelsOf } from './models-of.js'
 import { forcedValues, parentScope } from './parents.js'
 import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
+import { read } from './read-property.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
@@ -111,12 +112,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** @internal The class, for the steps that work on any generic view. */
   get viewClass(): typeof GenericAPIView {
-    return this.constructor as typeof GenericAPIView
+    return read(this as object, 'constructor') as typeof GenericAPIView
   }
 
   /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
   static modelClass(): ModelClass {
-    if (this.model) return this.model
+    const model = read(this, 'model')
+    if (model) return model
     if (this.queryset) return this.queryset().modelClass() as ModelClass
     throw new ConfigurationError(
       `${this.name}: set static model, or static queryset to a function that returns a query`,
@@ -126,9 +128,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @see APIView.asView. A view that no router has registered reads the database catalogue at its first request. */
   static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {
     const answer = super.asView(actions, route)
+    let prepared = false
     return async (ctx) => {
       try {
-        if (!isPrepared(this)) await prepareModelsOf(this)
+        if (!prepared) {
+          if (!isPrepared(this)) await prepareModelsOf(this)
+          prepared = true
+        }
       } catch (error) {
         answerError(ctx, new ServiceUnavailable(5, { cause: error }))
         return
@@ -145,8 +151,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {
-    const { queryset } = this.viewClass
-    return (queryset ? queryset().knex() : this.viewClass.modelClass().knex()) as Knex | undefined
+    const viewClass = read(this, 'viewClass')
+    const queryset = read(viewClass, 'queryset')
+    return (queryset ? queryset().knex() : read(viewClass, 'modelClass').call(viewClass).knex()) as Knex | undefined
   }
 
   /**
@@ -166,7 +173,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** @internal */
   parentScope(): FilterPart | undefined {
-    return this.parents.length > 0 ? parentScope(this) : undefined
+    return read(this, 'parents').length > 0 ? parentScope(this) : undefined
   }
 
   /** The query with the conditions of all filter backends, in order. */
@@ -233,9 +240,10 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** The serializer class for this request; override it to choose by `this.action` or by the caller. */
   getSerializerClass(): AnySerializerClass {
-    const { serializerClass, name } = this.viewClass
+    const viewClass = read(this, 'viewClass')
+    const serializerClass = read(viewClass, 'serializerClass')
     if (!serializerClass) {
-      throw new ConfigurationError(`${name}: set static serializerClass, or override getSerializerClass()`)
+      throw new ConfigurationError(`${viewClass.name}: set static serializerClass, or override getSerializerClass()`)
     }
     return serializerClass
   }
@@ -277,7 +285,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   override finalizeResponse(): void {
-    if (this.rowVersion !== undefined && VERSIONED.has(this.action)) addETag(this.ctx, this.rowVersion)
+    const rowVersion = read(this, 'rowVersion')
+    if (rowVersion !== undefined && VERSIONED.has(this.action)) addETag(this.ctx, rowVersion)
     super.finalizeResponse()
   }
 

@@ -21,6 +21,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'
 import { InstanceList } from './list-source.js'
 import { confirmParents } from './parents.js'
+import { read } from './read-property.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
 import { loadShown, represent, selectionParameters } from './selection.js'
@@ -30,11 +31,11 @@ import { WatchedList } from './watched-list.js'
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
 export async function readList(view: GenericView): Promise<unknown> {
-  const { viewClass, trx } = view
-  const { paginator } = settleGeneric(viewClass)
+  const trx = read(view, 'trx')
+  const { keepsConnections } = settleGeneric(read(view, 'viewClass'))
   const parts = askedParts(view)
-  const timeout = paginator?.keepsConnections ? undefined : guardOf(parts)
-  const knex = trx ?? view.knex
+  const timeout = keepsConnections ? undefined : guardOf(parts)
+  const knex = trx ?? read(view, 'knex')
   if (timeout === undefined || !knex) return readPage(view, parts)
   checkOrdering(view)
   return runGuarded(knex, timeout, async (guarded) => {
@@ -56,9 +57,10 @@ export function wholeList(view: GenericView): ListSource {
 
 /** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
 function askedParts(view: GenericView): readonly FilterPart[] {
-  const { viewClass, ctx } = view
+  const viewClass = read(view, 'viewClass')
+  const ctx = read(view, 'ctx')
   requireUser(view)
-  if (viewClass.strictParams) refuseUnknown(ctx.query, view)
+  if (read(viewClass, 'strictParams')) refuseUnknown(ctx.query, view)
   return readParts(ctx.query, filterViewOf(viewClass), { user: ctx.state['user'] })
 }
 
@@ -69,7 +71,7 @@ function checkOrdering({ viewClass, ctx }: GenericView): void {
 }
 
 async function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
-  if (view.parents.length === 0) return cutPage(view, listSource(view, parts))
+  if (read(view, 'parents').length === 0) return cutPage(view, listSource(view, parts))
   const source = new WatchedList(listSource(view, parts))
   let page: unknown
   try {
@@ -84,12 +86,12 @@ async function readPage(view: GenericView, parts: readonly FilterPart[]): Promis
 }
 
 async function cutPage(view: GenericView, source: ListSource): Promise<unknown> {
-  const { paginator } = settleGeneric(view.viewClass)
+  const { paginator } = settleGeneric(read(view, 'viewClass'))
   if (!paginator) {
     const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
     return rows.results(0, rows.length)
   }
-  const { ctx } = view
+  const ctx = read(view, 'ctx')
   const params = (ctx['params'] ?? {}) as Record<string, string>
   return paginator.paginate(source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
 }
@@ -100,17 +102,17 @@ function listSource(
   asked: readonly FilterPart[],
   options: { writesRows?: boolean } = {},
 ): ListSource {
-  const { viewClass } = view
+  const viewClass = read(view, 'viewClass')
   const declared = filterViewOf(viewClass)
   const description = {
-    name: view.basename ?? viewClass.name,
+    name: read(view, 'basename') ?? viewClass.name,
     parameters: parametersOf(declared),
-    shown: shownColumns(serializerPlan(view.getSerializerClass())),
+    shown: shownColumns(serializerPlan(read(view, 'getSerializerClass').call(view))),
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
   const statementMilliseconds = guardOf(asked)
   const rows = rowReader(view, 'list', options)
-  const scope = view.parentScope()
+  const scope = read(view, 'parentScope').call(view)
   if (rows && isDescribedWhole(view, asked) && scope?.shape !== null) {
     const order = wantedOrder(view, undefined)
     const query = () => {
@@ -142,11 +144,11 @@ function listSource(
 
 /** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
 function isDescribedWhole(view: GenericView, asked: readonly FilterPart[]): boolean {
-  const { viewClass } = view
+  const viewClass = read(view, 'viewClass')
   return (
-    viewClass.queryset === null &&
+    read(viewClass, 'queryset') === null &&
     isStandard(view, 'getQueryset', 'filterQueryset') &&
-    hasPlainQueries(viewClass.modelClass()) &&
+    hasPlainQueries(read(viewClass, 'modelClass').call(viewClass)) &&
     filterViewOf(viewClass).backends.every(isDescribed) &&
     asked.every(({ shape, guarded }) => shape !== null && guarded === undefined)
   )
@@ -154,18 +156,18 @@ function isDescribedWhole(view: GenericView, asked: readonly FilterPart[]): bool
 
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
 function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
-  const { paginator } = settleGeneric(view.viewClass)
-  const declared: FilterView = filterViewOf(view.viewClass)
+  const viewClass = read(view, 'viewClass')
+  const declared: FilterView = filterViewOf(viewClass)
   // a paginator with an order of its own knows rows by their place in it
-  if (paginator?.ordering !== undefined) query?.clearOrder()
+  if (query && settleGeneric(viewClass).paginator?.ordering !== undefined) query.clearOrder()
   for (const backend of declared.backends) {
-    const asked = backend.ordering(view.ctx.query, declared)
+    const asked = backend.ordering(read(view, 'ctx').query, declared)
     if (asked) return totalOrder(declared.model, asked)
   }
   if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
   let order = unaskedOrders.get(declared)
   if (!order) {
-    order = totalOrder(declared.model, defaultOrder(view.viewClass, paginator))
+    order = totalOrder(declared.model, defaultOrder(viewClass, settleGeneric(viewClass).paginator))
     unaskedOrders.set(declared, order)
   }
   return order

@@ -5,6 +5,7 @@ import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { getVersionedObject, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
+import { read } from './read-property.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import type { Lookup } from './row-reader.js'
 import { representFound } from './selection.js'
@@ -14,11 +15,11 @@ import { isStandard } from './standard.js'
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
   const rows = rowReader(view, 'retrieve')
-  const guarded = view.policies.permissions.some((permission) => permission.guardsObjects())
+  const guarded = read(view, 'policies').permissions.some((permission) => permission.guardsObjects())
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
     return representFound(view, await getVersionedObject(view))
   }
-  const found = await rows.readOne(lookupOf(view), versionTerms(view.viewClass))
+  const found = await rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass')))
   if (found === null) return representFound(view, await getVersionedObject(view))
   if (found === undefined) throw new NotFound()
   view.rowVersion = versionOf(view, found.position)
@@ -27,23 +28,28 @@ export async function readDetail(view: GenericView): Promise<unknown> {
 
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
 export function lookupOf(view: GenericView): Lookup {
-  const { viewClass } = view
-  const kwarg = viewClass.lookupUrlKwarg ?? viewClass.lookupField
-  const text = (view.ctx['params'] as Record<string, string> | undefined)?.[kwarg]
+  const viewClass = read(view, 'viewClass')
+  const ctx = read(view, 'ctx')
+  const kwarg = read(viewClass, 'lookupUrlKwarg') ?? read(viewClass, 'lookupField')
+  const text = (ctx['params'] as Record<string, string> | undefined)?.[kwarg]
   if (text === undefined) {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
   const key = lookupKey(viewClass)
   const { column } = key
-  const value = key.fromText(text, { user: view.ctx.state['user'] })
+  const value = key.fromText(text, { user: ctx.state['user'] })
   if (value === undefined) throw new NotFound()
-  const scope = view.parentScope()
+  const scope = read(view, 'parentScope').call(view)
   const isOwn = isStandard(view, 'getQueryset')
   return {
     column,
     value,
     scope,
-    plain: isOwn && !viewClass.queryset && hasPlainQueries(viewClass.modelClass()) && scope?.shape !== null,
+    plain:
+      isOwn &&
+      !read(viewClass, 'queryset') &&
+      hasPlainQueries(read(viewClass, 'modelClass').call(viewClass)) &&
+      scope?.shape !== null,
     query: () => {
       const query = groupConditions(view.getQueryset() as AnyQueryBuilder)
       checkQueryset(view, query)

@@ -5,6 +5,7 @@ import { readsRawRows } from '../queryset/run-statement.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowPlan } from '../serializers/row-plan.js'
 import type { GenericView } from './generic-view.js'
+import { read } from './read-property.js'
 import { writesJson } from './respond.js'
 import { RowReader } from './row-reader.js'
 import { answerClass } from './selection.js'
@@ -23,17 +24,18 @@ export function rowReader(
 ): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
   const serializer = answerClass(view)
-  const model = view.viewClass.modelClass()
+  const viewClass = read(view, 'viewClass')
+  const model = read(viewClass, 'modelClass').call(viewClass)
   // a serializer may be shared by views of several tables
   if (serializerPlan(serializer).model?.model !== model) return undefined
   const plan = rowPlan(serializer)
-  const knex = view.trx ?? view.knex
+  const knex = read(view, 'trx') ?? read(view, 'knex')
   if (!plan || !knex || !readsRawRows(knex) || !(options.writesRows || writesJson(view))) return undefined
   return new RowReader({
     model,
     plan,
     knex,
-    native: view.viewClass.useNativeJson,
+    native: read(viewClass, 'useNativeJson'),
     context: () => view.getSerializerContext(),
   })
 }

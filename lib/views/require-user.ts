@@ -4,13 +4,15 @@ import { callerId } from '../ids/codec.js'
 import { externalIds } from '../ids/external-ids.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'
+import { read } from './read-property.js'
 import { answerClass } from './selection.js'
 
 /** For lists and creates, before anything is read or written. @throws {AuthenticationFailed} */
 export function requireUser(view: GenericView): void {
-  const { viewClass } = view
-  const ids = viewClass.model || viewClass.queryset ? externalIds(viewClass.modelClass()) : undefined
-  const shown = [view.getSerializerClass(), answerClass(view)]
+  const viewClass = read(view, 'viewClass')
+  const hasModel = read(viewClass, 'model') || read(viewClass, 'queryset')
+  const ids = hasModel ? externalIds(read(viewClass, 'modelClass').call(viewClass)) : undefined
+  const shown = [read(view, 'getSerializerClass').call(view), answerClass(view)]
   if (ids?.perUser !== true && !shown.some((serializer) => serializerPlan(serializer).needsUser)) return
-  if (callerId({ user: view.ctx.state['user'] }) === undefined) throw new AuthenticationFailed()
+  if (callerId({ user: read(view, 'ctx').state['user'] }) === undefined) throw new AuthenticationFailed()
 }

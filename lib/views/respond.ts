@@ -7,6 +7,7 @@ import { JSONRenderer } from '../renderers/json-renderer.js'
 import { renderBody } from '../renderers/render-body.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
+import { read } from './read-property.js'
 import type { View } from './view.js'
 
 /**
@@ -15,7 +16,7 @@ import type { View } from './view.js'
  * @throws ApiError the action has set a status of 400 or more and nothing to go with it
  */
 export function respond(view: View, data: unknown): void {
-  const { ctx, policies } = view
+  const ctx = read(view, 'ctx')
   // the action has written the response itself
   if (ctx.respond === false || ctx.headerSent) return
   ctx.set('X-Content-Type-Options', 'nosniff')
@@ -26,8 +27,8 @@ export function respond(view: View, data: unknown): void {
   if (ctx.status >= 400) ctx.set('Cache-Control', 'no-store')
   if (data === undefined) return
   const renderer = rendererOf(view)
-  if (policies.renderers.length > 1) ctx.vary('Accept')
-  renderBody(ctx, renderer, data, { basename: view.basename ?? view.constructor.name })
+  if (read(view, 'policies').renderers.length > 1) ctx.vary('Accept')
+  renderBody(ctx, renderer, data, { basename: read(view, 'basename') ?? view.constructor.name })
 }
 
 /** True when the answer will be our own JSON, so that it may be written before it is rendered. */
@@ -37,8 +38,12 @@ export function writesJson(view: View): boolean {
 
 /** The renderer for the view's request. */
 export function rendererOf(view: View): BaseRenderer {
-  view.renderer ??= selectRenderer(view.ctx, view.policies.renderers, { format: formatOf(view.ctx) })
-  return view.renderer
+  const known = read(view, 'renderer')
+  if (known) return known
+  const ctx = read(view, 'ctx')
+  const chosen = selectRenderer(ctx, read(view, 'policies').renderers, { format: formatOf(ctx) })
+  view.renderer = chosen
+  return chosen
 }
 
 function respondEmpty(ctx: Context): void {

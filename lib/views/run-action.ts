@@ -6,42 +6,45 @@ import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { checkParents } from './parents.js'
+import { read } from './read-property.js'
 import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View): Promise<unknown> {
-  const { ctx, policies } = view
+  const ctx = read(view, 'ctx')
+  const policies = read(view, 'policies')
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
-  if (policies.parsers.length > 0 && view.readsBody()) {
+  if (policies.parsers.length > 0 && read(view, 'readsBody').call(view)) {
     view.body = await parseBody(ctx, policies.parsers)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }
   try {
-    const knex = view.getKnex()
-    view.knex = knex instanceof Promise ? await knex : knex
+    const own = read(view, 'getKnex').call(view)
+    const knex = own instanceof Promise ? await own : own
+    view.knex = knex
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
-    const writes = view.atomic && view.knex && !READING.has(ctx.method)
-    return await (writes ? callInTransaction(view, view.knex as Knex) : call(view))
+    const writes = knex && !READING.has(ctx.method) && view.atomic
+    return await (writes ? callInTransaction(view, knex) : call(view))
   } finally {
-    await view.body.dispose?.()
+    await read(view, 'body').dispose?.()
   }
 }
 
 async function call(view: View): Promise<unknown> {
   try {
-    if (view.parents.length > 0) await checkParents(view)
-    const method = (view as unknown as Record<string, (data?: unknown) => unknown>)[view.action]
-    return await (view.inputSerializer
-      ? method?.call(view, await readInput(view, view.inputSerializer))
-      : method?.call(view))
+    if (read(view, 'parents').length > 0) await checkParents(view)
+    const methods = view as unknown as Record<string, (data?: unknown) => unknown>
+    const method = read(methods, read(view, 'action'))
+    const inputSerializer = read(view, 'inputSerializer')
+    return await (inputSerializer ? method?.call(view, await readInput(view, inputSerializer)) : method?.call(view))
   } catch (error) {
     // knex would take it for no error, and the client be told of a success
-    if (error === undefined) throw new Error(`${view.action}() has thrown undefined`)
+    if (error === undefined) throw new Error(`${read(view, 'action')}() has thrown undefined`)
     throw error
   }
 }

@@ -8,6 +8,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
+import { read } from './read-property.js'
 import { filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
@@ -25,7 +26,7 @@ const selections = new WeakMap<GenericView, Selection | null>()
  * @throws ValidationError with `strictParams`, for a name that the view does not have
  */
 export function selectionOf(view: GenericView): Selection | undefined {
-  const { ctx } = view
+  const ctx = read(view, 'ctx')
   if (ctx.querystring === '') return undefined
   const { query } = ctx
   if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
@@ -99,7 +100,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 /** The serializer class of the answer: the view's, or the part of it that the request asks for. */
 export function answerClass(view: GenericView): SerializerClass {
-  return narrow(view, view.getSerializerClass())
+  return narrow(view, read(view, 'getSerializerClass').call(view))
 }
 
 function narrow(view: GenericView, serializer: SerializerClass): SerializerClass {

@@ -11,6 +11,8 @@ import type { GenericViewClass } from './generic-view.js'
 /** The policies of a generic view, as instances. */
 export interface Settled {
   readonly paginator: BasePagination | undefined
+  /** The paginator keeps connections between requests. */
+  readonly keepsConnections: boolean
   readonly filters: readonly BaseFilter[]
 }
 
@@ -94,10 +96,12 @@ export function lookupColumn(view: GenericViewClass): Column {
 export function settleGeneric(view: GenericViewClass): Settled {
   let made = settled.get(view)
   if (!made) {
+    const paginator = view.paginationClass
+      ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
+      : undefined
     made = {
-      paginator: view.paginationClass
-        ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
-        : undefined,
+      paginator,
+      keepsConnections: paginator?.keepsConnections === true,
       filters: resolvePolicies(`${view.name}.filterBackends`, view.filterBackends, 'filterQueryset'),
     }
     settled.set(view, made)
