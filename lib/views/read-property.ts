@@ -1,7 +1,7 @@
-/** Reads views and view classes, of whatever shape. */
+/** Reads objects of whatever shape. */
 
 /**
- * A property of a view or of a view class.
+ * A property of a view, of a view class, or of what an application has put together.
  *
  * To V8 the objects of each view class have a shape of their own, and code that it has compiled for some shapes is thrown
  * away when another comes: the first request for the next view set would send each step of a request back to the

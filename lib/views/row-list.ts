@@ -20,6 +20,7 @@ import { compileNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { type CompiledSql, compileQuery, compileRows, positionCells } from '../serializers/row-sql.js'
 import { NativePage, NativeRows, TextRows } from './fetched-rows.js'
+import { read } from './read-property.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 
 /** What a request asks of the list, when its SQL can be kept: equal shapes are equal texts. */
@@ -61,6 +62,27 @@ export interface RowListOptions {
 /** Shapes kept for one view; a client that asks for more has its lists compiled each time. */
 export const MOST_SHAPES = 500
 const NO_PLACES: readonly undefined[] = []
+
+/** A slice with nothing left out, whatever a paginator has left out. */
+interface WholeSlice {
+  readonly limit: number
+  readonly offset: number
+  readonly after: Position | undefined
+  readonly backwards: boolean
+  readonly positions: boolean
+  readonly count: CountKind | undefined
+}
+
+function wholeSlice(slice: Slice): WholeSlice {
+  return {
+    limit: read(slice, 'limit'),
+    offset: read(slice, 'offset') ?? 0,
+    after: read(slice, 'after'),
+    backwards: read(slice, 'backwards') ?? false,
+    positions: read(slice, 'positions') ?? false,
+    count: read(slice, 'count'),
+  }
+}
 
 /** Reads rows of raw text through prepared statements. */
 export class RowList implements ListSource {
@@ -114,7 +136,8 @@ export class RowList implements ListSource {
     return rowCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, scope))
   }
 
-  async read(slice: Slice): Promise<Rows> {
+  async read(asked: Slice): Promise<Rows> {
+    const slice = wholeSlice(asked)
     const counted = slice.count === 'exact' && Number.isFinite(slice.limit)
     const raw = await this.#rows(slice, counted)
     const rows = this.#options.native ? this.#nativeRows(raw, slice, counted) : this.#textRows(raw, slice, counted)
@@ -124,7 +147,7 @@ export class RowList implements ListSource {
     return rows
   }
 
-  #textRows(raw: readonly RawRow[], slice: Slice, counted: boolean): TextRows {
+  #textRows(raw: readonly RawRow[], slice: WholeSlice, counted: boolean): TextRows {
     const { plan, scope } = this.#options
     const first = counted ? 1 : 0
     const places = slice.positions ? positionCells(plan, this.model, this.order) : NO_PLACES
@@ -133,7 +156,7 @@ export class RowList implements ListSource {
     return new TextRows(raw, { plan, first, offset, places }, scope)
   }
 
-  #nativeRows(raw: readonly RawRow[], slice: Slice, counted: boolean): NativeRows | NativePage {
+  #nativeRows(raw: readonly RawRow[], slice: WholeSlice, counted: boolean): NativeRows | NativePage {
     if (slice.positions) return new NativeRows(raw, this.order.length)
     const [row = []] = raw
     const first = counted ? 1 : 0
@@ -141,9 +164,9 @@ export class RowList implements ListSource {
   }
 
   /** Runs the list: by a kept text where the shape has one, else by a text made now. */
-  #rows(slice: Slice, counted: boolean): Promise<RawRow[]> {
+  #rows(slice: WholeSlice, counted: boolean): Promise<RawRow[]> {
     const { knex, shape } = this.#options
-    const { limit, offset = 0, after, backwards = false, positions = false } = slice
+    const { limit, offset, after, backwards, positions } = slice
     const ranges = after && this.#ranges(after, backwards)
     const [range] = ranges ?? []
     // several ranges bind the conditions several times; their text is made anew
@@ -171,24 +194,25 @@ export class RowList implements ListSource {
     return statement
   }
 
-  #compile(slice: Slice, counted: boolean, ranges: readonly SqlPart[] | undefined): CompiledSql {
+  #compile(slice: WholeSlice, counted: boolean, ranges: readonly SqlPart[] | undefined): CompiledSql {
     const { plan, query } = this.#options
     const list = query()
-    if (ranges) whereBeyond(list, { ranges, ...slice, model: this.model, order: this.order })
+    const { backwards, limit } = slice
+    if (ranges) whereBeyond(list, { ranges, backwards, limit, model: this.model, order: this.order })
     return (this.#options.native ? compileNative : compileRows)(list, {
       plan,
       model: this.model,
       order: this.order,
-      backwards: slice.backwards ?? false,
+      backwards: slice.backwards,
       positions: this.#positions(slice),
       limit: Number.isFinite(slice.limit) ? slice.limit : undefined,
-      offset: slice.offset ?? 0,
+      offset: slice.offset,
       counting: counted ? countQuery(query()) : undefined,
     })
   }
 
   /** The terms whose values no cell says. */
-  #positions({ positions }: Slice): readonly OrderTerm[] | undefined {
+  #positions({ positions }: WholeSlice): readonly OrderTerm[] | undefined {
     if (!positions) return undefined
     const { native, plan } = this.#options
     if (native) return this.order
