@@ -165,22 +165,32 @@ export class RowList implements ListSource {
 
   /** Runs the list: by a kept text where the shape has one, else by a text made now. */
   #rows(slice: WholeSlice, counted: boolean): Promise<RawRow[]> {
-    const { knex, shape } = this.#options
+    const { knex, shape, native } = this.#options
     const { limit, offset, after, backwards, positions } = slice
-    const ranges = after && this.#ranges(after, backwards)
-    const [range] = ranges ?? []
-    // several ranges bind the conditions several times; their text is made anew
-    if (!shape || (ranges && ranges.length !== 1)) {
-      const { text, values } = this.#compile(slice, counted, ranges)
+    if (!shape) {
+      const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
       return runStatement(knex, statementOf(text), values)
     }
-    const conditions = [...shape.values, ...(range ? valuesOf(range) : [])]
-    const values = [...conditions, ...(offset > 0 ? [offset] : []), ...(counted ? shape.values : [])]
-    const page = `${this.#options.native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${after?.map((value) => (value === null ? '0' : '1')).join('') ?? ''}`
-    const key = `${page}|${orderText(this.order)}|${shape.key}`
+    const values = [...shape.values]
+    let nulls = ''
+    if (after) {
+      for (const value of after) {
+        nulls += value === null ? '0' : '1'
+        if (value !== null) values.push(value)
+      }
+    }
+    if (offset > 0) values.push(offset)
+    if (counted) values.push(...shape.values)
+    const key = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${shape.key}`
     const kept = shape.cache.get(key)
-    const statement = kept ?? this.#keep(key, this.#compile(slice, counted, ranges), values)
-    return runStatement(knex, statement, values)
+    if (kept) return runStatement(knex, kept, values)
+    const ranges = this.#ranges(slice)
+    const compiled = this.#compile(slice, counted, ranges)
+    // several ranges bind the conditions several times; their text is made anew each time
+    const several = ranges !== undefined && ranges.length !== 1
+    return several
+      ? runStatement(knex, statementOf(compiled.text), compiled.values)
+      : runStatement(knex, this.#keep(key, compiled, values), values)
   }
 
   /** Keeps a compiled text, once it is certain that it binds what the shape says it does. */
@@ -220,7 +230,9 @@ export class RowList implements ListSource {
     return this.order.filter((_, index) => cells[index] === undefined)
   }
 
-  #ranges(position: Position, backwards: boolean): readonly SqlPart[] {
+  /** The rows that the slice begins behind; undefined where it begins at the start. */
+  #ranges({ after: position, backwards }: WholeSlice): readonly SqlPart[] | undefined {
+    if (!position) return undefined
     const { shape, query } = this.#options
     // a list with a shape is read from the table itself
     const table = shape ? this.model.model.tableName : tableOf(query())
@@ -230,10 +242,4 @@ export class RowList implements ListSource {
 
 function tableOf(query: AnyQueryBuilder): string {
   return query.tableRefFor(query.modelClass())
-}
-
-/** The values among a part's bindings; the others are identifiers. */
-function valuesOf({ sql, bindings }: SqlPart): unknown[] {
-  const marks = sql.match(/\?\??/g) ?? []
-  return bindings.filter((_, index) => marks[index] === '?')
 }
