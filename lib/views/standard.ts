@@ -10,7 +10,7 @@ export function markStandard(prototype: object, ...names: readonly string[]): vo
 
 /** True when none of these methods was overridden by the application. */
 export function isStandard(view: object, ...names: readonly string[]): boolean {
-  return names.every((name) => standard.has(read(view as Record<string, object>, name) as object))
+  return names.every((name) => standard.has(read(view as Record<string, object>, name)))
 }
 
 /** True for a method that comes with the package. */

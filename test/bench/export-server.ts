@@ -56,7 +56,7 @@ app.use(async (ctx, next) => {
   ctx.body = {
     peak: process.resourceUsage().maxRSS * 1024,
     used: database.client.pool.numUsed(),
-    old: sum(getHeapSpaceStatistics().map((space) => (/^new/.test(space.space_name) ? 0 : space.space_used_size))),
+    old: sum(getHeapSpaceStatistics().map((space) => (space.space_name.startsWith('new') ? 0 : space.space_used_size))),
     buffers: process.memoryUsage().arrayBuffers,
   }
 })

@@ -102,7 +102,7 @@ for (const id of ['previous', 'next']) {
 let typing
 byId('search').addEventListener('input', ({ target }) => {
   clearTimeout(typing)
-  typing = setTimeout(() => navigate({ page: 1, search: target.value.trim() }), 200)
+  typing = setTimeout(() => void navigate({ page: 1, search: target.value.trim() }), 200)
 })
 byId('search').form.addEventListener('submit', (event) => event.preventDefault())
 addEventListener('popstate', () => void navigate(readAddress(), { keep: true }))
