@@ -129,18 +129,17 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {
     const answer = super.asView(actions, route)
     let prepared = false
-    return async (ctx) => {
+    const prepareAndAnswer: ViewHandler = async (ctx) => {
       try {
-        if (!prepared) {
-          if (!isPrepared(this)) await prepareModelsOf(this)
-          prepared = true
-        }
+        if (!isPrepared(this)) await prepareModelsOf(this)
+        prepared = true
       } catch (error) {
         answerError(ctx, new ServiceUnavailable(5, { cause: error }))
         return
       }
       await answer(ctx)
     }
+    return (ctx) => (prepared ? answer(ctx) : prepareAndAnswer(ctx))
   }
 
   /** @internal */

@@ -70,8 +70,11 @@ function checkOrdering({ viewClass, ctx }: GenericView): void {
   for (const backend of declared.backends) backend.ordering(ctx.query, declared)
 }
 
-async function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
-  if (read(view, 'parents').length === 0) return cutPage(view, listSource(view, parts))
+function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
+  return read(view, 'parents').length === 0 ? cutPage(view, listSource(view, parts)) : readNestedPage(view, parts)
+}
+
+async function readNestedPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
   const source = new WatchedList(listSource(view, parts))
   let page: unknown
   try {
@@ -85,15 +88,17 @@ async function readPage(view: GenericView, parts: readonly FilterPart[]): Promis
   return page
 }
 
-async function cutPage(view: GenericView, source: ListSource): Promise<unknown> {
+function cutPage(view: GenericView, source: ListSource): Promise<unknown> {
   const { paginator } = settleGeneric(read(view, 'viewClass'))
-  if (!paginator) {
-    const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
-    return rows.results(0, rows.length)
-  }
+  if (!paginator) return readAll(source)
   const ctx = read(view, 'ctx')
   const params = (ctx['params'] ?? {}) as Record<string, string>
   return paginator.paginate(source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
+}
+
+async function readAll(source: ListSource): Promise<unknown> {
+  const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
+  return rows.results(0, rows.length)
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */

@@ -5,7 +5,7 @@ import type { ViewConstructor } from './mixin.js'
 /** Adds `list`: filtered, ordered, paginated if a pagination class is set. */
 export function ListMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
-    async list(): Promise<unknown> {
+    list(): Promise<unknown> {
       return this.getList()
     }
   }

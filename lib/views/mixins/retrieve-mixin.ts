@@ -5,7 +5,7 @@ import type { ViewConstructor } from './mixin.js'
 /** Adds `retrieve`: one object, after its object permissions. */
 export function RetrieveMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
-    async retrieve(): Promise<unknown> {
+    retrieve(): Promise<unknown> {
       return this.getDetail()
     }
   }
