@@ -1,17 +1,16 @@
 /** A query for pg's client that keeps each row as the texts PostgreSQL sent: what pg itself would make of them is not made. */
 
+import { runMessage } from './run-message.js'
+
 /** A row as PostgreSQL sent it: the text of each column, or null. */
 export type RawRow = (string | null)[]
 
 /** pg's protocol connection, as far as a query of one's own speaks to it (as those of pg-cursor and pg-query-stream do). */
 interface Protocol {
-  readonly stream: { cork?(): void; uncork?(): void }
+  readonly stream: { readonly writable: boolean; write(bytes: Uint8Array): void; cork?(): void; uncork?(): void }
   readonly parsedStatements: Readonly<Record<string, string>>
   readonly submittedNamedStatements?: Record<string, string>
   parse(statement: { text: string; name: string; types: readonly number[] }): void
-  bind(portal: { portal: string; statement: string; values: readonly unknown[]; binary: boolean }): void
-  execute(portal: { portal: string; rows: number }): void
-  sync(): void
 }
 
 /**
@@ -78,15 +77,16 @@ export class TextQuery {
     const { text, name } = this
     const { stream, parsedStatements, submittedNamedStatements } = connection
     const known = name === '' ? undefined : (parsedStatements[name] ?? submittedNamedStatements?.[name])
+    const message = runMessage(name, this.#values)
+    if (known !== undefined) {
+      if (stream.writable) stream.write(message)
+      return null
+    }
     stream.cork?.()
     try {
-      if (known === undefined) {
-        connection.parse({ text, name, types: [] })
-        if (submittedNamedStatements && name !== '') submittedNamedStatements[name] = text
-      }
-      connection.bind({ portal: '', statement: name, values: this.#values, binary: false })
-      connection.execute({ portal: '', rows: 0 })
-      connection.sync()
+      connection.parse({ text, name, types: [] })
+      if (submittedNamedStatements && name !== '') submittedNamedStatements[name] = text
+      if (stream.writable) stream.write(message)
     } finally {
       stream.uncork?.()
     }
