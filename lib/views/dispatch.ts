@@ -4,24 +4,22 @@ import { authenticate } from '../authentication/authenticate.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { checkThrottles } from '../throttling/check-throttles.js'
 import { determineVersion } from '../versioning/determine-version.js'
-import { read } from './read-property.js'
 import { respond } from './respond.js'
 import { runAction } from './run-action.js'
 import type { View } from './view.js'
 
 /** Answers the request with the view's action, or with the error that stopped it. */
 export async function dispatch(view: View): Promise<void> {
-  const ctx = read(view, 'ctx')
-  const policies = read(view, 'policies')
+  const { ctx, policies } = view
   const { versioning, authentication, permissions, throttles } = policies
   try {
     if (versioning) determineVersion(ctx, versioning)
     if (authentication.length > 0) await authenticate(ctx, authentication)
     if (permissions.length > 0) await checkPermissions(ctx, view, permissions)
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
-    const data = ctx.method === 'OPTIONS' ? read(view, 'options').call(view) : await runAction(view)
+    const data = ctx.method === 'OPTIONS' ? view.options() : await runAction(view)
     respond(view, data)
-    read(view, 'finalizeResponse').call(view)
+    view.finalizeResponse()
   } catch (error) {
     answerError(ctx, view.toError(error))
   }
