@@ -30,6 +30,8 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
 
 type Done = (error: Error | null, result?: { rows: RawRow[] }) => void
 
+/** PostgreSQL counts a statement's values in two bytes. */
+const MOST_VALUES = 65_535
 const NONE: RawRow[] = []
 function ignore(): void {}
 
@@ -77,6 +79,8 @@ export class TextQuery {
     const { text, name } = this
     const { stream, parsedStatements, submittedNamedStatements } = connection
     const known = name === '' ? undefined : (parsedStatements[name] ?? submittedNamedStatements?.[name])
+    // pg tells of what is returned here, and goes on with the next query
+    if (this.#values.length > MOST_VALUES) return new Error(`a statement takes at most ${MOST_VALUES} values`)
     const message = runMessage(name, this.#values)
     if (known !== undefined) {
       if (stream.writable) stream.write(message)

@@ -26,6 +26,8 @@ it.each<[string, (string | null)[]]>([
 it('leaves the connection in order after an error', async () => {
   const statement = statementOf('select 1 / $1::int')
   await expect(runStatement(database.knex as never, statement, ['0'])).rejects.toMatchObject({ code: '22012' })
+  const many = Array.from({ length: 65_536 }, () => '1')
+  await expect(runStatement(database.knex as never, statement, many)).rejects.toThrow('at most 65535 values')
   await expect(runStatement(database.knex as never, statement, ['x'])).rejects.toMatchObject({ code: '22P02' })
   expect(await runStatement(database.knex as never, statement, ['1'])).toEqual([['1']])
 })
