@@ -5,7 +5,7 @@ import type { ModelDescription } from '../models/describe-model.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { getCursorSecret } from '../settings.js'
-import { type Cursor, type CursorScope, type CursorTerm, readCursor, writeCursor } from './cursor-token.js'
+import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
 import { pageLink } from './links.js'
 import {
   BasePagination,
@@ -107,8 +107,8 @@ export class CursorPagination extends BasePagination {
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
     const size = asked ?? this.pageSize
-    const scope = scopeOf(source, request)
-    const cursor = readCursor(scope, lastValue(request, this.cursorQueryParam))
+    const tokens = tokensOf(source, request)
+    const cursor = tokens.read(lastValue(request, this.cursorQueryParam))
     const backwards = cursor?.direction === 'prev'
     const limit = size + 1
     const rows = await source.read(
@@ -121,7 +121,7 @@ export class CursorPagination extends BasePagination {
     const first = backwards ? length - 1 : 0
     const last = backwards ? 0 : length - 1
     const linkTo = (direction: Cursor['direction'], index: number) => {
-      const token = length === 0 ? null : writeCursor(scope, { direction, position: rows.position(index) })
+      const token = length === 0 ? null : tokens.write({ direction, position: rows.position(index) })
       if (token === null && length > 0) throw new BadRequest('Ordering value too long for a cursor')
       const pageSize = asked === undefined ? null : String(asked)
       return pageLink(request.url, [this.cursorQueryParam, token], [this.pageSizeQueryParam, pageSize])
@@ -134,34 +134,39 @@ export class CursorPagination extends BasePagination {
   }
 }
 
-const termsOf = new WeakMap<readonly OrderTerm[], { model: ModelDescription; terms: readonly CursorTerm[] }>()
-
-/** What the values of an order are, for tokens. Kept, as views order by one array. */
-function cursorTerms(model: ModelDescription, order: readonly OrderTerm[]): readonly CursorTerm[] {
-  const known = termsOf.get(order)
-  if (known?.model === model) return known.terms
-  const terms = keysetTerms(model, order).map(({ column }) => ({
-    tag: positionTag(column),
-    nullable: column.holdsNull,
-  }))
-  termsOf.set(order, { model, terms })
-  return terms
+interface Kept {
+  readonly model: ModelDescription
+  readonly scope: CursorScope
+  readonly tokens: CursorTokens
 }
 
-/** What the tokens of this list are signed for. */
-function scopeOf(source: ListSource, request: PageRequest): CursorScope {
+/** The tokens of lists that nothing narrows. Kept, as views order by one array. */
+const kept = new WeakMap<readonly OrderTerm[], Kept>()
+
+/** The tokens of this list. */
+function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
   const { name, order, model, shown } = source
   if (order.length === 0) {
     throw new ConfigurationError(
       `${name}: a list without a total order has no cursors; take distinct() and groupBy() out of its query, or choose another paginator`,
     )
   }
-  return {
-    secret: getCursorSecret(),
-    view: name,
-    ordering: orderText(order),
-    filters: requestFrame(source, request),
-    terms: cursorTerms(model, order),
-    sealed: source.hidesKeys === true || order.some(({ property }) => !shown.has(property)),
+  const secret = getCursorSecret()
+  const filters = requestFrame(source, request)
+  const sealed = source.hidesKeys === true || order.some(({ property }) => !shown.has(property))
+  const known = kept.get(order)
+  if (known?.model === model) {
+    const { scope } = known
+    const isSame = scope.secret === secret && scope.view === name && scope.filters === filters && scope.sealed === sealed
+    if (isSame) return known.tokens
   }
+  const scope = { secret, view: name, ordering: orderText(order), filters, terms: cursorTerms(model, order), sealed }
+  const tokens = new CursorTokens(scope)
+  if (filters === '') kept.set(order, { model, scope, tokens })
+  return tokens
+}
+
+/** What the values of an order are, for tokens. */
+function cursorTerms(model: ModelDescription, order: readonly OrderTerm[]): readonly CursorTerm[] {
+  return keysetTerms(model, order).map(({ column }) => ({ tag: positionTag(column), nullable: column.holdsNull }))
 }

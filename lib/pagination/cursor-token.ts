@@ -2,7 +2,17 @@
 import { isAscii } from 'node:buffer'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { PositionTag } from '../queryset/keyset.js'
-import { decodeBase64Url, derive, encodeBase64Url, equalBytes, frame, mac, macHex } from '../signing.js'
+import {
+  decodeBase64Url,
+  derive,
+  encodeBase64Url,
+  equalBytes,
+  frame,
+  frameText,
+  type Hmac,
+  hmacOf,
+  mac,
+} from '../signing.js'
 import type { Position } from './pagination.js'
 
 /** What a token is signed for. Elsewhere it is worthless. */
@@ -37,11 +47,11 @@ const LONGEST_ISSUED = 4096
 const LONGEST_READ = 8192
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-const SIGNATURE_BYTES = 16
+const SIGNATURE_DIGITS = 32
+/** What is encrypted stands behind this. */
+const SEALED = 'sealed:'
 /** What is encrypted is filled up to a multiple of this, so that the number of digits does not show. */
 const BLOCK_BYTES = 32
-
-const SIGNATURE = /^[0-9a-f]{32}$/
 
 /** What a part may be, so that nothing else reaches a cast, whatever the column has become since. */
 const FORMS: Readonly<Record<PositionTag, RegExp>> = {
@@ -55,37 +65,65 @@ const FORMS: Readonly<Record<PositionTag, RegExp>> = {
   str: /^[^\0]*$/s,
 }
 
-/** The token of a position; null when it would be too long. */
-export function writeCursor(scope: CursorScope, { direction, position }: Cursor): string | null {
-  const types = scope.terms.map(({ tag }, index) => (position[index] === null ? 'null' : tag))
-  const parts = position.map((part) => (part ?? '').replaceAll('%', '%25').replaceAll(',', '%2C'))
-  const plain = `${types.join(',')}:${parts.join(',')}`
-  const payload = `${direction}:${scope.sealed ? `sealed:${seal(scope, direction, plain)}` : plain}`
-  const token = encodeBase64Url(`${payload}:${sign(scope, payload)}`)
-  return token.length > LONGEST_ISSUED ? null : token
+/** Writes and reads the tokens of one scope. */
+export class CursorTokens {
+  readonly #scope: CursorScope
+  readonly #hmac: Hmac
+  /** What all that is signed begins with. */
+  readonly #start: string
+
+  constructor(scope: CursorScope) {
+    this.#scope = scope
+    this.#hmac = hmacOf(scope.secret, 'cursor/mac/v1')
+    this.#start = frameText([scope.view, scope.ordering, scope.filters])
+  }
+
+  /** The token of a position; null when it would be too long. */
+  write({ direction, position }: Cursor): string | null {
+    const { terms, sealed } = this.#scope
+    const plain = positionText(terms, position)
+    const payload = `${direction}:${sealed ? SEALED + seal(this.#scope, direction, plain) : plain}`
+    const token = encodeBase64Url(`${payload}:${this.#sign(payload)}`)
+    return token.length > LONGEST_ISSUED ? null : token
+  }
+
+  /** The position a token holds; null for anything that was not written for the same scope. */
+  read(token: string | undefined): Cursor | null {
+    if (token === undefined || token === '' || token.length > LONGEST_READ) return null
+    const bytes = decodeBase64Url(token)
+    const text = bytes && decodeUtf8(bytes)
+    if (bytes === null || text === null || !text.endsWith(':', text.length - SIGNATURE_DIGITS)) return null
+    const payload = text.slice(0, -SIGNATURE_DIGITS - 1)
+    if (!equalBytes(bytes.subarray(-SIGNATURE_DIGITS), Buffer.from(this.#sign(payload), 'latin1'))) return null
+    const colon = payload.indexOf(':')
+    const direction = payload.slice(0, Math.max(0, colon))
+    if (direction !== 'next' && direction !== 'prev') return null
+    const rest = payload.slice(colon + 1)
+    const plain = this.#scope.sealed ? unseal(this.#scope, direction, rest) : rest
+    const position = plain === null ? null : readPosition(this.#scope.terms, plain)
+    return position && { direction, position }
+  }
+
+  #sign(payload: string): string {
+    return this.#hmac.hex(this.#start + frameText([payload])).slice(0, SIGNATURE_DIGITS)
+  }
 }
 
-/** The position a token holds; null for anything that `writeCursor` has not made for the same scope. */
-export function readCursor(scope: CursorScope, token: string | undefined): Cursor | null {
-  if (token === undefined || token === '' || token.length > LONGEST_READ) return null
-  const bytes = decodeBase64Url(token)
-  const text = bytes && decodeUtf8(bytes)
-  if (text === null) return null
-  const end = text.lastIndexOf(':')
-  const payload = text.slice(0, Math.max(0, end))
-  const signature = text.slice(end + 1)
-  if (!SIGNATURE.test(signature)) return null
-  if (!equalBytes(Buffer.from(signature), Buffer.from(sign(scope, payload)))) return null
-  const [direction, type] = payload.split(':', 2)
-  if ((direction !== 'next' && direction !== 'prev') || type === undefined) return null
-  const plain = payload.slice(direction.length + 1)
-  const parts = scope.sealed ? unseal(scope, direction, type, plain.slice(type.length + 1)) : plain
-  const position = parts === null ? null : readPosition(scope.terms, parts)
-  return position && { direction, position }
+/** The types of the values, and the values. */
+function positionText(terms: readonly CursorTerm[], position: Position): string {
+  let types = ''
+  let parts = ''
+  for (const [index, { tag }] of terms.entries()) {
+    const separator = index === 0 ? '' : ','
+    const part = position[index] ?? null
+    types += separator + (part === null ? 'null' : tag)
+    parts += separator + (part === null ? '' : escape(part))
+  }
+  return `${types}:${parts}`
 }
 
-function sign({ secret, view, ordering, filters }: CursorScope, payload: string): string {
-  return macHex(secret, 'cursor/mac/v1', [view, ordering, filters, payload], SIGNATURE_BYTES)
+function escape(part: string): string {
+  return part.includes('%') || part.includes(',') ? part.replaceAll('%', '%25').replaceAll(',', '%2C') : part
 }
 
 function readPosition(terms: readonly CursorTerm[], plain: string): Position | null {
@@ -93,16 +131,26 @@ function readPosition(terms: readonly CursorTerm[], plain: string): Position | n
   const types = plain.slice(0, colon).split(',')
   const parts = plain.slice(colon + 1).split(',')
   if (types.length !== terms.length || parts.length !== terms.length) return null
-  const position = terms.map((term, index) => readPart(term, types[index] as string, parts[index] as string))
-  return position.includes(undefined) ? null : (position as Position)
+  const position: (string | null)[] = []
+  for (const [index, term] of terms.entries()) {
+    const value = readPart(term, types[index] as string, parts[index] as string)
+    if (value === undefined) return null
+    position.push(value)
+  }
+  return position
 }
 
 /** One value: null for NULL, undefined for what cannot be one. */
 function readPart({ tag, nullable }: CursorTerm, type: string, part: string): string | null | undefined {
   if (type === 'null') return nullable && part === '' ? null : undefined
-  if (type !== tag || /%(?!25|2C)/.test(part)) return undefined
-  const value = part.replaceAll(/%25|%2C/g, (code) => (code === '%25' ? '%' : ','))
-  return FORMS[tag].test(value) ? value : undefined
+  if (type !== tag) return undefined
+  const value = part.includes('%') ? unescape(part) : part
+  return value !== undefined && FORMS[tag].test(value) ? value : undefined
+}
+
+function unescape(part: string): string | undefined {
+  if (/%(?!25|2C)/.test(part)) return undefined
+  return part.replaceAll(/%25|%2C/g, (code) => (code === '%25' ? '%' : ','))
 }
 
 function seal(scope: CursorScope, direction: string, plain: string): string {
@@ -117,8 +165,8 @@ function seal(scope: CursorScope, direction: string, plain: string): string {
   return encodeBase64Url(Buffer.concat([nonce, cipher.update(filled), cipher.final(), cipher.getAuthTag()]))
 }
 
-function unseal(scope: CursorScope, direction: string, type: string, value: string): string | null {
-  const bytes = type === 'sealed' ? decodeBase64Url(value) : null
+function unseal(scope: CursorScope, direction: string, text: string): string | null {
+  const bytes = text.startsWith(SEALED) ? decodeBase64Url(text.slice(SEALED.length)) : null
   if (!bytes || bytes.length < NONCE_BYTES + TAG_BYTES) return null
   const key = derive(scope.secret, 'cursor/seal/v1')
   const decipher = createDecipheriv('aes-256-gcm', key, bytes.subarray(0, NONCE_BYTES), { authTagLength: TAG_BYTES })

@@ -4,6 +4,8 @@ const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
 
 /** A query that reads and writes the same: names with values of characters that no form of encoding changes. */
 const PLAIN = /^(?:[\w.*-]+=[\w.*-]*(?:&(?!$)|$))*$/
+const PLAIN_NAME = /^[\w.*-]+$/
+const PLAIN_VALUE = /^[\w.*-]*$/
 
 /** A parameter and its value; null takes it out. */
 export type LinkParameter = readonly [name: string, value: string | null]
@@ -21,7 +23,7 @@ export function pageLink(originalUrl: string, ...parameters: readonly LinkParame
 }
 
 function isPlain([name, value]: LinkParameter): boolean {
-  return PLAIN.test(`${name}=${value ?? ''}`)
+  return PLAIN_NAME.test(name) && PLAIN_VALUE.test(value ?? '')
 }
 
 function set(search: string, parameters: readonly LinkParameter[]): string {
@@ -35,16 +37,24 @@ function set(search: string, parameters: readonly LinkParameter[]): string {
 
 /** The same for what needs no decoding, in a fifth of the time. */
 function setPlain(search: string, parameters: readonly LinkParameter[]): string {
-  let pairs = search === '' ? [] : search.split('&')
-  for (const [name, value] of parameters) {
-    const start = `${name}=`
-    const at = pairs.findIndex((pair) => pair.startsWith(start))
-    if (at !== -1) pairs = pairs.filter((pair, index) => (index === at && value !== null) || !pair.startsWith(start))
-    if (value === null) continue
-    if (at === -1) pairs.push(start + value)
-    else pairs[at] = start + value
+  const isSet: boolean[] = []
+  let text = ''
+  for (const pair of search === '' ? [] : search.split('&')) {
+    const index = parameters.findIndex(([name]) => pair.startsWith(name) && pair[name.length] === '=')
+    const parameter = parameters[index]
+    if (!parameter) {
+      text += `&${pair}`
+      continue
+    }
+    if (!isSet[index]) text += pairOf(parameter)
+    isSet[index] = true
   }
-  return pairs.join('&')
+  for (const [index, parameter] of parameters.entries()) if (!isSet[index]) text += pairOf(parameter)
+  return text.slice(1)
+}
+
+function pairOf([name, value]: LinkParameter): string {
+  return value === null ? '' : `&${name}=${value}`
 }
 
 /** The path of a request, as links have it. */

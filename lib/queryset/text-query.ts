@@ -1,13 +1,18 @@
 /** A query for pg's client that keeps each row as the texts PostgreSQL sent: what pg itself would make of them is not made. */
 
+import { type ByteStream, type RawRow, type RowSink, type RowStream, rowStreamOf } from './row-stream.js'
 import { runMessage } from './run-message.js'
 
-/** A row as PostgreSQL sent it: the text of each column, or null. */
-export type RawRow = (string | null)[]
+export type { RawRow } from './row-stream.js'
 
 /** pg's protocol connection, as far as a query of one's own speaks to it (as those of pg-cursor and pg-query-stream do). */
 interface Protocol {
-  readonly stream: { readonly writable: boolean; write(bytes: Uint8Array): void; cork?(): void; uncork?(): void }
+  readonly stream: ByteStream & {
+    readonly writable: boolean
+    write(bytes: Uint8Array): void
+    cork?(): void
+    uncork?(): void
+  }
   readonly parsedStatements: Readonly<Record<string, string>>
   readonly submittedNamedStatements?: Record<string, string>
   parse(statement: { text: string; name: string; types: readonly number[] }): void
@@ -39,12 +44,13 @@ function ignore(): void {}
  * Runs one statement by the extended protocol and calls back with its rows. It does not ask what the columns are: the
  * one who wrote the SQL knows.
  */
-export class TextQuery {
+export class TextQuery implements RowSink {
   readonly text: string
   /** The name it is prepared under; empty for none. */
   readonly name: string
   readonly #values: readonly (string | null)[]
   #rows: RawRow[] = []
+  #rowStream: RowStream | undefined = undefined
   #done: Done
   /** pg's client may put another function around it, to end the wait after `query_timeout`. */
   callback: (error: Error | null) => void
@@ -82,6 +88,8 @@ export class TextQuery {
     // pg tells of what is returned here, and goes on with the next query
     if (this.#values.length > MOST_VALUES) return new Error(`a statement takes at most ${MOST_VALUES} values`)
     const message = runMessage(name, this.#values)
+    this.#rowStream = rowStreamOf(stream)
+    this.#rowStream?.begin(this)
     if (known !== undefined) {
       if (stream.writable) stream.write(message)
       return null
@@ -97,15 +105,22 @@ export class TextQuery {
     return null
   }
 
+  addRow(row: RawRow): void {
+    if (this.#done !== ignore) this.#rows.push(row)
+  }
+
+  /** A row that pg's parser has read: one that came in two pieces. */
   handleDataRow({ fields }: { fields: RawRow }): void {
-    if (this.#done !== ignore) this.#rows.push(fields)
+    this.addRow(fields)
   }
 
   handleReadyForQuery(): void {
+    this.#rowStream?.end()
     this.callback(null)
   }
 
   handleError(error: Error): void {
+    this.#rowStream?.end()
     this.callback(error)
   }
 

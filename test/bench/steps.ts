@@ -20,7 +20,7 @@ import { cachePolicy } from '../../lib/caching/cache-policy.js'
 import { cacheResponse } from '../../lib/caching/cache-response.js'
 import { readParts } from '../../lib/filters/filter.js'
 import type { AnyQueryBuilder } from '../../lib/models/objection.js'
-import { type CursorScope, readCursor, writeCursor } from '../../lib/pagination/cursor-token.js'
+import { type CursorScope, CursorTokens } from '../../lib/pagination/cursor-token.js'
 import { readExactly } from '../../lib/queryset/read-exactly.js'
 import { selectRenderer } from '../../lib/renderers/select-renderer.js'
 import { RouteTable } from '../../lib/router/route-table.js'
@@ -223,12 +223,13 @@ function signing(): readonly Step[] {
     sealed: false,
   }
   const position = ['2015-01-01T00:00:00.000137', '4711']
-  const token = writeCursor(scope, { direction: 'next', position }) ?? undefined
-  if (!readCursor(scope, token)) throw new Error('The cursor is not read.')
+  const tokens = new CursorTokens(scope)
+  const token = tokens.write({ direction: 'next', position }) ?? undefined
+  if (!tokens.read(token)) throw new Error('The cursor is not read.')
   let key = 0
   return [
-    { name: 'sign a cursor', work: () => writeCursor(scope, { direction: 'next', position }) },
-    { name: 'read a cursor', work: () => readCursor(scope, token) },
+    { name: 'sign a cursor', work: () => tokens.write({ direction: 'next', position }) },
+    { name: 'read a cursor', work: () => tokens.read(token) },
     // another key each time, as in a list
     { name: 'sign an external id', work: () => SignedBook.encodeId(++key) },
   ]

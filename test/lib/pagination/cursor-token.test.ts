@@ -1,12 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type CursorScope, readCursor, writeCursor } from '../../../lib/pagination/cursor-token.js'
+import { type Cursor, type CursorScope, CursorTokens } from '../../../lib/pagination/cursor-token.js'
 import type { Position } from '../../../lib/pagination/pagination.js'
 import type { PositionTag } from '../../../lib/queryset/keyset.js'
 import { encodeBase64Url, frameText, mac } from '../../../lib/signing.js'
 
 const S = '0123456789abcdef0123456789abcdef'
 const none = ''
+
+function writeCursor(of: CursorScope, cursor: Cursor): string | null {
+  return new CursorTokens(of).write(cursor)
+}
+
+function readCursor(of: CursorScope, token: string | undefined): Cursor | null {
+  return new CursorTokens(of).read(token)
+}
 
 /** A scope; a tag that ends in `?` is nullable. */
 function scope(view: string, ordering: string, tags: string[], filters = none, sealed = false): CursorScope {
