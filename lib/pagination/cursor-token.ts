@@ -45,6 +45,9 @@ export interface Cursor {
 const LONGEST_ISSUED = 4096
 /** The most that is read. */
 const LONGEST_READ = 8192
+/** Tokens that a scope remembers, of up to so many characters each. */
+const MOST_KEPT = 128
+const LONGEST_KEPT = 512
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const SIGNATURE_DIGITS = 32
@@ -65,12 +68,18 @@ const FORMS: Readonly<Record<PositionTag, RegExp>> = {
   str: /^[^\0]*$/s,
 }
 
-/** Writes and reads the tokens of one scope. */
+/**
+ * Writes and reads the tokens of one scope. It remembers those it has written or read last: a client comes back with the
+ * token it was just given, and the first pages of a list have the same links for everyone.
+ */
 export class CursorTokens {
   readonly #scope: CursorScope
   readonly #hmac: Hmac
   /** What all that is signed begins with. */
   readonly #start: string
+  /** Tokens by direction and position. */
+  readonly #written = new Map<string, string | null>()
+  readonly #cursors = new Map<string, Cursor>()
 
   constructor(scope: CursorScope) {
     this.#scope = scope
@@ -79,17 +88,36 @@ export class CursorTokens {
   }
 
   /** The token of a position; null when it would be too long. */
-  write({ direction, position }: Cursor): string | null {
-    const { terms, sealed } = this.#scope
-    const plain = positionText(terms, position)
-    const payload = `${direction}:${sealed ? SEALED + seal(this.#scope, direction, plain) : plain}`
-    const token = encodeBase64Url(`${payload}:${this.#sign(payload)}`)
-    return token.length > LONGEST_ISSUED ? null : token
+  write(cursor: Cursor): string | null {
+    const { direction, position } = cursor
+    const plain = positionText(this.#scope.terms, position)
+    const key = direction + plain
+    let token = this.#written.get(key)
+    if (token === undefined) {
+      token = this.#issue(direction, plain)
+      keep(this.#written, key, token)
+      if (token !== null) keep(this.#cursors, token, cursor)
+    }
+    return token
   }
 
   /** The position a token holds; null for anything that was not written for the same scope. */
   read(token: string | undefined): Cursor | null {
     if (token === undefined || token === '' || token.length > LONGEST_READ) return null
+    const known = this.#cursors.get(token)
+    if (known) return known
+    const cursor = this.#verify(token)
+    if (cursor) keep(this.#cursors, token, cursor)
+    return cursor
+  }
+
+  #issue(direction: Cursor['direction'], plain: string): string | null {
+    const payload = `${direction}:${this.#scope.sealed ? SEALED + seal(this.#scope, direction, plain) : plain}`
+    const token = encodeBase64Url(`${payload}:${this.#sign(payload)}`)
+    return token.length > LONGEST_ISSUED ? null : token
+  }
+
+  #verify(token: string): Cursor | null {
     const bytes = decodeBase64Url(token)
     const text = bytes && decodeUtf8(bytes)
     if (bytes === null || text === null || !text.endsWith(':', text.length - SIGNATURE_DIGITS)) return null
@@ -107,6 +135,14 @@ export class CursorTokens {
   #sign(payload: string): string {
     return this.#hmac.hex(this.#start + frameText([payload])).slice(0, SIGNATURE_DIGITS)
   }
+}
+
+/** Keeps what is new in place of what has been there for longest. Long positions are not worth their room. */
+function keep<T>(kept: Map<string, T>, key: string, value: T): void {
+  if (key.length > LONGEST_KEPT) return
+  const [oldest] = kept.keys()
+  if (kept.size >= MOST_KEPT && oldest !== undefined) kept.delete(oldest)
+  kept.set(key, value)
 }
 
 /** The types of the values, and the values. */

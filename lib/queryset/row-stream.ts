@@ -27,8 +27,8 @@ const LENGTH_BYTES = 4
 const DATA_ROW = 0x44
 const PARSE_COMPLETE = 0x31
 const BIND_COMPLETE = 0x32
-/** A longer row has few cells for its length, or is a page that PostgreSQL has written: each cell is a text of its own. */
-const LONGEST_ROW = 2048
+/** Where cells are longer than this on average, each is read as a text of its own: they may be pages of JSON. */
+const LONG_CELL = 64
 /** As Latin-1 these are no letters, but parts of letters in UTF-8. */
 const NOT_ASCII = /[\u0080-\u00ff]/
 
@@ -117,7 +117,7 @@ function int32At(bytes: Buffer, at: number): number {
 
 function readRow(bytes: Buffer, start: number, end: number): RawRow {
   const count = ((bytes[start] as number) << 8) | (bytes[start + 1] as number)
-  const whole = end - start <= LONGEST_ROW ? bytes.toString('latin1', start, end) : undefined
+  const whole = end - start <= LONG_CELL * count ? bytes.toString('latin1', start, end) : undefined
   const row: RawRow = []
   let at = start + 2
   for (let index = 0; index < count; index++) {
