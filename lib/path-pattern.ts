@@ -38,6 +38,8 @@ const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]*)(?::([^{}]*))?\}$/
 const NO_LITERAL = /^:|^\.{1,2}$|[{}*?#%\\\s\p{Cc}]/u
 /** Clients resolve `.` and `..` even when they are percent-encoded; an empty part would make a path such as `//host`. */
 const UNREACHABLE = /^\.{0,2}$/
+/** Keys that are written as they are. */
+const PLAIN = /^[\w-]+$/
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
@@ -88,7 +90,9 @@ export function decodeSegment(raw: string): string | null {
  */
 export function buildPath(segments: readonly Segment[], params: Readonly<Record<string, unknown>>): string {
   const parts = segments.map((segment) =>
-    segment.kind === 'literal' ? encodeURIComponent(segment.text) : encodeValue(segment.name, segment.hint, params),
+    segment.kind === 'literal'
+      ? encodeURIComponent(segment.text)
+      : encodeValue(segment.name, segment.hint, Object.hasOwn(params, segment.name) ? params[segment.name] : undefined),
   )
   return `/${parts.join('/')}`
 }
@@ -111,13 +115,14 @@ function isHint(text: string): text is Hint {
   return Object.hasOwn(pathHints, text)
 }
 
-function encodeValue(name: string, hint: Hint, params: Readonly<Record<string, unknown>>): string {
-  const value = Object.hasOwn(params, name) ? params[name] : undefined
+/** One parameter of a path, percent-encoded. @throws Error as `buildPath()` does */
+export function encodeValue(name: string, hint: Hint, value: unknown): string {
   if (value === undefined || value === null) throw new Error(`Path parameter "${name}" is missing`)
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') {
     throw new Error(`Path parameter "${name}" is neither a text nor a number`)
   }
   const text = String(value)
+  if (hint === 'str' && PLAIN.test(text)) return text
   const parts = hint === 'path' ? text.split('/') : [text]
   if (!matchesHint(hint, text) || LONE_SURROGATE.test(text) || parts.some((part) => UNREACHABLE.test(part))) {
     throw new Error(`Path parameter "${name}": ${JSON.stringify(text).slice(0, 64)} does not fit {${name}:${hint}}`)

@@ -157,7 +157,8 @@ function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
   const known = kept.get(order)
   if (known?.model === model) {
     const { scope } = known
-    const isSame = scope.secret === secret && scope.view === name && scope.filters === filters && scope.sealed === sealed
+    const isSame =
+      scope.secret === secret && scope.view === name && scope.filters === filters && scope.sealed === sealed
     if (isSame) return known.tokens
   }
   const scope = { secret, view: name, ordering: orderText(order), filters, terms: cursorTerms(model, order), sealed }

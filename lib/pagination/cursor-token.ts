@@ -153,12 +153,12 @@ function positionText(terms: readonly CursorTerm[], position: Position): string 
     const separator = index === 0 ? '' : ','
     const part = position[index] ?? null
     types += separator + (part === null ? 'null' : tag)
-    parts += separator + (part === null ? '' : escape(part))
+    parts += separator + (part === null ? '' : escapePart(part))
   }
   return `${types}:${parts}`
 }
 
-function escape(part: string): string {
+function escapePart(part: string): string {
   return part.includes('%') || part.includes(',') ? part.replaceAll('%', '%25').replaceAll(',', '%2C') : part
 }
 
@@ -180,11 +180,11 @@ function readPosition(terms: readonly CursorTerm[], plain: string): Position | n
 function readPart({ tag, nullable }: CursorTerm, type: string, part: string): string | null | undefined {
   if (type === 'null') return nullable && part === '' ? null : undefined
   if (type !== tag) return undefined
-  const value = part.includes('%') ? unescape(part) : part
+  const value = part.includes('%') ? unescapePart(part) : part
   return value !== undefined && FORMS[tag].test(value) ? value : undefined
 }
 
-function unescape(part: string): string | undefined {
+function unescapePart(part: string): string | undefined {
   if (/%(?!25|2C)/.test(part)) return undefined
   return part.replaceAll(/%25|%2C/g, (code) => (code === '%25' ? '%' : ','))
 }

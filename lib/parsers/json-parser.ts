@@ -15,6 +15,8 @@ export interface JSONParserOptions {
 }
 
 const MALFORMED = 'Malformed JSON'
+/** A key that reaches for a prototype, anything escaped, and a byte order mark: all that `JSON.parse` is not enough for. */
+const SUSPECT = /^\uFEFF|__proto__|constructor|\\/
 
 /**
  * Reads JSON in UTF-8, plain or compressed by gzip, deflate or br.
@@ -40,7 +42,7 @@ export class JSONParser implements Parser {
     if (!isUtf8(bytes)) throw new BadRequest(MALFORMED)
     const text = bytes.toString('utf8')
     if (isTextDeeper(text, this.depth)) throw this.#tooDeep()
-    return { data: orMalformed(() => parse(text)), textual: false }
+    return { data: orMalformed(() => (SUSPECT.test(text) ? parse(text) : JSON.parse(text))), textual: false }
   }
 
   accept(_ctx: Context, body: unknown): ParsedBody {

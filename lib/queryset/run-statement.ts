@@ -74,18 +74,16 @@ export async function runStatement(
   values: readonly unknown[],
 ): Promise<RawRow[]> {
   const client = knex.client as Client
-  const { name } = statement
-  if (name === undefined || knex.isTransaction || !preparesStatements()) {
-    return send(client, statement.text, undefined, values)
-  }
+  const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
+  const connection = await client.acquireConnection()
   try {
-    return await send(client, statement.text, name, values)
+    return await send(client, connection, { text: statement.text, name }, values)
   } catch (error) {
     const { code = '' } = error as { code?: string }
-    if (!STALE.has(code)) throw error
+    if (name === undefined || !STALE.has(code)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
-    return send(client, statement.text, undefined, values)
+    return send(client, await client.acquireConnection(), statement, values)
   }
 }
 
@@ -100,20 +98,20 @@ function warnOfPooler(): void {
   )
 }
 
-async function send(
+function send(
   client: Client,
-  text: string,
-  name: string | undefined,
+  connection: Connection,
+  { text, name }: Statement,
   values: readonly unknown[],
 ): Promise<RawRow[]> {
-  const connection = await client.acquireConnection()
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
   try {
     client.emit('query', event)
   } catch (error) {
-    await client.releaseConnection(connection)
-    throw error
+    return client.releaseConnection(connection).then(() => {
+      throw error
+    })
   }
   // the callback form: with promises V8 comes to keep rows in the old generation, which costs half as much again
   return new Promise((resolve, reject) => {

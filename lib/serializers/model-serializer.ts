@@ -105,11 +105,15 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   }
 
   override async isValid(options: ValidityOptions = {}): Promise<boolean> {
+    if (this.obj !== undefined) await this.#loadTargets()
+    return super.isValid(options)
+  }
+
+  /** Nested data is checked against the objects it would change, so they must be loaded. */
+  async #loadTargets(): Promise<void> {
     const objects = [this.obj ?? []].flat() as readonly M[]
-    // nested data is checked against the objects it would change, so they must be loaded
     if (objects.some((object) => isObject(object) && !hasNestedTargets(this.plan, object)))
       await this.#reload([...objects])
-    return super.isValid(options)
   }
 
   /** Inserts a row, with its nested objects and many-to-many relations, and returns it as the database has it. */

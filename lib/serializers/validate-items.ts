@@ -4,7 +4,7 @@ import { ExternalIdField } from '../fields/external-id-field.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import { PrimaryKeyRelatedField, RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
@@ -68,15 +68,30 @@ export async function validateItems(
   if (trusted.length > 0) await checkTrusted(serializer, trusted, sound)
   for (const item of sound) {
     force(serializer, item)
-    await runHooks(serializer, item)
+    const hooks = runHooks(serializer, item)
+    if (hooks) await hooks
     // a hook may have returned data without them
     force(serializer, item)
   }
   return items.map(({ value, errors }) => (errors ? { value: undefined, errors } : { value, errors }))
 }
 
+const trustedFields = new WeakMap<BoundField, { related: ModelDescription; trusted: boolean }>()
+
+/** Kept for as long as the catalogue is the same. */
+function isTrusted(serializer: AnySerializer, bound: BoundField): boolean {
+  if (!bound.relation) return false
+  const related = describeModel(bound.relation.model)
+  let known = trustedFields.get(bound)
+  if (known?.related !== related) {
+    known = { related, trusted: isCheckedByDatabase(serializer, bound) }
+    trustedFields.set(bound, known)
+  }
+  return known.trusted
+}
+
 /** A key of the whole related table, all of whose rows the caller may see: a foreign key of the database checks it. */
-function isTrusted({ plan }: AnySerializer, { field, relation, column, ids }: BoundField): boolean {
+function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column, ids }: BoundField): boolean {
   const made: unknown = field.constructor
   const key = column && plan.model?.foreignKeys.get(column.property)
   if (made !== PrimaryKeyRelatedField || !relation || !key || ids) return false
@@ -323,7 +338,14 @@ function convert(serializer: AnySerializer, field: SerializerField, input: unkno
   return field.fromTexts(Array.isArray(input) ? input : [input])
 }
 
-async function runHooks(serializer: AnySerializer, item: Item): Promise<void> {
+/** The checks behind those of the fields' own. Waits only where one does. */
+function runHooks(serializer: AnySerializer, item: Item): Promise<void> | undefined {
+  const hasHooks = serializer.plan.writable.some(({ field, hook }) => hook !== undefined || field.options.validators)
+  if (hasHooks) return runFieldHooks(serializer, item).then(() => runObjectHook(serializer, item))
+  return runObjectHook(serializer, item)
+}
+
+async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<void> {
   const hooks = serializer as unknown as Record<string, (value: unknown) => unknown>
   for (const { name, field, hook } of serializer.plan.writable) {
     if (!Object.hasOwn(item.value, name) || item.errors?.[name]) continue
@@ -339,15 +361,25 @@ async function runHooks(serializer: AnySerializer, item: Item): Promise<void> {
       fail(item, name, error)
     }
   }
-  if (item.errors) return
-  try {
-    const kept = serializer.validate(item.value)
-    const value = kept instanceof Promise ? await kept : kept
+}
+
+function runObjectHook(serializer: AnySerializer, item: Item): Promise<void> | undefined {
+  if (item.errors) return undefined
+  const keep = (value: unknown) => {
     if (value !== undefined) item.value = value as Record<string, unknown>
-  } catch (error) {
+  }
+  const refuse = (error: unknown) => {
     if (!(error instanceof ValidationError)) throw error
     item.errors = error.errors
   }
+  try {
+    const kept = serializer.validate(item.value)
+    if (kept instanceof Promise) return kept.then(keep).catch(refuse)
+    keep(kept)
+  } catch (error) {
+    refuse(error)
+  }
+  return undefined
 }
 
 /** Notes a field's error. Anything but a `ValidationError` is not the client's fault and rises. */

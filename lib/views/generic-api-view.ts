@@ -108,7 +108,12 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static ordering: readonly string[] = []
 
   /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
-  rowVersion: string | undefined = undefined
+  declare rowVersion: string | undefined
+
+  constructor() {
+    super()
+    this.rowVersion = undefined
+  }
 
   /** @internal The class, for the steps that work on any generic view. */
   get viewClass(): typeof GenericAPIView {

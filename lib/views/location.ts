@@ -1,6 +1,6 @@
 /** The `Location` of a created object: the path of the request, and the object's key (RFC 9110 section 10.2.2). */
 import { requestPath } from '../pagination/links.js'
-import { buildPath } from '../path-pattern.js'
+import { encodeValue } from '../path-pattern.js'
 import { formatOf, guardSuffix } from '../path-suffix.js'
 import type { GenericView } from './generic-view.js'
 import { lookupKey } from './settle-generic.js'
@@ -14,13 +14,17 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   const key = lookup.toText((object as Record<string, unknown>)[property], { user: view.ctx.state['user'] })
   const path = requestPath(view.ctx.originalUrl)
   const format = formatOf(view.ctx)
-  const formats = new Set(view.policies.renderers.map((renderer) => renderer.format))
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
   try {
-    const own = buildPath([{ kind: 'param', name: property, hint: 'str' }], { [property]: key })
-    const location = collection + guardSuffix(own, formats)
+    const own = `/${encodeValue(property, 'str', key)}`
+    const location = collection + (own.includes('.') ? guardFormat(view, own) : own)
     return view.policies.versioning?.keepVersion(view.ctx, location) ?? location
   } catch {
     return undefined
   }
+}
+
+/** The path, where its end looks like one of the view's formats. */
+function guardFormat({ policies }: GenericView, path: string): string {
+  return guardSuffix(path, new Set(policies.renderers.map(({ format }) => format)))
 }

@@ -31,22 +31,25 @@ export async function runAction(view: View): Promise<unknown> {
     const writes = knex && !READING.has(ctx.method) && view.atomic
     return await (writes ? callInTransaction(view, knex) : call(view))
   } finally {
-    await read(view, 'body').dispose?.()
+    const body = read(view, 'body')
+    if (body.dispose) await body.dispose()
   }
 }
 
-async function call(view: View): Promise<unknown> {
-  try {
-    if (read(view, 'parents').length > 0) await checkParents(view)
-    const methods = view as unknown as Record<string, (data?: unknown) => unknown>
-    const method = read(methods, read(view, 'action'))
-    const inputSerializer = read(view, 'inputSerializer')
-    return await (inputSerializer ? method?.call(view, await readInput(view, inputSerializer)) : method?.call(view))
-  } catch (error) {
-    // knex would take it for no error, and the client be told of a success
-    if (error === undefined) throw new Error(`${read(view, 'action')}() has thrown undefined`)
-    throw error
-  }
+function call(view: View): unknown {
+  const inputSerializer = read(view, 'inputSerializer')
+  if (inputSerializer || read(view, 'parents').length > 0) return callWithInput(view, inputSerializer)
+  return methodOf(view).call(view)
+}
+
+async function callWithInput(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
+  if (read(view, 'parents').length > 0) await checkParents(view)
+  const method = methodOf(view)
+  return inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
+}
+
+function methodOf(view: View): (data?: unknown) => unknown {
+  return read(view as unknown as Record<string, (data?: unknown) => unknown>, read(view, 'action'))
 }
 
 /** The body, validated for the action. @throws ValidationError */
@@ -62,9 +65,15 @@ async function readInput(view: View, serializerClass: SerializerClass): Promise<
 
 /** Commits when the action returns, rolls back when it throws or has set a status of 400 or more. */
 async function callInTransaction(view: View, knex: Knex): Promise<unknown> {
-  const work = (trx: Knex.Transaction) => {
+  const work = async (trx: Knex.Transaction) => {
     view.trx = trx
-    return call(view)
+    try {
+      return await call(view)
+    } catch (error) {
+      // knex would take it for no error, and the client be told of a success
+      if (error === undefined) throw new Error(`${view.action}() has thrown undefined`)
+      throw error
+    }
   }
   try {
     return await inTransaction(knex, { name: `${view.action}()`, work, refused: () => view.ctx.status >= 400 })

@@ -31,6 +31,16 @@ describe('a query for texts', () => {
     expect(rows).toEqual([['9007199254740993', 'é "x"', null, 't', '12.50']])
   })
 
+  it('has all rows of an answer that comes in many pieces', async () => {
+    const text = `select n, case n % 3 when 0 then null when 1 then repeat('é', n % 200) else repeat('x', n % 300) end as cell
+      from generate_series(1, 20000) n`
+    const { rows: expected } = await database.knex.raw(`select n::text, cell from (${text}) as answers`)
+    const rows = await run(text)
+    expect(rows).toHaveLength(20_000)
+    const wrong = rows.filter(([n, cell], index) => n !== expected[index].n || cell !== expected[index].cell)
+    expect(wrong).toEqual([])
+  })
+
   it('has no rows where there are none, and for a statement that returns none', async () => {
     expect(await run('select 1 where false')).toEqual([])
     expect(await run('create temp table t (id int)')).toEqual([])

@@ -1,0 +1,156 @@
+/** Rows read from PostgreSQL's bytes, compared with what pg's own parser makes of them. */
+import { EventEmitter } from 'node:events'
+import fc from 'fast-check'
+import { Connection } from 'pg'
+import { describe, expect, it } from 'vitest'
+import { type RawRow, rowStreamOf } from '../../../lib/queryset/row-stream.js'
+
+const BIND_COMPLETE = Buffer.from([0x32, 0, 0, 0, 4])
+const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
+
+function int32(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32BE(value)
+  return bytes
+}
+
+function message(type: string, body: Buffer): Buffer {
+  return Buffer.concat([Buffer.from(type), int32(body.length + 4), body])
+}
+
+function dataRow(row: RawRow): Buffer {
+  const cells = row.flatMap((cell) => {
+    const bytes = cell === null ? undefined : Buffer.from(cell)
+    return bytes ? [int32(bytes.length), bytes] : [int32(-1)]
+  })
+  return message('D', Buffer.concat([Buffer.from([row.length >> 8, row.length & 255]), ...cells]))
+}
+
+const complete = (rows: number) => message('C', Buffer.from(`SELECT ${rows}\0`))
+const notice = (text: string) => message('N', Buffer.from(`SNOTICE\0M${text}\0\0`))
+const notification = (payload: string) => message('A', Buffer.concat([int32(7), Buffer.from(`c\0${payload}\0`)]))
+
+function answer(rows: readonly RawRow[], between: Buffer = Buffer.alloc(0)): Buffer {
+  return Buffer.concat([BIND_COMPLETE, ...rows.flatMap((row) => [dataRow(row), between]), complete(rows.length), READY])
+}
+
+/** A connection's stream with pg's parser behind it, and what has come out at both ends. */
+function connect() {
+  const stream = new EventEmitter()
+  const names: string[] = []
+  const rows: RawRow[] = []
+  let own = 0
+  const connection = new Connection({ stream: stream as never })
+  connection.on('message', (received: { name: string; fields?: RawRow }) => {
+    names.push(received.name)
+    if (received.name === 'dataRow') rows.push(received.fields as RawRow)
+    if (received.name === 'readyForQuery') rowStream?.end()
+  })
+  ;(connection as unknown as { attachListeners(stream: unknown): void }).attachListeners(stream)
+  const rowStream = rowStreamOf(stream)
+  const sink = {
+    addRow(row: RawRow) {
+      own++
+      rows.push(row)
+    },
+  }
+  return {
+    stream,
+    rows,
+    names,
+    rowStream,
+    begin: () => rowStream?.begin(sink),
+    own: () => own,
+  }
+}
+
+function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
+  const places = [...new Set(at.map((place) => place % bytes.length))].sort((a, b) => a - b)
+  return [0, ...places].map((place, index) => bytes.subarray(place, places[index]))
+}
+
+const cell = fc.oneof(
+  fc.constant(null),
+  fc.string({ unit: 'grapheme', maxLength: 40 }),
+  fc.string({ maxLength: 400 }),
+  fc.constantFrom(
+    '',
+    'é',
+    '\u0080',
+    '\u00ff',
+    'ÿþ',
+    '漢字',
+    '😀',
+    'a'.repeat(127),
+    'b'.repeat(128),
+    'c'.repeat(40_000),
+  ),
+)
+
+describe('rows from the bytes of a connection', () => {
+  it('are those that pg reads, wherever the bytes are cut and whatever else comes in between', () => {
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(cell, { maxLength: 6 }), { maxLength: 12 }),
+        fc.array(fc.nat(100_000), { maxLength: 8 }),
+        fc.constantFrom(Buffer.alloc(0), notice('grüße'), notification('x'.repeat(300))),
+        (rows, places, between) => {
+          const { stream, rows: read, names, begin } = connect()
+          for (let query = 0; query < 2; query++) {
+            begin()
+            for (const chunk of cut(answer(rows, between), places)) stream.emit('data', chunk)
+          }
+          expect(read).toEqual([...rows, ...rows])
+          const others = names.filter((name) => name !== 'dataRow')
+          expect(others.filter((name) => name === 'readyForQuery')).toHaveLength(2)
+          expect(others.filter((name) => name === 'bindComplete')).toHaveLength(2)
+        },
+      ),
+      { numRuns: 500 },
+    )
+  })
+
+  it('are read without pg where they come whole', () => {
+    const { stream, begin, own, names } = connect()
+    begin()
+    stream.emit(
+      'data',
+      answer([
+        ['1', null],
+        ['é', ''],
+      ]),
+    )
+    expect(own()).toBe(2)
+    expect(names).toEqual(['bindComplete', 'commandComplete', 'readyForQuery'])
+  })
+
+  it('are left to pg when they are not of the query that is running', () => {
+    const { stream, own, rows } = connect()
+    stream.emit('data', answer([['1']]))
+    expect([own(), rows]).toEqual([0, [['1']]])
+  })
+
+  it('are left to pg when the answer begins inside another message', () => {
+    const { stream, begin, own, rows, names } = connect()
+    const other = notification('a long payload')
+    stream.emit('data', other.subarray(0, 12))
+    begin()
+    stream.emit('data', Buffer.concat([other.subarray(12), answer([['1'], ['2']])]))
+    expect([own(), rows]).toEqual([0, [['1'], ['2']]])
+    expect(names).toEqual(['notification', 'bindComplete', 'dataRow', 'dataRow', 'commandComplete', 'readyForQuery'])
+  })
+
+  it('are left to pg where someone else listens, too', () => {
+    const stream = new EventEmitter()
+    stream.on('data', () => {})
+    stream.on('data', () => {})
+    expect(rowStreamOf(stream)).toBeUndefined()
+    expect(stream.listenerCount('data')).toBe(2)
+  })
+
+  it('have one reader for each connection', () => {
+    const { stream, rowStream } = connect()
+    expect(rowStreamOf(stream)).toBe(rowStream)
+    expect(stream.listenerCount('data')).toBe(1)
+  })
+})
