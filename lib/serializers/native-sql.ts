@@ -10,9 +10,16 @@ const NUMBERS = new Set(['numeric', 'int2', 'int4', 'int8'])
 /** PostgreSQL cuts longer names. */
 const LONGEST_NAME = 63
 
-/** True when SQL can say all that the plan writes. */
-export function isNative({ object }: RowPlan): boolean {
-  return object.members.every(isNativeMember)
+const nativePlans = new WeakMap<RowPlan, boolean>()
+
+/** True when SQL can say all that the plan writes. Asked for each request, found out once. */
+export function isNative(plan: RowPlan): boolean {
+  let native = nativePlans.get(plan)
+  if (native === undefined) {
+    native = plan.object.members.every(isNativeMember)
+    nativePlans.set(plan, native)
+  }
+  return native
 }
 
 function isNativeMember(member: RowMember): boolean {
