@@ -52,20 +52,11 @@ export async function validateItems(
 ): Promise<Outcome[]> {
   const items = candidates.map((candidate) => toItem(serializer, candidate, scope))
   const sound = items.filter((item) => item.errors === undefined)
-  const trusted: BoundField[] = []
-  for (const bound of serializer.plan.writable) {
-    if (bound.column && (scope.forced ?? serializer.forced)?.has(bound.column.property)) continue
-    const { field } = bound
-    const isKnown = scope.trustKeys === true && isTrusted(serializer, bound)
-    if (isKnown) trusted.push(bound)
-    if (field instanceof NestedSerializer) await validateNested(serializer, bound, field, sound)
-    else if (field instanceof RelatedField && !isKnown) await validateRelated(serializer, bound, field, sound)
-    else {
-      const waiting = validateValues(serializer, bound, field, sound)
-      if (waiting) await waiting
-    }
+  const fields = validateFields(serializer, sound, scope)
+  if (fields) await fields
+  if (scope.trustKeys === true && sound.some(({ errors }) => errors !== undefined)) {
+    await checkTrusted(serializer, sound, scope)
   }
-  if (trusted.length > 0) await checkTrusted(serializer, trusted, sound)
   for (const item of sound) {
     force(serializer, item)
     const hooks = runHooks(serializer, item)
@@ -74,6 +65,41 @@ export async function validateItems(
     force(serializer, item)
   }
   return items.map(({ value, errors }) => (errors ? { value: undefined, errors } : { value, errors }))
+}
+
+/** All fields from `start` on, one after the other. Waits only where one does. */
+function validateFields(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  scope: ValidationScope,
+  start = 0,
+): Promise<void> | undefined {
+  const { writable } = serializer.plan
+  for (let index = start; index < writable.length; index++) {
+    const waiting = validateField(serializer, writable[index] as BoundField, items, scope)
+    if (waiting) return waiting.then(() => validateFields(serializer, items, scope, index + 1))
+  }
+  return undefined
+}
+
+function validateField(
+  serializer: AnySerializer,
+  bound: BoundField,
+  items: readonly Item[],
+  scope: ValidationScope,
+): Promise<void> | undefined {
+  if (isForced(serializer, bound, scope)) return undefined
+  const { field } = bound
+  if (field instanceof NestedSerializer) return validateNested(serializer, bound, field, items)
+  if (field instanceof RelatedField && !(scope.trustKeys === true && isTrusted(serializer, bound))) {
+    return validateRelated(serializer, bound, field, items)
+  }
+  return validateValues(serializer, bound, items)
+}
+
+/** True for a field that the input cannot set. */
+function isForced(serializer: AnySerializer, { column }: BoundField, scope: ValidationScope): boolean {
+  return column !== undefined && (scope.forced ?? serializer.forced)?.has(column.property) === true
 }
 
 const trustedFields = new WeakMap<BoundField, { related: ModelDescription; trusted: boolean }>()
@@ -104,9 +130,9 @@ function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column,
 }
 
 /** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */
-async function checkTrusted(serializer: AnySerializer, trusted: readonly BoundField[], items: readonly Item[]) {
-  if (items.every((item) => item.errors === undefined)) return
-  for (const bound of trusted) {
+async function checkTrusted(serializer: AnySerializer, items: readonly Item[], scope: ValidationScope) {
+  for (const bound of serializer.plan.writable) {
+    if (isForced(serializer, bound, scope) || !isTrusted(serializer, bound)) continue
     const asking = items.filter((item) => !item.errors || !Object.hasOwn(item.errors, bound.name))
     await validateRelated(serializer, bound, bound.field as RelatedField, asking)
   }
@@ -133,35 +159,40 @@ function toItem(serializer: AnySerializer, { input, current }: Candidate, scope:
   }
 }
 
-/** Waits only where a field does. */
+/** One field of all items from `start` on. Waits only where the field does. */
 function validateValues(
   serializer: AnySerializer,
   bound: BoundField,
-  field: SerializerField,
   items: readonly Item[],
+  start = 0,
 ): Promise<void> | undefined {
-  for (const [index, item] of items.entries()) {
-    const input = take(serializer, bound, item)
-    if (input === undefined) continue
-    try {
-      const value = field.toInternalValue(convert(serializer, field, input), serializer.context)
-      if (!(value instanceof Promise)) {
-        item.value[bound.name] = value
-        continue
-      }
-      return value
-        .then(
-          (kept) => {
-            item.value[bound.name] = kept
-          },
-          (error: unknown) => fail(item, bound.name, error),
-        )
-        .then(() => validateValues(serializer, bound, field, items.slice(index + 1)))
-    } catch (error) {
-      fail(item, bound.name, error)
-    }
+  for (let index = start; index < items.length; index++) {
+    const waiting = validateValue(serializer, bound, items[index] as Item)
+    if (waiting) return waiting.then(() => validateValues(serializer, bound, items, index + 1))
   }
   return undefined
+}
+
+function validateValue(serializer: AnySerializer, bound: BoundField, item: Item): Promise<void> | undefined {
+  const { name, field } = bound
+  const input = take(serializer, bound, item)
+  if (input === undefined) return undefined
+  try {
+    const value = field.toInternalValue(convert(serializer, field, input), serializer.context)
+    if (value instanceof Promise) return keepLater(item, name, value)
+    item.value[name] = value
+  } catch (error) {
+    fail(item, name, error)
+  }
+  return undefined
+}
+
+async function keepLater(item: Item, name: string, value: Promise<unknown>): Promise<void> {
+  try {
+    item.value[name] = await value
+  } catch (error) {
+    fail(item, name, error)
+  }
 }
 
 async function validateRelated(
