@@ -66,9 +66,9 @@ export class RowStream {
     this.#left = 0
   }
 
-  /** The query has been answered. */
-  end(): void {
-    this.#sink = undefined
+  /** The query has been answered, or nobody waits for it any more. */
+  end(sink: RowSink): void {
+    if (this.#sink === sink) this.#sink = undefined
   }
 
   take(chunk: Buffer): void {

@@ -115,12 +115,12 @@ export class TextQuery implements RowSink {
   }
 
   handleReadyForQuery(): void {
-    this.#rowStream?.end()
+    this.#rowStream?.end(this)
     this.callback(null)
   }
 
   handleError(error: Error): void {
-    this.#rowStream?.end()
+    this.#rowStream?.end(this)
     this.callback(error)
   }
 

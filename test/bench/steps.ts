@@ -222,15 +222,17 @@ function signing(): readonly Step[] {
     ],
     sealed: false,
   }
-  const position = ['2015-01-01T00:00:00.000137', '4711']
   const tokens = new CursorTokens(scope)
-  const token = tokens.write({ direction: 'next', position }) ?? undefined
-  if (!tokens.read(token)) throw new Error('The cursor is not read.')
+  const write = (id: number) =>
+    tokens.write({ direction: 'next', position: ['2015-01-01T00:00:00.000137', String(id)] })
+  const issued = Array.from({ length: 4096 }, (_, id) => write(id) ?? undefined)
+  if (issued.some((token) => !tokens.read(token))) throw new Error('A cursor is not read.')
   let key = 0
   return [
-    { name: 'sign a cursor', work: () => tokens.write({ direction: 'next', position }) },
-    { name: 'read a cursor', work: () => tokens.read(token) },
-    // another key each time, as in a list
+    // others each time, as in a walk through a list: those that were written or read last are remembered
+    { name: 'sign a cursor', work: () => write(++key) },
+    { name: 'read a cursor', work: () => tokens.read(issued[++key % issued.length]) },
+    { name: 'read a cursor again', work: () => tokens.read(issued[0]) },
     { name: 'sign an external id', work: () => SignedBook.encodeId(++key) },
   ]
 }

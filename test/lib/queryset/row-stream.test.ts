@@ -40,20 +40,20 @@ function connect() {
   const names: string[] = []
   const rows: RawRow[] = []
   let own = 0
-  const connection = new Connection({ stream: stream as never })
-  connection.on('message', (received: { name: string; fields?: RawRow }) => {
-    names.push(received.name)
-    if (received.name === 'dataRow') rows.push(received.fields as RawRow)
-    if (received.name === 'readyForQuery') rowStream?.end()
-  })
-  ;(connection as unknown as { attachListeners(stream: unknown): void }).attachListeners(stream)
-  const rowStream = rowStreamOf(stream)
   const sink = {
     addRow(row: RawRow) {
       own++
       rows.push(row)
     },
   }
+  const connection = new Connection({ stream: stream as never })
+  connection.on('message', (received: { name: string; fields?: RawRow }) => {
+    names.push(received.name)
+    if (received.name === 'dataRow') rows.push(received.fields as RawRow)
+    if (received.name === 'readyForQuery') rowStream?.end(sink)
+  })
+  ;(connection as unknown as { attachListeners(stream: unknown): void }).attachListeners(stream)
+  const rowStream = rowStreamOf(stream)
   return {
     stream,
     rows,
