@@ -61,11 +61,32 @@ export function databaseValues(model: ModelClass, instance: Model): Map<string, 
   const values = new Map<string, unknown>()
   for (const [property, value] of Object.entries(instance)) {
     const column = columns.get(property)
-    if (!column || value === undefined) continue
-    const isJson = value !== null && isJsonAttribute(model, column)
-    values.set(column.column, isJson ? JSON.stringify(value) : value)
+    if (column && value !== undefined) values.set(column.column, sentValue(model, column, value))
   }
   return values
+}
+
+/**
+ * The same for a model whose instances hold just the values they are made of (`hasPlainInput`), without an instance.
+ * @throws Objection's ValidationError as `buildModel` does
+ */
+export function plainDatabaseValues(
+  model: ModelClass,
+  values: Readonly<Record<string, unknown>>,
+): Map<string, unknown> {
+  const { columns } = describeModel(model)
+  const sent = new Map<string, unknown>()
+  for (const [property, value] of Object.entries(values)) {
+    if (value === undefined) continue
+    if (looksLikeQuery(value)) throw refusal(model, property)
+    const column = columns.get(property)
+    if (column) sent.set(column.column, sentValue(model, column, forDatabase(model, column, value)))
+  }
+  return sent
+}
+
+function sentValue(model: ModelClass, column: Column, value: unknown): unknown {
+  return value !== null && isJsonAttribute(model, column) ? JSON.stringify(value) : value
 }
 
 /** The value in the type that the model's schema asks for: decimals are texts to us, and numbers to many schemas. */

@@ -8,6 +8,11 @@ interface Overridable {
   readonly query: unknown
   readonly QueryBuilder: unknown
   readonly fromDatabaseJson: unknown
+  readonly fromJson: unknown
+  readonly jsonSchema?: unknown
+  readonly getJsonSchema: unknown
+  readonly getValidator: unknown
+  readonly createValidator: unknown
   readonly beforeFind?: unknown
   readonly afterFind?: unknown
   readonly beforeInsert?: unknown
@@ -26,6 +31,13 @@ interface Overridable {
     readonly $afterDelete: unknown
     readonly $formatDatabaseJson: unknown
     readonly $toDatabaseJson: unknown
+    readonly $setJson: unknown
+    readonly $parseJson: unknown
+    readonly $validate: unknown
+    readonly $beforeValidate: unknown
+    readonly $afterValidate: unknown
+    readonly $set: unknown
+    readonly $setFast: unknown
   }
 }
 
@@ -70,6 +82,43 @@ function hasAccessors(model: ModelClass, base: Overridable): boolean {
 function hasJsonTexts(model: ModelClass): boolean {
   const columns = [...describeModel(model).columns.values()]
   return columns.some((column) => column.type !== 'json' && column.type !== 'jsonb' && isJsonAttribute(model, column))
+}
+
+const plainInput = new WeakMap<ModelClass, { revision: number; plain: boolean }>()
+
+/** True when an instance made from values holds just these: no schema, no parsing, no values of the class's own. */
+export function hasPlainInput(model: ModelClass): boolean {
+  const known = plainInput.get(model)
+  if (known?.revision === catalogueRevision()) return known.plain
+  const plain = takesPlainly(model)
+  plainInput.set(model, { revision: catalogueRevision(), plain })
+  return plain
+}
+
+const TAKING = ['fromJson', 'getJsonSchema', 'getValidator', 'createValidator'] as const
+const SETTING = [
+  '$setJson',
+  '$parseJson',
+  '$validate',
+  '$beforeValidate',
+  '$afterValidate',
+  '$set',
+  '$setFast',
+] as const
+
+function takesPlainly(model: ModelClass): boolean {
+  const own = model as unknown as Overridable
+  const base = baseModel(model)
+  const { columns, relations } = describeModel(model)
+  return (
+    TAKING.every((name) => own[name] === base[name]) &&
+    SETTING.every((name) => own.prototype[name] === base.prototype[name]) &&
+    (own.jsonSchema === undefined || own.jsonSchema === null) &&
+    // Objection keeps names with a dollar to itself, and makes instances of what stands under a relation's name
+    [...columns.keys()].every((name) => !name.startsWith('$') && !relations.has(name)) &&
+    !hasAccessors(model, base) &&
+    Object.keys(new model()).length === 0
+  )
 }
 
 /** True when the model's queries are the same at every request: `query()` and the builder are Objection's own. */

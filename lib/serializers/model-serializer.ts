@@ -104,9 +104,8 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     return this.context.knex
   }
 
-  override async isValid(options: ValidityOptions = {}): Promise<boolean> {
-    if (this.obj !== undefined) await this.#loadTargets()
-    return super.isValid(options)
+  override isValid(options: ValidityOptions = {}): Promise<boolean> {
+    return this.obj === undefined ? super.isValid(options) : this.#loadTargets().then(() => super.isValid(options))
   }
 
   /** Nested data is checked against the objects it would change, so they must be loaded. */

@@ -2,8 +2,9 @@
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { externalIds } from '../ids/external-ids.js'
-import { buildModel, databaseValues, isExpression } from '../models/build-model.js'
+import { buildModel, databaseValues, isExpression, plainDatabaseValues } from '../models/build-model.js'
 import type { ModelClass, Queryable } from '../models/objection.js'
+import { hasPlainInput } from '../models/plain-model.js'
 import { insertsRows } from '../serializers/insert-plan.js'
 import { placeError } from '../serializers/refused-item.js'
 import { splitWrites, under } from '../serializers/write-relations.js'
@@ -87,7 +88,9 @@ export async function insertRows(view: GenericView): Promise<unknown> {
 
 /** What a new row holds, by column name. */
 function valuesOf(model: ModelClass, columns: Readonly<Record<string, unknown>>): Map<string, unknown> {
+  const ids = externalIds(model)
+  if (!ids && hasPlainInput(model)) return plainDatabaseValues(model, columns)
   const instance = buildModel(model, columns)
-  externalIds(model)?.fill(instance as Model & Record<string, unknown>)
+  ids?.fill(instance as Model & Record<string, unknown>)
   return databaseValues(model, instance)
 }

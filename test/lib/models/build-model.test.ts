@@ -11,6 +11,8 @@ import {
   snakeCaseMappers,
 } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { buildModel, databaseValues, plainDatabaseValues } from '../../../lib/models/build-model.js'
+import { hasPlainInput } from '../../../lib/models/plain-model.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 const schema = `
@@ -191,6 +193,93 @@ describe("the model's own validation", () => {
       .query()
       .patchAndFetchById(made['id'] as number, { kind: 'play' })
     expect(await saved(serializer, { title: 'B' }, { obj })).toMatchObject({ title: 'B', kind: 'play' })
+  })
+})
+
+describe('values without an instance', () => {
+  const values = {
+    title: 'A "title"',
+    slug: null,
+    price: '12.50',
+    big: '9007199254740993',
+    meta: { a: [1, { b: null }] },
+    plain: [1, 'two'],
+    tags: ['a', 'b'],
+    bytes: Buffer.from([0, 255]),
+    at: '2024-05-06T07:08:09.123456Z',
+    kind: undefined,
+    nothing: 1,
+  }
+
+  it('are those that an instance of the model would send', async () => {
+    const model = bookModel()
+    await serializerOf(model)
+    expect(hasPlainInput(model)).toBe(true)
+    const sent = plainDatabaseValues(model, values)
+    expect(sent).toEqual(databaseValues(model, buildModel(model, values)))
+    expect([...sent.keys()]).toEqual(['title', 'slug', 'price', 'big', 'meta', 'plain', 'tags', 'bytes', 'at'])
+  })
+
+  it('refuse what Objection would take for a query, as an instance does', async () => {
+    const model = bookModel()
+    await serializerOf(model)
+    for (const make of [plainDatabaseValues, buildModel]) {
+      expect(() => make(model, { meta: { isRawInstance: true } })).toThrow(
+        model.createValidationError({} as never).constructor,
+      )
+    }
+  })
+
+  it.each<[string, () => typeof Model]>([
+    ['a schema', () => bookModel({ jsonSchema: { type: 'object', properties: {} } })],
+    [
+      'values of its own',
+      () =>
+        Object.assign(
+          class extends Model {
+            kind = 'novel'
+          },
+          { tableName: 'books' },
+        ),
+    ],
+    [
+      'a $parseJson()',
+      () =>
+        Object.assign(
+          class extends Model {
+            override $parseJson(json: Pojo) {
+              return json
+            }
+          },
+          { tableName: 'books' },
+        ),
+    ],
+    [
+      'a $beforeValidate()',
+      () =>
+        Object.assign(
+          class extends Model {
+            override $beforeValidate(schema: object) {
+              return schema
+            }
+          },
+          { tableName: 'books' },
+        ),
+    ],
+    [
+      'a setter of a column',
+      () =>
+        Object.assign(
+          class extends Model {
+            set title(_title: string) {}
+          },
+          { tableName: 'books' },
+        ),
+    ],
+  ])('are not used for a model with %s', async (_name, make) => {
+    const model = make()
+    await serializerOf(model)
+    expect(hasPlainInput(model)).toBe(false)
   })
 })
 
