@@ -1,7 +1,8 @@
 /** Tells models whose rows are exactly what the table holds from those that change rows or queries on the way. */
 import { isJsonAttribute } from './build-model.js'
-import { catalogueRevision, describeModel } from './describe-model.js'
+import { describeModel } from './describe-model.js'
 import type { ModelClass } from './objection.js'
+import { oncePerCatalogue } from './once-per-catalogue.js'
 
 /** What a model class may override, of which we compare the functions only. */
 interface Overridable {
@@ -41,16 +42,8 @@ interface Overridable {
   }
 }
 
-const plainRows = new WeakMap<ModelClass, { revision: number; plain: boolean }>()
-
 /** True when reading rows runs no code of the application: no find hooks, no parsing of its own. */
-export function hasPlainRows(model: ModelClass): boolean {
-  const known = plainRows.get(model)
-  if (known?.revision === catalogueRevision()) return known.plain
-  const plain = readsPlainly(model)
-  plainRows.set(model, { revision: catalogueRevision(), plain })
-  return plain
-}
+export const hasPlainRows = oncePerCatalogue(readsPlainly)
 
 function readsPlainly(model: ModelClass): boolean {
   const own = model as unknown as Overridable
@@ -84,16 +77,8 @@ function hasJsonTexts(model: ModelClass): boolean {
   return columns.some((column) => column.type !== 'json' && column.type !== 'jsonb' && isJsonAttribute(model, column))
 }
 
-const plainInput = new WeakMap<ModelClass, { revision: number; plain: boolean }>()
-
 /** True when an instance made from values holds just these: no schema, no parsing, no values of the class's own. */
-export function hasPlainInput(model: ModelClass): boolean {
-  const known = plainInput.get(model)
-  if (known?.revision === catalogueRevision()) return known.plain
-  const plain = takesPlainly(model)
-  plainInput.set(model, { revision: catalogueRevision(), plain })
-  return plain
-}
+export const hasPlainInput = oncePerCatalogue(takesPlainly)
 
 const TAKING = ['fromJson', 'getJsonSchema', 'getValidator', 'createValidator'] as const
 const SETTING = [

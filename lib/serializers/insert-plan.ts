@@ -1,6 +1,6 @@
 /** Tells serializers whose `create` is one insert, with nothing of the application between the input and the row. */
 import { RelatedField } from '../fields/related-field.js'
-import { catalogueRevision } from '../models/describe-model.js'
+import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { hasPlainInserts } from '../models/plain-model.js'
 import type { SerializerClass } from './contract.js'
 import { ModelSerializer } from './model-serializer.js'
@@ -8,19 +8,11 @@ import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { rowPlan } from './row-plan.js'
 
-const known = new WeakMap<SerializerClass, { revision: number; inserts: boolean }>()
-
 /** Methods that an application may put in the place of ours. */
 const METHODS = ['isValid', 'validate', 'save', 'create', 'createMany'] as const
 
 /** True when an object is created by one statement that also returns it in its written form. */
-export function insertsRows(serializer: SerializerClass): boolean {
-  const last = known.get(serializer)
-  if (last?.revision === catalogueRevision()) return last.inserts
-  const inserts = decide(serializer)
-  known.set(serializer, { revision: catalogueRevision(), inserts })
-  return inserts
-}
+export const insertsRows = oncePerCatalogue(decide)
 
 function decide(serializer: SerializerClass): boolean {
   const prototype = serializer.prototype as Record<string, unknown>

@@ -15,12 +15,12 @@ import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import {
-  catalogueRevision,
   describeModel,
   type ModelDescription,
   type RelationDescription,
   relationOfKey,
 } from '../models/describe-model.js'
+import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { pascalCase } from '../naming.js'
 import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -28,12 +28,9 @@ import { SerializerMethodField } from './serializer-method-field.js'
 
 /** Classes whose plan is being made: one of them again is a circle. */
 const compiling = new Set<SerializerClass>()
-const plans = new WeakMap<SerializerClass, { revision: number; plan: SerializerPlan }>()
 
 /** The plan of a serializer class: compiled at the first call, and again after a catalogue was read. */
-export function serializerPlan(serializer: SerializerClass): SerializerPlan {
-  const known = plans.get(serializer)
-  if (known?.revision === catalogueRevision()) return known.plan
+export const serializerPlan = oncePerCatalogue((serializer: SerializerClass): SerializerPlan => {
   if (compiling.has(serializer)) {
     throw new ConfigurationError(
       `${serializer.name}: declaredFields nest the serializer in itself without end; nest another class at the last level`,
@@ -41,13 +38,11 @@ export function serializerPlan(serializer: SerializerClass): SerializerPlan {
   }
   compiling.add(serializer)
   try {
-    const plan = compile(serializer)
-    plans.set(serializer, { revision: catalogueRevision(), plan })
-    return plan
+    return compile(serializer)
   } finally {
     compiling.delete(serializer)
   }
-}
+})
 
 /** The fields a class declares, its parents' first; a name declared again keeps its place. */
 export function declaredFieldsOf(serializer: SerializerClass): Map<string, SerializerField> {

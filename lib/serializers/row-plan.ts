@@ -12,7 +12,8 @@ import { JSONField } from '../fields/json-field.js'
 import { PrimaryKeyRelatedField, RelatedField, SlugRelatedField } from '../fields/related-field.js'
 import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
-import { type Column, catalogueRevision, describeModel, type RelationDescription } from '../models/describe-model.js'
+import { type Column, describeModel, type RelationDescription } from '../models/describe-model.js'
+import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import type { BoundField, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -79,16 +80,8 @@ export interface RowPlan {
   readonly object: RowObject
 }
 
-const plans = new WeakMap<SerializerClass, { revision: number; plan: RowPlan | undefined }>()
-
 /** The row plan of a serializer class; undefined where the output needs model instances. */
-export function rowPlan(serializer: SerializerClass): RowPlan | undefined {
-  const known = plans.get(serializer)
-  if (known?.revision === catalogueRevision()) return known.plan
-  const plan = compile(serializer)
-  plans.set(serializer, { revision: catalogueRevision(), plan })
-  return plan
-}
+export const rowPlan = oncePerCatalogue(compile)
 
 /** Collects columns and joins while the output is walked. */
 class Collector {

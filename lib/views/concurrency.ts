@@ -4,8 +4,9 @@ import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../cach
 import { matchesWeakly } from '../entity-tags.js'
 import { ApiError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
-import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
+import { type Column, describeModel } from '../models/describe-model.js'
 import type { Queryable } from '../models/objection.js'
+import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { positionColumn } from '../queryset/keyset.js'
 import { runStatement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
@@ -21,17 +22,15 @@ const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Of the parts of an external id. */
 const SEPARATOR = /[._~]/
 const NONE: readonly OrderTerm[] = []
-const terms = new WeakMap<GenericViewClass, { revision: number; terms: readonly OrderTerm[] }>()
 
 /** The columns that tell versions of a row apart: its key, then those the view names; none without `concurrency`. */
 export function versionTerms(view: GenericViewClass): readonly OrderTerm[] {
-  if (view.concurrency === null) return NONE
-  const known = terms.get(view)
-  if (known?.revision === catalogueRevision()) return known.terms
-  const made = [...keyOf(view), ...concurrencyOf(view)].map((property) => ({ property, descending: false }))
-  terms.set(view, { revision: catalogueRevision(), terms: made })
-  return made
+  return view.concurrency === null ? NONE : makeTerms(view)
 }
+
+const makeTerms = oncePerCatalogue((view: GenericViewClass): readonly OrderTerm[] =>
+  [...keyOf(view), ...concurrencyOf(view)].map((property) => ({ property, descending: false })),
+)
 
 /** The properties that `static concurrency` names. */
 export function concurrencyOf({ concurrency }: GenericViewClass): readonly string[] {

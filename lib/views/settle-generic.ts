@@ -2,7 +2,8 @@
 import { ConfigurationError } from '../errors.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterView } from '../filters/filter.js'
-import { type Column, catalogueRevision, describeModel } from '../models/describe-model.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { resolvePolicies, resolvePolicy } from '../policy.js'
 import { type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
@@ -17,13 +18,10 @@ export interface Settled {
 }
 
 const settled = new WeakMap<GenericViewClass, Settled>()
-const filterViews = new WeakMap<GenericViewClass, { revision: number; view: FilterView }>()
 
 /** What filter backends know of a view class; one object for as long as the catalogue is the same. */
-export function filterViewOf(view: GenericViewClass): FilterView {
-  const known = filterViews.get(view)
-  if (known?.revision === catalogueRevision()) return known.view
-  const made: FilterView = {
+export const filterViewOf = oncePerCatalogue(
+  (view: GenericViewClass): FilterView => ({
     name: view.name,
     model: describeModel(view.modelClass()),
     filtersetFields: view.filtersetFields,
@@ -33,10 +31,8 @@ export function filterViewOf(view: GenericViewClass): FilterView {
     searchType: view.searchType,
     searchParam: view.searchParam,
     backends: settleGeneric(view).filters,
-  }
-  filterViews.set(view, { revision: catalogueRevision(), view: made })
-  return made
-}
+  }),
+)
 
 const parameterNames = new WeakMap<FilterView, ReadonlySet<string>>()
 
