@@ -3,7 +3,7 @@ import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { challengeOf } from './challenges.js'
 import type { Context } from './context.js'
-import { ApiError, type ErrorMessages } from './errors.js'
+import { ApiError, ClientGone, type ErrorMessages } from './errors.js'
 
 /** What of an error reaches the client. */
 interface Answer {
@@ -15,6 +15,8 @@ interface Answer {
 }
 
 const UNHANDLED: Answer = { status: 500, detail: 'Internal server error', headers: {} }
+
+const CLIENT_CLOSED_REQUEST = 499
 
 /** Headers that describe the answer the handler had begun, not the error. */
 const ENTITY_HEADERS = [
@@ -40,12 +42,18 @@ const ENTITY_HEADERS = [
  * - An `ApiError` is shown as it is.
  * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it).
  * - Anything else is a 500 that says nothing.
+ * - A `ClientGone` is answered by nothing: the status of 499 is for the application's log only.
  *
  * A status of 5xx is reported by one `error` event of the app, with the error and its `cause`; a 4xx is not.
  * Once the headers are sent nothing is written: the error is reported and the connection closed.
  * @param challenge `WWW-Authenticate` of a 401 that brings none itself; by default that of the schemes that were tried
  */
 export function answerError(ctx: Context, error: unknown, challenge?: string): void {
+  if (error instanceof ClientGone) {
+    // for the application's log: nginx says it so
+    ctx.status = CLIENT_CLOSED_REQUEST
+    return
+  }
   if (ctx.headerSent) {
     // An answer that is not complete must not look complete.
     if (!ctx.res.writableEnded) ctx.res.destroy()

@@ -145,6 +145,17 @@ export class ServiceUnavailable extends ApiError {
   }
 }
 
+/**
+ * The client went away before its answer was there, so that its statement was not begun, or was stopped. Nobody is told:
+ * neither the client, nor the application's log.
+ */
+export class ClientGone extends Error {
+  override readonly name: string = 'ClientGone'
+  constructor() {
+    super('the client has gone')
+  }
+}
+
 /** A mistake in a declaration, found when a view set is registered or prepared. The message names class, attribute and fix. */
 export class ConfigurationError extends Error {
   override readonly name: string = 'ConfigurationError'

@@ -37,6 +37,7 @@ export {
   type ApiErrorOptions,
   AuthenticationFailed,
   BadRequest,
+  ClientGone,
   ConfigurationError,
   Conflict,
   type ErrorMessages,

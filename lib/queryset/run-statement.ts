@@ -1,7 +1,10 @@
 /** Runs SQL on a connection of knex's own pool: prepared by name, rows as raw text (promise I21). */
 import { createHash } from 'node:crypto'
+import { ClientGone } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import { preparesStatements } from '../settings.js'
+import { type Recipient, RunningStatement } from './abandoned-statements.js'
+import type { CancellableConnection } from './cancel-statement.js'
 import { asTexts, type RawRow, TextQuery } from './text-query.js'
 
 export type { RawRow } from './text-query.js'
@@ -14,7 +17,7 @@ export interface Statement {
 }
 
 /** The connection of pg that knex hands out, as far as we use it. */
-interface Connection {
+interface Connection extends CancellableConnection {
   readonly __knexUid?: string
   /** pg's own pipelining, which refuses queries that it has not made. */
   readonly pipeline?: boolean
@@ -67,23 +70,28 @@ export function statementOf(text: string): Statement {
 /**
  * Runs a statement and returns its rows as text. Inside a transaction it is sent without a name: a stale one would end
  * the transaction. Elsewhere a stale one is sent again without, and stays so.
+ * @param recipient whoever the rows are for, of a statement that only reads: once it is gone, the statement is not begun,
+ * and stopped if it runs. Not inside a transaction, whose end is the caller's
+ * @throws ClientGone the recipient is gone
  */
 export async function runStatement(
   knex: Queryable,
   statement: Statement,
   values: readonly unknown[],
+  recipient?: Recipient,
 ): Promise<RawRow[]> {
   const client = knex.client as Client
+  const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
   const connection = await client.acquireConnection()
   try {
-    return await send(client, connection, { text: statement.text, name }, values)
+    return await send(knex, connection, { text: statement.text, name }, values, reader)
   } catch (error) {
     const { code = '' } = error as { code?: string }
     if (name === undefined || !STALE.has(code)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
-    return send(client, await client.acquireConnection(), statement, values)
+    return send(knex, await client.acquireConnection(), statement, values, reader)
   }
 }
 
@@ -99,28 +107,41 @@ function warnOfPooler(): void {
 }
 
 function send(
-  client: Client,
+  knex: Queryable,
   connection: Connection,
   { text, name }: Statement,
   values: readonly unknown[],
+  recipient: Recipient | undefined,
 ): Promise<RawRow[]> {
+  const client = knex.client as Client
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
   try {
+    if (recipient?.destroyed) throw new ClientGone()
     client.emit('query', event)
   } catch (error) {
     return client.releaseConnection(connection).then(() => {
       throw error
     })
   }
+  const running = recipient && new RunningStatement(knex, connection, recipient)
   // the callback form: with promises V8 comes to keep rows in the old generation, which costs half as much again
   return new Promise((resolve, reject) => {
     const done: Done = (error, result) => {
-      if (error && isLost(error)) (connection as { __knex__disposed?: unknown }).__knex__disposed ??= error
-      client.releaseConnection(connection).catch(reject)
+      const stopping = running?.end()
+      if (error && isLost(error)) dispose(connection, error)
+      if (stopping) {
+        const release = () => client.releaseConnection(connection)
+        stopping
+          .catch((failure) => dispose(connection, failure))
+          .then(release)
+          .catch(reject)
+      } else {
+        client.releaseConnection(connection).catch(reject)
+      }
       if (error) {
         client.emit('query-error', error, event)
-        reject(error)
+        reject(stopping ? new ClientGone() : error)
       } else {
         client.emit('query-response', result, event)
         resolve(result?.rows ?? [])
@@ -134,6 +155,12 @@ function send(
       connection.query(name === undefined ? query : { ...query, name }, done)
     }
   })
+}
+
+/** Has the pool make a new connection in place of this one. */
+function dispose(connection: Connection, reason: unknown): void {
+  const disposable = connection as { __knex__disposed?: unknown }
+  disposable.__knex__disposed ??= reason
 }
 
 /** True where rows can be read this way: knex over pg's own JavaScript client. */

@@ -11,6 +11,7 @@ import type {
   Rows,
   Slice,
 } from '../pagination/pagination.js'
+import type { Recipient } from '../queryset/abandoned-statements.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
@@ -47,6 +48,8 @@ export interface RowListOptions {
   readonly description: ListDescription
   readonly model: ModelDescription
   readonly knex: Queryable
+  /** Whoever the rows are for. */
+  readonly recipient: Recipient
   readonly plan: RowPlan
   /** A fresh query with the list's conditions. */
   readonly query: () => AnyQueryBuilder
@@ -106,12 +109,12 @@ export class RowList implements ListSource {
   }
 
   async count(kind: CountKind = 'exact', limit?: number): Promise<number> {
-    const { knex, shape, query } = this.#options
+    const { knex, shape, query, recipient } = this.#options
     if (kind !== 'exact' || !shape) return countRows(query(), kind, limit)
     const key = `count|${shape.key}`
     const kept = shape.cache.get(key)
     const statement = kept ?? this.#keep(key, compileQuery(countQuery(query())), shape.values)
-    const [row] = await runStatement(knex, statement, shape.values)
+    const [row] = await runStatement(knex, statement, shape.values, recipient)
     return Number(row?.[0] ?? 0)
   }
 
@@ -165,11 +168,11 @@ export class RowList implements ListSource {
 
   /** Runs the list: by a kept text where the shape has one, else by a text made now. */
   #rows(slice: WholeSlice, counted: boolean): Promise<RawRow[]> {
-    const { knex, shape, native } = this.#options
+    const { knex, shape, native, recipient } = this.#options
     const { limit, offset, after, backwards, positions } = slice
     if (!shape) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
-      return runStatement(knex, statementOf(text), values)
+      return runStatement(knex, statementOf(text), values, recipient)
     }
     const values = [...shape.values]
     let nulls = ''
@@ -183,14 +186,14 @@ export class RowList implements ListSource {
     if (counted) values.push(...shape.values)
     const key = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${shape.key}`
     const kept = shape.cache.get(key)
-    if (kept) return runStatement(knex, kept, values)
+    if (kept) return runStatement(knex, kept, values, recipient)
     const ranges = this.#ranges(slice)
     const compiled = this.#compile(slice, counted, ranges)
     // several ranges bind the conditions several times; their text is made anew each time
     const several = ranges !== undefined && ranges.length !== 1
     return several
-      ? runStatement(knex, statementOf(compiled.text), compiled.values)
-      : runStatement(knex, this.#keep(key, compiled, values), values)
+      ? runStatement(knex, statementOf(compiled.text), compiled.values, recipient)
+      : runStatement(knex, this.#keep(key, compiled, values), values, recipient)
   }
 
   /** Keeps a compiled text, once it is certain that it binds what the shape says it does. */

@@ -3,6 +3,7 @@ import type { SerializerContext } from '../fields/field.js'
 import type { FilterPart, FilterView } from '../filters/filter.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import type { Recipient } from '../queryset/abandoned-statements.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
@@ -19,6 +20,8 @@ export interface RowReaderOptions {
   readonly plan: RowPlan
   readonly knex: Queryable
   readonly context: () => SerializerContext
+  /** Whoever the rows are for. */
+  readonly recipient: Recipient
   /** PostgreSQL writes the JSON, where it can. */
   readonly native: boolean
 }
@@ -95,16 +98,25 @@ export class RowReader {
     query,
     statementMilliseconds,
   }: Pick<RowListOptions, 'description' | 'order' | 'shape' | 'query' | 'statementMilliseconds'>): RowList {
-    const { plan, knex } = this.#options
-    const model = describeModel(this.model)
-    const scope = this.#scope()
-    const native = this.#native
-    return new RowList({ description, order, shape, query, statementMilliseconds, model, plan, knex, scope, native })
+    const { plan, knex, recipient } = this.#options
+    return new RowList({
+      description,
+      order,
+      shape,
+      query,
+      statementMilliseconds,
+      model: describeModel(this.model),
+      plan,
+      knex,
+      recipient,
+      scope: this.#scope(),
+      native: this.#native,
+    })
   }
 
   /** One object as JSON, with the texts of `terms`; undefined when there is none, null where its query needs instances. */
   async readOne(lookup: Lookup, terms: readonly OrderTerm[]): Promise<FoundRow | undefined | null> {
-    const { plan, knex } = this.#options
+    const { plan, knex, recipient } = this.#options
     const cache = this.#cache()
     const { scope } = lookup
     const named = terms.map(({ property }) => property).join()
@@ -112,7 +124,7 @@ export class RowReader {
     const kept = lookup.plain ? cache.get(key) : undefined
     if (kept) {
       const values = scope ? [...scope.values, lookup.value] : [lookup.value]
-      return this.#write(await runStatement(knex, kept, values), terms.length)
+      return this.#write(await runStatement(knex, kept, values, recipient), terms.length)
     }
     const query = lookup.query()
     if (!lookup.plain && !this.canRead(query)) return null
@@ -128,7 +140,7 @@ export class RowReader {
     })
     const statement = statementOf(text)
     if (lookup.plain) cache.set(key, statement)
-    return this.#write(await runStatement(knex, statement, values), terms.length)
+    return this.#write(await runStatement(knex, statement, values, recipient), terms.length)
   }
 
   /** Inserts a row by one statement, and returns its key and its JSON. */

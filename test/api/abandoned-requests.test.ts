@@ -1,0 +1,158 @@
+/** What a request has begun in the database ends with its client (promise I10). */
+import { connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import knexLibrary, { type Knex } from 'knex'
+import Koa from 'koa'
+import { APIRouter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
+import { Model, type QueryBuilder } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serve, type TestServer } from '../support/server.js'
+
+const SCHEMA = `
+  create table naps (id int primary key, seconds float8 not null);
+  insert into naps values (1, 30), (2, 0.1), (3, 0);`
+
+class Nap extends Model {
+  static override tableName = 'naps'
+}
+
+class NapSerializer extends ModelSerializer<Nap> {
+  static override model = Nap
+  static override fields = ['id', 'seconds']
+}
+
+/** Sleeps for each of its rows. */
+class NapViewSet extends ModelViewSet<Nap> {
+  static override model = Nap
+  static override serializerClass = NapSerializer
+
+  override getQueryset(): QueryBuilder<Nap> {
+    return super.getQueryset().whereRaw('pg_sleep(seconds) is not null')
+  }
+
+  override async performCreate(serializer: ModelSerializer<Nap>): Promise<unknown> {
+    await sleep(300)
+    return serializer.save()
+  }
+}
+
+let database: TestDatabase
+let knex: Knex
+let server: TestServer
+const faults: unknown[] = []
+const statuses: number[] = []
+const statements: string[] = []
+
+beforeAll(async () => {
+  database = await createDatabase({ schema: SCHEMA })
+  knex = knexLibrary({
+    client: 'pg',
+    connection: { ...(database.connection as Knex.PgConnectionConfig) },
+    pool: { min: 0, max: 2 },
+  })
+  Nap.knex(knex)
+  knex.on('query', ({ sql }: { sql: string }) => statements.push(sql))
+  const api = new APIRouter()
+  api.register('naps', NapViewSet)
+  await api.prepare()
+  const app = new Koa()
+  app.on('error', (error) => faults.push(error))
+  app.use(async (ctx, next) => {
+    await next()
+    statuses.push(ctx.status)
+  })
+  server = await serve(app.use(api.routes()))
+})
+afterAll(async () => {
+  await server.close()
+  await knex.destroy()
+  await database.drop()
+})
+beforeEach(() => {
+  for (const list of [faults, statuses, statements]) list.length = 0
+})
+
+/** Sends a request; the function that is returned breaks it off. */
+function begin(head: string, body = ''): () => void {
+  const socket = connect(server.port, '127.0.0.1')
+  socket.on('error', () => {})
+  const length = body === '' ? '' : `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n`
+  socket.write(`${head} HTTP/1.1\r\nHost: x\r\n${length}\r\n${body}`)
+  return () => socket.destroy()
+}
+
+async function untilSleeping(count: number): Promise<void> {
+  await vi.waitFor(async () => {
+    const { rows } = await database.knex.raw(
+      `select 1 from pg_stat_activity where datname = current_database() and query like '%pg_sleep(seconds)%'
+        and state = 'active' and pid <> pg_backend_pid()`,
+    )
+    expect(rows).toHaveLength(count)
+  })
+}
+
+async function backends(): Promise<number[]> {
+  const pool = knex.client.pool as { numUsed(): number }
+  await vi.waitFor(() => expect(pool.numUsed()).toBe(0))
+  const { rows } = await knex.raw('select pg_backend_pid() as pid')
+  return rows.map(({ pid }: { pid: number }) => pid)
+}
+
+describe('a client that goes away', () => {
+  it.each(['/naps', '/naps/1'])('takes the statement of %s with it', async (path) => {
+    const [before] = await backends()
+    const leave = begin(`GET ${path}`)
+    await untilSleeping(1)
+    leave()
+    await untilSleeping(0)
+    await vi.waitFor(() => expect(statuses).toEqual([499]))
+    // the connection is as good as it was
+    expect(await backends()).toEqual([before])
+    expect(faults).toEqual([])
+  })
+
+  it('has no statement begun that still waits for a connection', async () => {
+    const holding = [begin('GET /naps/1'), begin('GET /naps/1')]
+    await untilSleeping(2)
+    const waiting = Array.from({ length: 20 }, () => begin('GET /naps'))
+    await sleep(100)
+    for (const leave of waiting) leave()
+    await sleep(50)
+    expect(statements).toHaveLength(2)
+    for (const leave of holding) leave()
+    await vi.waitFor(() => expect(statuses).toEqual(Array(22).fill(499)))
+    expect(statements).toHaveLength(2)
+    expect(faults).toEqual([])
+  })
+
+  it('does not take with it what it wrote', async () => {
+    const leave = begin('POST /naps', JSON.stringify({ id: 4, seconds: 0 }))
+    await sleep(100)
+    leave()
+    await vi.waitFor(async () => {
+      expect(await database.knex('naps').where('id', 4)).toHaveLength(1)
+    })
+    expect(faults).toEqual([])
+  })
+
+  it('stops nobody else, whenever it goes', async () => {
+    let over = false
+    const others = [0, 1, 2].map(async () => {
+      const seen: number[] = []
+      while (!over) seen.push((await server.send({ path: '/naps/3' })).status)
+      return seen
+    })
+    for (let turn = 0; turn < 60; turn++) {
+      const leave = begin('GET /naps/2')
+      // its statement takes 100 ms, and so does our next look
+      await sleep(turn % 2 === 0 ? 5 : 95 + Math.random() * 20)
+      leave()
+    }
+    over = true
+    const seen = (await Promise.all(others)).flat()
+    expect(seen.length).toBeGreaterThan(60)
+    expect(seen.filter((status) => status !== 200)).toEqual([])
+    expect(faults).toEqual([])
+  })
+})
