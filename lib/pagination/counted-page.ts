@@ -62,33 +62,33 @@ export function describeCounted(
   return { suffix: isCounted ? 'Page' : 'UncountedPage', schema }
 }
 
+/** Which page to read, and how the list is counted. */
+export interface AskedPage {
+  readonly size: number
+  readonly offset: number
+  readonly count: string
+  readonly countLimit: number
+}
+
 /** Reads and counts. */
-export async function readCounted(
-  source: ListSource,
-  page: { readonly size: number; readonly offset: number; readonly count: string; readonly countLimit: number },
-): Promise<CountedPage> {
+export async function readCounted(source: ListSource, page: AskedPage): Promise<CountedPage> {
   return page.count === 'exact' ? readExact(source, page) : readAhead(source, page)
 }
 
-async function readExact(
-  source: ListSource,
-  { size, offset }: { readonly size: number; readonly offset: number },
-): Promise<CountedPage> {
-  // no page past the end needs its rows, and the first page may be the whole list
-  const known = offset === 0 ? undefined : await source.count()
-  if (known !== undefined && offset >= known) {
-    return { rows: undefined, count: known, hasNext: false, results: () => [] }
+async function readExact(source: ListSource, { size, offset }: AskedPage): Promise<CountedPage> {
+  const rows = await source.read({ limit: size, offset, count: 'exact' })
+  const count = rows.count ?? offset + rows.length
+  const isPast = offset > 0 && rows.length === 0
+  return {
+    rows: isPast ? undefined : rows,
+    count,
+    hasNext: offset + size < count,
+    results: () => rows.results(0, rows.length),
   }
-  const rows = await source.read(known === undefined ? { limit: size, count: 'exact' } : { limit: size, offset })
-  const count = known ?? rows.count ?? rows.length
-  return { rows, count, hasNext: offset + size < count, results: () => rows.results(0, rows.length) }
 }
 
 /** One row more than the page has tells whether there is a next one. */
-async function readAhead(
-  source: ListSource,
-  page: { readonly size: number; readonly offset: number; readonly count: string; readonly countLimit: number },
-): Promise<CountedPage> {
+async function readAhead(source: ListSource, page: AskedPage): Promise<CountedPage> {
   const { size, offset } = page
   const rows = await source.read({ limit: size + 1, offset })
   const hasNext = rows.length > size
@@ -104,14 +104,7 @@ async function readAhead(
 
 async function countBy(
   source: ListSource,
-  page: {
-    readonly offset: number
-    readonly length: number
-    readonly hasNext: boolean
-    readonly isPast: boolean
-    readonly count: string
-    readonly countLimit: number
-  },
+  page: AskedPage & { readonly length: number; readonly hasNext: boolean; readonly isPast: boolean },
 ): Promise<number | null> {
   const { offset, length, hasNext, isPast, count, countLimit } = page
   if (count === 'none') return null

@@ -2,6 +2,7 @@
 import { isAscii } from 'node:buffer'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import type { PositionTag } from '../queryset/keyset.js'
+import { RecentMap } from '../recent-map.js'
 import {
   decodeBase64Url,
   derive,
@@ -78,8 +79,8 @@ export class CursorTokens {
   /** What all that is signed begins with. */
   readonly #start: string
   /** Tokens by direction and position. */
-  readonly #written = new Map<string, string | null>()
-  readonly #cursors = new Map<string, Cursor>()
+  readonly #written = new RecentMap<string | null>(MOST_KEPT)
+  readonly #cursors = new RecentMap<Cursor>(MOST_KEPT)
 
   constructor(scope: CursorScope) {
     this.#scope = scope
@@ -95,8 +96,9 @@ export class CursorTokens {
     let token = this.#written.get(key)
     if (token === undefined) {
       token = this.#issue(direction, plain)
-      keep(this.#written, key, token)
-      if (token !== null) keep(this.#cursors, token, cursor)
+      // long positions are not worth their room
+      if (key.length <= LONGEST_KEPT) this.#written.set(key, token)
+      if (token !== null) this.#keep(token, cursor)
     }
     return token
   }
@@ -107,8 +109,12 @@ export class CursorTokens {
     const known = this.#cursors.get(token)
     if (known) return known
     const cursor = this.#verify(token)
-    if (cursor) keep(this.#cursors, token, cursor)
+    if (cursor) this.#keep(token, cursor)
     return cursor
+  }
+
+  #keep(token: string, cursor: Cursor): void {
+    if (token.length <= LONGEST_KEPT) this.#cursors.set(token, cursor)
   }
 
   #issue(direction: Cursor['direction'], plain: string): string | null {
@@ -135,14 +141,6 @@ export class CursorTokens {
   #sign(payload: string): string {
     return this.#hmac.hex(this.#start + frameText([payload])).slice(0, SIGNATURE_DIGITS)
   }
-}
-
-/** Keeps what is new in place of what has been there for longest. Long positions are not worth their room. */
-function keep<T>(kept: Map<string, T>, key: string, value: T): void {
-  if (key.length > LONGEST_KEPT) return
-  const [oldest] = kept.keys()
-  if (kept.size >= MOST_KEPT && oldest !== undefined) kept.delete(oldest)
-  kept.set(key, value)
 }
 
 /** The types of the values, and the values. */

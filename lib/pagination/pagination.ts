@@ -21,7 +21,10 @@ export interface Slice {
   readonly backwards?: boolean
   /** Also read the position of each row. */
   readonly positions?: boolean
-  /** Also count the whole list, if the page is full: a page that is not says how many rows there are. */
+  /**
+   * Also count the whole list, if the page is full: one that is not says how many rows there are. With `exact` no rows are
+   * read behind the end (promise D3).
+   */
   readonly count?: CountKind
 }
 

@@ -1,7 +1,16 @@
 /** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
-import { type CompiledSql, fromClause, LIST, nativeSql, type Part, type RowSelection, selectList } from './row-sql.js'
+import {
+  type CompiledSql,
+  fromClause,
+  LIST,
+  nativeSql,
+  type Part,
+  pageParts,
+  type RowSelection,
+  selectList,
+} from './row-sql.js'
 
 /** Cells that PostgreSQL cannot write. */
 const IN_CODE: ReadonlySet<CellKind> = new Set<CellKind>(['value', 'id'])
@@ -32,12 +41,12 @@ function isNativeMember(member: RowMember): boolean {
  * row for the whole page: the count (if asked for), the number of rows, and their JSON with commas between.
  */
 export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
-  const { plan, positions, counting, limit } = selection
-  const page = selectList(query, selection, true)
+  const { plan, positions, counting } = selection
+  const { before, count, list } = pageParts(selectList(query, selection, true), selection)
   const from = fromClause(selection)
   const object = objectColumns(plan.object, plan)
+  const source = { sql: ` from ${list.sql}${from.sql}`, bindings: [...list.bindings, ...from.bindings] }
   const knex = query.knex() as unknown as Queryable
-  const source = { sql: ` from ? as ??${from.sql}`, bindings: [page, LIST, ...from.bindings] }
   if (positions) {
     const position = positions.map((_, index) => `${LIST}.p${index}`)
     return nativeSql(
@@ -47,12 +56,10 @@ export function compileNative(query: AnyQueryBuilder, selection: RowSelection): 
       ),
     )
   }
-  const rows = `select count(*), string_agg(row_to_json(r)::text, ',') from (select ${object.sql}`
-  if (!counting)
-    return nativeSql(knex.raw(`${rows}${source.sql}) as r`, [...object.bindings, ...source.bindings] as never))
-  const text = `with ?? as materialized ? select case when (select count(*) from ??) >= ${limit ?? 0} then ? end, page.* from (${rows} from ??${from.sql}) as r) as page`
-  const bindings = [LIST, page, LIST, counting.toKnexQuery(), ...object.bindings, LIST, ...from.bindings]
-  return nativeSql(knex.raw(text, bindings as never))
+  const rows = `select count(*), string_agg(row_to_json(r)::text, ',') from (select ${object.sql}${source.sql}) as r`
+  const sql = counting ? `${before.sql}select ${count.sql}page.* from (${rows}) as page` : rows
+  const bindings = [...before.bindings, ...count.bindings, ...object.bindings, ...source.bindings]
+  return nativeSql(knex.raw(sql, bindings as never))
 }
 
 /** Compiles one object that PostgreSQL writes. */

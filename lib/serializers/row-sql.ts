@@ -16,7 +16,7 @@ export interface RowSelection {
   /** The literal LIMIT: PostgreSQL plans a statement anew each time when the limit is a parameter. */
   readonly limit: number | undefined
   readonly offset: number
-  /** Also count the list, unless the page is not full. */
+  /** The query that counts the list, where that is asked for. */
   readonly counting: AnyQueryBuilder | undefined
 }
 
@@ -46,23 +46,46 @@ export const LIST = 'list'
  * that conditions of the application need not say which table their columns are of.
  */
 export function compileRows(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
-  const { plan, counting, limit } = selection
+  const { plan, counting } = selection
   const wrapped = plan.joins.length > 0 || counting !== undefined
   const page = selectList(query, selection, wrapped)
   if (!wrapped) return nativeSql(page)
   const columns = outerColumns(selection)
   const from = fromClause(selection)
-  const parts = counting
-    ? {
-        sql: `with ?? as materialized ? select case when (select count(*) from ??) >= ${limit ?? 0} then ? end, ${columns.sql} from ??${from.sql}`,
-        bindings: [LIST, page, LIST, counting.toKnexQuery(), ...columns.bindings, LIST, ...from.bindings],
-      }
-    : {
-        sql: `select ${columns.sql} from ? as ??${from.sql}`,
-        bindings: [...columns.bindings, page, LIST, ...from.bindings],
-      }
+  const { before, count, list } = pageParts(page, selection)
   const knex = query.knex() as unknown as Queryable
-  return nativeSql(knex.raw(parts.sql, parts.bindings as never))
+  const bindings = [...before.bindings, ...count.bindings, ...columns.bindings, ...list.bindings, ...from.bindings]
+  const sql = `${before.sql}select ${count.sql}${columns.sql} from ${list.sql}${from.sql}`
+  return nativeSql(knex.raw(sql, bindings as never))
+}
+
+/** A piece of SQL whose bindings are identifiers and queries. */
+interface QueryPart {
+  readonly sql: string
+  readonly bindings: readonly unknown[]
+}
+
+const NOTHING: QueryPart = { sql: '', bindings: [] }
+/** Any operation but the count itself. */
+const NARROWED = /^(?!count$)/
+
+/**
+ * What stands before the statement, what its first column is, and what it reads from. Where conditions may leave the page
+ * less than full it is looked at first, and the list not counted then; a whole table is counted without, which is faster.
+ */
+export function pageParts(
+  page: unknown,
+  { counting, limit }: RowSelection,
+): { before: QueryPart; count: QueryPart; list: QueryPart } {
+  const inside = { sql: '? as ??', bindings: [page, LIST] }
+  if (!counting) return { before: NOTHING, count: NOTHING, list: inside }
+  const query = counting.toKnexQuery()
+  if (!counting.has(NARROWED)) return { before: NOTHING, count: { sql: '?, ', bindings: [query] }, list: inside }
+  return {
+    before: { sql: 'with ?? as materialized ? ', bindings: [LIST, page] },
+    count: { sql: `case when (select count(*) from ??) >= ${limit ?? 0} then ? end, `, bindings: [LIST, query] },
+    list: { sql: '??', bindings: [LIST] },
+  }
 }
 
 /** What to insert: values by column name. */

@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import type { SerializerField } from '../fields/field.js'
 import type { RelationDescription } from '../models/describe-model.js'
+import { RecentMap } from '../recent-map.js'
 import { nameColumns } from '../renderers/columns.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -26,7 +27,7 @@ export interface Selection {
 /** Classes kept for one serializer; clients choose the combinations. */
 const MOST_CLASSES = 100
 
-const selected = new WeakMap<Expandable, WeakMap<SerializerClass, Map<string, SerializerClass>>>()
+const selected = new WeakMap<Expandable, WeakMap<SerializerClass, RecentMap<SerializerClass>>>()
 
 /**
  * The serializer class that shows what is asked for. It is for output only: nothing can be written through it.
@@ -48,14 +49,12 @@ export function selectFields(
   let made = known.get(key)
   if (!made) {
     made = makeClass(serializer, expandable, { fields: kept && new Set(kept), expand: new Set(expanded) })
-    const [oldest] = known.keys()
-    if (known.size >= MOST_CLASSES && oldest !== undefined) known.delete(oldest)
     known.set(key, made)
   }
   return made
 }
 
-function classesOf(serializer: SerializerClass, expandable: Expandable): Map<string, SerializerClass> {
+function classesOf(serializer: SerializerClass, expandable: Expandable): RecentMap<SerializerClass> {
   let bySerializer = selected.get(expandable)
   if (!bySerializer) {
     bySerializer = new WeakMap()
@@ -63,7 +62,7 @@ function classesOf(serializer: SerializerClass, expandable: Expandable): Map<str
   }
   let known = bySerializer.get(serializer)
   if (!known) {
-    known = new Map()
+    known = new RecentMap(MOST_CLASSES)
     bySerializer.set(serializer, known)
   }
   return known

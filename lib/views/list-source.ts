@@ -64,11 +64,14 @@ export class InstanceList implements ListSource {
   }
 
   async read(slice: Slice): Promise<Rows> {
+    const { limit, offset = 0, count: kind } = slice
+    const known = kind === 'exact' && offset > 0 ? await this.count() : undefined
+    if (known !== undefined && offset >= known) return this.#rows([], known)
     const items = (await readExactly(this.#query(slice))) as Model[]
     await this.#options.load(items)
-    const full = slice.limit !== Number.POSITIVE_INFINITY && items.length >= slice.limit
-    const count = slice.count === undefined ? undefined : full ? await this.count(slice.count) : items.length
-    return this.#rows(items, count)
+    if (kind === undefined || known !== undefined) return this.#rows(items, known)
+    const full = limit !== Number.POSITIVE_INFINITY && items.length >= limit
+    return this.#rows(items, full ? await this.count(kind) : offset + items.length)
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {

@@ -17,6 +17,7 @@ import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
+import { RecentMap } from '../recent-map.js'
 import { compileNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { type CompiledSql, compileQuery, compileRows, positionCells } from '../serializers/row-sql.js'
@@ -29,8 +30,15 @@ export interface ListShape {
   readonly key: string
   /** The values that the conditions bind, in order. */
   readonly values: readonly unknown[]
-  /** Compiled lists of the view, by shape. */
-  readonly cache: Map<string, Statement>
+  readonly kept: KeptLists
+}
+
+/** What is kept of the lists and objects of a view. */
+export class KeptLists {
+  /** Compiled statements by shape. */
+  readonly statements = new Map<string, Statement>()
+  /** How many rows the lists had that were counted last, by shape and values. */
+  readonly counts = new RecentMap<number>(128)
 }
 
 /** What the lists of a view have in common. */
@@ -64,6 +72,8 @@ export interface RowListOptions {
 
 /** Shapes kept for one view; a client that asks for more has its lists compiled each time. */
 export const MOST_SHAPES = 500
+/** What clients have sent is not kept where it is longer. */
+const LONGEST_KEY = 512
 const NO_PLACES: readonly undefined[] = []
 
 /** A slice with nothing left out, whatever a paginator has left out. */
@@ -112,10 +122,10 @@ export class RowList implements ListSource {
     const { knex, shape, query, recipient } = this.#options
     if (kind !== 'exact' || !shape) return countRows(query(), kind, limit)
     const key = `count|${shape.key}`
-    const kept = shape.cache.get(key)
+    const kept = shape.kept.statements.get(key)
     const statement = kept ?? this.#keep(key, compileQuery(countQuery(query())), shape.values)
     const [row] = await runStatement(knex, statement, shape.values, recipient)
-    return Number(row?.[0] ?? 0)
+    return this.#note(Number(row?.[0] ?? 0))
   }
 
   get pool(): ListPool {
@@ -141,13 +151,33 @@ export class RowList implements ListSource {
 
   async read(asked: Slice): Promise<Rows> {
     const slice = wholeSlice(asked)
-    const counted = slice.count === 'exact' && Number.isFinite(slice.limit)
-    const raw = await this.#rows(slice, counted)
+    const { limit, offset, count: kind } = slice
+    const exact = kind === 'exact' && Number.isFinite(limit)
+    // where it may end before, it is counted first; else together with its page
+    const known = exact && offset > 0 && !this.#seemsToReach(offset) ? await this.count() : undefined
+    const counted = exact && known === undefined
+    const raw = known !== undefined && offset >= known ? [] : await this.#rows(slice, counted)
     const rows = this.#options.native ? this.#nativeRows(raw, slice, counted) : this.#textRows(raw, slice, counted)
-    if (slice.count === undefined) return rows
-    if (rows.length < slice.limit) rows.count = rows.length
-    else rows.count = counted ? Number(raw[0]?.[0]) : await this.count(slice.count)
+    if (kind === undefined) return rows
+    if (known !== undefined) rows.count = known
+    else if (rows.length < limit && (rows.length > 0 || offset === 0)) rows.count = this.#note(offset + rows.length)
+    else rows.count = counted && rows.length > 0 ? this.#note(Number(raw[0]?.[0])) : await this.count(kind)
     return rows
+  }
+
+  /** True when the list was longer than that when it was last counted. */
+  #seemsToReach(offset: number): boolean {
+    const { shape } = this.#options
+    return shape !== undefined && offset < (shape.kept.counts.get(countKey(shape)) ?? 0)
+  }
+
+  #note(count: number): number {
+    const { shape } = this.#options
+    if (shape) {
+      const key = countKey(shape)
+      if (key.length <= LONGEST_KEY) shape.kept.counts.set(key, count)
+    }
+    return count
   }
 
   #textRows(raw: readonly RawRow[], slice: WholeSlice, counted: boolean): TextRows {
@@ -185,7 +215,7 @@ export class RowList implements ListSource {
     if (offset > 0) values.push(offset)
     if (counted) values.push(...shape.values)
     const key = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${shape.key}`
-    const kept = shape.cache.get(key)
+    const kept = shape.kept.statements.get(key)
     if (kept) return runStatement(knex, kept, values, recipient)
     const ranges = this.#ranges(slice)
     const compiled = this.#compile(slice, counted, ranges)
@@ -203,7 +233,7 @@ export class RowList implements ListSource {
       throw new Error(`${this.name}: a filter backend binds other values than its part says`)
     }
     const statement = statementOf(compiled.text)
-    if (shape && shape.cache.size < MOST_SHAPES) shape.cache.set(key, statement)
+    if (shape && shape.kept.statements.size < MOST_SHAPES) shape.kept.statements.set(key, statement)
     return statement
   }
 
@@ -241,6 +271,10 @@ export class RowList implements ListSource {
     const table = shape ? this.model.model.tableName : tableOf(query())
     return rangesBeyond({ terms: keysetTerms(this.model, this.order), table, position, backwards })
   }
+}
+
+function countKey({ key, values }: ListShape): string {
+  return `${key}|${values.join('\0')}`
 }
 
 function tableOf(query: AnyQueryBuilder): string {

@@ -6,14 +6,14 @@ import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection
 import type { Recipient } from '../queryset/abandoned-statements.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
-import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
+import { type RawRow, runStatement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText, jsonList } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { compileInsert, compileInserts, compileListInsert, compileRows, listColumns } from '../serializers/row-sql.js'
 import { writerOf } from './fetched-rows.js'
-import { type ListShape, MOST_SHAPES, RowList, type RowListOptions } from './row-list.js'
+import { KeptLists, type ListShape, MOST_SHAPES, RowList, type RowListOptions } from './row-list.js'
 
 export interface RowReaderOptions {
   readonly model: ModelClass
@@ -44,8 +44,8 @@ export interface FoundRow {
   readonly position: readonly (string | null)[]
 }
 
-/** Compiled texts by the database's configuration (it may rename identifiers), by output, and by what is asked for. */
-const shapes = new WeakMap<object, WeakMap<RowPlan, Map<string, Statement>>>()
+/** By the database's configuration (it may rename identifiers), and by output. */
+const keptLists = new WeakMap<object, WeakMap<RowPlan, KeptLists>>()
 /** What a query may do besides its conditions that rows of text would miss. */
 const HOOKED =
   /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|eager|modifyGraph)$/
@@ -87,7 +87,7 @@ export class RowReader {
     return {
       key: `${view.name}|${parts.map((part) => part.shape).join('|')}`,
       values: parts.flatMap((part) => part.values),
-      cache: this.#cache(),
+      kept: this.#kept(),
     }
   }
 
@@ -117,7 +117,7 @@ export class RowReader {
   /** One object as JSON, with the texts of `terms`; undefined when there is none, null where its query needs instances. */
   async readOne(lookup: Lookup, terms: readonly OrderTerm[]): Promise<FoundRow | undefined | null> {
     const { plan, knex, recipient } = this.#options
-    const cache = this.#cache()
+    const cache = this.#kept().statements
     const { scope } = lookup
     const named = terms.map(({ property }) => property).join()
     const key = `one|${this.#native}|${lookup.column.property}|${named}|${scope?.shape ?? ''}`
@@ -146,7 +146,7 @@ export class RowReader {
   /** Inserts a row by one statement, and returns its key and its JSON. */
   async insert(key: Column, values: ReadonlyMap<string, unknown>): Promise<{ key: unknown; text: JsonText }> {
     const { plan, knex } = this.#options
-    const cache = this.#cache()
+    const cache = this.#kept().statements
     const shape = `insert|${key.column}|${[...values.keys()].join()}`
     const bindings = [...values.values()]
     let statement = cache.get(shape)
@@ -176,7 +176,7 @@ export class RowReader {
       const { text, values } = compileInserts(knex, selection)
       return runStatement(knex, { text, name: undefined }, values)
     }
-    const cache = this.#cache()
+    const cache = this.#kept().statements
     const shape = `inserts|${columns.map(({ column }) => column).join()}`
     let statement = cache.get(shape)
     if (!statement) {
@@ -193,20 +193,20 @@ export class RowReader {
     return { text: new JsonText(text), position: row.slice(0, first) }
   }
 
-  #cache(): Map<string, Statement> {
+  #kept(): KeptLists {
     const { plan, knex } = this.#options
     const { config } = knex.client as { config: object }
-    let byPlan = shapes.get(config)
+    let byPlan = keptLists.get(config)
     if (!byPlan) {
       byPlan = new WeakMap()
-      shapes.set(config, byPlan)
+      keptLists.set(config, byPlan)
     }
-    let cache = byPlan.get(plan)
-    if (!cache) {
-      cache = new Map()
-      byPlan.set(plan, cache)
+    let kept = byPlan.get(plan)
+    if (!kept) {
+      kept = new KeptLists()
+      byPlan.set(plan, kept)
     }
-    return cache
+    return kept
   }
 
   #scope(): CellScope {

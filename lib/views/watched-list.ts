@@ -43,7 +43,7 @@ export class WatchedList implements ListSource {
 
   async read(slice: Slice): Promise<Rows> {
     const rows = await this.#list.read(slice)
-    if (rows.length > 0) this.hasRows = true
+    if (rows.length > 0 || (slice.count === 'exact' && (rows.count ?? 0) > 0)) this.hasRows = true
     return rows
   }
 

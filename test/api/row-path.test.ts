@@ -138,6 +138,12 @@ class Authors extends ModelViewSet<Author> {
   static override serializerClass = NameSerializer
 }
 
+class Houses extends ModelViewSet<Publisher> {
+  static override model = Publisher
+  static override serializerClass = PublisherSerializer
+  static override paginationClass = PageNumberPagination
+}
+
 class RetiredAuthors extends ModelViewSet<Retired> {
   static override model = Retired
   static override serializerClass = NameSerializer
@@ -262,7 +268,7 @@ beforeAll(async () => {
   const api = new APIRouter({ prefix: '/api' })
   api.register('native', Native, 'native').register('not-native', NotNative, 'not-native')
   api.register('native-instances', NativeInstances, 'native-instance')
-  api.register('authors', Authors).register('retired', RetiredAuthors)
+  api.register('houses', Houses).register('authors', Authors).register('retired', RetiredAuthors)
   api.register('rows', Rows, 'row').register('instances', Instances, 'instance')
   api.register('narrowed', Narrowed, 'narrowed').register('narrowed-instances', NarrowedInstances, 'narrowed-instance')
   api.register('zoned-rows', ZonedRows, 'zoned-row').register('zoned-instances', ZonedInstances, 'zoned-instance')
@@ -318,7 +324,34 @@ describe('a list', () => {
   it('is one statement, its count and its nested objects included', async () => {
     const queries = await countQueries(database.knex, () => server.send({ path: '/api/rows' }))
     expect(queries).toHaveLength(1)
-    expect(queries[0]).toMatch(/^with "list" as materialized/)
+    expect(queries[0]).toMatch(/^select \(select count\(\*\) as "count" from "everything"\), /)
+  })
+
+  it('is one statement on later pages, too, once it was counted', async () => {
+    for (const path of ['rows', 'native']) {
+      await server.send({ path: `/api/${path}?page_size=7` })
+      const queries = await countQueries(database.knex, async () => {
+        const { status, json } = await server.send({ path: `/api/${path}?page=3&page_size=7` })
+        expect([status, json.count, json.results.length]).toEqual([200, ROWS + 4, 7])
+      })
+      expect(queries).toHaveLength(1)
+    }
+  })
+
+  it('is right where it has become shorter, or longer, since it was counted', async () => {
+    const names = Array.from({ length: 20 }, (_, index) => ({ name: `for a while ${index}` }))
+    const page = async (number: number) => (await server.send({ path: `/api/houses?page=${number}&page_size=7` })).json
+    await database.knex('publishers').insert(names)
+    expect(await page(1)).toMatchObject({ count: 22 })
+    expect(await page(4)).toMatchObject({ count: 22, next: null, results: { length: 1 } })
+    await database.knex('publishers').where('name', 'like', 'for a while %').delete()
+    expect(await page(4)).toEqual({ detail: 'Invalid page', status: 404 })
+    const refused = await countQueries(database.knex, () => page(4))
+    expect(refused).toEqual(['select count(*) as "count" from "publishers"'])
+    await database.knex('publishers').insert(names)
+    expect(await page(3)).toMatchObject({ count: 22, results: { length: 7 } })
+    await database.knex('publishers').where('name', 'like', 'for a while %').delete()
+    expect(await page(1)).toMatchObject({ count: 2, results: { length: 2 } })
   })
 
   it('counts nothing when the first page is not full', async () => {
