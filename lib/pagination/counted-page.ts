@@ -12,7 +12,7 @@ import {
 
 export interface CountOptions {
   /**
-   * `exact` counts all rows, on every page but a first one that is not full. `estimated` asks PostgreSQL's planner, whose
+   * `exact` counts all rows, in the statement that reads the page where the list is known to reach so far. `estimated` asks PostgreSQL's planner, whose
    * guess may be far off. `capped` stops at `countLimit`, which then means that many or more. `none` answers null.
    * But for `exact`, a last page tells the exact number.
    * @default 'exact'

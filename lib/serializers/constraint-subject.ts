@@ -3,7 +3,7 @@ import type { ConstraintSubject } from '../database-errors.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { GIVEN } from './validate-items.js'
+import { GIVEN } from './validated-item.js'
 
 /**
  * The subject of a statement on a serializer's own table.

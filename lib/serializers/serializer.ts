@@ -14,13 +14,21 @@ import type {
 import { declaredFieldsOf, serializerPlan } from './plan.js'
 import { represent } from './represent.js'
 import { keepsUploads, withUploads } from './store-uploads.js'
-import { type Outcome, type ValidationScope, validateItems } from './validate-items.js'
+import { validateItems } from './validate-items.js'
+import type { Outcome, ValidationScope } from './validated-item.js'
 
 export interface ValidityOptions {
   /** Throw a `ValidationError` when the input is not valid. @default false */
   readonly raiseException?: boolean
   /** @internal Leave foreign keys to the database, which checks them when the row is written. */
   readonly trustKeys?: boolean
+}
+
+/** What validation came to. */
+interface Validity {
+  readonly valid: boolean
+  readonly value: unknown
+  readonly errors: ErrorMessages
 }
 
 /**
@@ -72,7 +80,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
   #context: SerializerContext
-  #outcome: { valid: boolean; value: unknown; errors: ErrorMessages } | undefined
+  #outcome: Validity | undefined
   readonly #children = new Map<BoundField, AnySerializer>()
 
   constructor(options: SerializerOptions<T> = {}) {
@@ -110,7 +118,10 @@ export class Serializer<T extends object = object> implements AnySerializer {
    * @throws {ValidationError} with `raiseException`, when the input is not valid
    */
   async isValid(options: ValidityOptions = {}): Promise<boolean> {
-    this.#outcome ??= await this.#validate({ trustKeys: options.trustKeys ?? false })
+    if (!this.#outcome) {
+      const outcome = this.#validate({ trustKeys: options.trustKeys ?? false })
+      this.#outcome = outcome instanceof Promise ? await outcome : outcome
+    }
     const { valid, errors } = this.#outcome
     if (!valid && options.raiseException) throw new ValidationError(errors)
     return valid
@@ -240,24 +251,32 @@ export class Serializer<T extends object = object> implements AnySerializer {
     for (const child of this.#children.values()) if (child instanceof Serializer) child.#setContext(context)
   }
 
-  async #validate(scope: ValidationScope): Promise<{ valid: boolean; value: unknown; errors: ErrorMessages }> {
+  #validate(scope: ValidationScope): Validity | Promise<Validity> {
     const { inputData } = this
     if (!this.many) {
-      const current = this.obj as object | undefined
-      const [outcome] = (await validateItems(this, [{ input: inputData, current }], scope)) as [Outcome]
-      return { valid: outcome.errors === undefined, value: outcome.value, errors: outcome.errors ?? {} }
+      const outcomes = validateItems(this, [{ input: inputData, current: this.obj as object | undefined }], scope)
+      return outcomes instanceof Promise ? outcomes.then(validityOfOne) : validityOfOne(outcomes)
     }
     if (!Array.isArray(inputData)) {
       return { valid: false, value: undefined, errors: { non_field_errors: ['Expected a list of items.'] } }
     }
     const objects = this.obj as readonly object[] | undefined
-    const outcomes = await validateItems(
+    const outcomes = validateItems(
       this,
       inputData.map((input: unknown, position) => ({ input, current: objects?.[position] })),
       scope,
     )
-    const errors: ErrorMessages = {}
-    for (const [position, outcome] of outcomes.entries()) if (outcome.errors) errors[position] = outcome.errors
-    return { valid: Object.keys(errors).length === 0, value: outcomes.map((outcome) => outcome.value), errors }
+    return outcomes instanceof Promise ? outcomes.then(validityOfAll) : validityOfAll(outcomes)
   }
+}
+
+function validityOfOne([outcome]: readonly Outcome[]): Validity {
+  const { value, errors } = outcome as Outcome
+  return { valid: errors === undefined, value, errors: errors ?? {} }
+}
+
+function validityOfAll(outcomes: readonly Outcome[]): Validity {
+  const errors: ErrorMessages = {}
+  for (const [position, outcome] of outcomes.entries()) if (outcome.errors) errors[position] = outcome.errors
+  return { valid: Object.keys(errors).length === 0, value: outcomes.map(({ value }) => value), errors }
 }

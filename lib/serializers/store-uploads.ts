@@ -7,7 +7,7 @@ import type { UploadStorage } from '../fields/upload-storage.js'
 import type { BoundField, SerializerClass, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { declaredFieldsOf, serializerPlan } from './plan.js'
-import { TARGET } from './validate-items.js'
+import { TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
 

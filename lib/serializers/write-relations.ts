@@ -7,7 +7,7 @@ import { describeModel, type RelationDescription } from '../models/describe-mode
 import type { ModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { TARGET } from './validate-items.js'
+import { TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
 type Row = Model & Data

@@ -1,0 +1,85 @@
+/** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
+import { ValidationError } from '../errors.js'
+import { PrimaryKeyRelatedField, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
+import type { AnySerializer, BoundField } from './contract.js'
+import { convert, fail, GIVEN, type Item, isForced, take, type ValidationScope } from './validated-item.js'
+
+const trustedFields = new WeakMap<BoundField, { related: ModelDescription; trusted: boolean }>()
+
+/** True for keys that need no look-up: the database checks them when the row is written. Kept while the catalogue is the same. */
+export function isTrusted(serializer: AnySerializer, bound: BoundField): boolean {
+  if (!bound.relation) return false
+  const related = describeModel(bound.relation.model)
+  let known = trustedFields.get(bound)
+  if (known?.related !== related) {
+    known = { related, trusted: isCheckedByDatabase(serializer, bound) }
+    trustedFields.set(bound, known)
+  }
+  return known.trusted
+}
+
+/** A key of the whole related table, all of whose rows the caller may see: a foreign key of the database checks it. */
+function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column, ids }: BoundField): boolean {
+  const made: unknown = field.constructor
+  const key = column && plan.model?.foreignKeys.get(column.property)
+  if (made !== PrimaryKeyRelatedField || !relation || !key || ids) return false
+  const { queryset, many } = field.options as RelatedFieldOptions
+  if (many === true || queryset !== relation.model) return false
+  if (!hasPlainQueries(relation.model) || !hasPlainRows(relation.model)) return false
+  const related = describeModel(relation.model)
+  const target = related.columns.get(relation.relatedProperties[0] as string)
+  return related.table === key.table && !related.secured && target?.column === key.column
+}
+
+/** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */
+export async function checkTrusted(serializer: AnySerializer, items: readonly Item[], scope: ValidationScope) {
+  for (const bound of serializer.plan.writable) {
+    if (isForced(serializer, bound, scope) || !isTrusted(serializer, bound)) continue
+    const asking = items.filter((item) => !item.errors || !Object.hasOwn(item.errors, bound.name))
+    await validateRelated(serializer, bound, bound.field as RelatedField, asking)
+  }
+}
+
+/** One field of all items: their keys are looked up by one query. */
+export async function validateRelated(
+  serializer: AnySerializer,
+  bound: BoundField,
+  field: RelatedField,
+  items: readonly Item[],
+): Promise<void> {
+  const asked: { item: Item; keys: readonly unknown[] }[] = []
+  // a queryset function tells its model from the request on
+  const model = field.relatedModel(serializer.context)
+  const isExternal = model !== undefined && field.idsOf(model) !== undefined
+  for (const item of items) {
+    const input = take(serializer, bound, item)
+    if (input === undefined) continue
+    try {
+      const keys: unknown = field.toInternalValue(convert(serializer, field, input), serializer.context)
+      asked.push({ item, keys: field.many ? (keys as unknown[]) : [keys] })
+    } catch (error) {
+      fail(item, bound.name, error)
+    }
+  }
+  const stored = bound.relation?.relatedProperties[0]
+  const keys = new Set(asked.flatMap((entry) => entry.keys))
+  const found = keys.size > 0 ? await field.find([...keys], serializer.context, stored) : new Map<string, unknown>()
+  for (const { item, keys } of asked) {
+    const missing = keys.filter((key) => !found.has(field.keyText(key)))
+    if (missing.length > 0) {
+      fail(item, bound.name, new ValidationError(missing.map((key) => field.notFoundMessage(key))))
+    } else {
+      const stored = keys.map((key) => found.get(field.keyText(key)))
+      // several external ids may be of one object
+      item.value[bound.name] = field.many ? [...new Set(stored)] : stored[0]
+      if (isExternal) keepGiven(item, bound.name, keys)
+    }
+  }
+}
+
+function keepGiven({ value }: Item, name: string, keys: readonly unknown[]): void {
+  const marked = value as { [GIVEN]?: Record<string, unknown> }
+  marked[GIVEN] = { ...marked[GIVEN], [name]: keys[0] }
+}

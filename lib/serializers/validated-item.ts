@@ -1,0 +1,108 @@
+/** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
+import { type ErrorMessages, ValidationError } from '../errors.js'
+import type { SerializerContext, SerializerField } from '../fields/field.js'
+import { HiddenField } from '../fields/hidden-field.js'
+import type { AnySerializer, BoundField } from './contract.js'
+
+/** One object to validate, and the stored object it changes, if there is one. */
+export interface Candidate {
+  readonly input: unknown
+  readonly current: object | undefined
+}
+
+export interface Outcome {
+  readonly value: Record<string, unknown> | undefined
+  readonly errors: ErrorMessages | undefined
+}
+
+/** Marks validated data of a nested object with the stored object it changes. Spreading the data keeps it. */
+export const TARGET = Symbol('the object that nested data changes')
+
+/** Marks validated data with the external ids that its keys were given as, by field name. Spreading the data keeps it. */
+export const GIVEN = Symbol('the external ids that keys were given as')
+
+/** An object and what has come of it. */
+export interface Item {
+  readonly input: Record<string, unknown>
+  readonly current: object | undefined
+  readonly partial: boolean
+  value: Record<string, unknown>
+  errors: ErrorMessages | undefined
+}
+
+export interface ValidationScope {
+  /** Properties that the surrounding object sets; input for them is not used. */
+  readonly forced?: ReadonlySet<string>
+  /** Foreign keys that the database checks itself are not looked up, unless something else is wrong. */
+  readonly trustKeys?: boolean
+  /** These objects stand inside another: `partial` holds only for those that exist already. */
+  readonly nested?: boolean
+}
+
+/** What is not an object is refused at once. */
+export function toItem(serializer: AnySerializer, { input, current }: Candidate, scope: ValidationScope): Item {
+  const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
+  return {
+    input: isObject ? (input as Record<string, unknown>) : {},
+    current,
+    partial: serializer.partial && !(scope.nested && current === undefined),
+    value: {},
+    errors: isObject ? undefined : { non_field_errors: ['Expected an object.'] },
+  }
+}
+
+/** What has come of it in the end. */
+export function toOutcome({ value, errors }: Item): Outcome {
+  return { value: errors ? undefined : value, errors }
+}
+
+/** True for a field that the input cannot set. */
+export function isForced(serializer: AnySerializer, { column }: BoundField, scope: ValidationScope): boolean {
+  return column !== undefined && (scope.forced ?? serializer.forced)?.has(column.property) === true
+}
+
+/**
+ * The input of a field, when it is there to be checked. A missing value takes its default or is reported; null is kept
+ * or reported; undefined tells that nothing is left to do.
+ */
+export function take(serializer: AnySerializer, bound: BoundField, item: Item): unknown {
+  const { name, field } = bound
+  const hidden = field instanceof HiddenField
+  const input = !hidden && Object.hasOwn(item.input, name) ? item.input[name] : undefined
+  if (input === null) {
+    if (bound.allowNull) item.value[name] = null
+    else fail(item, name, new ValidationError('This field may not be null.'))
+    return undefined
+  }
+  if (input !== undefined || item.partial) return input
+  if ('default' in field.options) item.value[name] = defaultOf(field, serializer.context)
+  else if (bound.required) fail(item, name, new ValidationError('This field is required.'))
+  return undefined
+}
+
+function defaultOf(field: SerializerField, context: SerializerContext): unknown {
+  const given = field.options.default
+  if (typeof given === 'function') return (given as () => unknown)()
+  const resolve = (given as { resolve?: unknown } | null | undefined)?.resolve
+  return typeof resolve === 'function' ? resolve.call(given, context) : given
+}
+
+/** What a client has sent for a field: forms send texts. */
+export function convert(serializer: AnySerializer, field: SerializerField, input: unknown): unknown {
+  if (!serializer.textual) return input
+  return field.fromTexts(Array.isArray(input) ? input : [input])
+}
+
+/** Notes a field's error. Anything but a `ValidationError` is not the client's fault and rises. */
+export function fail(item: Item, name: string, error: unknown): void {
+  if (!(error instanceof ValidationError)) throw error
+  item.errors ??= {}
+  item.errors[name] = error.messages
+}
+
+/** Notes the errors of an object inside this one: of the only one, or of one in a list. */
+export function failAt(item: Item, name: string, position: number | undefined, errors: ErrorMessages): void {
+  item.errors ??= {}
+  if (position === undefined) item.errors[name] = errors
+  else item.errors[name] = { ...(item.errors[name] as ErrorMessages | undefined), [position]: errors }
+}
