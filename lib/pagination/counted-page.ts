@@ -12,9 +12,9 @@ import {
 
 export interface CountOptions {
   /**
-   * `exact` counts all rows, in the statement that reads the page where the list is known to reach so far. `estimated` asks PostgreSQL's planner, whose
-   * guess may be far off. `capped` stops at `countLimit`, which then means that many or more. `none` answers null.
-   * But for `exact`, a last page tells the exact number.
+   * `exact` counts all rows, in the statement that reads the page where the list is known to reach so far. `estimated`
+   * asks PostgreSQL's planner, whose guess may be far off. `capped` stops at `countLimit`, which then means that many or
+   * more. `none` answers null. But for `exact`, a last page tells the exact number.
    * @default 'exact'
    */
   readonly count?: CountKind
