@@ -31,7 +31,7 @@ import {
   type ViewSetClass,
 } from './endpoint.js'
 import { matchedEndpoint, mountOn } from './mount.js'
-import { byFixedParts, RouteTable } from './route-table.js'
+import { byFixedParts, type FoundRoute, RouteTable } from './route-table.js'
 import { writePattern } from './route-tree.js'
 import { routesOf } from './routes.js'
 
@@ -153,23 +153,25 @@ export class APIRouter implements RouteParent {
   /** A Koa middleware that answers the API's paths and leaves all others to the app. */
   routes(): Middleware {
     const router = this
-    return async function apiRoutes(ctx, next) {
-      const path = pathOf(ctx)
-      // what cannot be one of our paths does not wait for the database
-      let found = path === undefined ? undefined : router.#routes().find(path)
-      if (path === undefined || !found) return next()
-      if (!router.#prepared) {
-        if (!(await router.#prepareFor(ctx))) return
-        // by now it is known which values fit
-        found = router.#routes().find(path)
-        if (!found) return next()
-      }
-      const { endpoint, params, format } = found
+    const answer = (ctx: Context, { endpoint, params, format }: FoundRoute) => {
       ctx['params'] = params
       ctx['_matchedRoute'] = endpoint.pattern
       ctx['_matchedRouteName'] = endpoint.operations.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)?.name
       if (format !== undefined) setFormat(ctx, format)
-      await router.#serve(ctx, endpoint.handler)
+      return router.#serve(ctx, endpoint.handler)
+    }
+    const prepareAndAnswer = async (ctx: Context, path: string, next: () => Promise<unknown>) => {
+      if (!(await router.#prepareFor(ctx))) return undefined
+      // by now it is known which values fit
+      const found = router.#routes().find(path)
+      return found ? answer(ctx, found) : next()
+    }
+    return function apiRoutes(ctx, next) {
+      const path = pathOf(ctx)
+      // what cannot be one of our paths does not wait for the database
+      const found = path === undefined ? undefined : router.#routes().find(path)
+      if (path === undefined || !found) return next()
+      return router.#prepared ? answer(ctx, found) : prepareAndAnswer(ctx, path, next)
     }
   }
 

@@ -254,7 +254,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
   #validate(scope: ValidationScope): Validity | Promise<Validity> {
     const { inputData } = this
     if (!this.many) {
-      const outcomes = validateItems(this, [{ input: inputData, current: this.obj as object | undefined }], scope)
+      const outcomes = validateItems(this, [{ input: inputData, current: this.obj }], scope)
       return outcomes instanceof Promise ? outcomes.then(validityOfOne) : validityOfOne(outcomes)
     }
     if (!Array.isArray(inputData)) {

@@ -161,18 +161,21 @@ export class APIView implements View {
     // who may use none of a path's actions has no business with their description
     const [first] = byMethod.values()
     byMethod.set('OPTIONS', { view: first?.view ?? this, route: { ...route, action: 'metadata', actions } })
-    return async function view(ctx) {
+    return function view(ctx) {
       const answering = byMethod.get(ctx.method)
       if (answering === undefined) {
         answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
-        return
+        return Promise.resolve()
       }
+      let opened: APIView
       try {
-        await dispatch(read(answering.view, 'open').call(answering.view, ctx, answering.route))
+        opened = read(answering.view, 'open').call(answering.view, ctx, answering.route)
       } catch (error) {
-        // the constructor or toError() of an application
+        // the constructor of an application
         answerError(ctx, error)
+        return Promise.resolve()
       }
+      return dispatch(opened)
     }
   }
 

@@ -21,6 +21,14 @@ export async function dispatch(view: View): Promise<void> {
     respond(view, data)
     view.finalizeResponse()
   } catch (error) {
-    answerError(ctx, view.toError(error))
+    answerError(ctx, shownError(view, error))
+  }
+}
+
+function shownError(view: View, error: unknown): unknown {
+  try {
+    return view.toError(error)
+  } catch (failure) {
+    return failure
   }
 }
