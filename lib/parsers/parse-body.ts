@@ -11,7 +11,7 @@ import { isAborted } from './read-body.js'
  * @throws UnsupportedMediaType no parser reads the media type, it is missing or malformed, or the charset is not UTF-8
  * @throws ApiError what the parser throws: 400, 413 or 415
  */
-export async function parseBody(ctx: Context, parsers: readonly Parser[]): Promise<ParsedBody> {
+export function parseBody(ctx: Context, parsers: readonly Parser[]): ParsedBody | Promise<ParsedBody> {
   if (!hasBody(ctx)) return { data: {}, textual: false }
   const [parser, mediaType] = selectParser(ctx, parsers)
   if (!isRead(ctx)) return parser.parse(ctx, mediaType)

@@ -31,6 +31,7 @@ import { forcedValues, parentScope } from './parents.js'
 import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
 import { read } from './read-property.js'
+import type { RowReader } from './row-reader.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
@@ -109,10 +110,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
   declare rowVersion: string | undefined
+  /** @internal What a create inserts by, once that was asked; null where it needs instances. */
+  declare inserter: RowReader | null | undefined
 
   constructor() {
     super()
     this.rowVersion = undefined
+    this.inserter = undefined
   }
 
   /** @internal The class, for the steps that work on any generic view. */

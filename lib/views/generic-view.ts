@@ -8,6 +8,7 @@ import type { Policies, Policy } from '../policy.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
+import type { RowReader } from './row-reader.js'
 import type { View } from './view.js'
 
 /** A generic view's class: what is known before any request. */
@@ -46,6 +47,8 @@ export interface GenericView extends View {
   trx: Knex.Transaction | undefined
   /** The version of the object's row, for its tag. */
   rowVersion: string | undefined
+  /** What a create inserts by, once that was asked; null where it needs instances. */
+  inserter: RowReader | null | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder

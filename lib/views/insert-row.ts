@@ -22,8 +22,16 @@ export interface InsertedRow {
   readonly text: unknown
 }
 
-/** What the view's create inserts by, when it is one statement. */
+/** What the view's create inserts by, when it is one statement. Asked before a transaction would begin, and again inside. */
 export function insertReader(view: GenericView): RowReader | undefined {
+  const { inserter, trx, knex } = view
+  if (inserter === null || (inserter && inserter.knex === (trx ?? knex))) return inserter ?? undefined
+  const found = findInsertReader(view)
+  view.inserter = found ?? null
+  return found
+}
+
+function findInsertReader(view: GenericView): RowReader | undefined {
   const { serializerClass, concurrency } = view.viewClass
   if (concurrency !== null) return undefined
   const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')

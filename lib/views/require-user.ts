@@ -12,7 +12,9 @@ export function requireUser(view: GenericView): void {
   const viewClass = read(view, 'viewClass')
   const hasModel = read(viewClass, 'model') || read(viewClass, 'queryset')
   const ids = hasModel ? externalIds(read(viewClass, 'modelClass').call(viewClass)) : undefined
-  const shown = [read(view, 'getSerializerClass').call(view), answerClass(view)]
-  if (ids?.perUser !== true && !shown.some((serializer) => serializerPlan(serializer).needsUser)) return
+  const own = read(view, 'getSerializerClass').call(view)
+  const shown = answerClass(view)
+  const needsUser = serializerPlan(own).needsUser || (shown !== own && serializerPlan(shown).needsUser)
+  if (ids?.perUser !== true && !needsUser) return
   if (callerId({ user: read(view, 'ctx').state['user'] }) === undefined) throw new AuthenticationFailed()
 }

@@ -59,11 +59,13 @@ function hasContextHooks(query: AnyQueryBuilder): boolean {
 /** Reads lists and objects, and inserts, by kept statements. */
 export class RowReader {
   readonly model: ModelClass
+  readonly knex: Queryable
   readonly #options: RowReaderOptions
   readonly #native: boolean
 
   constructor(options: RowReaderOptions) {
     this.model = options.model
+    this.knex = options.knex
     this.#options = options
     this.#native = options.native && isNative(options.plan)
   }

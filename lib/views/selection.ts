@@ -27,7 +27,8 @@ const selections = new WeakMap<GenericView, Selection | null>()
  */
 export function selectionOf(view: GenericView): Selection | undefined {
   const ctx = read(view, 'ctx')
-  if (ctx.querystring === '') return undefined
+  // asked several times for each request: Koa's getters take longer
+  if (read(ctx, 'req').url?.includes('?') === false) return undefined
   const { query } = ctx
   if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
   let selection = selections.get(view)
