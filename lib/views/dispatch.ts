@@ -25,6 +25,7 @@ export async function dispatch(view: View): Promise<void> {
   }
 }
 
+/** What the view makes of an error; an application's `toError()` may itself throw. */
 function shownError(view: View, error: unknown): unknown {
   try {
     return view.toError(error)

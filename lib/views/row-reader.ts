@@ -59,15 +59,17 @@ function hasContextHooks(query: AnyQueryBuilder): boolean {
 /** Reads lists and objects, and inserts, by kept statements. */
 export class RowReader {
   readonly model: ModelClass
-  readonly knex: Queryable
   readonly #options: RowReaderOptions
   readonly #native: boolean
 
   constructor(options: RowReaderOptions) {
     this.model = options.model
-    this.knex = options.knex
     this.#options = options
     this.#native = options.native && isNative(options.plan)
+  }
+
+  get knex(): Queryable {
+    return this.#options.knex
   }
 
   /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */
