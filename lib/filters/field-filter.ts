@@ -22,6 +22,8 @@ export interface FieldFilterOptions {
 
 /** What a parameter asks for, once its text was read. */
 interface Condition {
+  /** Where its filter stands among the others: the same parameters in another order are the same SQL. */
+  readonly position: number
   readonly shape: string
   readonly values: readonly unknown[]
   /** The SQL is known only once the query is built. */
@@ -29,11 +31,12 @@ interface Condition {
   where(table: string): SqlPart
 }
 
+/** A parameter, and where it stands among the others. */
+type Place = Readonly<{ name: string; position: number }>
+
 /** A parameter that filters, settled before any request. */
 interface Filter {
   readonly description: ParameterDescription
-  /** Where it stands among the others: the same parameters in another order are the same SQL. */
-  readonly position: number
   /** @throws ValidationError the text stands for no value */
   read(text: string, caller: IDContext): Condition
 }
@@ -67,11 +70,13 @@ export class FieldFilter extends BaseFilter {
   override read(query: QueryParameters, view: FilterView, caller: IDContext = {}): FilterPart | null {
     const asked = this.#read(query, compiled(view), caller)
     if (asked.length === 0) return null
-    return {
-      shape: asked.some(({ narrowed }) => narrowed) ? null : `filter ${asked.map(({ shape }) => shape).join('&')}`,
-      values: asked.flatMap(({ values }) => values),
-      apply: (builder) => apply(builder, asked),
+    let shape: string | null = 'filter'
+    const values: unknown[] = []
+    for (const condition of asked) {
+      shape = shape === null || condition.narrowed ? null : `${shape} ${condition.shape}`
+      values.push(...condition.values)
     }
+    return { shape, values, guarded: undefined, apply: (builder) => apply(builder, asked) }
   }
 
   override parameters(view: FilterView): readonly ParameterDescription[] {
@@ -83,8 +88,8 @@ export class FieldFilter extends BaseFilter {
   }
 
   #read(query: QueryParameters, { filters, fields, longestField }: Compiled, caller: IDContext): readonly Condition[] {
-    const found: (readonly [Filter, Condition])[] = []
-    const errors: ErrorMessages = {}
+    const found: Condition[] = []
+    let errors: ErrorMessages | undefined
     let count = 0
     for (const name of Object.keys(query)) {
       const filter = filters.get(name)
@@ -94,19 +99,25 @@ export class FieldFilter extends BaseFilter {
       if (!filter) {
         // what a client calls a lookup is repeated only where it is a plain word
         const key = PLAIN.test(name) ? name : (field as string)
+        errors ??= {}
         errors[key] = [`Unknown lookup. Use one of: ${(fields.get(field as string) as string[]).join(', ')}.`]
         continue
       }
       try {
-        found.push([filter, filter.read(lastValueOf(query, name) ?? '', caller)])
+        found.push(filter.read(lastValueOf(query, name) ?? '', caller))
       } catch (error) {
         if (!(error instanceof ValidationError)) throw error
+        errors ??= {}
         errors[name] = error.messages
       }
     }
-    if (Object.keys(errors).length > 0) throw new ValidationError(errors)
-    return found.sort(([one], [other]) => one.position - other.position).map(([, condition]) => condition)
+    if (errors) throw new ValidationError(errors)
+    return found.sort(byPosition)
   }
+}
+
+function byPosition(one: Condition, other: Condition): number {
+  return one.position - other.position
 }
 
 const PLAIN = /^\w{1,64}$/
@@ -135,8 +146,8 @@ const compiled = oncePerView((view): Compiled => {
   const paths = resolvePaths(`${view.name}: filtersetFields`, view.model, view.filtersetFields)
   const fields = new Map<string, readonly string[]>()
   const filters = new Map<string, Filter>()
-  const add = (name: string, filter: Omit<Filter, 'position'>) => {
-    filters.set(name, { ...filter, position: filters.size })
+  const add = (name: string, filter: (place: Place) => Filter) => {
+    if (!filters.has(name)) filters.set(name, filter({ name, position: filters.size }))
   }
   const operands = paths.map((named) => {
     const external = externalPath(`${view.name}: filtersetFields`, view.model, named)
@@ -147,22 +158,20 @@ const compiled = oncePerView((view): Compiled => {
   // first the fields alone: a property may be called like another one's lookup
   for (const { path, operand } of operands) {
     const exact = LOOKUPS.get('exact') as Lookup
-    if (operand.comparable) add(path.name, compareBy(path.name, exact, path, operand))
+    if (operand.comparable) add(path.name, (place) => compareBy(place, exact, path, operand))
   }
   for (const { path, present, operand } of operands) {
     const lookups = [...LOOKUPS].filter(([, lookup]) => operand.takes(lookup))
     for (const [suffix, lookup] of lookups) {
-      const name = path.name + SEPARATOR + suffix
-      if (!filters.has(name)) add(name, compareBy(name, lookup, path, operand))
+      add(path.name + SEPARATOR + suffix, (place) => compareBy(place, lookup, path, operand))
     }
-    const name = path.name + SEPARATOR + IS_NULL
-    if (!filters.has(name)) add(name, isNull(name, present))
+    add(path.name + SEPARATOR + IS_NULL, (place) => isNull(place, present))
     fields.set(path.name, [...lookups.map(([suffix]) => suffix), IS_NULL])
   }
   return { filters, fields, longestField: Math.max(0, ...paths.map(({ name }) => name.length)) }
 })
 
-function compareBy(name: string, lookup: Lookup, path: FieldPath, operand: Operand): Omit<Filter, 'position'> {
+function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, operand: Operand): Filter {
   const sql = lookup.sql(operand)
   const { narrowed } = path
   return {
@@ -170,6 +179,7 @@ function compareBy(name: string, lookup: Lookup, path: FieldPath, operand: Opera
     read(text, caller) {
       const values = lookup.values(text, operand, caller)
       return {
+        position,
         shape: name,
         values,
         narrowed,
@@ -182,7 +192,7 @@ function compareBy(name: string, lookup: Lookup, path: FieldPath, operand: Opera
 const IS_NULL = 'isnull'
 
 /** Of a related field `true` says that no related object has a value, so that it is always the opposite of `false`. */
-function isNull(name: string, path: FieldPath): Omit<Filter, 'position'> {
+function isNull({ name, position }: Place, path: FieldPath): Filter {
   const condition = (table: string, nothing: boolean): SqlPart => {
     const isNothing = nothing && !path.related
     const { sql, bindings } = path.where(table, (reference) => ({
@@ -200,6 +210,7 @@ function isNull(name: string, path: FieldPath): Omit<Filter, 'position'> {
     read(text) {
       if (text !== 'true' && text !== 'false') throw new ValidationError('Must be true or false.')
       return {
+        position,
         shape: `${name}=${text}`,
         values: [],
         narrowed: path.narrowed,

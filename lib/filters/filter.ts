@@ -48,7 +48,7 @@ export interface FilterPart {
    * The database may be slow at it: the list runs in a read-only transaction, and a statement of it takes at most so
    * many milliseconds.
    */
-  readonly guarded?: number
+  readonly guarded?: number | undefined
   /** Adds the conditions to a query. */
   apply(query: AnyQueryBuilder): void
 }
@@ -126,8 +126,10 @@ export function readParts(query: QueryParameters, view: FilterView, caller: IDCo
 /** The milliseconds that a statement of a list may take; undefined where no part needs a bound. */
 export function guardOf(parts: readonly FilterPart[]): number | undefined {
   let least: number | undefined
-  for (const { guarded } of parts)
+  for (const part of parts) {
+    const guarded = part.guarded
     if (guarded !== undefined && (least === undefined || guarded < least)) least = guarded
+  }
   return least
 }
 

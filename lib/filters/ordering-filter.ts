@@ -1,6 +1,7 @@
 /** Orders a list as the client asks: `?ordering=-price,title` (spec section 4.8, promise C9). */
 import { ConfigurationError, ValidationError } from '../errors.js'
 import { type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
+import { RecentMap } from '../recent-map.js'
 import {
   BaseFilter,
   type FilterView,
@@ -25,6 +26,8 @@ export interface OrderingFilterOptions {
  */
 export class OrderingFilter extends BaseFilter {
   readonly maxTerms: number
+  /** What clients have asked for last, by its text: one order is one object, and so is what others keep of it. */
+  readonly #asked = oncePerView(() => new RecentMap<readonly OrderTerm[]>(64))
 
   constructor({ maxTerms = 10 }: OrderingFilterOptions = {}) {
     super()
@@ -34,6 +37,15 @@ export class OrderingFilter extends BaseFilter {
   override ordering(query: QueryParameters, view: FilterView): readonly OrderTerm[] | null {
     const text = lastValueOf(query, PARAMETER)
     if (text === undefined) return null
+    const asked = this.#asked(view)
+    const known = asked.get(text)
+    if (known) return known
+    const terms = this.#terms(text, view)
+    if (terms && text.length <= LONGEST_TEXT) asked.set(text, terms)
+    return terms
+  }
+
+  #terms(text: string, view: FilterView): readonly OrderTerm[] | null {
     const names = text.split(',').filter((name) => name.trim() !== '')
     if (names.length > this.maxTerms) {
       throw new ValidationError({ [PARAMETER]: [`Give at most ${this.maxTerms} terms.`] })
@@ -71,6 +83,8 @@ export class OrderingFilter extends BaseFilter {
 }
 
 const PARAMETER = 'ordering'
+/** What clients have sent is not kept where it is longer. */
+const LONGEST_TEXT = 128
 
 /** The terms a client may ask for, by their texts. */
 const allowedTerms = oncePerView(

@@ -53,6 +53,15 @@ interface SearchField {
   readonly match: keyof typeof MATCHES
 }
 
+/** What a view searches, settled before any request. */
+interface Searched {
+  readonly fields: readonly SearchField[]
+  /** The fields as they were declared. */
+  readonly names: string
+  /** The SQL is known only once the query is built. */
+  readonly narrowed: boolean
+}
+
 /** A term in one field. */
 interface Part {
   readonly field: SearchField
@@ -86,16 +95,31 @@ export class SearchFilter extends BaseFilter {
 
   override read(query: QueryParameters, view: FilterView): FilterPart | null {
     const text = lastValueOf(query, PARAMETER)
-    const fields = searchFields(view)
-    if (text === undefined || fields.length === 0) return null
+    if (text === undefined) return null
+    const { fields, names, narrowed } = searched(view)
+    if (fields.length === 0) return null
     const terms = this.#terms(text)
     if (terms.length === 0) return null
-    const parts = terms.map((term) => fields.map((field) => this.#part(field, term)))
-    const byPattern = parts.flat().some(({ match }) => match === MATCHES.pattern)
+    const parts: (readonly Part[])[] = []
+    const values: string[] = []
+    // for each term whether its patterns are expressions or plain text
+    let kinds = ''
+    for (const term of terms) {
+      let kind = '_'
+      const found: Part[] = []
+      for (const field of fields) {
+        const part = this.#part(field, term)
+        if (part.match === MATCHES.pattern) kind = '$'
+        found.push(part)
+        values.push(part.value)
+      }
+      parts.push(found)
+      kinds += kind
+    }
     return {
-      shape: fields.some(({ path }) => path.narrowed) ? null : shapeOf(view, parts),
-      values: parts.flat().map(({ value }) => value),
-      ...(byPattern && { guarded: this.statementTimeout }),
+      shape: narrowed ? null : `search ${names} ${kinds}`,
+      values,
+      guarded: kinds.includes('$') ? this.statementTimeout : undefined,
       apply: (builder) => apply(builder, parts),
     }
   }
@@ -106,7 +130,7 @@ export class SearchFilter extends BaseFilter {
   }
 
   override check(view: FilterView): void {
-    searchFields(view)
+    searched(view)
   }
 
   #terms(text: string): readonly string[] {
@@ -133,11 +157,15 @@ export class SearchFilter extends BaseFilter {
 
 const PARAMETER = 'search'
 
-const searchFields = oncePerView((view): readonly SearchField[] => {
+const searched = oncePerView((view): Searched => {
   const matches = view.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
   const paths = resolvePaths(`${view.name}: searchFields`, view.model, view.searchFields.map(withoutPrefix))
   refuseHidden(`${view.name}: searchFields`, view.model, paths)
-  return paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES }))
+  return {
+    fields: paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES })),
+    names: view.searchFields.join(),
+    narrowed: paths.some((path) => path.narrowed),
+  }
 })
 
 /** The name of a search field without what says how it is matched. */
@@ -147,12 +175,6 @@ export function withoutPrefix(name: string): string {
 
 function partOf(field: SearchField, match: Match, term: string): Part {
   return { field, match, value: match.value(term) }
-}
-
-/** The fields, and for each term whether its patterns are expressions or plain text. */
-function shapeOf({ searchFields: names }: FilterView, parts: readonly (readonly Part[])[]): string {
-  const terms = parts.map((term) => (term.some(({ match }) => match === MATCHES.pattern) ? '$' : '_'))
-  return `search ${names.join()} ${terms.join('')}`
 }
 
 function apply(query: AnyQueryBuilder, terms: readonly (readonly Part[])[]): void {

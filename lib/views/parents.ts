@@ -63,6 +63,7 @@ export function parentScope(view: GenericView): FilterPart | undefined {
     return {
       shape: `of ${column.column}`,
       values: [parentKey],
+      guarded: undefined,
       apply: (query) => void query.where(reference(query, column), parentKey as string),
     }
   }
@@ -82,6 +83,7 @@ export function parentScope(view: GenericView): FilterPart | undefined {
       ? `of ${column.column} in ${tableName}.${related.column} by ${lookup.column.column} ${outer?.shape ?? ''};`
       : null,
     values: isDirect ? [lookup.value, ...bound] : bound,
+    guarded: undefined,
     apply(query) {
       if (isDirect) void query.where(reference(query, column), lookup.value as string).whereExists(found())
       else void query.where(reference(query, column), '=', found())

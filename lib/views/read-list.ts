@@ -10,6 +10,7 @@ import {
   readParts,
 } from '../filters/filter.js'
 import { externalIds } from '../ids/external-ids.js'
+import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import type { ListSource } from '../pagination/pagination.js'
@@ -150,12 +151,12 @@ function listSource(
 /** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
 function isDescribedWhole(view: GenericView, asked: readonly FilterPart[]): boolean {
   const viewClass = read(view, 'viewClass')
+  for (const part of asked) if (part.shape === null || part.guarded !== undefined) return false
   return (
     read(viewClass, 'queryset') === null &&
     isStandard(view, 'getQueryset', 'filterQueryset') &&
     hasPlainQueries(read(viewClass, 'modelClass').call(viewClass)) &&
-    filterViewOf(viewClass).backends.every(isDescribed) &&
-    asked.every(({ shape, guarded }) => shape !== null && guarded === undefined)
+    filterViewOf(viewClass).backends.every(isDescribed)
   )
 }
 
@@ -167,7 +168,7 @@ function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): rea
   if (query && settleGeneric(viewClass).paginator?.ordering !== undefined) query.clearOrder()
   for (const backend of declared.backends) {
     const asked = backend.ordering(read(view, 'ctx').query, declared)
-    if (asked) return totalOrder(declared.model, asked)
+    if (asked) return keptTotal(declared, asked)
   }
   if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
   let order = unaskedOrders.get(declared)
@@ -180,6 +181,17 @@ function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): rea
 
 /** The order of a view's lists that nobody has asked for; made once for as long as the catalogue is the same. */
 const unaskedOrders = new WeakMap<FilterView, readonly OrderTerm[]>()
+
+/** The total order of terms that a backend gives out again and again. */
+function keptTotal({ model }: FilterView, terms: readonly OrderTerm[]): readonly OrderTerm[] {
+  const known = totals.get(terms)
+  if (known?.model === model) return known.order
+  const order = totalOrder(model, terms)
+  totals.set(terms, { model, order })
+  return order
+}
+
+const totals = new WeakMap<readonly OrderTerm[], { model: ModelDescription; order: readonly OrderTerm[] }>()
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */
 function refuseUnknown(query: QueryParameters, view: GenericView): void {

@@ -88,11 +88,13 @@ export class RowReader {
 
   /** The shape of a list that the filter parts describe. */
   shapeOf(view: FilterView, parts: readonly FilterPart[]): ListShape {
-    return {
-      key: `${view.name}|${parts.map((part) => part.shape).join('|')}`,
-      values: parts.flatMap((part) => part.values),
-      kept: this.#kept(),
+    let key = view.name
+    const values: unknown[] = []
+    for (const part of parts) {
+      key += `|${part.shape}`
+      values.push(...part.values)
     }
+    return { key, values, kept: this.#kept() }
   }
 
   list({

@@ -30,7 +30,7 @@ export function selectionOf(view: GenericView): Selection | undefined {
   // asked several times for each request: Koa's getters take longer
   if (read(ctx, 'req').url?.includes('?') === false) return undefined
   const { query } = ctx
-  if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
+  if (read(query, FIELDS) === undefined && read(query, EXPAND) === undefined) return undefined
   let selection = selections.get(view)
   if (selection === undefined) {
     selection = readSelection(view) ?? null

@@ -10,7 +10,8 @@ export function markStandard(prototype: object, ...names: readonly string[]): vo
 
 /** True when none of these methods was overridden by the application. */
 export function isStandard(view: object, ...names: readonly string[]): boolean {
-  return names.every((name) => standard.has(read(view as Record<string, object>, name)))
+  for (const name of names) if (!standard.has(read(view as Record<string, object>, name))) return false
+  return true
 }
 
 /** True for a method that comes with the package. */

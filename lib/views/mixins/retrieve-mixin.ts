@@ -1,4 +1,6 @@
 /** The action `retrieve` (spec section 4.6). */
+import type { GenericAPIView } from '../generic-api-view.js'
+import { read } from '../read-property.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -6,7 +8,7 @@ import type { ViewConstructor } from './mixin.js'
 export function RetrieveMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     retrieve(): Promise<unknown> {
-      return this.getDetail()
+      return read(this as GenericAPIView, 'getDetail').call(this)
     }
   }
   markStandard(mixed.prototype, 'retrieve')

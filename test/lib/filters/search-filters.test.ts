@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ValidationError } from '../../../lib/errors.js'
 import type { BaseFilter, FilterView } from '../../../lib/filters/filter.js'
 import {
   describeModel,
@@ -74,9 +75,9 @@ describe('SearchFilter', () => {
   it('is guarded only where it sends an expression', () => {
     const view = viewOf({ searchFields: ['title', '$isbn'] })
     expect(filter.read({ search: 'a' }, view)?.guarded).toBe(5_000)
-    expect(filter.read({ search: 'c++' }, view)).not.toHaveProperty('guarded')
+    expect(filter.read({ search: 'c++' }, view)).toMatchObject({ guarded: undefined })
     expect(new SearchFilter({ statementTimeout: 10 }).read({ search: 'a' }, view)?.guarded).toBe(10)
-    expect(filter.read({ search: 'a' }, viewOf({ searchFields: ['title'] }))).not.toHaveProperty('guarded')
+    expect(filter.read({ search: 'a' }, viewOf({ searchFields: ['title'] }))).toMatchObject({ guarded: undefined })
   })
 
   it('takes its limits as options', () => {
@@ -151,5 +152,35 @@ describe('OrderingFilter', () => {
       },
     ])
     expect(new OrderingFilter().parameters(viewOf({}))).toEqual([])
+  })
+
+  it('gives one object for one text, to each view its own, and refuses too many terms each time', () => {
+    const [one, other] = [viewOf({ orderingFields: ['title', 'n'] }), viewOf({ orderingFields: ['n'] })]
+    const filter = new OrderingFilter({ maxTerms: 2 })
+    const asked = filter.ordering({ ordering: '-n, title,' }, one)
+    expect(asked).toEqual([
+      { property: 'n', descending: true },
+      { property: 'title', descending: false },
+    ])
+    expect(filter.ordering({ ordering: '-n, title,' }, one)).toBe(asked)
+    expect(filter.ordering({ ordering: 'title,-n' }, one)).toEqual([asked?.[1], asked?.[0]])
+    expect(filter.ordering({ ordering: '-n, title,' }, other)).toEqual([asked?.[0]])
+    for (let again = 0; again < 2; again++) {
+      expect(filter.ordering({ ordering: 'nothing' }, one)).toBeNull()
+      expect(() => filter.ordering({ ordering: 'n,title,n' }, one)).toThrow(ValidationError)
+      expect(new OrderingFilter().ordering({ ordering: 'n,title,n' }, one)).toHaveLength(2)
+    }
+  })
+
+  it('keeps a bounded number of what clients have asked for', () => {
+    const view = viewOf({ orderingFields: ['title', 'n'] })
+    const filter = new OrderingFilter()
+    const asked = filter.ordering({ ordering: 'n' }, view)
+    for (let spaces = 1; spaces < 64; spaces++) filter.ordering({ ordering: `${' '.repeat(spaces)}n` }, view)
+    expect(filter.ordering({ ordering: 'n' }, view)).toBe(asked)
+    filter.ordering({ ordering: 'title' }, view)
+    expect(filter.ordering({ ordering: 'n' }, view)).not.toBe(asked)
+    const long = `${' '.repeat(128)}n`
+    expect(filter.ordering({ ordering: long }, view)).not.toBe(filter.ordering({ ordering: long }, view))
   })
 })
