@@ -67,22 +67,15 @@ export function databaseValues(model: ModelClass, instance: Model): Map<string, 
 }
 
 /**
- * The same for a model whose instances hold just the values they are made of (`hasPlainInput`), without an instance.
+ * Puts a value among those to send, by column name, as `databaseValues` does of an instance: for a model whose instances
+ * hold just the values they are made of (`hasPlainInput`).
  * @throws Objection's ValidationError as `buildModel` does
  */
-export function plainDatabaseValues(
-  model: ModelClass,
-  values: Readonly<Record<string, unknown>>,
-): Map<string, unknown> {
-  const { columns } = describeModel(model)
-  const sent = new Map<string, unknown>()
-  for (const [property, value] of Object.entries(values)) {
-    if (value === undefined) continue
-    if (looksLikeQuery(value)) throw refusal(model, property)
-    const column = columns.get(property)
-    if (column) sent.set(column.column, sentValue(model, column, forDatabase(model, column, value)))
-  }
-  return sent
+export function putPlainValue(model: ModelClass, sent: Map<string, unknown>, property: string, value: unknown): void {
+  if (value === undefined) return
+  if (looksLikeQuery(value)) throw refusal(model, property)
+  const column = describeModel(model).columns.get(property)
+  if (column) sent.set(column.column, sentValue(model, column, forDatabase(model, column, value)))
 }
 
 function sentValue(model: ModelClass, column: Column, value: unknown): unknown {

@@ -25,8 +25,9 @@ export function selectRenderer(
 ): BaseRenderer {
   const [first] = renderers as [BaseRenderer]
   if (format !== undefined) return renderers.find((renderer) => renderer.format === format) ?? first
+  if (renderers.length === 1 && !strict) return first
   const accept = ctx.headers.accept
-  if (accept === undefined || (renderers.length === 1 && !strict)) return first
+  if (accept === undefined) return first
   const negotiator = new Negotiator({ headers: { accept: accept.replace(PARAMETERS, '') } })
   const [chosen] = negotiator.mediaTypes(renderers.map((renderer) => renderer.mediaType))
   const renderer = renderers.find(({ mediaType }) => mediaType === chosen)

@@ -118,13 +118,28 @@ export class Serializer<T extends object = object> implements AnySerializer {
    * @throws {ValidationError} with `raiseException`, when the input is not valid
    */
   async isValid(options: ValidityOptions = {}): Promise<boolean> {
-    if (!this.#outcome) {
-      const outcome = this.#validate({ trustKeys: options.trustKeys ?? false })
-      this.#outcome = outcome instanceof Promise ? await outcome : outcome
-    }
-    const { valid, errors } = this.#outcome
+    const { valid, errors } = await this.#settle(options)
     if (!valid && options.raiseException) throw new ValidationError(errors)
     return valid
+  }
+
+  /** @internal Refuses input that is not valid; a promise only where something waits. @throws {ValidationError} */
+  requireValid(options: ValidityOptions = {}): Promise<void> | undefined {
+    const known = this.#settle(options)
+    return known instanceof Promise ? known.then(refuseInvalid) : refuseInvalid(known)
+  }
+
+  #settle({ trustKeys = false }: ValidityOptions): Validity | Promise<Validity> {
+    if (this.#outcome) return this.#outcome
+    const outcome = this.#validate({ trustKeys })
+    if (!(outcome instanceof Promise)) {
+      this.#outcome = outcome
+      return outcome
+    }
+    return outcome.then((known) => {
+      this.#outcome = known
+      return known
+    })
   }
 
   /** The checked data by field name; with `many` a list. @throws {Error} before a successful `isValid()` */
@@ -270,8 +285,12 @@ export class Serializer<T extends object = object> implements AnySerializer {
   }
 }
 
-function validityOfOne([outcome]: readonly Outcome[]): Validity {
-  const { value, errors } = outcome as Outcome
+function refuseInvalid({ valid, errors }: Validity): undefined {
+  if (!valid) throw new ValidationError(errors)
+}
+
+function validityOfOne(outcomes: readonly Outcome[]): Validity {
+  const { value, errors } = outcomes[0] as Outcome
   return { valid: errors === undefined, value, errors: errors ?? {} }
 }
 

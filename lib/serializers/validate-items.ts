@@ -14,7 +14,7 @@ import {
   type Outcome,
   take,
   toItem,
-  toOutcome,
+  toOutcomes,
   type ValidationScope,
 } from './validated-item.js'
 
@@ -27,13 +27,18 @@ export function validateItems(
   candidates: readonly Candidate[],
   scope: ValidationScope = {},
 ): readonly Outcome[] | Promise<readonly Outcome[]> {
-  const items = candidates.map((candidate) => toItem(serializer, candidate, scope))
-  const sound = items.filter(({ errors }) => errors === undefined)
+  const items: Item[] = []
+  const sound: Item[] = []
+  for (const candidate of candidates) {
+    const item = toItem(serializer, candidate, scope)
+    items.push(item)
+    if (item.errors === undefined) sound.push(item)
+  }
   const fields = validateFields(serializer, sound, scope)
   const waiting = fields
     ? fields.then(() => validateObjects(serializer, sound, scope))
     : validateObjects(serializer, sound, scope)
-  return waiting ? waiting.then(() => items.map(toOutcome)) : items.map(toOutcome)
+  return waiting ? waiting.then(() => toOutcomes(items)) : toOutcomes(items)
 }
 
 /** What comes behind the fields. Waits only where something does. */

@@ -51,9 +51,11 @@ export function toItem(serializer: AnySerializer, { input, current }: Candidate,
   }
 }
 
-/** What has come of it in the end. */
-export function toOutcome({ value, errors }: Item): Outcome {
-  return { value: errors ? undefined : value, errors }
+/** What has come of them in the end. */
+export function toOutcomes(items: readonly Item[]): readonly Outcome[] {
+  const outcomes: Outcome[] = []
+  for (const { value, errors } of items) outcomes.push({ value: errors ? undefined : value, errors })
+  return outcomes
 }
 
 /** True for a field that the input cannot set. */

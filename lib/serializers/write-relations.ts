@@ -74,13 +74,22 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
       sets.push({ name, relation, keys: value as unknown[] })
     } else {
-      const property = bound?.column?.property ?? (bound?.source.length === 1 ? bound.source[0] : undefined) ?? name
-      if (!plan.model?.columns.has(property))
-        throw unwritable(serializer, name, 'is neither a field nor a column of the model')
-      columns[property] = value
+      columns[propertyOf(serializer, name)] = value
     }
   }
   return { columns, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
+}
+
+/**
+ * The property of the model in which a name of validated data is stored: a field's, or one of that name.
+ * @throws {ConfigurationError} there is none
+ */
+export function propertyOf(serializer: AnySerializer, name: string): string {
+  const { plan } = serializer
+  const bound = fieldsByName(plan).get(name)
+  const property = bound?.column?.property ?? (bound?.source.length === 1 ? bound.source[0] : undefined) ?? name
+  if (plan.model?.columns.has(property)) return property
+  throw unwritable(serializer, name, 'is neither a field nor a column of the model')
 }
 
 function unwritable(serializer: AnySerializer, name: string, reason: string): ConfigurationError {

@@ -2,12 +2,13 @@
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { externalIds } from '../ids/external-ids.js'
-import { buildModel, databaseValues, isExpression, plainDatabaseValues } from '../models/build-model.js'
+import { buildModel, databaseValues, isExpression, putPlainValue } from '../models/build-model.js'
 import type { ModelClass, Queryable } from '../models/objection.js'
 import { hasPlainInput } from '../models/plain-model.js'
+import type { AnySerializer } from '../serializers/contract.js'
 import { insertsRows } from '../serializers/insert-plan.js'
 import { placeError } from '../serializers/refused-item.js'
-import { splitWrites, under } from '../serializers/write-relations.js'
+import { propertyOf, under } from '../serializers/write-relations.js'
 import { MOST_PARAMETERS } from '../serializers/write-rows.js'
 import type { GenericView } from './generic-view.js'
 import { rowReader } from './read-rows.js'
@@ -43,13 +44,13 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
   const rows = insertReader(view)
   if (!rows) return undefined
   const serializer = view.getInputSerializer()
-  await serializer.isValid({ raiseException: true, trustKeys: true })
-  const { columns } = splitWrites(serializer, serializer.validatedData)
-  if (Object.values(columns).some(isExpression)) {
+  const waiting = serializer.requireValid(TRUSTING)
+  if (waiting) await waiting
+  const values = rowOf(serializer, rows.model, serializer.validatedData)
+  if (!values) {
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
-  const values = valuesOf(rows.model, columns)
   const column = lookupColumn(view.viewClass)
   const { key, text } = await rows.insert(column, values)
   return { object: { [column.property]: key }, text }
@@ -69,17 +70,18 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   const rows = view.trx ? undefined : insertsReader(view)
   if (!rows) return undefined
   const serializer = view.getInputSerializer({ many: true })
-  await serializer.isValid({ raiseException: true, trustKeys: true })
+  const waiting = serializer.requireValid(TRUSTING)
+  if (waiting) await waiting
   const items = serializer.validatedData as Record<string, unknown>[]
-  const written = items.map((item) => splitWrites(serializer, item).columns)
-  const parameters = written.reduce((sum, columns) => sum + Object.keys(columns).length, 0)
-  if (parameters > MOST_PARAMETERS || written.some((columns) => Object.values(columns).some(isExpression))) {
+  const values: ReadonlyMap<string, unknown>[] = []
+  for (const [position, item] of items.entries()) {
+    const row = await under([position], () => rowOf(serializer, rows.model, item))
+    if (row) values.push(row)
+  }
+  const parameters = values.reduce((sum, { size }) => sum + size, 0)
+  if (parameters > MOST_PARAMETERS || values.length < items.length) {
     await serializer.save()
     return representSaved(view, serializer)
-  }
-  const values: ReadonlyMap<string, unknown>[] = []
-  for (const [position, columns] of written.entries()) {
-    values.push(await under([position], () => valuesOf(rows.model, columns)))
   }
   const knex = view.knex as Queryable
   try {
@@ -94,10 +96,27 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   }
 }
 
-/** What a new row holds, by column name. */
-function valuesOf(model: ModelClass, columns: Readonly<Record<string, unknown>>): Map<string, unknown> {
+/** Foreign keys are left to the database. */
+const TRUSTING = { trustKeys: true }
+
+/** What a new row holds, by column name; undefined where a value is SQL of the application's. */
+function rowOf(
+  serializer: AnySerializer,
+  model: ModelClass,
+  data: Readonly<Record<string, unknown>>,
+): Map<string, unknown> | undefined {
   const ids = externalIds(model)
-  if (!ids && hasPlainInput(model)) return plainDatabaseValues(model, columns)
+  const isPlain = !ids && hasPlainInput(model)
+  const values = new Map<string, unknown>()
+  const columns: Record<string, unknown> = {}
+  for (const name of Object.keys(data)) {
+    const value = data[name]
+    if (isExpression(value)) return undefined
+    const property = propertyOf(serializer, name)
+    if (isPlain) putPlainValue(model, values, property, value)
+    else columns[property] = value
+  }
+  if (isPlain) return values
   const instance = buildModel(model, columns)
   ids?.fill(instance as Model & Record<string, unknown>)
   return databaseValues(model, instance)

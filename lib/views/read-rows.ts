@@ -35,7 +35,7 @@ export function rowReader(
     model,
     plan,
     knex,
-    recipient: read(view, 'ctx').req.socket,
+    recipient: read(read(read(view, 'ctx'), 'req'), 'socket'),
     native: read(viewClass, 'useNativeJson'),
     context: () => view.getSerializerContext(),
   })

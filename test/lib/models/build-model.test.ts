@@ -11,7 +11,7 @@ import {
   snakeCaseMappers,
 } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildModel, databaseValues, plainDatabaseValues } from '../../../lib/models/build-model.js'
+import { buildModel, databaseValues, putPlainValue } from '../../../lib/models/build-model.js'
 import { hasPlainInput } from '../../../lib/models/plain-model.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -197,6 +197,11 @@ describe("the model's own validation", () => {
 })
 
 describe('values without an instance', () => {
+  const plainValues = (model: typeof Model, given: object) => {
+    const sent = new Map<string, unknown>()
+    for (const [property, value] of Object.entries(given)) putPlainValue(model, sent, property, value)
+    return sent
+  }
   const values = {
     title: 'A "title"',
     slug: null,
@@ -215,7 +220,7 @@ describe('values without an instance', () => {
     const model = bookModel()
     await serializerOf(model)
     expect(hasPlainInput(model)).toBe(true)
-    const sent = plainDatabaseValues(model, values)
+    const sent = plainValues(model, values)
     expect(sent).toEqual(databaseValues(model, buildModel(model, values)))
     expect([...sent.keys()]).toEqual(['title', 'slug', 'price', 'big', 'meta', 'plain', 'tags', 'bytes', 'at'])
   })
@@ -223,7 +228,7 @@ describe('values without an instance', () => {
   it('refuse what Objection would take for a query, as an instance does', async () => {
     const model = bookModel()
     await serializerOf(model)
-    for (const make of [plainDatabaseValues, buildModel]) {
+    for (const make of [plainValues, buildModel]) {
       expect(() => make(model, { meta: { isRawInstance: true } })).toThrow(
         model.createValidationError({} as never).constructor,
       )
