@@ -17,7 +17,8 @@ export type Problems = string[]
  * @param problems takes what cannot be collected: two files of one name, links that lead out, odd names
  */
 export async function findSources(folders: readonly string[], problems: Problems): Promise<Sources> {
-  const roots = await Promise.all(folders.map((folder) => realFolder(folder, problems)))
+  const roots: (string | undefined)[] = []
+  for (const folder of folders) roots.push(await realFolder(folder, problems))
   const walk: Walk = { roots: roots.filter((root) => root !== undefined), sources: new Map(), problems }
   if (problems.length > 0) return walk.sources
   for (const [index, folder] of folders.entries()) {
