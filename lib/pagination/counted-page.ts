@@ -71,7 +71,7 @@ export interface AskedPage {
 }
 
 /** Reads and counts. */
-export async function readCounted(source: ListSource, page: AskedPage): Promise<CountedPage> {
+export function readCounted(source: ListSource, page: AskedPage): Promise<CountedPage> {
   return page.count === 'exact' ? readExact(source, page) : readAhead(source, page)
 }
 

@@ -108,6 +108,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
 
+  /** @internal The class, for the steps that work on any generic view. */
+  declare readonly viewClass: typeof GenericAPIView
   /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
   declare rowVersion: string | undefined
   /** @internal What a create inserts by, once that was asked; null where it needs instances. */
@@ -115,13 +117,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   constructor() {
     super()
+    this.viewClass = new.target
     this.rowVersion = undefined
     this.inserter = undefined
-  }
-
-  /** @internal The class, for the steps that work on any generic view. */
-  get viewClass(): typeof GenericAPIView {
-    return read(this as object, 'constructor') as typeof GenericAPIView
   }
 
   /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */

@@ -31,13 +31,22 @@ import { isStandard } from './standard.js'
 import { WatchedList } from './watched-list.js'
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
-export async function readList(view: GenericView): Promise<unknown> {
-  const trx = read(view, 'trx')
-  const { keepsConnections } = settleGeneric(read(view, 'viewClass'))
-  const parts = askedParts(view)
-  const timeout = keepsConnections ? undefined : guardOf(parts)
-  const knex = trx ?? read(view, 'knex')
-  if (timeout === undefined || !knex) return readPage(view, parts)
+export function readList(view: GenericView): Promise<unknown> {
+  try {
+    const { keepsConnections } = settleGeneric(read(view, 'viewClass'))
+    const parts = askedParts(view)
+    const timeout = keepsConnections ? undefined : guardOf(parts)
+    return timeout === undefined ? readPage(view, parts) : readGuardedPage(view, parts, timeout)
+  } catch (error) {
+    return Promise.reject(error as Error)
+  }
+}
+
+/** The same in a transaction, which bounds the time of its statements. */
+async function readGuardedPage(view: GenericView, parts: readonly FilterPart[], timeout: number): Promise<unknown> {
+  const { trx } = view
+  const knex = trx ?? view.knex
+  if (!knex) return readPage(view, parts)
   checkOrdering(view)
   return runGuarded(knex, timeout, async (guarded) => {
     view.trx = guarded
