@@ -38,8 +38,12 @@ export function readList(view: GenericView): Promise<unknown> {
     const timeout = keepsConnections ? undefined : guardOf(parts)
     return timeout === undefined ? readPage(view, parts) : readGuardedPage(view, parts, timeout)
   } catch (error) {
-    return Promise.reject(error as Error)
+    return rejection(error)
   }
+}
+
+async function rejection(error: unknown): Promise<never> {
+  throw error
 }
 
 /** The same in a transaction, which bounds the time of its statements. */
