@@ -27,6 +27,7 @@ export function validateItems(
   candidates: readonly Candidate[],
   scope: ValidationScope = {},
 ): readonly Outcome[] | Promise<readonly Outcome[]> {
+  // pushed, not mapped: once V8 has compiled it, `map` makes arrays of another kind, and code compiled for the first is lost
   const items: Item[] = []
   const sound: Item[] = []
   for (const candidate of candidates) {

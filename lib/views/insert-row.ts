@@ -17,6 +17,9 @@ import { representSaved } from './selection.js'
 import { lookupColumn } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
+/** Foreign keys are left to the database. */
+const TRUSTING = { trustKeys: true }
+
 /** The object that was created: its key by property, and its written form. */
 export interface InsertedRow {
   readonly object: object
@@ -95,9 +98,6 @@ export async function insertRows(view: GenericView): Promise<unknown> {
     })
   }
 }
-
-/** Foreign keys are left to the database. */
-const TRUSTING = { trustKeys: true }
 
 /** What a new row holds, by column name; undefined where a value is SQL of the application's. */
 function rowOf(

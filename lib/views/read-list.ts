@@ -42,6 +42,7 @@ export function readList(view: GenericView): Promise<unknown> {
   }
 }
 
+/** What fails before there is a promise fails as one. */
 async function rejection(error: unknown): Promise<never> {
   throw error
 }
