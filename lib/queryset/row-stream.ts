@@ -1,11 +1,8 @@
 /**
- * Reads the rows of our queries from the bytes that PostgreSQL sends (its documentation, section 55.7, "DataRow"), before
- * pg's parser sees them: a row is read as one text that cells are cut from, in less than half the time that a text for each
- * cell takes. All other messages, and all rows of other queries, are for pg's parser.
+ * Takes the rows of our queries from the bytes that PostgreSQL sends (its documentation, section 55.7, "DataRow"), before
+ * pg's parser sees them. All other messages, and all rows of other queries, are for pg's parser.
  */
-
-/** A row as PostgreSQL sent it: the text of each column, or null. */
-export type RawRow = (string | null)[]
+import { int32At, LENGTH_BYTES } from './row-format.js'
 
 /** The stream of a connection, with pg's parser as its only listener. */
 export interface ByteStream {
@@ -16,21 +13,17 @@ export interface ByteStream {
 
 /** What takes the rows of the query that is running. */
 export interface RowSink {
-  addRow(row: RawRow): void
+  /** @param bytes hold the row from `start` to before `end`; they may be kept, nobody writes to them any more */
+  addRow(bytes: Buffer, start: number, end: number): void
 }
 
 type Parse = (chunk: Buffer) => void
 
 /** Type and length. */
 const HEADER_BYTES = 5
-const LENGTH_BYTES = 4
 const DATA_ROW = 0x44
 const PARSE_COMPLETE = 0x31
 const BIND_COMPLETE = 0x32
-/** Where cells are longer than this on average, each is read as a text of its own: they may be pages of JSON. */
-const LONG_CELL = 64
-/** As Latin-1 these are no letters, but parts of letters in UTF-8. */
-const NOT_ASCII = /[\u0080-\u00ff]/
 
 const rowStreams = new WeakMap<ByteStream, RowStream>()
 
@@ -54,6 +47,9 @@ export class RowStream {
   #isReading = false
   /** Bytes of the message that the last chunk ended in; pg's parser has its beginning. */
   #left = 0
+  /** The row that the last chunk ended in, and how much of it is there. */
+  #row: Buffer | undefined = undefined
+  #filled = 0
 
   constructor(parse: Parse) {
     this.#parse = parse
@@ -64,6 +60,7 @@ export class RowStream {
     this.#sink = sink
     this.#isReading = false
     this.#left = 0
+    this.#row = undefined
   }
 
   /** The query has been answered, or nobody waits for it any more. */
@@ -79,14 +76,20 @@ export class RowStream {
       return
     }
     this.#isReading = true
-    let handedOver = 0
-    let at = this.#left
+    let handedOver = this.#row ? this.#fill(this.#row, chunk, sink) : 0
+    let at = handedOver + this.#left
     while (at + HEADER_BYTES <= chunk.length) {
       const next = at + 1 + int32At(chunk, at + 1)
       if (next < at + HEADER_BYTES) break
-      if (chunk[at] === DATA_ROW && next <= chunk.length) {
+      if (chunk[at] === DATA_ROW) {
         if (handedOver < at) this.#parse(chunk.subarray(handedOver, at))
-        sink.addRow(readRow(chunk, at + HEADER_BYTES, next))
+        if (next > chunk.length) {
+          this.#row = Buffer.allocUnsafe(next - at - HEADER_BYTES)
+          this.#filled = chunk.copy(this.#row, 0, at + HEADER_BYTES)
+          this.#left = 0
+          return
+        }
+        sink.addRow(chunk, at + HEADER_BYTES, next)
         handedOver = next
       }
       at = next
@@ -96,6 +99,17 @@ export class RowStream {
     this.#left = Math.max(0, at - chunk.length)
     if (handedOver < chunk.length) this.#parse(handedOver === 0 ? chunk : chunk.subarray(handedOver))
   }
+
+  /** Goes on with a row that came in pieces, and returns how much of the chunk belongs to it. */
+  #fill(row: Buffer, chunk: Buffer, sink: RowSink): number {
+    const taken = chunk.copy(row, this.#filled)
+    this.#filled += taken
+    if (this.#filled === row.length) {
+      this.#row = undefined
+      sink.addRow(row, 0, row.length)
+    }
+    return taken
+  }
 }
 
 /**
@@ -104,32 +118,4 @@ export class RowStream {
  */
 function isAnswer(chunk: Buffer): boolean {
   return (chunk[0] === PARSE_COMPLETE || chunk[0] === BIND_COMPLETE) && int32At(chunk, 1) === LENGTH_BYTES
-}
-
-function int32At(bytes: Buffer, at: number): number {
-  return (
-    ((bytes[at] as number) << 24) |
-    ((bytes[at + 1] as number) << 16) |
-    ((bytes[at + 2] as number) << 8) |
-    (bytes[at + 3] as number)
-  )
-}
-
-function readRow(bytes: Buffer, start: number, end: number): RawRow {
-  const count = ((bytes[start] as number) << 8) | (bytes[start + 1] as number)
-  const whole = end - start <= LONG_CELL * count ? bytes.toString('latin1', start, end) : undefined
-  const row: RawRow = []
-  let at = start + 2
-  for (let index = 0; index < count; index++) {
-    const length = int32At(bytes, at)
-    at += LENGTH_BYTES
-    if (length < 0) {
-      row.push(null)
-      continue
-    }
-    const cell = whole?.slice(at - start, at - start + length)
-    row.push(cell === undefined || NOT_ASCII.test(cell) ? bytes.toString('utf8', at, at + length) : cell)
-    at += length
-  }
-  return row
 }

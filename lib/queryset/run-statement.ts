@@ -5,9 +5,10 @@ import type { Queryable } from '../models/objection.js'
 import { preparesStatements } from '../settings.js'
 import { type Recipient, RunningStatement } from './abandoned-statements.js'
 import type { CancellableConnection } from './cancel-statement.js'
-import { asTexts, type RawRow, TextQuery } from './text-query.js'
+import { PAGE, type RawPage, type RawRow, type RowFormat, TEXTS } from './row-format.js'
+import { asTexts, TextQuery } from './text-query.js'
 
-export type { RawRow } from './text-query.js'
+export type { RawPage, RawRow } from './row-format.js'
 
 /** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
 export interface Statement {
@@ -21,7 +22,7 @@ interface Connection extends CancellableConnection {
   readonly __knexUid?: string
   /** pg's own pipelining, which refuses queries that it has not made. */
   readonly pipeline?: boolean
-  query(query: TextQuery): void
+  query<Row>(query: TextQuery<Row>): void
   query(
     query: {
       text: string
@@ -30,11 +31,11 @@ interface Connection extends CancellableConnection {
       rowMode: 'array'
       types: typeof RAW
     },
-    done: Done,
+    done: Done<RawRow>,
   ): void
 }
 
-type Done = (error: Error | null, result?: { rows: RawRow[] }) => void
+type Done<Row> = (error: Error | null, result?: { rows: Row[] }) => void
 
 interface Client {
   acquireConnection(): Promise<Connection>
@@ -74,24 +75,44 @@ export function statementOf(text: string): Statement {
  * and stopped if it runs. Not inside a transaction, whose end is the caller's
  * @throws ClientGone the recipient is gone
  */
-export async function runStatement(
+export function runStatement(
   knex: Queryable,
   statement: Statement,
   values: readonly unknown[],
   recipient?: Recipient,
 ): Promise<RawRow[]> {
+  return run(knex, statement, values, TEXTS, recipient)
+}
+
+/** The same for a statement that returns one row, whose last column is a page of JSON. */
+export function runPage(
+  knex: Queryable,
+  statement: Statement,
+  values: readonly unknown[],
+  recipient?: Recipient,
+): Promise<RawPage[]> {
+  return run(knex, statement, values, PAGE, recipient)
+}
+
+async function run<Row>(
+  knex: Queryable,
+  statement: Statement,
+  values: readonly unknown[],
+  format: RowFormat<Row>,
+  recipient: Recipient | undefined,
+): Promise<Row[]> {
   const client = knex.client as Client
   const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
   const connection = await client.acquireConnection()
   try {
-    return await send(knex, connection, { text: statement.text, name }, values, reader)
+    return await send(knex, connection, { text: statement.text, name }, values, format, reader)
   } catch (error) {
     const { code = '' } = error as { code?: string }
     if (name === undefined || !STALE.has(code)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
-    return send(knex, await client.acquireConnection(), statement, values, reader)
+    return send(knex, await client.acquireConnection(), statement, values, format, reader)
   }
 }
 
@@ -106,13 +127,14 @@ function warnOfPooler(): void {
   )
 }
 
-function send(
+function send<Row>(
   knex: Queryable,
   connection: Connection,
   { text, name }: Statement,
   values: readonly unknown[],
+  format: RowFormat<Row>,
   recipient: Recipient | undefined,
-): Promise<RawRow[]> {
+): Promise<Row[]> {
   const client = knex.client as Client
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
@@ -127,7 +149,7 @@ function send(
   const running = recipient && new RunningStatement(knex, connection, recipient)
   // the callback form: with promises V8 comes to keep rows in the old generation, which costs half as much again
   return new Promise((resolve, reject) => {
-    const done: Done = (error, result) => {
+    const done: Done<Row> = (error, result) => {
       const stopping = running?.end()
       if (error && isLost(error)) dispose(connection, error)
       if (stopping) {
@@ -149,10 +171,12 @@ function send(
     }
     const texts = connection.pipeline === true ? undefined : asTexts(bindings)
     if (texts) {
-      connection.query(new TextQuery({ text, name }, texts, done))
+      connection.query(new TextQuery({ text, name }, texts, format, done))
     } else {
       const query = { text, values: bindings, rowMode: 'array', types: RAW } as const
-      connection.query(name === undefined ? query : { ...query, name }, done)
+      const read: Done<RawRow> = (error, result) =>
+        result ? done(error, { rows: result.rows.map(format.ofTexts) }) : done(error)
+      connection.query(name === undefined ? query : { ...query, name }, read)
     }
   })
 }

@@ -1,9 +1,8 @@
-/** A query for pg's client that keeps each row as the texts PostgreSQL sent: what pg itself would make of them is not made. */
+/** A query for pg's client whose rows are read from the texts that PostgreSQL sends: what pg would make of them is not made. */
 
-import { type ByteStream, type RawRow, type RowSink, type RowStream, rowStreamOf } from './row-stream.js'
+import type { RawRow, RowFormat } from './row-format.js'
+import { type ByteStream, type RowSink, type RowStream, rowStreamOf } from './row-stream.js'
 import { runMessage } from './run-message.js'
-
-export type { RawRow } from './row-stream.js'
 
 /** pg's protocol connection, as far as a query of one's own speaks to it (as those of pg-cursor and pg-query-stream do). */
 interface Protocol {
@@ -33,36 +32,39 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
   return texts
 }
 
-type Done = (error: Error | null, result?: { rows: RawRow[] }) => void
+type Done<Row> = (error: Error | null, result?: { rows: Row[] }) => void
 
 /** PostgreSQL counts a statement's values in two bytes. */
 const MOST_VALUES = 65_535
-const NONE: RawRow[] = []
+const NONE: never[] = []
 function ignore(): void {}
 
 /**
  * Runs one statement by the extended protocol and calls back with its rows. It does not ask what the columns are: the
  * one who wrote the SQL knows.
  */
-export class TextQuery implements RowSink {
+export class TextQuery<Row> implements RowSink {
   readonly text: string
   /** The name it is prepared under; empty for none. */
   readonly name: string
   readonly #values: readonly (string | null)[]
-  #rows: RawRow[] = []
+  readonly #format: RowFormat<Row>
+  #rows: Row[] = []
   #rowStream: RowStream | undefined = undefined
-  #done: Done
+  #done: Done<Row>
   /** pg's client may put another function around it, to end the wait after `query_timeout`. */
   callback: (error: Error | null) => void
 
   constructor(
     { text, name = '' }: { text: string; name?: string | undefined },
     values: readonly (string | null)[],
-    done: Done,
+    format: RowFormat<Row>,
+    done: Done<Row>,
   ) {
     this.text = text
     this.name = name
     this.#values = values
+    this.#format = format
     this.#done = done
     const finish = (error: Error | null) => this.#finish(error)
     this.callback = finish
@@ -105,13 +107,13 @@ export class TextQuery implements RowSink {
     return null
   }
 
-  addRow(row: RawRow): void {
-    if (this.#done !== ignore) this.#rows.push(row)
+  addRow(bytes: Buffer, start: number, end: number): void {
+    if (this.#done !== ignore) this.#rows.push(this.#format.read(bytes, start, end))
   }
 
-  /** A row that pg's parser has read: one that came in two pieces. */
+  /** A row that pg's parser has read: one behind a message whose beginning was cut in two. */
   handleDataRow({ fields }: { fields: RawRow }): void {
-    this.addRow(fields)
+    if (this.#done !== ignore) this.#rows.push(this.#format.ofTexts(fields))
   }
 
   handleReadyForQuery(): void {

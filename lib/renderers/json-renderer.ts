@@ -1,5 +1,5 @@
 /** Compact JSON (wire format, section 6). */
-import { JsonText } from './json-text.js'
+import { JsonText, LONGEST_PIECE } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
 import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
 
@@ -30,33 +30,37 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
 }
 
 /** A page whose results are written already. */
-function writeEnvelope(envelope: Record<string, unknown>): string | Buffer {
-  const written: string[] = []
-  let text = ''
+function writeEnvelope(envelope: Record<string, unknown>): Buffer {
+  const pieces: (string | Buffer)[] = []
+  let text = '{'
   for (const name in envelope) {
     const value = envelope[name]
-    text += `${text === '' && written.length === 0 ? '{' : ','}${JSON.stringify(name)}:`
+    if (text !== '{') text += ','
+    text += `${JSON.stringify(name)}:`
     if (!(value instanceof JsonText)) {
       text += JSON.stringify(value)
       continue
     }
-    const [first = '', ...others] = value.pieces
-    text += first
-    const last = others.pop()
-    if (last === undefined) continue
-    written.push(text, ...others)
-    text = last
+    for (const piece of value.pieces) {
+      if (typeof piece === 'string') {
+        text += piece
+        if (text.length < LONGEST_PIECE) continue
+        pieces.push(text)
+      } else pieces.push(text, piece)
+      text = ''
+    }
   }
-  return inOne([...written, `${text}}`])
+  pieces.push(`${text}}`)
+  return inOne(pieces)
 }
 
-/** One text as it is, several as their bytes. */
-function inOne(pieces: readonly string[]): string | Buffer {
-  if (pieces.length === 1) return pieces[0] as string
+/** The bytes, made once: entity tag, length and socket each would make them of a text. */
+function inOne(pieces: readonly (string | Buffer)[]): Buffer {
+  if (pieces.length === 1) return typeof pieces[0] === 'string' ? Buffer.from(pieces[0]) : (pieces[0] as Buffer)
   let length = 0
-  for (const piece of pieces) length += Buffer.byteLength(piece)
+  for (const piece of pieces) length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
   const bytes = Buffer.allocUnsafe(length)
   let end = 0
-  for (const piece of pieces) end += bytes.write(piece, end)
+  for (const piece of pieces) end += typeof piece === 'string' ? bytes.write(piece, end) : piece.copy(bytes, end)
   return bytes
 }

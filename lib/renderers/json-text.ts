@@ -1,7 +1,7 @@
 /** JSON that is written already. */
 
 /** Characters after which a text is continued in another piece. */
-const LONGEST_PIECE = 32_768
+export const LONGEST_PIECE = 32_768
 
 /**
  * Text that stands in an answer as it is. To everything but the JSON renderer it is the value it spells.
@@ -10,14 +10,16 @@ const LONGEST_PIECE = 32_768
  * garbage collection, and pages of that size come one after the other in an export.
  */
 export class JsonText {
-  readonly pieces: readonly string[]
+  /** Texts, or bytes of UTF-8. */
+  readonly pieces: readonly (string | Buffer)[]
 
-  constructor(...pieces: readonly string[]) {
+  constructor(...pieces: readonly (string | Buffer)[]) {
     this.pieces = pieces
   }
 
   get text(): string {
-    return this.pieces.length === 1 ? (this.pieces[0] as string) : this.pieces.join('')
+    const { pieces } = this
+    return typeof pieces[0] === 'string' && pieces.length === 1 ? pieces[0] : pieces.join('')
   }
 
   toJSON(): unknown {

@@ -3,7 +3,7 @@
  * request, and V8 keeps those, with the rows, until a full garbage collection.
  */
 import type { Position, Rows } from '../pagination/pagination.js'
-import type { RawRow } from '../queryset/run-statement.js'
+import type { RawPage, RawRow } from '../queryset/run-statement.js'
 import { JsonText, jsonList } from '../renderers/json-text.js'
 import { type CellsWriter, cellsWriter } from '../serializers/row-cells.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
@@ -96,15 +96,15 @@ export class NativeRows implements Rows {
   }
 }
 
-/** A whole page that PostgreSQL has written: how many rows it has, and their text. */
+/** A whole page that PostgreSQL has written, behind the number of its rows. */
 export class NativePage implements Rows {
   readonly length: number
   count: number | undefined = undefined
-  readonly #text: string
+  readonly #json: Buffer | string
 
-  constructor(length: string | null, text: string | null) {
-    this.length = Number(length)
-    this.#text = text ?? ''
+  constructor(page: RawPage | undefined) {
+    this.length = Number(page?.texts.at(-1) ?? 0)
+    this.#json = page?.json ?? ''
   }
 
   position(): Position {
@@ -112,6 +112,6 @@ export class NativePage implements Rows {
   }
 
   results(): JsonText {
-    return new JsonText(`[${this.#text}]`)
+    return new JsonText('[', this.#json, ']')
   }
 }

@@ -14,7 +14,14 @@ import type {
 import type { Recipient } from '../queryset/abandoned-statements.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
-import { type RawRow, runStatement, type Statement, statementOf } from '../queryset/run-statement.js'
+import {
+  type RawPage,
+  type RawRow,
+  runPage,
+  runStatement,
+  type Statement,
+  statementOf,
+} from '../queryset/run-statement.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { RecentMap } from '../recent-map.js'
@@ -75,6 +82,15 @@ export const MOST_SHAPES = 500
 /** What clients have sent is not kept where it is longer. */
 const LONGEST_KEY = 512
 const NO_PLACES: readonly undefined[] = []
+const NO_ROWS: readonly never[] = []
+
+/** Runs a statement and reads its rows in one way. */
+type Run<Row> = (
+  knex: Queryable,
+  statement: Statement,
+  values: readonly unknown[],
+  recipient: Recipient,
+) => Promise<Row[]>
 
 /** A slice with nothing left out, whatever a paginator has left out. */
 interface WholeSlice {
@@ -156,12 +172,22 @@ export class RowList implements ListSource {
     // where it may end before, it is counted first; else together with its page
     const known = exact && offset > 0 && !this.#seemsToReach(offset) ? await this.count() : undefined
     const counted = exact && known === undefined
-    const raw = known !== undefined && offset >= known ? [] : await this.#rows(slice, counted)
-    const rows = this.#options.native ? this.#nativeRows(raw, slice, counted) : this.#textRows(raw, slice, counted)
+    const isEmpty = known !== undefined && offset >= known
+    let rows: TextRows | NativeRows | NativePage
+    let first: string | null | undefined
+    if (this.#options.native && !slice.positions) {
+      const [page] = isEmpty ? NO_ROWS : await this.#run(runPage, slice, counted)
+      rows = new NativePage(page)
+      first = page?.texts[0]
+    } else {
+      const raw = isEmpty ? NO_ROWS : await this.#run(runStatement, slice, counted)
+      rows = this.#options.native ? new NativeRows(raw, this.order.length) : this.#textRows(raw, slice, counted)
+      first = raw[0]?.[0]
+    }
     if (kind === undefined) return rows
     if (known !== undefined) rows.count = known
     else if (rows.length < limit && (rows.length > 0 || offset === 0)) rows.count = this.#note(offset + rows.length)
-    else rows.count = counted && rows.length > 0 ? this.#note(Number(raw[0]?.[0])) : await this.count(kind)
+    else rows.count = counted && rows.length > 0 ? this.#note(Number(first)) : await this.count(kind)
     return rows
   }
 
@@ -189,20 +215,13 @@ export class RowList implements ListSource {
     return new TextRows(raw, { plan, first, offset, places }, scope)
   }
 
-  #nativeRows(raw: readonly RawRow[], slice: WholeSlice, counted: boolean): NativeRows | NativePage {
-    if (slice.positions) return new NativeRows(raw, this.order.length)
-    const [row = []] = raw
-    const first = counted ? 1 : 0
-    return new NativePage(row[first] ?? null, row[first + 1] ?? null)
-  }
-
   /** Runs the list: by a kept text where the shape has one, else by a text made now. */
-  #rows(slice: WholeSlice, counted: boolean): Promise<RawRow[]> {
+  #run<Row extends RawRow | RawPage>(run: Run<Row>, slice: WholeSlice, counted: boolean): Promise<Row[]> {
     const { knex, shape, native, recipient } = this.#options
     const { limit, offset, after, backwards, positions } = slice
     if (!shape) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
-      return runStatement(knex, statementOf(text), values, recipient)
+      return run(knex, statementOf(text), values, recipient)
     }
     const values = [...shape.values]
     let nulls = ''
@@ -216,14 +235,14 @@ export class RowList implements ListSource {
     if (counted) values.push(...shape.values)
     const key = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${shape.key}`
     const kept = shape.kept.statements.get(key)
-    if (kept) return runStatement(knex, kept, values, recipient)
+    if (kept) return run(knex, kept, values, recipient)
     const ranges = this.#ranges(slice)
     const compiled = this.#compile(slice, counted, ranges)
     // several ranges bind the conditions several times; their text is made anew each time
     const several = ranges !== undefined && ranges.length !== 1
     return several
-      ? runStatement(knex, statementOf(compiled.text), compiled.values, recipient)
-      : runStatement(knex, this.#keep(key, compiled, values), values, recipient)
+      ? run(knex, statementOf(compiled.text), compiled.values, recipient)
+      : run(knex, this.#keep(key, compiled, values), values, recipient)
   }
 
   /** Keeps a compiled text, once it is certain that it binds what the shape says it does. */

@@ -3,7 +3,8 @@ import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { Connection } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { type RawRow, rowStreamOf } from '../../../lib/queryset/row-stream.js'
+import { PAGE, type RawPage, type RawRow, TEXTS } from '../../../lib/queryset/row-format.js'
+import { rowStreamOf } from '../../../lib/queryset/row-stream.js'
 
 const BIND_COMPLETE = Buffer.from([0x32, 0, 0, 0, 4])
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])
@@ -39,11 +40,13 @@ function connect() {
   const stream = new EventEmitter()
   const names: string[] = []
   const rows: RawRow[] = []
+  const pages: RawPage[] = []
   let own = 0
   const sink = {
-    addRow(row: RawRow) {
+    addRow(bytes: Buffer, start: number, end: number) {
       own++
-      rows.push(row)
+      rows.push(TEXTS.read(bytes, start, end))
+      pages.push(PAGE.read(bytes, start, end))
     },
   }
   const connection = new Connection({ stream: stream as never })
@@ -57,6 +60,7 @@ function connect() {
   return {
     stream,
     rows,
+    pages,
     names,
     rowStream,
     begin: () => rowStream?.begin(sink),
@@ -122,6 +126,38 @@ describe('rows from the bytes of a connection', () => {
     )
     expect(own()).toBe(2)
     expect(names).toEqual(['bindComplete', 'commandComplete', 'readyForQuery'])
+  })
+
+  it.each([1, 7, 8192])('are read without pg where they come in pieces of %i bytes behind their headers', (size) => {
+    const { stream, begin, own, rows, names } = connect()
+    const wanted = [
+      ['1', 'é'.repeat(9000)],
+      ['2', null],
+    ]
+    const bytes = answer(wanted)
+    const start = BIND_COMPLETE.length + 5
+    begin()
+    stream.emit('data', bytes.subarray(0, start))
+    const end = start + dataRow(wanted[0] as RawRow).length - 5
+    for (let at = start; at < end; at += size) stream.emit('data', bytes.subarray(at, Math.min(end, at + size)))
+    stream.emit('data', bytes.subarray(end))
+    expect(own()).toBe(2)
+    expect(rows).toEqual(wanted)
+    expect(names).toEqual(['bindComplete', 'commandComplete', 'readyForQuery'])
+  })
+
+  it('end in bytes where they are pages', () => {
+    fc.assert(
+      fc.property(fc.array(cell, { minLength: 1, maxLength: 4 }), (row) => {
+        const { stream, begin, pages } = connect()
+        begin()
+        stream.emit('data', answer([row]))
+        const json = row.at(-1) ?? null
+        const expected = { texts: row.slice(0, -1), json: json === null ? null : Buffer.from(json) }
+        expect(pages).toEqual([expected])
+        expect(PAGE.ofTexts(row)).toEqual({ texts: expected.texts, json })
+      }),
+    )
   })
 
   it('are left to pg when they are not of the query that is running', () => {

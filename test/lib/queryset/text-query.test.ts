@@ -1,7 +1,8 @@
 /** Rows as texts over pg's own protocol connection. */
 import type { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { asTexts, type RawRow, TextQuery } from '../../../lib/queryset/text-query.js'
+import { PAGE, type RawRow, type RowFormat, TEXTS } from '../../../lib/queryset/row-format.js'
+import { asTexts, TextQuery } from '../../../lib/queryset/text-query.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase
@@ -18,9 +19,20 @@ afterAll(async () => {
 })
 
 function run(text: string, values: (string | null)[] = [], name?: string): Promise<RawRow[]> {
+  return runAs(TEXTS, text, values, name)
+}
+
+function runAs<Row>(
+  format: RowFormat<Row>,
+  text: string,
+  values: (string | null)[] = [],
+  name?: string,
+): Promise<Row[]> {
   return new Promise((resolve, reject) => {
     void client.query(
-      new TextQuery({ text, name }, values, (error, result) => (error ? reject(error) : resolve(result?.rows ?? []))),
+      new TextQuery({ text, name }, values, format, (error, result) =>
+        error ? reject(error) : resolve(result?.rows ?? []),
+      ),
     )
   })
 }
@@ -39,6 +51,15 @@ describe('a query for texts', () => {
     expect(rows).toHaveLength(20_000)
     const wrong = rows.filter(([n, cell], index) => n !== expected[index].n || cell !== expected[index].cell)
     expect(wrong).toEqual([])
+  })
+
+  it('has the last cell as its bytes where it is a page', async () => {
+    const text = `select 7, null, string_agg('é' || n, ',') from generate_series(1, 20000) n`
+    const { rows } = await database.knex.raw(
+      `select string_agg('é' || n, ',') as json from generate_series(1, 20000) n`,
+    )
+    expect(await runAs(PAGE, text)).toEqual([{ texts: ['7', null], json: Buffer.from(rows[0].json) }])
+    expect(await runAs(PAGE, 'select 7, null')).toEqual([{ texts: ['7'], json: null }])
   })
 
   it('has no rows where there are none, and for a statement that returns none', async () => {

@@ -1,0 +1,50 @@
+/** JSON that is written in pieces, compared with what it spells. */
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { JSONRenderer } from '../../../lib/renderers/json-renderer.js'
+import { JsonText, LONGEST_PIECE } from '../../../lib/renderers/json-text.js'
+
+const renderer = new JSONRenderer()
+const value = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.constant('é'.repeat(LONGEST_PIECE)), fc.nat())
+/** A list's JSON, cut into texts and bytes. */
+const written = fc
+  .tuple(fc.array(value, { maxLength: 5 }), fc.array(fc.tuple(fc.nat(100_000), fc.boolean()), { maxLength: 4 }))
+  .map(([list, cuts]) => ({ list, pieces: cut(JSON.stringify(list), cuts) }))
+
+function cut(text: string, cuts: readonly (readonly [number, boolean])[]): (string | Buffer)[] {
+  const places = cuts.map(([place, bytes]) => [place % text.length, bytes] as const).sort(([a], [b]) => a - b)
+  // a pair of surrogates is one character, in bytes as well
+  const safe = places.filter(([place]) => !/[\udc00-\udfff]/.test(text[place] ?? ''))
+  return [[0, false] as const, ...safe].map(([place, bytes], index) => {
+    const piece = text.slice(place, safe[index]?.[0])
+    return bytes ? Buffer.from(piece) : piece
+  })
+}
+
+function spell(body: string | Buffer): string {
+  return typeof body === 'string' ? body : body.toString()
+}
+
+describe('JSON in pieces', () => {
+  it('is the list it spells', () => {
+    fc.assert(
+      fc.property(written, ({ list, pieces }) => {
+        const text = new JsonText(...pieces)
+        expect(spell(renderer.render(text))).toBe(JSON.stringify(list))
+        expect(text.text).toBe(JSON.stringify(list))
+        expect(text.toJSON()).toEqual(list)
+      }),
+    )
+  })
+
+  it('stands in an envelope as its results', () => {
+    fc.assert(
+      fc.property(written, fc.boolean(), ({ list, pieces }, isFirst) => {
+        const around = isFirst ? [{}, { next: 'é' }] : [{ count: 3, next: null }, {}]
+        const [before, after] = around
+        const body = renderer.render({ ...before, results: new JsonText(...pieces), ...after })
+        expect(spell(body)).toBe(JSON.stringify({ ...before, results: list, ...after }))
+      }),
+    )
+  })
+})
