@@ -6,14 +6,15 @@ export type RawRow = (string | null)[]
 /** A page that PostgreSQL has written as JSON, behind the texts of the columns before it. */
 export interface RawPage {
   readonly texts: RawRow
-  /** Bytes of UTF-8, or the text where pg has read the row; null where there is none. */
-  readonly json: Buffer | string | null
+  /** Its pieces: bytes of UTF-8, which may be cut within a character, or the text where pg has read the row. None for null. */
+  readonly json: readonly (Buffer | string)[]
 }
 
 /** Reads a row, from its bytes or from what pg's parser has made of them. */
 export interface RowFormat<Row> {
   /** @param bytes hold the row from `start` to before `end` */
   readonly read: (bytes: Buffer, start: number, end: number) => Row
+  readonly readPieces: (pieces: readonly Buffer[]) => Row
   readonly ofTexts: (texts: RawRow) => Row
 }
 
@@ -25,12 +26,27 @@ const LONG_CELL = 64
 const NOT_ASCII = /[\u0080-\u00ff]/
 
 /** All columns as texts. A row is read as one text that cells are cut from, in less than half the time of one for each. */
-export const TEXTS: RowFormat<RawRow> = { read: readTexts, ofTexts: (texts) => texts }
+export const TEXTS: RowFormat<RawRow> = {
+  read: readTexts,
+  readPieces(pieces) {
+    const bytes = Buffer.concat(pieces)
+    return readTexts(bytes, 0, bytes.length)
+  },
+  ofTexts: (texts) => texts,
+}
 
 /** The last column as the bytes it came in: no text is made of a page that is only sent on. */
 export const PAGE: RowFormat<RawPage> = {
-  read: readPage,
-  ofTexts: (texts) => ({ texts: texts.slice(0, -1), json: texts.at(-1) ?? null }),
+  read(bytes, start) {
+    return readPage([bytes], start) as RawPage
+  },
+  readPieces(pieces) {
+    return readPage(pieces, 0) ?? (readPage([Buffer.concat(pieces)], 0) as RawPage)
+  },
+  ofTexts(texts) {
+    const json = texts.at(-1) ?? null
+    return { texts: texts.slice(0, -1), json: json === null ? [] : [json] }
+  },
 }
 
 export function int32At(bytes: Buffer, at: number): number {
@@ -65,16 +81,18 @@ function readTexts(bytes: Buffer, start: number, end: number): RawRow {
   return row
 }
 
-function readPage(bytes: Buffer, start: number): RawPage {
+/** Undefined where the first piece ends before the page begins. */
+function readPage([bytes, ...others]: readonly Buffer[], start: number): RawPage | undefined {
+  if (!bytes || bytes.length < start + COUNT_BYTES) return undefined
   const texts: RawRow = []
   let at = start + COUNT_BYTES
-  for (let left = columnsOf(bytes, start); left > 1; left--) {
+  for (let left = columnsOf(bytes, start); at + LENGTH_BYTES <= bytes.length; left--) {
     const length = int32At(bytes, at)
     at += LENGTH_BYTES
-    texts.push(length < 0 ? null : bytes.toString('utf8', at, at + length))
-    at += Math.max(length, 0)
+    const end = at + Math.max(length, 0)
+    if (left === 1) return { texts, json: length < 0 ? [] : [bytes.subarray(at, end), ...others] }
+    texts.push(length < 0 ? null : bytes.toString('utf8', at, end))
+    at = end
   }
-  const length = int32At(bytes, at)
-  at += LENGTH_BYTES
-  return { texts, json: length < 0 ? null : bytes.subarray(at, at + length) }
+  return undefined
 }

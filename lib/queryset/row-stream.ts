@@ -15,6 +15,8 @@ export interface ByteStream {
 export interface RowSink {
   /** @param bytes hold the row from `start` to before `end`; they may be kept, nobody writes to them any more */
   addRow(bytes: Buffer, start: number, end: number): void
+  /** The same of a row that came in several pieces. */
+  addPieces(pieces: readonly Buffer[]): void
 }
 
 type Parse = (chunk: Buffer) => void
@@ -47,9 +49,9 @@ export class RowStream {
   #isReading = false
   /** Bytes of the message that the last chunk ended in; pg's parser has its beginning. */
   #left = 0
-  /** The row that the last chunk ended in, and how much of it is there. */
-  #row: Buffer | undefined = undefined
-  #filled = 0
+  /** The row that the last chunk ended in, and how many bytes of it are to come. */
+  #pieces: Buffer[] = []
+  #missing = 0
 
   constructor(parse: Parse) {
     this.#parse = parse
@@ -60,7 +62,7 @@ export class RowStream {
     this.#sink = sink
     this.#isReading = false
     this.#left = 0
-    this.#row = undefined
+    this.#missing = 0
   }
 
   /** The query has been answered, or nobody waits for it any more. */
@@ -76,7 +78,7 @@ export class RowStream {
       return
     }
     this.#isReading = true
-    let handedOver = this.#row ? this.#fill(this.#row, chunk, sink) : 0
+    let handedOver = this.#missing > 0 ? this.#goOn(chunk, sink) : 0
     let at = handedOver + this.#left
     while (at + HEADER_BYTES <= chunk.length) {
       const next = at + 1 + int32At(chunk, at + 1)
@@ -84,8 +86,8 @@ export class RowStream {
       if (chunk[at] === DATA_ROW) {
         if (handedOver < at) this.#parse(chunk.subarray(handedOver, at))
         if (next > chunk.length) {
-          this.#row = Buffer.allocUnsafe(next - at - HEADER_BYTES)
-          this.#filled = chunk.copy(this.#row, 0, at + HEADER_BYTES)
+          this.#pieces = [chunk.subarray(at + HEADER_BYTES)]
+          this.#missing = next - chunk.length
           this.#left = 0
           return
         }
@@ -101,13 +103,14 @@ export class RowStream {
   }
 
   /** Goes on with a row that came in pieces, and returns how much of the chunk belongs to it. */
-  #fill(row: Buffer, chunk: Buffer, sink: RowSink): number {
-    const taken = chunk.copy(row, this.#filled)
-    this.#filled += taken
-    if (this.#filled === row.length) {
-      this.#row = undefined
-      sink.addRow(row, 0, row.length)
-    }
+  #goOn(chunk: Buffer, sink: RowSink): number {
+    const taken = Math.min(this.#missing, chunk.length)
+    this.#pieces.push(taken === chunk.length ? chunk : chunk.subarray(0, taken))
+    this.#missing -= taken
+    if (this.#missing > 0) return taken
+    const pieces = this.#pieces
+    this.#pieces = []
+    sink.addPieces(pieces)
     return taken
   }
 }

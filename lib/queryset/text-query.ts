@@ -111,6 +111,10 @@ export class TextQuery<Row> implements RowSink {
     if (this.#done !== ignore) this.#rows.push(this.#format.read(bytes, start, end))
   }
 
+  addPieces(pieces: readonly Buffer[]): void {
+    if (this.#done !== ignore) this.#rows.push(this.#format.readPieces(pieces))
+  }
+
   /** A row that pg's parser has read: one behind a message whose beginning was cut in two. */
   handleDataRow({ fields }: { fields: RawRow }): void {
     if (this.#done !== ignore) this.#rows.push(this.#format.ofTexts(fields))

@@ -10,7 +10,7 @@ export const LONGEST_PIECE = 32_768
  * garbage collection, and pages of that size come one after the other in an export.
  */
 export class JsonText {
-  /** Texts, or bytes of UTF-8. */
+  /** Texts, or bytes of UTF-8, which may be cut within a character. */
   readonly pieces: readonly (string | Buffer)[]
 
   constructor(...pieces: readonly (string | Buffer)[]) {
@@ -19,7 +19,8 @@ export class JsonText {
 
   get text(): string {
     const { pieces } = this
-    return typeof pieces[0] === 'string' && pieces.length === 1 ? pieces[0] : pieces.join('')
+    if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('')
+    return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece))).toString()
   }
 
   toJSON(): unknown {

@@ -100,11 +100,11 @@ export class NativeRows implements Rows {
 export class NativePage implements Rows {
   readonly length: number
   count: number | undefined = undefined
-  readonly #json: Buffer | string
+  readonly #json: RawPage['json']
 
   constructor(page: RawPage | undefined) {
     this.length = Number(page?.texts.at(-1) ?? 0)
-    this.#json = page?.json ?? ''
+    this.#json = page?.json ?? []
   }
 
   position(): Position {
@@ -112,6 +112,6 @@ export class NativePage implements Rows {
   }
 
   results(): JsonText {
-    return new JsonText('[', this.#json, ']')
+    return new JsonText('[', ...this.#json, ']')
   }
 }

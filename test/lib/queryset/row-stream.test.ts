@@ -48,6 +48,11 @@ function connect() {
       rows.push(TEXTS.read(bytes, start, end))
       pages.push(PAGE.read(bytes, start, end))
     },
+    addPieces(pieces: readonly Buffer[]) {
+      own++
+      rows.push(TEXTS.readPieces(pieces))
+      pages.push(PAGE.readPieces(pieces))
+    },
   }
   const connection = new Connection({ stream: stream as never })
   connection.on('message', (received: { name: string; fields?: RawRow }) => {
@@ -71,6 +76,10 @@ function connect() {
 function cut(bytes: Buffer, at: readonly number[]): Buffer[] {
   const places = [...new Set(at.map((place) => place % bytes.length))].sort((a, b) => a - b)
   return [0, ...places].map((place, index) => bytes.subarray(place, places[index]))
+}
+
+function spell({ json }: RawPage): string {
+  return Buffer.concat(json.map((piece) => Buffer.from(piece))).toString()
 }
 
 const cell = fc.oneof(
@@ -148,14 +157,18 @@ describe('rows from the bytes of a connection', () => {
 
   it('end in bytes where they are pages', () => {
     fc.assert(
-      fc.property(fc.array(cell, { minLength: 1, maxLength: 4 }), (row) => {
+      fc.property(fc.array(cell, { minLength: 1, maxLength: 4 }), fc.array(fc.nat(100_000)), (row, places) => {
         const { stream, begin, pages } = connect()
+        const bytes = answer([row])
+        const start = BIND_COMPLETE.length + 5
         begin()
-        stream.emit('data', answer([row]))
+        const [first = bytes, ...others] = cut(bytes.subarray(start), places)
+        stream.emit('data', Buffer.concat([bytes.subarray(0, start), first]))
+        for (const chunk of others) stream.emit('data', chunk)
         const json = row.at(-1) ?? null
-        const expected = { texts: row.slice(0, -1), json: json === null ? null : Buffer.from(json) }
-        expect(pages).toEqual([expected])
-        expect(PAGE.ofTexts(row)).toEqual({ texts: expected.texts, json })
+        const texts = row.slice(0, -1)
+        expect(pages.map((page) => ({ ...page, json: spell(page) }))).toEqual([{ texts, json: json ?? '' }])
+        expect(PAGE.ofTexts(row)).toEqual({ texts, json: json === null ? [] : [json] })
       }),
     )
   })
