@@ -14,6 +14,7 @@ export interface RawPage {
 export interface RowFormat<Row> {
   /** @param bytes hold the row from `start` to before `end` */
   readonly read: (bytes: Buffer, start: number, end: number) => Row
+  /** @param pieces hold the row together; they may be cut anywhere */
   readonly readPieces: (pieces: readonly Buffer[]) => Row
   readonly ofTexts: (texts: RawRow) => Row
 }

@@ -37,6 +37,15 @@ describe('JSON in pieces', () => {
     )
   })
 
+  it('may be cut within a character where it is bytes', () => {
+    const bytes = Buffer.from('["é😀"]')
+    for (let place = 1; place < bytes.length; place++) {
+      const text = new JsonText(bytes.subarray(0, place), bytes.subarray(place))
+      expect(text.toJSON()).toEqual(['é😀'])
+      expect(spell(renderer.render({ results: text }))).toBe('{"results":["é😀"]}')
+    }
+  })
+
   it('stands in an envelope as its results', () => {
     fc.assert(
       fc.property(written, fc.boolean(), ({ list, pieces }, isFirst) => {
