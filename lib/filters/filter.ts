@@ -3,6 +3,7 @@ import type { Context } from '../context.js'
 import type { IDContext } from '../ids/codec.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { noneOf } from '../none-of.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
 /** Query parameters of a request, as Koa reads them; of repeated ones the last counts. */
@@ -115,13 +116,17 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
  * @throws ValidationError naming the parameter
  */
 export function readParts(query: QueryParameters, view: FilterView, caller: IDContext): readonly FilterPart[] {
-  const parts: FilterPart[] = []
+  let parts: FilterPart[] | undefined
   for (const backend of view.backends) {
     const part = backend.read(query, view, caller)
-    if (part) parts.push(part)
+    if (part === null) continue
+    if (parts) parts.push(part)
+    else parts = [part]
   }
-  return parts
+  return parts ?? NO_PARTS
 }
+
+const NO_PARTS: readonly FilterPart[] = noneOf<FilterPart>({ shape: null, values: [], apply: () => undefined })
 
 /** The milliseconds that a statement of a list may take; undefined where no part needs a bound. */
 export function guardOf(parts: readonly FilterPart[]): number | undefined {

@@ -5,6 +5,7 @@ const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
 /** A pair that reads and writes the same but for its commas: no other character of it changes in any form of encoding. */
 const PLAIN_PAIR = /^[\w.*-]+=[\w.*,-]*$/
 const PLAIN = /^[\w.*-]*$/
+const NONE: readonly string[] = []
 
 /** A parameter and its value; null takes it out. */
 export type LinkParameter = readonly [name: string, value: string | null]
@@ -23,20 +24,24 @@ export function pageLink(originalUrl: string, ...parameters: readonly LinkParame
 
 /** As `URLSearchParams.set` does for each parameter; pair by pair, as most of them need no decoding. */
 function set(search: string, parameters: readonly LinkParameter[]): string {
-  const isSet = parameters.map(() => false)
+  const left = new Set(parameters)
   let text = ''
-  for (const sent of search.split('&')) {
+  for (const sent of search === '' ? NONE : search.split('&')) {
     if (sent === '') continue
     const pair = rewrite(sent)
-    const index = parameters.findIndex(([name]) => pair.startsWith(`${encode(name)}=`))
-    if (index === -1) text += `&${pair}`
-    else if (!isSet[index]) {
-      isSet[index] = true
-      text += pairOf(parameters[index] as LinkParameter)
-    }
+    const parameter = namedIn(pair, parameters)
+    if (!parameter) text += `&${pair}`
+    else if (left.delete(parameter)) text += pairOf(parameter)
   }
-  for (const [index, parameter] of parameters.entries()) if (!isSet[index]) text += pairOf(parameter)
+  for (const parameter of left) text += pairOf(parameter)
   return text.slice(1)
+}
+
+/** The parameter that a pair is of. */
+function namedIn(pair: string, parameters: readonly LinkParameter[]): LinkParameter | undefined {
+  const name = pair.slice(0, pair.indexOf('='))
+  for (const parameter of parameters) if (encode(parameter[0]) === name) return parameter
+  return undefined
 }
 
 /** A pair as `URLSearchParams` writes what it reads. */

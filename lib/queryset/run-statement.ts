@@ -5,10 +5,10 @@ import type { Queryable } from '../models/objection.js'
 import { preparesStatements } from '../settings.js'
 import { type Recipient, RunningStatement } from './abandoned-statements.js'
 import type { CancellableConnection } from './cancel-statement.js'
-import { PAGE, type RawPage, type RawRow, type RowFormat, TEXTS } from './row-format.js'
+import { type RawRow, type RowFormat, TEXTS } from './row-format.js'
 import { asTexts, TextQuery } from './text-query.js'
 
-export type { RawPage, RawRow } from './row-format.js'
+export type { RawRow } from './row-format.js'
 
 /** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
 export interface Statement {
@@ -81,25 +81,16 @@ export function runStatement(
   values: readonly unknown[],
   recipient?: Recipient,
 ): Promise<RawRow[]> {
-  return run(knex, statement, values, TEXTS, recipient)
+  return runStatementAs(TEXTS, knex, statement, values, recipient)
 }
 
-/** The same for a statement that returns one row, whose last column is a page of JSON. */
-export function runPage(
+/** The same for rows that are read in another way. */
+export async function runStatementAs<Row>(
+  format: RowFormat<Row>,
   knex: Queryable,
   statement: Statement,
   values: readonly unknown[],
   recipient?: Recipient,
-): Promise<RawPage[]> {
-  return run(knex, statement, values, PAGE, recipient)
-}
-
-async function run<Row>(
-  knex: Queryable,
-  statement: Statement,
-  values: readonly unknown[],
-  format: RowFormat<Row>,
-  recipient: Recipient | undefined,
 ): Promise<Row[]> {
   const client = knex.client as Client
   const reader = knex.isTransaction ? undefined : recipient

@@ -19,10 +19,14 @@ const texts = new WeakMap<readonly OrderTerm[], string>()
 export function orderText(order: readonly OrderTerm[]): string {
   let text = texts.get(order)
   if (text === undefined) {
-    text = order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(',')
+    text = writeOrder(order)
     texts.set(order, text)
   }
   return text
+}
+
+function writeOrder(order: readonly OrderTerm[]): string {
+  return order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(',')
 }
 
 /** The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. */

@@ -1,5 +1,6 @@
 /** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import type { OrderTerm } from '../queryset/total-order.js'
 import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 import {
   type CompiledSql,
@@ -8,6 +9,7 @@ import {
   nativeSql,
   type Part,
   pageParts,
+  type QueryPart,
   type RowSelection,
   selectList,
 } from './row-sql.js'
@@ -25,46 +27,86 @@ const nativePlans = new WeakMap<RowPlan, boolean>()
 export function isNative(plan: RowPlan): boolean {
   let native = nativePlans.get(plan)
   if (native === undefined) {
-    native = plan.object.members.every(isNativeMember)
+    native = isNativeObject(plan.object)
     nativePlans.set(plan, native)
   }
   return native
 }
 
+function isNativeObject({ members }: RowObject): boolean {
+  return members.every(isNativeMember)
+}
+
 function isNativeMember(member: RowMember): boolean {
   if (Buffer.byteLength(member.name) > LONGEST_NAME) return false
-  return 'nested' in member ? member.nested.members.every(isNativeMember) : !IN_CODE.has(member.cell.kind)
+  return 'nested' in member ? isNativeObject(member.nested) : !IN_CODE.has(member.cell.kind)
 }
 
 /**
- * Compiles a list whose rows PostgreSQL writes. With positions each row is its position and its JSON; else there is one
- * row for the whole page: the count (if asked for), the number of rows, and their JSON with commas between.
+ * What stands between the rows of a page with positions: no JSON has this byte in it, not even a `json` column, which
+ * keeps the white space that it was given (RFC 7464 section 2.2).
+ */
+export const RECORD_SEPARATOR = 0x1e
+
+/**
+ * Compiles a list that PostgreSQL writes as one row: the count (if asked for), the number of rows, and their JSON with
+ * commas between. With positions there is a JSON list of texts for each of their terms before the rows, and these are
+ * separated by `RECORD_SEPARATOR`.
  */
 export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
   const { plan, positions, counting } = selection
-  const { before, count, list } = pageParts(selectList(query, selection, true), selection)
-  const from = fromClause(selection)
+  const { before, count, source } = sourceOf(query, selection)
   const object = objectColumns(plan.object, plan)
-  const source = { sql: ` from ${list.sql}${from.sql}`, bindings: [...list.bindings, ...from.bindings] }
-  const knex = query.knex() as unknown as Queryable
-  if (positions) {
-    const position = positions.map((_, index) => `${LIST}.p${index}`)
-    return nativeSql(
-      knex.raw(
-        `select ${position.map(() => '??, ').join('')}(select row_to_json(r)::text from (select ${object.sql}) as r)${source.sql}`,
-        [...position, ...object.bindings, ...source.bindings] as never,
-      ),
-    )
-  }
-  const rows = `select count(*), string_agg(row_to_json(r)::text, ',') from (select ${object.sql}${source.sql}) as r`
-  const sql = counting ? `${before.sql}select ${count.sql}page.* from (${rows}) as page` : rows
-  const bindings = [...before.bindings, ...count.bindings, ...object.bindings, ...source.bindings]
-  return nativeSql(knex.raw(sql, bindings as never))
+  const page = positions ? positionedRows(positions, object, source) : joinedRows(object, source)
+  const sql = counting ? `${before.sql}select ${count.sql}page.* from (${page.sql}) as page` : page.sql
+  const bindings = [...before.bindings, ...count.bindings, ...page.bindings]
+  return nativeSql((query.knex() as unknown as Queryable).raw(sql, bindings as never))
 }
 
-/** Compiles one object that PostgreSQL writes. */
-export function compileNativeRow(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
-  return compileNative(query, { ...selection, order: [], positions: selection.positions ?? [], counting: undefined })
+/** Compiles one object that PostgreSQL writes: its position (if asked for), then its JSON. */
+export function compileNativeRow(query: AnyQueryBuilder, asked: RowSelection): CompiledSql {
+  const selection = { ...asked, order: [], counting: undefined }
+  const { plan, positions = [] } = selection
+  const { source } = sourceOf(query, selection)
+  const { sql, bindings } = nativeRows(positions, objectColumns(plan.object, plan), source)
+  return nativeSql((query.knex() as unknown as Queryable).raw(sql, bindings as never))
+}
+
+/** What a selection reads from, and what its count needs. */
+function sourceOf(
+  query: AnyQueryBuilder,
+  selection: RowSelection,
+): { before: QueryPart; count: QueryPart; source: QueryPart } {
+  const { before, count, list } = pageParts(selectList(query, selection, true), selection)
+  const from = fromClause(selection)
+  const source = { sql: ` from ${list.sql}${from.sql}`, bindings: [...list.bindings, ...from.bindings] }
+  return { before, count, source }
+}
+
+function joinedRows(object: Part, source: QueryPart): QueryPart {
+  return {
+    sql: `select count(*), string_agg(row_to_json(r)::text, ',') from (select ${object.sql}${source.sql}) as r`,
+    bindings: [...object.bindings, ...source.bindings],
+  }
+}
+
+function positionedRows(terms: readonly OrderTerm[], object: Part, source: QueryPart): QueryPart {
+  const lists = terms.map((_, index) => `json_agg(r.p${index}), `).join('')
+  const { sql, bindings } = nativeRows(terms, object, source)
+  return {
+    sql: `select count(*), ${lists}string_agg(r.json, chr(${RECORD_SEPARATOR})) from (${sql}) as r`,
+    bindings,
+  }
+}
+
+/** A row for each object: its position, then its JSON. */
+function nativeRows(terms: readonly OrderTerm[], object: Part, source: QueryPart): QueryPart {
+  const position = terms.map((_, index) => `${LIST}.p${index}`)
+  const json = `(select row_to_json(r)::text from (select ${object.sql}) as r) as json`
+  return {
+    sql: `select ${position.map((_, index) => `?? as p${index}, `).join('')}${json}${source.sql}`,
+    bindings: [...position, ...object.bindings, ...source.bindings],
+  }
 }
 
 /** The members of an object as columns of their names. */

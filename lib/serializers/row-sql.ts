@@ -60,7 +60,7 @@ export function compileRows(query: AnyQueryBuilder, selection: RowSelection): Co
 }
 
 /** A piece of SQL whose bindings are identifiers and queries. */
-interface QueryPart {
+export interface QueryPart {
   readonly sql: string
   readonly bindings: readonly unknown[]
 }

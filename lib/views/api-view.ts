@@ -25,7 +25,7 @@ import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import { actionClass, actionsOf } from './action-options.js'
 import { dispatch } from './dispatch.js'
-import { read } from './read-property.js'
+import { read } from './properties.js'
 import {
   type ActionMap,
   allowedMethods,
@@ -127,17 +127,6 @@ export class APIView implements View {
   /** The transaction of a request that writes; hooks give it to their queries. */
   declare trx: Knex.Transaction | undefined
 
-  // assigned and not initialised where they are declared: to V8 each view class is another shape, and defining a property
-  // takes five times as long as setting it where there are many
-  constructor() {
-    this.parentKey = undefined
-    this.validatedData = undefined
-    this.body = { data: {}, textual: false }
-    this.renderer = undefined
-    this.knex = undefined
-    this.trx = undefined
-  }
-
   /**
    * A Koa handler for this view.
    * @param actions which method answers which HTTP method; by default `get`, `post` … where the class has them, and static actions
@@ -147,6 +136,8 @@ export class APIView implements View {
    */
   static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     const allowed = allowedMethods(actions)
+    // each with the same properties in the same order: to V8 one shape
+    const { basename, parents = [] } = route
     const byMethod = new Map<string, { readonly view: typeof APIView; readonly route: OpenRoute }>()
     for (const [method, action] of Object.entries(actions)) {
       if (typeof (this.prototype as unknown as Record<string, unknown>)[action] !== 'function') {
@@ -154,13 +145,13 @@ export class APIView implements View {
       }
       const view = actionClass(this, action)
       settlePolicies(view)
-      byMethod.set(method.toUpperCase(), { view, route: { ...route, action, actions } })
+      byMethod.set(method.toUpperCase(), { view, route: { basename, parents, action, actions } })
     }
     const get = byMethod.get('GET')
     if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
     // who may use none of a path's actions has no business with their description
     const [first] = byMethod.values()
-    byMethod.set('OPTIONS', { view: first?.view ?? this, route: { ...route, action: 'metadata', actions } })
+    byMethod.set('OPTIONS', { view: first?.view ?? this, route: { basename, parents, action: 'metadata', actions } })
     return function view(ctx) {
       const answering = byMethod.get(ctx.method)
       if (answering === undefined) {
@@ -187,15 +178,17 @@ export class APIView implements View {
 
   /** @internal The view that answers a request. */
   static open(ctx: Context, { action, actions, basename, parents = [] }: OpenRoute): APIView {
-    const view = new this()
-    view.ctx = ctx
-    view.action = action
-    view.actionMap = actions
-    view.basename = basename
-    view.parents = parents
-    view.policies = settlePolicies(this)
-    view.inputSerializer = actionsOf(this).get(action)?.inputSerializer
-    return view
+    // in one call, which is never compiled for some shapes of view
+    return Object.assign(new this(), {
+      ctx,
+      action,
+      actionMap: actions,
+      basename,
+      parents,
+      policies: settlePolicies(this),
+      inputSerializer: actionsOf(this).get(action)?.inputSerializer,
+      body: { data: {}, textual: false },
+    })
   }
 
   /** The methods this path takes. */
@@ -267,6 +260,15 @@ export class APIView implements View {
     return toApiError(error, subjectOf(this.ctx.method)) ?? error
   }
 }
+
+// what a request begins with: on the prototype, so that it takes no time to set
+Object.assign(APIView.prototype, {
+  parentKey: undefined,
+  validatedData: undefined,
+  renderer: undefined,
+  knex: undefined,
+  trx: undefined,
+})
 
 /** The HTTP methods a class answers: by its static actions, and by methods of the same name. */
 function methodsOf(view: typeof APIView): ActionMap {

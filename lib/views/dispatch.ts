@@ -4,14 +4,15 @@ import { authenticate } from '../authentication/authenticate.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { checkThrottles } from '../throttling/check-throttles.js'
 import { determineVersion } from '../versioning/determine-version.js'
+import { read } from './properties.js'
 import { respond } from './respond.js'
 import { runAction } from './run-action.js'
 import type { View } from './view.js'
 
 /** Answers the request with the view's action, or with the error that stopped it. */
 export async function dispatch(view: View): Promise<void> {
-  const { ctx, policies } = view
-  const { versioning, authentication, permissions, throttles } = policies
+  const ctx = read(view, 'ctx')
+  const { versioning, authentication, permissions, throttles } = read(view, 'policies')
   try {
     if (versioning) determineVersion(ctx, versioning)
     if (authentication.length > 0) await authenticate(ctx, authentication)
@@ -19,7 +20,7 @@ export async function dispatch(view: View): Promise<void> {
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
     const data = ctx.method === 'OPTIONS' ? view.options() : await runAction(view)
     respond(view, data)
-    view.finalizeResponse()
+    read(view, 'finalizeResponse').call(view)
   } catch (error) {
     answerError(ctx, shownError(view, error))
   }

@@ -28,9 +28,9 @@ import type { GenericView } from './generic-view.js'
 import { insertReader, insertsReader } from './insert-row.js'
 import { isPrepared, prepareModelsOf } from './models-of.js'
 import { forcedValues, parentScope } from './parents.js'
+import { read } from './properties.js'
 import { readList } from './read-list.js'
 import { lookupOf, readDetail } from './read-object.js'
-import { read } from './read-property.js'
 import type { RowReader } from './row-reader.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
@@ -108,18 +108,14 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
 
-  /** @internal The class, for the steps that work on any generic view. */
-  declare readonly viewClass: typeof GenericAPIView
   /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
   declare rowVersion: string | undefined
   /** @internal What a create inserts by, once that was asked; null where it needs instances. */
   declare inserter: RowReader | null | undefined
 
-  constructor() {
-    super()
-    this.viewClass = new.target
-    this.rowVersion = undefined
-    this.inserter = undefined
+  /** @internal The class, for the steps that work on any generic view. */
+  get viewClass(): typeof GenericAPIView {
+    return this.constructor as typeof GenericAPIView
   }
 
   /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
@@ -313,6 +309,8 @@ function subjectOfView(view: GenericView): ConstraintSubject {
     return subject
   }
 }
+
+Object.assign(GenericAPIView.prototype, { rowVersion: undefined, inserter: undefined })
 
 markStandard(
   GenericAPIView.prototype,

@@ -22,7 +22,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'
 import { InstanceList } from './list-source.js'
 import { confirmParents } from './parents.js'
-import { read } from './read-property.js'
+import { read } from './properties.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
 import { loadShown, represent, selectionParameters } from './selection.js'
@@ -108,7 +108,7 @@ function cutPage(view: GenericView, source: ListSource): Promise<unknown> {
   if (!paginator) return readAll(source)
   const ctx = read(view, 'ctx')
   const params = (ctx['params'] ?? {}) as Record<string, string>
-  return paginator.paginate(source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
+  return read(paginator, 'paginate').call(paginator, source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
 }
 
 async function readAll(source: ListSource): Promise<unknown> {

@@ -4,7 +4,7 @@ import { callerId } from '../ids/codec.js'
 import { externalIds } from '../ids/external-ids.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'
-import { read } from './read-property.js'
+import { read } from './properties.js'
 import { answerClass } from './selection.js'
 
 /** For lists and creates, before anything is read or written. @throws {AuthenticationFailed} */

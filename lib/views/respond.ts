@@ -7,7 +7,7 @@ import { JSONRenderer } from '../renderers/json-renderer.js'
 import { renderBody } from '../renderers/render-body.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
-import { read } from './read-property.js'
+import { read, write } from './properties.js'
 import type { View } from './view.js'
 
 /**
@@ -42,7 +42,7 @@ export function rendererOf(view: View): BaseRenderer {
   if (known) return known
   const ctx = read(view, 'ctx')
   const chosen = selectRenderer(ctx, read(view, 'policies').renderers, { format: formatOf(ctx) })
-  view.renderer = chosen
+  write(view, 'renderer', chosen)
   return chosen
 }
 

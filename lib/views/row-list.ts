@@ -14,22 +14,16 @@ import type {
 import type { Recipient } from '../queryset/abandoned-statements.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
-import {
-  type RawPage,
-  type RawRow,
-  runPage,
-  runStatement,
-  type Statement,
-  statementOf,
-} from '../queryset/run-statement.js'
+import { PAGE, type RawRow, type RowFormat, TEXTS } from '../queryset/row-format.js'
+import { runStatement, runStatementAs, type Statement, statementOf } from '../queryset/run-statement.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { RecentMap } from '../recent-map.js'
 import { compileNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { type CompiledSql, compileQuery, compileRows, positionCells } from '../serializers/row-sql.js'
-import { NativePage, NativeRows, TextRows } from './fetched-rows.js'
-import { read } from './read-property.js'
+import { NativePage, TextRows } from './fetched-rows.js'
+import { read } from './properties.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 
 /** What a request asks of the list, when its SQL can be kept: equal shapes are equal texts. */
@@ -83,14 +77,6 @@ export const MOST_SHAPES = 500
 const LONGEST_KEY = 512
 const NO_PLACES: readonly undefined[] = []
 const NO_ROWS: readonly never[] = []
-
-/** Runs a statement and reads its rows in one way. */
-type Run<Row> = (
-  knex: Queryable,
-  statement: Statement,
-  values: readonly unknown[],
-  recipient: Recipient,
-) => Promise<Row[]>
 
 /** A slice with nothing left out, whatever a paginator has left out. */
 interface WholeSlice {
@@ -173,15 +159,15 @@ export class RowList implements ListSource {
     const known = exact && offset > 0 && !this.#seemsToReach(offset) ? await this.count() : undefined
     const counted = exact && known === undefined
     const isEmpty = known !== undefined && offset >= known
-    let rows: TextRows | NativeRows | NativePage
+    let rows: TextRows | NativePage
     let first: string | null | undefined
-    if (this.#options.native && !slice.positions) {
-      const [page] = isEmpty ? NO_ROWS : await this.#run(runPage, slice, counted)
-      rows = new NativePage(page)
+    if (this.#options.native) {
+      const [page] = isEmpty ? NO_ROWS : await this.#run(PAGE, slice, counted)
+      rows = new NativePage(page, counted ? 1 : 0)
       first = page?.texts[0]
     } else {
-      const raw = isEmpty ? NO_ROWS : await this.#run(runStatement, slice, counted)
-      rows = this.#options.native ? new NativeRows(raw, this.order.length) : this.#textRows(raw, slice, counted)
+      const raw = isEmpty ? NO_ROWS : await this.#run(TEXTS, slice, counted)
+      rows = this.#textRows(raw, slice, counted)
       first = raw[0]?.[0]
     }
     if (kind === undefined) return rows
@@ -216,12 +202,12 @@ export class RowList implements ListSource {
   }
 
   /** Runs the list: by a kept text where the shape has one, else by a text made now. */
-  #run<Row extends RawRow | RawPage>(run: Run<Row>, slice: WholeSlice, counted: boolean): Promise<Row[]> {
+  #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: boolean): Promise<Row[]> {
     const { knex, shape, native, recipient } = this.#options
     const { limit, offset, after, backwards, positions } = slice
     if (!shape) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
-      return run(knex, statementOf(text), values, recipient)
+      return runStatementAs(format, knex, statementOf(text), values, recipient)
     }
     const values = [...shape.values]
     let nulls = ''
@@ -235,14 +221,14 @@ export class RowList implements ListSource {
     if (counted) values.push(...shape.values)
     const key = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${shape.key}`
     const kept = shape.kept.statements.get(key)
-    if (kept) return run(knex, kept, values, recipient)
+    if (kept) return runStatementAs(format, knex, kept, values, recipient)
     const ranges = this.#ranges(slice)
     const compiled = this.#compile(slice, counted, ranges)
     // several ranges bind the conditions several times; their text is made anew each time
     const several = ranges !== undefined && ranges.length !== 1
     return several
-      ? run(knex, statementOf(compiled.text), compiled.values, recipient)
-      : run(knex, this.#keep(key, compiled, values), values, recipient)
+      ? runStatementAs(format, knex, statementOf(compiled.text), compiled.values, recipient)
+      : runStatementAs(format, knex, this.#keep(key, compiled, values), values, recipient)
   }
 
   /** Keeps a compiled text, once it is certain that it binds what the shape says it does. */

@@ -3,6 +3,7 @@ import type { SerializerContext } from '../fields/field.js'
 import type { FilterPart, FilterView } from '../filters/filter.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { noneOf } from '../none-of.js'
 import type { Recipient } from '../queryset/abandoned-statements.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
@@ -50,6 +51,8 @@ const keptLists = new WeakMap<object, WeakMap<RowPlan, KeptLists>>()
 const HOOKED =
   /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|eager|modifyGraph)$/
 
+const NO_VALUES = noneOf<unknown>('')
+
 /** Hooks that a query carries in its context: Objection runs them for its relations, too. */
 function hasContextHooks(query: AnyQueryBuilder): boolean {
   const { onBuild, runBefore, runAfter } = query.context() as Record<string, unknown>
@@ -89,10 +92,10 @@ export class RowReader {
   /** The shape of a list that the filter parts describe. */
   shapeOf(view: FilterView, parts: readonly FilterPart[]): ListShape {
     let key = view.name
-    const values: unknown[] = []
+    let values: readonly unknown[] = NO_VALUES
     for (const part of parts) {
       key += `|${part.shape}`
-      values.push(...part.values)
+      values = values === NO_VALUES ? part.values : [...values, ...part.values]
     }
     return { key, values, kept: this.#kept() }
   }

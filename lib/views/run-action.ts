@@ -6,7 +6,7 @@ import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { checkParents } from './parents.js'
-import { read } from './read-property.js'
+import { read, write } from './properties.js'
 import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
@@ -25,7 +25,7 @@ export async function runAction(view: View): Promise<unknown> {
   try {
     const own = read(view, 'getKnex').call(view)
     const knex = own instanceof Promise ? await own : own
-    view.knex = knex
+    write(view, 'knex', knex)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     const writes = knex && !READING.has(ctx.method) && view.atomic

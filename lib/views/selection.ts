@@ -8,7 +8,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
-import { read } from './read-property.js'
+import { read } from './properties.js'
 import { filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 

@@ -1,5 +1,5 @@
 /** Tells methods that come with the package from those an application has put in their place. */
-import { read } from './read-property.js'
+import { read } from './properties.js'
 
 const standard = new WeakSet<object>()
 

@@ -1,6 +1,6 @@
 /** The action `list` (spec section 4.6). */
 import type { GenericAPIView } from '../generic-api-view.js'
-import { read } from '../read-property.js'
+import { read } from '../properties.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 

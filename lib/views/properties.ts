@@ -1,4 +1,4 @@
-/** Reads objects of whatever shape. */
+/** Reads and writes objects of whatever shape. */
 
 /**
  * A property of a view, of a view class, or of what an application has put together.
@@ -11,4 +11,9 @@ export function read<T extends object, K extends keyof T>(from: T, name: K): T[K
 export function read(from: object, name: 'constructor'): unknown
 export function read(from: object, name: string): unknown {
   return (from as Readonly<Record<string, unknown>>)[name]
+}
+
+/** Sets a property of a view; in one place for the same reason. */
+export function write<T extends object, K extends keyof T>(to: T, name: K, value: T[K]): void {
+  to[name] = value
 }
