@@ -15,9 +15,13 @@ const FIXED_BYTES = 1 + 4 + 1 + 1 + 2 + 2 + 2 + 2
  * @param name empty for the one that was parsed last without a name
  */
 export function runMessage(name: string, values: readonly (string | null)[]): Buffer {
-  const lengths = values.map((value) => (value === null ? 0 : Buffer.byteLength(value)))
+  const lengths: number[] = []
   let size = FIXED_BYTES + Buffer.byteLength(name) + 4 * values.length
-  for (const length of lengths) size += length
+  for (const value of values) {
+    const length = value === null ? 0 : Buffer.byteLength(value)
+    lengths.push(length)
+    size += length
+  }
   const message = Buffer.allocUnsafe(size + EXECUTE_AND_SYNC.length)
   message[0] = BIND
   message.writeInt32BE(size - 1, 1)

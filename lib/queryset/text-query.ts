@@ -23,11 +23,11 @@ interface Protocol {
 export function asTexts(values: readonly unknown[]): (string | null)[] | undefined {
   const texts: (string | null)[] = []
   for (const value of values) {
-    if (typeof value === 'string') texts.push(value)
-    else if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') {
-      texts.push(String(value))
-    } else if (value === null || value === undefined) texts.push(null)
-    else return undefined
+    let text: string | null = null
+    if (typeof value === 'string') text = value
+    else if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') text = String(value)
+    else if (value !== null && value !== undefined) return undefined
+    texts.push(text)
   }
   return texts
 }

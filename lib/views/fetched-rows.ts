@@ -54,7 +54,9 @@ export class TextRows implements Rows {
     const { places, offset } = this.#layout
     let extra = this.#layout.first
     const row = this.#raw[index] as RawRow
-    return places.map((place) => row[place === undefined ? extra++ : offset + place] ?? null)
+    const position: (string | null)[] = []
+    for (const place of places) position.push(row[place === undefined ? extra++ : offset + place] ?? null)
+    return position
   }
 
   results(start: number, end: number, backwards = false): JsonText {
@@ -100,8 +102,10 @@ export class NativePage implements Rows {
   }
 
   position(index: number): Position {
-    this.#positions ??= (this.#page?.texts ?? []).slice(this.#first + 1).map((list) => JSON.parse(list ?? '[]'))
-    return this.#positions.map((term) => term[index] ?? null)
+    this.#positions ??= positionsOf(this.#page?.texts ?? [], this.#first + 1)
+    const position: (string | null)[] = []
+    for (const term of this.#positions) position.push(term[index] ?? null)
+    return position
   }
 
   results(start: number, end: number, backwards = false): JsonText {
@@ -117,6 +121,13 @@ export class NativePage implements Rows {
     for (let index = end - 2; index >= start; index--) pieces.push(',', cut(index, index))
     return new JsonText(...pieces, ']')
   }
+}
+
+/** What the lists of a page say: for each term the values of all rows. */
+function positionsOf(texts: RawRow, first: number): readonly Position[] {
+  const positions: Position[] = []
+  for (let index = first; index < texts.length; index++) positions.push(JSON.parse(texts[index] ?? '[]') as Position)
+  return positions
 }
 
 /** Rows with commas between, and where each of them ends. */
