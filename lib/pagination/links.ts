@@ -5,7 +5,6 @@ const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
 /** A pair that reads and writes the same but for its commas: no other character of it changes in any form of encoding. */
 const PLAIN_PAIR = /^[\w.*-]+=[\w.*,-]*$/
 const PLAIN = /^[\w.*-]*$/
-const NONE: readonly string[] = []
 
 /** A parameter and its value; null takes it out. */
 export type LinkParameter = readonly [name: string, value: string | null]
@@ -26,7 +25,7 @@ export function pageLink(originalUrl: string, ...parameters: readonly LinkParame
 function set(search: string, parameters: readonly LinkParameter[]): string {
   const left = new Set(parameters)
   let text = ''
-  for (const sent of search === '' ? NONE : search.split('&')) {
+  for (const sent of search.split('&')) {
     if (sent === '') continue
     const pair = rewrite(sent)
     const parameter = namedIn(pair, parameters)

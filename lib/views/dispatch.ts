@@ -9,7 +9,11 @@ import { respond } from './respond.js'
 import { runAction } from './run-action.js'
 import type { View } from './view.js'
 
-/** Answers the request with the view's action, or with the error that stopped it. */
+/**
+ * Answers the request with the view's action, or with the error that stopped it.
+ *
+ * `read(view, 'x')` is `view.x` in a way that V8 compiles once for all view classes (`properties.ts`).
+ */
 export async function dispatch(view: View): Promise<void> {
   const ctx = read(view, 'ctx')
   const { versioning, authentication, permissions, throttles } = read(view, 'policies')
