@@ -1,5 +1,5 @@
 /** Compact JSON (wire format, section 6). */
-import { JsonText, LONGEST_PIECE } from './json-text.js'
+import { inBytes, JsonText, LONGEST_PIECE } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
 import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
 
@@ -10,7 +10,7 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
   readonly contentType = 'application/json; charset=utf-8'
 
   render(data: unknown): string | Buffer {
-    if (data instanceof JsonText) return inOne(data.pieces)
+    if (data instanceof JsonText) return inBytes(data.pieces)
     if (typeof data !== 'object' || data === null || Array.isArray(data)) return JSON.stringify(data)
     const { results } = data as { results?: unknown }
     return results instanceof JsonText ? writeEnvelope(data as Record<string, unknown>) : JSON.stringify(data)
@@ -51,16 +51,5 @@ function writeEnvelope(envelope: Record<string, unknown>): Buffer {
     }
   }
   pieces.push(`${text}}`)
-  return inOne(pieces)
-}
-
-/** The bytes, made once: entity tag, length and socket each would make them of a text. */
-function inOne(pieces: readonly (string | Buffer)[]): Buffer {
-  if (pieces.length === 1) return typeof pieces[0] === 'string' ? Buffer.from(pieces[0]) : (pieces[0] as Buffer)
-  let length = 0
-  for (const piece of pieces) length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
-  const bytes = Buffer.allocUnsafe(length)
-  let end = 0
-  for (const piece of pieces) end += typeof piece === 'string' ? bytes.write(piece, end) : piece.copy(bytes, end)
-  return bytes
+  return inBytes(pieces)
 }

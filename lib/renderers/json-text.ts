@@ -1,5 +1,8 @@
 /** JSON that is written already. */
 
+/** JSON in texts, or in bytes of UTF-8, which may be cut within a character. */
+export type JsonPieces = readonly (string | Buffer)[]
+
 /** Characters after which a text is continued in another piece. */
 export const LONGEST_PIECE = 32_768
 
@@ -10,22 +13,31 @@ export const LONGEST_PIECE = 32_768
  * garbage collection, and pages of that size come one after the other in an export.
  */
 export class JsonText {
-  /** Texts, or bytes of UTF-8, which may be cut within a character. */
-  readonly pieces: readonly (string | Buffer)[]
+  readonly pieces: JsonPieces
 
-  constructor(...pieces: readonly (string | Buffer)[]) {
+  constructor(...pieces: JsonPieces) {
     this.pieces = pieces
   }
 
   get text(): string {
     const { pieces } = this
-    if (pieces.every((piece) => typeof piece === 'string')) return pieces.join('')
-    return Buffer.concat(pieces.map((piece) => (typeof piece === 'string' ? Buffer.from(piece) : piece))).toString()
+    return pieces.every((piece) => typeof piece === 'string') ? pieces.join('') : inBytes(pieces).toString()
   }
 
   toJSON(): unknown {
     return JSON.parse(this.text)
   }
+}
+
+/** The bytes, made once: entity tag, length and socket each would make them of a text. One piece of bytes is not copied. */
+export function inBytes(pieces: JsonPieces): Buffer {
+  if (pieces.length === 1) return typeof pieces[0] === 'string' ? Buffer.from(pieces[0]) : (pieces[0] as Buffer)
+  let length = 0
+  for (const piece of pieces) length += typeof piece === 'string' ? Buffer.byteLength(piece) : piece.length
+  const bytes = Buffer.allocUnsafe(length)
+  let end = 0
+  for (const piece of pieces) end += typeof piece === 'string' ? bytes.write(piece, end) : piece.copy(bytes, end)
+  return bytes
 }
 
 /** The list of what `write` writes for the numbers from `start` to before `end`. */

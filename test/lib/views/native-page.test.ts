@@ -1,7 +1,7 @@
 /** Pages that PostgreSQL has written, compared with the rows that they are made of. */
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { NativePage } from '../../../lib/views/fetched-rows.js'
+import { NativePage } from '../../../lib/views/native-page.js'
 
 interface Row {
   readonly json: string
