@@ -1,6 +1,6 @@
 /** Tells clients the application's version (spec section 9.2; wire format, section 8). */
 import { announceVersion } from '../lib/assets/announce-version.js'
-import { getAppVersion } from '../lib/assets/app-version.js'
+import { checkVersionSettings, getAppVersion } from '../lib/assets/app-version.js'
 import { VersionScript, type VersionScriptOptions } from '../lib/assets/version-script.js'
 import type { Middleware } from '../lib/context.js'
 import { setting } from '../lib/settings.js'
@@ -23,7 +23,7 @@ export interface AppVersionOptions extends VersionScriptOptions {
 export function appVersion(options: AppVersionOptions = {}): Middleware {
   const header = options.header ?? setting('appVersionHeader') ?? true
   const script = new VersionScript(options)
-  setting('appVersion') // a wrong one is found now, not by the first request
+  checkVersionSettings()
   return async function sendAppVersion(ctx, next) {
     const version = getAppVersion()
     if (header) announceVersion(ctx, version)

@@ -1,5 +1,5 @@
 /** `POST /cache/bust` (spec section 4.10; wire format, section 8). */
-import { refreshAppVersion } from '../lib/assets/app-version.js'
+import { checkVersionSettings, refreshAppVersion } from '../lib/assets/app-version.js'
 import { cacheBustToken, checkBustToken } from '../lib/assets/cache-bust.js'
 import type { CacheBustChannel } from '../lib/assets/cache-bust-channel.js'
 import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
@@ -17,11 +17,12 @@ export interface CacheBustOptions {
  * Answers `POST /cache/bust`: reads the manifest and the components again, and tells the other processes to. It asks for
  * `Authorization: Bearer <token>`, the setting `cacheBustToken` or a token derived from the secret key; where neither is
  * set there is no endpoint.
- * @throws ConfigurationError the token or the secret key has under 16 characters
+ * @throws ConfigurationError the token or the secret key has under 16 characters, or another setting has a wrong value
  * @example app.use(cacheBust({ channel }))
  */
 export function cacheBust({ path = '/cache/bust', channel }: CacheBustOptions = {}): Middleware {
   const token = cacheBustToken()
+  checkVersionSettings()
   return async function bustCache(ctx, next) {
     if (token === undefined || !isPath(ctx, path)) return next()
     await runStep(ctx, async () => {

@@ -1,5 +1,5 @@
 /** `GET /version` (spec section 4.10; wire format, section 8). */
-import { describeAppVersion } from '../lib/assets/app-version.js'
+import { checkVersionSettings, describeAppVersion } from '../lib/assets/app-version.js'
 import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
 import type { Middleware } from '../lib/context.js'
 import { runStep } from '../lib/run-step.js'
@@ -13,12 +13,12 @@ export interface VersionEndpointOptions {
 /**
  * Answers `GET /version` with the application's version, where it comes from, and how many files its components have.
  * With the setting `versionEndpoint` false the path is left to the app.
- * @throws ConfigurationError the environment has a wrong VERSION_ENDPOINT or APP_VERSION
+ * @throws ConfigurationError a setting has a value that it cannot have
  * @example app.use(versionEndpoint())
  */
 export function versionEndpoint({ path = '/version' }: VersionEndpointOptions = {}): Middleware {
   const enabled = setting('versionEndpoint') ?? true
-  setting('appVersion') // a wrong one is found now, not by the first request
+  checkVersionSettings()
   return async function showVersion(ctx, next) {
     if (!enabled || !isPath(ctx, path)) return next()
     await runStep(ctx, () => {

@@ -3,7 +3,7 @@ import { currentSettings, type Settings, setting } from '../settings.js'
 import { frame } from '../signing.js'
 import { contentHash } from './content-hash.js'
 import { currentGeneration, refresh } from './refresh.js'
-import { currentStaticFiles } from './static-files.js'
+import { checkStaticSettings, currentStaticFiles } from './static-files.js'
 import { readComponents } from './version-components.js'
 
 /** A version and where it comes from, as `GET /version` shows it. */
@@ -21,6 +21,12 @@ interface Known {
 }
 
 let known: Known | undefined
+
+/** Reads the settings that the version is computed from, so that a wrong one is found now. @throws ConfigurationError */
+export function checkVersionSettings(): void {
+  setting('appVersion')
+  checkStaticSettings()
+}
 
 /**
  * The version of the application: the setting `appVersion`, else the hash of the static files' manifest and the

@@ -48,6 +48,11 @@ const MAX_WARNINGS = 100
 
 let mounted: StaticFiles | undefined
 
+/** Reads the settings of static files, so that a wrong one is found now. @throws ConfigurationError */
+export function checkStaticSettings(): void {
+  for (const name of ['staticRoot', 'staticUrl', 'staticDevVersionQuery'] as const) setting(name)
+}
+
 /** The files that `staticAssets()` has mounted last, or those of the settings. */
 export function currentStaticFiles(): StaticFiles {
   mounted ??= new StaticFiles()
@@ -66,8 +71,9 @@ export class StaticFiles {
   readonly #hashes = new Map<string, { readonly modified: number; readonly size: number; readonly hash: string }>()
   #loaded: Loaded | undefined
 
-  /** @throws ConfigurationError the prefix is no path */
+  /** @throws ConfigurationError the prefix is no path, or a setting has a value that it cannot have */
   constructor(options: StaticFilesOptions = {}) {
+    checkStaticSettings()
     if (options.prefix !== undefined && !PREFIX.test(options.prefix)) {
       throw new ConfigurationError(
         `staticAssets({ prefix }) is ${JSON.stringify(options.prefix)}: give a path such as /static`,

@@ -132,6 +132,12 @@ describe('wrong settings', () => {
     ['APP_VERSION', 'v\r\nX: y', 'APP_VERSION is "v\\r\\nX: y": give 1 to 128 characters from ! to ~, without spaces'],
     ['APP_VERSION_HEADER', 'maybe', 'APP_VERSION_HEADER is "maybe": give true or false'],
     ['APP_VERSION_MISMATCH', 'Reload', 'APP_VERSION_MISMATCH is "Reload": give reload, warn, ignore'],
+    ['STATIC_DEV_VERSION_QUERY', 'maybe', 'STATIC_DEV_VERSION_QUERY is "maybe": give true or false'],
+    [
+      'STATIC_URL',
+      'static files',
+      'STATIC_URL is "static files": give a path such as /static, or an address such as https://cdn.example.com/static',
+    ],
   ])('G4 a wrong %s fails at the start', (name, value, message) => {
     configure({})
     vi.stubEnv(name, value)

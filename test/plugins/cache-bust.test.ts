@@ -127,6 +127,11 @@ describe('cacheBust()', () => {
     }
   })
 
+  it('I23 a wrong setting of what it computes fails at the start', () => {
+    vi.stubEnv('STATIC_DEV_VERSION_QUERY', 'maybe')
+    expect(() => cacheBust()).toThrow(new ConfigurationError('STATIC_DEV_VERSION_QUERY is "maybe": give true or false'))
+  })
+
   it('row 51 takes POST only', async () => {
     const bust = await serving()
     for (const method of ['GET', 'PUT', 'DELETE', 'HEAD']) {

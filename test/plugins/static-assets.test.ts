@@ -7,6 +7,7 @@ import mount from 'koa-mount'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { refreshAppVersion } from '../../lib/assets/app-version.js'
 import { collectStatic } from '../../lib/assets/collect-static.js'
+import { ConfigurationError } from '../../lib/errors.js'
 import { configure } from '../../lib/settings.js'
 import { errors, staticAssets } from '../../plugins/index.js'
 import { createFolder, writeFiles } from '../support/files.js'
@@ -192,6 +193,21 @@ describe('staticAssets()', () => {
     refreshAppVersion()
     expect((await get(path)).headers['cache-control']).toBe(YEAR)
     expect((await get(HASHED)).headers['cache-control']).toBe(YEAR)
+  })
+})
+
+describe('I23 wrong settings', () => {
+  afterEach(() => void vi.unstubAllEnvs())
+
+  it.each([
+    ['STATIC_DEV_VERSION_QUERY', 'maybe', 'STATIC_DEV_VERSION_QUERY is "maybe": give true or false'],
+    ['STATIC_URL', 'static files', 'STATIC_URL is "static files": give a path such as /static'],
+  ])('a wrong %s fails at the start, whatever the options', (name, value, message) => {
+    vi.stubEnv(name, value)
+    for (const options of [{ root }, { root, prefix: '/static' }]) {
+      expect(() => staticAssets(options)).toThrow(ConfigurationError)
+      expect(() => staticAssets(options)).toThrow(message)
+    }
   })
 })
 

@@ -92,5 +92,8 @@ describe('versionEndpoint()', () => {
     vi.stubEnv('VERSION_ENDPOINT', '')
     vi.stubEnv('APP_VERSION', 'a b')
     expect(() => versionEndpoint()).toThrow(ConfigurationError)
+    vi.stubEnv('APP_VERSION', '')
+    vi.stubEnv('STATIC_URL', 'static files')
+    expect(() => versionEndpoint()).toThrow(/^STATIC_URL is "static files"/)
   })
 })
