@@ -2,12 +2,12 @@
 import { isIP } from 'node:net'
 import { type Context, userId } from './context.js'
 
-/** A logged-in user by id, or anybody else by address. Typed, so that no user's id can pass for an address. */
+/** A logged-in user by its `id`, or anybody else by address. Typed, so that no user's id can pass for an address. */
 export type Caller = { readonly kind: 'user'; readonly id: string } | { readonly kind: 'ip'; readonly address: string }
 
 const warned = new WeakSet<object>()
 
-/** The caller of a request: the user of `ctx.state.user`, or the address that Koa trusts (`ctx.ip`). */
+/** The caller of a request: the `id` of `ctx.state.user`, or where it has none the address that Koa trusts (`ctx.ip`). */
 export function callerOf(ctx: Context): Caller {
   const id = userId(ctx.state['user'])
   if (id !== undefined) return { kind: 'user', id: `${id as string | number}` }

@@ -3,7 +3,7 @@
 /** One request, as it is counted. */
 export interface UsageEvent {
   readonly meter_name: string
-  /** The user's id as text, or `anonymous`. */
+  /** The user's `id` as text, or `anonymous`, also for a user without one. */
   readonly account_id: string
   readonly dimensions: UsageDimensions
   /** When the request began. */

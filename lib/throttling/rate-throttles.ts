@@ -1,6 +1,6 @@
 /** The throttles of the specification, counting in memory (spec section 8). */
 import { callerOf } from '../caller.js'
-import type { Context } from '../context.js'
+import { type Context, isAnonymous } from '../context.js'
 import { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './simple-rate-throttle.js'
 import type { ThrottledView } from './throttle.js'
 
@@ -14,12 +14,11 @@ export class AnonRateThrottle extends SimpleRateThrottle {
   override rate = '100/hour'
 
   getCacheKey(ctx: Context, _view: ThrottledView): CacheKey | Promise<CacheKey> {
-    const caller = callerOf(ctx)
-    return caller.kind === 'ip' ? caller : null
+    return isAnonymous(ctx.state['user']) ? callerOf(ctx) : null
   }
 }
 
-/** Limits users by their id, and anonymous callers by address. */
+/** Limits users by their `id`; by address anonymous callers, and users without one. */
 export class UserRateThrottle extends SimpleRateThrottle {
   static override budget = 'user'
   /** @default '1000/hour' */
@@ -36,7 +35,7 @@ export interface ScopedRateThrottleOptions extends RateThrottleOptions {
 }
 
 /**
- * Limits users, or anonymous callers by address, in a part of the API: each scope is a budget of its own.
+ * Limits users by their `id`, others by address, in a part of the API: each scope is a budget of its own.
  * @example
  * class Uploads extends ModelViewSet<Upload> {
  *   static override throttleScope = 'uploads'

@@ -102,9 +102,20 @@ describe('keys', () => {
     ['null', null],
     ['an "anonymous user" object', { id: 5, isAnonymous: true }],
     ['one who is not authenticated', { isAuthenticated: false }],
-    ['one without an id', { id: null }],
   ])('H14 are by address for %s', async (_, user) => {
     expect(await keyFor(new AnonRateThrottle(), user)).toEqual(['throttle:4:anon,8:100/3600,2:ip,11:203.0.113.7,'])
+  })
+
+  it.each<[string, unknown]>([
+    ['null for an id', { id: null }],
+    ['another claim', { sub: '17' }],
+    ['a name only', 'alice'],
+  ])('E23 are not of a known user with %s, whom others count by address', async (_, user) => {
+    expect(await keyFor(new AnonRateThrottle(), user)).toEqual([])
+    expect(await keyFor(new UserRateThrottle(), user)).toEqual(['throttle:4:user,9:1000/3600,2:ip,11:203.0.113.7,'])
+    expect(await keyFor(new ScopedRateThrottle(), user)).toEqual([
+      'throttle:5:scope,7:default,8:100/3600,2:ip,11:203.0.113.7,',
+    ])
   })
 
   it('H14 are of user 0, who is one', async () => {
