@@ -5,6 +5,11 @@ import type Koa from 'koa'
 export type Context = Koa.Context
 export type Middleware = Koa.Middleware
 
+/** What policies on a hand-written route take for the view's action: the method in lower case, `get` for HEAD. */
+export function routeAction(ctx: Context): string {
+  return ctx.method === 'HEAD' ? 'get' : ctx.method.toLowerCase()
+}
+
 /** True when nobody is logged in: no user, or one that says so itself (`isAnonymous`, `isAuthenticated: false`). */
 export function isAnonymous(user: unknown): boolean {
   if (!user) return true

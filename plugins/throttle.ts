@@ -1,5 +1,5 @@
 /** Limits how often a caller may ask, on any route (spec section 8). */
-import type { Middleware } from '../lib/context.js'
+import { type Middleware, routeAction } from '../lib/context.js'
 import type { Policy } from '../lib/policy.js'
 import { runStep } from '../lib/run-step.js'
 import { checkThrottles } from '../lib/throttling/check-throttles.js'
@@ -15,7 +15,7 @@ import type { BaseThrottle } from '../lib/throttling/throttle.js'
 export function throttle(...throttles: readonly Policy<BaseThrottle>[]): Middleware {
   const settled = settleThrottles('throttle()', throttles)
   return async function throttleRequests(ctx, next) {
-    const view = { action: ctx.method.toLowerCase() }
+    const view = { action: routeAction(ctx) }
     if (await runStep(ctx, () => checkThrottles(ctx, view, settled))) await next()
   }
 }

@@ -1,5 +1,5 @@
 /** Permissions on a hand-written route, where no view keeps them for the objects that the handler finds. */
-import type { Context } from '../context.js'
+import { type Context, routeAction } from '../context.js'
 import { ConfigurationError } from '../errors.js'
 import { checkObjectPermissions, checkPermissions } from './check-permissions.js'
 import type { BasePermission, GuardedView } from './permission.js'
@@ -27,7 +27,7 @@ export async function checkRouteObject(ctx: Context, object: object): Promise<vo
   await checkObjectPermissions(ctx, viewOf(ctx), permissions, object)
 }
 
-/** What stands for the view; HEAD is asked for as GET. */
+/** What stands for the view. */
 function viewOf(ctx: Context): GuardedView {
-  return { action: ctx.method === 'HEAD' ? 'get' : ctx.method.toLowerCase() }
+  return { action: routeAction(ctx) }
 }

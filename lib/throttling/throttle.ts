@@ -3,7 +3,7 @@ import type { Context } from '../context.js'
 
 /** What a throttle may know of the view it guards. */
 export interface ThrottledView {
-  /** The name of the method that answers; on a hand-written route the HTTP method in lower case. */
+  /** The name of the method that answers; on a hand-written route the HTTP method in lower case, `get` for HEAD. */
   readonly action: string
   /** The view's `static throttleScope`. */
   readonly throttleScope?: string | undefined

@@ -103,7 +103,7 @@ describe('throttle()', () => {
     })
   })
 
-  it('gives a throttle the method as the action', async () => {
+  it('E20 gives a throttle the method as the action, GET for HEAD', async () => {
     const actions: string[] = []
     class Own extends SimpleRateThrottle {
       override rate = '5/m'
@@ -114,8 +114,9 @@ describe('throttle()', () => {
     }
     client = await serving(throttle(Own), report)
     await client.get('/')
+    await client.send('HEAD', '/')
     await client.send('POST', '/', {})
-    expect(actions).toEqual(['get', 'post'])
+    expect(actions).toEqual(['get', 'get', 'post'])
   })
 
   it.each([
