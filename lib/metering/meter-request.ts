@@ -24,13 +24,25 @@ const MOST_PENDING = 1000
 const LONGEST_WAIT = 3000
 const EMPTY = new Set([204, 205, 304])
 
+/** Where a request keeps how it is metered already. */
+const METERED = Symbol('the meters that count this request')
+
+interface Noted {
+  [METERED]?: readonly Metering[]
+}
+
 const healths = new WeakMap<MeteringEngine, Health>()
 
 /**
  * Gives the engine one event when the response has ended, whatever the outcome: answered, refused or broken off.
- * Call it before anything else has a chance to answer.
+ * Call it before anything else has a chance to answer. A second call with the same engine and meter does nothing.
  */
-export function meterRequest(ctx: Context, { engine, meterName }: Metering): void {
+export function meterRequest(ctx: Context, metering: Metering): void {
+  const { engine, meterName } = metering
+  const noted = ctx as Noted
+  const known = noted[METERED] ?? []
+  if (known.some((one) => one.engine === engine && one.meterName === meterName)) return
+  noted[METERED] = [...known, metering]
   const { res } = ctx
   const timestamp = new Date().toISOString()
   const start = performance.now()

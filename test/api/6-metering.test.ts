@@ -204,6 +204,26 @@ describe('what is counted', () => {
     expect(engine.events[0]).toMatchObject({ meter_name: 'reports', dimensions: { response_bytes: bytes } })
   })
 
+  it('G12 is one event of a meter and an engine, however often the request is metered', async () => {
+    const common = new InMemoryMeteringEngine()
+    const own = new InMemoryMeteringEngine()
+    setMeteringEngine(common)
+    class Plain extends MeteringMixin(ViewSet) {
+      list() {
+        return []
+      }
+    }
+    const api = new APIRouter().register('plain', Plain, 'plain')
+    const others = [metering({ meterName: 'reports' }), metering({ engine: own })]
+    const client = await serving(metering(), metering(), ...others, api.routes())
+    clients.push(client)
+    for (let index = 0; index < 2; index++) await client.get('/plain')
+    await vi.waitFor(() => expect(own.events).toHaveLength(2))
+    const meters = common.events.map(({ meter_name }) => meter_name)
+    expect(meters.sort()).toEqual(['api_usage', 'api_usage', 'reports', 'reports'])
+    expect(own.events.map(({ dimensions }) => dimensions.response_bytes)).toEqual([2, 2])
+  })
+
   it('is also what the handler writes itself, in any encoding', async () => {
     const { engine, client } = await counting((ctx) => {
       ctx.respond = false
