@@ -23,7 +23,7 @@ export function setRateLimitHeaders(ctx: Context, added: readonly RateLimitLine[
   if (added.length === 0) return
   const noted = ctx as Noted
   const earlier = noted[LINES]
-  const all = earlier ? [...earlier, ...added.filter((line) => !earlier.some((known) => isSame(known, line)))] : added
+  const all = earlier ? mergeLines(earlier, added) : added
   noted[LINES] = all
   let policy = ''
   let limit = ''
@@ -37,10 +37,26 @@ export function setRateLimitHeaders(ctx: Context, added: readonly RateLimitLine[
   if (limit) ctx.set('RateLimit', limit)
 }
 
-/** Whether both are of one count: a request counts once, however often it is checked. */
-function isSame(known: RateLimitLine, { rate, state }: RateLimitLine): boolean {
-  if (state) return known.state === state
-  return known.rate.name === rate.name && known.rate.limit === rate.limit && known.rate.seconds === rate.seconds
+/** Both, with one line for each throttle: it may have counted by address first, and by user later. */
+function mergeLines(earlier: readonly RateLimitLine[], added: readonly RateLimitLine[]): readonly RateLimitLine[] {
+  const merged = [...earlier]
+  for (const line of added) {
+    const at = merged.findIndex(({ rate }) => isSame(rate, line.rate))
+    const known = merged[at]
+    if (known) merged[at] = lineOfLess(known, line)
+    else merged.push(line)
+  }
+  return merged
+}
+
+function isSame(one: ThrottleRate, other: ThrottleRate): boolean {
+  return one.name === other.name && one.limit === other.limit && one.seconds === other.seconds
+}
+
+/** The line that leaves the caller less; of two that leave as much the later, which may be the one that refuses. */
+function lineOfLess(known: RateLimitLine, line: RateLimitLine): RateLimitLine {
+  if (!known.state || !line.state) return known.state || !line.applies ? known : line
+  return line.state.remaining <= known.state.remaining ? line : known
 }
 
 /** The name as a structured string (RFC 9651); with its numbers where two have the same. */

@@ -84,6 +84,29 @@ describe('throttle()', () => {
     expect(await remaining()).toBe('"anon-100-3600";r=98, "anon-7-60";r=5')
   })
 
+  it('names a throttle once where it counts by address first and then by user, with what leaves less', async () => {
+    class View extends APIView {
+      static override throttleClasses = [UserRateThrottle]
+      get() {
+        return {}
+      }
+    }
+    const view = View.asView()
+    const authentication: Middleware = async (ctx, next) => {
+      ctx.state['user'] = { id: ctx.get('X-User') }
+      await next()
+    }
+    client = await serving(throttle(UserRateThrottle), authentication, (ctx) => view(ctx))
+    const { get } = client
+    const limits = async (id: string) => {
+      const { headers } = await get('/', { 'X-User': id })
+      expect(headers['ratelimit-policy']).toBe('"user";q=1000;w=3600')
+      return headers['ratelimit']
+    }
+    expect(await limits('1')).toMatch(/^"user";r=999;t=\d+$/)
+    expect(await limits('2')).toMatch(/^"user";r=998;t=\d+$/)
+  })
+
   it('asks several, and passes errors of what comes after it on', async () => {
     class Own extends BaseThrottle {
       check(ctx: Context) {

@@ -274,6 +274,9 @@ describe('the RateLimit headers', () => {
       return null
     }
   }
+  class Absent extends Nobody {
+    static override budget = 'user'
+  }
   class Quoted extends Fixed {
     static override budget = 'a"b\\c'
   }
@@ -363,6 +366,18 @@ describe('the RateLimit headers', () => {
       'RateLimit-Policy': '"user-5-1";q=5;w=1, "user-9-1";q=9;w=1, "report";q=3;w=1',
       RateLimit: '"user-5-1";r=4;t=1, "user-9-1";r=7;t=1, "report";r=2;t=1',
     })
+  })
+
+  it.each<[string, Fixed[], string]>([
+    ['what leaves less first', [new Fixed('9/m', 8, 20_000), new Fixed('9/m', 2, 60_000)], 'r=1;t=20'],
+    ['what leaves less last', [new Fixed('9/m', 2, 60_000), new Fixed('9/m', 8, 20_000)], 'r=1;t=20'],
+    ['a refusal last', [new Fixed('9/m', 9, 60_000), new Fixed('9/m', 10, 20_000)], 'r=0;t=20'],
+    ['one for nobody first', [new Absent('9/m'), new Fixed('9/m', 8, 20_000)], 'r=1;t=20'],
+    ['one for nobody last', [new Fixed('9/m', 8, 20_000), new Absent('9/m')], 'r=1;t=20'],
+  ])('name one throttle once where it has two counts: %s', async (_, throttles, left) => {
+    const { ctx, headers } = request({ id: 1 })
+    for (const throttle of throttles) await checkThrottles(ctx, VIEW, [throttle]).catch(() => {})
+    expect(headers).toEqual({ 'RateLimit-Policy': '"user";q=9;w=60', RateLimit: `"user";${left}` })
   })
 })
 
