@@ -93,12 +93,23 @@ let prepares: boolean | undefined
  * Sets the settings in code, in place of all that an earlier call has set. What is left out comes from the environment.
  * Changing a secret makes outstanding cursors invalid.
  * @example configure({ secretKey: await vault.read('api/secret-key') })
- * @throws ConfigurationError for a secret under 16 characters, or a value that a setting cannot have
+ * @throws ConfigurationError for a secret under 16 characters, a value that a setting cannot have, or a name that is none
  */
 export function configure(settings: Settings): void {
+  for (const name of Object.keys(settings)) checkName(name)
   for (const [name, { read }] of Object.entries(kinds)) read(settings[name as Name], `configure({ ${name} })`)
   configured = { ...settings }
   prepares = undefined
+}
+
+/** @throws ConfigurationError there is no such setting */
+function checkName(name: string): void {
+  if (Object.hasOwn(kinds, name)) return
+  const names = Object.keys(kinds) as Name[]
+  const meant = names.find((one) => kinds[one].variable === name)
+  throw new ConfigurationError(
+    `configure({ ${name} }) is no setting: ${meant ? `write ${meant}` : `give some of ${names.join(', ')}`}`,
+  )
 }
 
 /** What `configure()` was last given. Another object after each call, so that what was computed from it can be kept. */

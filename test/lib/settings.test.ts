@@ -87,6 +87,19 @@ describe('configure', () => {
     expect([getSecretKey(), getCursorSecret()]).toEqual([KEY, CURSOR])
   })
 
+  it.each([
+    ['APP_VERSION', 'configure({ APP_VERSION }) is no setting: write appVersion'],
+    ['SERVICE_SECRET_KEY', 'configure({ SERVICE_SECRET_KEY }) is no setting: write secretKey'],
+    ['serviceSecretKey', 'configure({ serviceSecretKey }) is no setting: give some of secretKey, cursorSecret, '],
+    ['constructor', 'configure({ constructor }) is no setting: give some of secretKey, cursorSecret, '],
+  ])('I23 refuses %s, which is no setting, and changes nothing', (name, message) => {
+    configure({ secretKey: KEY })
+    const wrong = { secretKey: CURSOR, [name]: 'a'.repeat(16) }
+    expect(() => configure(wrong)).toThrow(ConfigurationError)
+    expect(() => configure(wrong)).toThrow(message)
+    expect(getSecretKey()).toBe(KEY)
+  })
+
   it('does not follow later changes of its argument', () => {
     const settings = { secretKey: KEY }
     configure(settings)
