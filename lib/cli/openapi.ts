@@ -14,7 +14,7 @@ export const openapi: Command = {
   positionals: '<module>',
   help: [
     ['<module>', 'the file of a module that exports the router, or a function that returns it'],
-    ['--export <name>', `the name of the export (else the first there is of ${NAMES.join(', ')})`],
+    ['--export <name>', `the name of the export (else the first API or function of ${NAMES.join(', ')})`],
     ['--output <file>', 'the file to write (else stdout)'],
     ['--title <text>', 'the title of the API'],
     ['--api-version <text>', 'the version of the API, in the head of the document'],
@@ -48,16 +48,26 @@ export const openapi: Command = {
 
 async function loadApi(module: string, name: string | undefined): Promise<DescribedAPI> {
   const exports = (await import(pathToFileURL(resolve(module)).href)) as Record<string, unknown>
-  const found = (name === undefined ? NAMES : [name]).find((one) => exports[one] !== undefined)
-  const exported = found === undefined ? undefined : exports[found]
+  const names = name === undefined ? NAMES : [name]
+  const [found, exported] = findExport(exports, names) ?? []
   const api: unknown = typeof exported === 'function' ? await (exported as () => unknown)() : exported
   if (isApi(api)) return api
   const there = Object.keys(exports).join(', ') || 'nothing'
-  throw new Error(
+  const fault =
     found === undefined
-      ? `${module} exports no ${name ?? NAMES.join(', ')}; it exports ${there}: name one by --export`
-      : `${module}: its export "${found}" is no APIRouter, and no function that returns one`,
-  )
+      ? `${module} exports no ${names.join(', ')}`
+      : `${module}: its export "${found}" is no APIRouter, and no function that returns one`
+  throw new Error(`${fault}; it exports ${there}: name one by --export`)
+}
+
+/** The first export that is an API, else the first function, else the first there is. */
+function findExport(exports: Record<string, unknown>, names: readonly string[]): [string, unknown] | undefined {
+  // a CommonJS module has its exports in `default`
+  const inner = (exports['default'] ?? {}) as Record<string, unknown>
+  const all = [exports, inner]
+    .flatMap((from) => names.map((name): [string, unknown] => [name, from[name]]))
+    .filter(([, value]) => value !== undefined)
+  return all.find(([, value]) => isApi(value)) ?? all.find(([, value]) => typeof value === 'function') ?? all[0]
 }
 
 function isApi(value: unknown): value is DescribedAPI {

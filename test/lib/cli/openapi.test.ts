@@ -43,8 +43,30 @@ describe('koa-viewsets openapi', () => {
     'export const router = make()',
     'export const createApi = async () => make()',
     'export const other = 1; export const api = make()',
+    'export default { listen() {} }; export const api = make()',
+    'export default { api: make() }',
+    "export default () => { throw new Error('no API') }; export const api = make()",
   ])('finds it in %s', async (exported) => {
     expect((await run(file(module(`${make}; ${exported}`)))).code).toBe(0)
+  })
+
+  it.each([
+    'exports.api = make()',
+    'exports.default = make()',
+    'module.exports = make()',
+    'module.exports = make',
+    'module.exports = { app: {}, createApi: async () => make() }',
+    "Object.defineProperty(exports, '__esModule', { value: true }); exports.api = make()",
+  ])('finds it in a CommonJS module with %s', async (exported) => {
+    const plain = "const make = () => ({ prepare: async () => {}, getSchema: () => ({ openapi: '3.1.0' }) })"
+    const path = join(createFolder({ 'api.cjs': `${plain}; ${exported}` }), 'api.cjs')
+    expect(JSON.parse((await run(path)).stdout)).toEqual({ openapi: '3.1.0' })
+  })
+
+  it('takes the name of an export of a CommonJS module', async () => {
+    const api = "{ prepare: async () => {}, getSchema: () => ({ openapi: '3.1.0' }) }"
+    const path = join(createFolder({ 'api.cjs': `module.exports = Object.assign({}, { mine: ${api} })` }), 'api.cjs')
+    expect(JSON.parse((await run(path, '--export', 'mine')).stdout)).toEqual({ openapi: '3.1.0' })
   })
 
   it('takes the name of the export, and what the head of the document says', async () => {
@@ -69,8 +91,18 @@ describe('koa-viewsets openapi', () => {
   it.each([
     ['export const other = 1', 'exports no default, api, router, createApi; it exports other: name one by --export'],
     ['', 'exports no default, api, router, createApi; it exports nothing: name one by --export'],
-    ['export const api = 1', 'its export "api" is no APIRouter, and no function that returns one'],
-    ['export default () => ({})', 'its export "default" is no APIRouter, and no function that returns one'],
+    [
+      'export const api = 1; export const mine = 2',
+      'its export "api" is no APIRouter, and no function that returns one; it exports api, mine: name one by --export',
+    ],
+    [
+      'export default () => ({})',
+      'its export "default" is no APIRouter, and no function that returns one; it exports default: name one by --export',
+    ],
+    [
+      'export default { listen() {} }',
+      'its export "default" is no APIRouter, and no function that returns one; it exports default: name one by --export',
+    ],
   ])('fails where there is none: %s', async (exported, message) => {
     const { code, stdout, stderr } = await run(file(module(exported)))
     expect([code, stdout]).toEqual([1, ''])
