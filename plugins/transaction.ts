@@ -1,15 +1,20 @@
 /** One transaction for a hand-written route, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
 import type { Middleware } from '../lib/context.js'
+import { ConfigurationError } from '../lib/errors.js'
 import { inTransaction } from '../lib/in-transaction.js'
 
 /**
  * Runs what comes after it in a transaction, `ctx.state.trx`: committed when it returns, rolled back when it throws or has
  * set a status of 400 or more. The answer is sent when that is done, so a body that is a stream must not read from it.
  * Errors rise, those of COMMIT too: `errors()` answers them.
+ * @throws {ConfigurationError} it is no knex
  * @example router.post('/orders', transaction(knex), async (ctx) => { ctx.body = await Order.query(ctx.state.trx).insert(…) })
  */
 export function transaction(knex: Knex): Middleware {
+  if (typeof (knex as Partial<Knex> | undefined)?.transaction !== 'function') {
+    throw new ConfigurationError('transaction(knex): give a knex instance')
+  }
   return async function runInTransaction(ctx, next) {
     const work = async (trx: Knex.Transaction) => {
       ctx.state['trx'] = trx

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex'
 import type Koa from 'koa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ConfigurationError } from '../../lib/errors.js'
 import { errors, transaction } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
@@ -30,6 +31,10 @@ const codes = () => database.knex('shelves').orderBy('id').pluck('code')
 describe('transaction()', () => {
   it('is a named middleware', () => {
     expect(transaction(database.knex).name).toBe('runInTransaction')
+  })
+
+  it.each([undefined, null, {}])('I23 refuses %j, which is no knex, when it is called', (knex) => {
+    expect(() => transaction(knex as never)).toThrow(new ConfigurationError('transaction(knex): give a knex instance'))
   })
 
   it('I11 commits before the answer is sent', async () => {
