@@ -36,7 +36,7 @@ export interface Settings {
   /** Add `?v=<hash>` in development. @default the environment variable STATIC_DEV_VERSION_QUERY, else true */
   readonly staticDevVersionQuery?: boolean | undefined
   /**
-   * What `POST /cache/bust` asks for, at least 16 characters.
+   * What `POST /cache/bust` asks for, at least 16 characters from `!` to `~`, with spaces between.
    * @default the environment variable CACHE_BUST_TOKEN, else derived from the secret key
    */
   readonly cacheBustToken?: string | undefined
@@ -52,6 +52,7 @@ export interface Settings {
 const MINIMUM_LENGTH = 16
 
 const VERSION = /^[!-~]{1,128}$/
+const TOKEN = /^[!-~](?:[ -~]*[!-~])?$/
 const MISMATCH_ACTIONS: readonly MismatchAction[] = ['reload', 'warn', 'ignore']
 const BOOLEANS = new Map([
   ...['true', '1', 'yes', 'on'].map((text) => [text, true] as const),
@@ -78,7 +79,7 @@ const kinds = {
   appVersionMismatch: { variable: 'APP_VERSION_MISMATCH', read: readMismatchAction },
   versionEndpoint: flag('VERSION_ENDPOINT'),
   staticDevVersionQuery: flag('STATIC_DEV_VERSION_QUERY'),
-  cacheBustToken: secret('CACHE_BUST_TOKEN'),
+  cacheBustToken: { variable: 'CACHE_BUST_TOKEN', read: readToken },
   staticRoot: text('STATIC_ROOT'),
   staticUrl: { variable: 'STATIC_URL', read: readStaticUrl },
 } as const satisfies Partial<Record<keyof Settings, Kind<unknown>>>
@@ -169,6 +170,15 @@ function readSecret(value: unknown, where: string): string | undefined {
   if (value.length >= MINIMUM_LENGTH) return value
   throw new ConfigurationError(
     `${where} has ${value.length} characters: make it at least ${MINIMUM_LENGTH} random characters, the same on all nodes`,
+  )
+}
+
+/** A secret that clients send in a header. What else they send arrives changed: as latin1, without spaces at its ends. */
+function readToken(value: unknown, where: string): string | undefined {
+  const token = readSecret(value, where)
+  if (token === undefined || TOKEN.test(token)) return token
+  throw new ConfigurationError(
+    `${where} has characters that a header does not bring as they are: use those from ! to ~, and spaces between`,
   )
 }
 

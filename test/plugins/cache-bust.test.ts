@@ -127,6 +127,22 @@ describe('cacheBust()', () => {
     }
   })
 
+  it.each([
+    'größe-geheimnis-12345',
+    'żółć-tajne-1234567',
+    ' a token of mine!',
+    'a token of mine! ',
+    'a token of mine!\n',
+  ])('I23 the token %j, which no header brings as it is, fails at the start, unshown', (token) => {
+    vi.stubEnv('CACHE_BUST_TOKEN', token)
+    expect(() => cacheBust()).toThrow(
+      new ConfigurationError(
+        'CACHE_BUST_TOKEN has characters that a header does not bring as they are: use those from ! to ~, and spaces between',
+      ),
+    )
+    expect(() => configure({ cacheBustToken: token })).toThrow(/^configure\(\{ cacheBustToken \}\) has characters/)
+  })
+
   it('I23 a wrong setting of what it computes fails at the start', () => {
     vi.stubEnv('STATIC_DEV_VERSION_QUERY', 'maybe')
     expect(() => cacheBust()).toThrow(new ConfigurationError('STATIC_DEV_VERSION_QUERY is "maybe": give true or false'))
