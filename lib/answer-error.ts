@@ -10,7 +10,7 @@ interface Answer {
   readonly status: number
   readonly detail: string
   readonly errors?: ErrorMessages | undefined
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, unknown>>
   readonly members?: Readonly<Record<string, unknown>> | undefined
 }
 
@@ -79,8 +79,8 @@ function write(
 ): void {
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
+  for (const [name, value] of Object.entries(headers)) setIfValid(ctx, name, value)
   ctx.set({
-    ...headers,
     'Cache-Control': 'no-store',
     'Content-Type': 'application/json; charset=utf-8',
     'X-Content-Type-Options': 'nosniff',
@@ -90,6 +90,16 @@ function write(
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
   ctx.body = JSON.stringify({ detail, status, errors, ...members })
   ctx.respond = true
+}
+
+/** A header that an error brings. What Node does not take would throw, and leave the client without this answer. */
+function setIfValid(ctx: Context, name: string, value: unknown): void {
+  if (typeof value !== 'string' && typeof value !== 'number' && !Array.isArray(value)) return
+  try {
+    ctx.set(name, value as string | string[])
+  } catch {
+    // the error is answered without it
+  }
 }
 
 /** A header that RFC 9110 asks for with a status, where neither the error nor an earlier step has set it. */
@@ -111,16 +121,8 @@ function answerFor(error: unknown): Answer {
   return {
     status: code,
     detail: expose === true && typeof message === 'string' ? message : reason,
-    headers: isHeaders(headers) ? headers : {},
+    headers: typeof headers === 'object' && headers !== null ? { ...headers } : {},
   }
-}
-
-function isHeaders(headers: unknown): headers is Record<string, string> {
-  return (
-    typeof headers === 'object' &&
-    headers !== null &&
-    Object.values(headers).every((value) => typeof value === 'string')
-  )
 }
 
 function report(ctx: Context, error: unknown): void {

@@ -159,6 +159,20 @@ describe('headers', () => {
     expect((await send({})).headers[header]).toBe(value)
   })
 
+  const wrong = { 'X Hint': 'a', 'X-Line': 'a\r\nb', 'X-Wide': 'ż', '': 'a', 'X-None': null, 'X-Map': {} }
+  const right = { 'X-Hint': 'a', 'X-Count': 7, 'X-List': ['a', 'b'] }
+  it.each([
+    ['an error of other middleware', like({ status: 400, expose: true, headers: { ...wrong, ...right } })],
+    ['an ApiError', new ApiError(400, 'secret path /etc/x', { headers: { ...wrong, ...right } as never })],
+  ])('1.1.3 leaves out headers of %s that cannot be sent', async (_name, error) => {
+    const { send } = await throwing(error)
+    const { status, json, headers } = await send({})
+    expect([status, json]).toEqual([400, { detail: 'secret path /etc/x', status: 400 }])
+    expect(headers).toMatchObject({ 'x-hint': 'a', 'x-count': '7', 'x-list': 'a, b' })
+    for (const name of ['x-line', 'x-wide', 'x-none', 'x-map']) expect(headers).not.toHaveProperty(name)
+    expect(reported).toEqual([])
+  })
+
   it('1.1.5 leaves a challenge that an earlier step has set', async () => {
     const { send } = await failing((ctx) => {
       ctx.set('WWW-Authenticate', 'Bearer')
