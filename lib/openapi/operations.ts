@@ -109,7 +109,7 @@ export function describeOperation({ endpoint, operation, components, apiVersion 
   const parameters = [...pathParameters(endpoint), ...readParameters(subject), ...conditionParameters(subject)]
   const { description } = operation.view
   const isOwn = description !== '' && (endpoint.kind === 'action' || description !== endpoint.view.description)
-  const notes = [...(isOwn ? [description] : []), ...suffixNote(endpoint)]
+  const notes = [...(isOwn ? [description] : []), ...suffixNote(subject)]
   const { policies } = view
   return {
     operationId: operation.operationId,
@@ -368,8 +368,9 @@ function mediaTypes(view: APIView): readonly string[] {
 }
 
 /** Where a view writes several formats, each is also a path of its own. */
-function suffixNote({ formats, operations }: DescribedEndpoint): readonly string[] {
-  if (formats.size < 2 || !operations.has('GET')) return []
+function suffixNote({ endpoint, view }: Subject): readonly string[] {
+  const formats = new Set(view.policies.renderers.map(({ format }) => format))
+  if (formats.size < 2 || !endpoint.operations.has('GET')) return []
   const suffixes = [...formats].map((format) => `\`.${format}\``)
   return [
     `The path may end in ${suffixes.slice(0, -1).join(', ')} or ${suffixes.at(-1)}, which goes before \`Accept\`.`,

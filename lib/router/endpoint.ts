@@ -1,8 +1,10 @@
 /** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
-import { ConfigurationError } from '../errors.js'
+import { answerError } from '../answer-error.js'
+import { ConfigurationError, NotFound } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Hint, Segment } from '../path-pattern.js'
+import { formatOf } from '../path-suffix.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { actionClass, actionsOf } from '../views/action-options.js'
 import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
@@ -89,13 +91,13 @@ export interface EndpointOptions {
 export function endpointsOf(registration: Registration, options: EndpointOptions): readonly Endpoint[] {
   const { view, basename } = registration
   const parents = parentsOf(registration)
-  const formats = new Set(settlePolicies(view).renderers.map((renderer) => renderer.format))
   const collection = collectionOf(registration, options)
   return routesOf(view).map((template) => {
     const { kind, detail, path, actions } = template
     const own = detail ? [lookupSegment(view)] : []
     const segments = [...collection.segments, ...own, ...path]
     const loose = own.map((segment): Segment => (options.prepared ? segment : { ...segment, hint: 'str' }))
+    const operations = operationsOf(registration, template)
     return {
       kind,
       view,
@@ -107,11 +109,35 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       matched: [...collection.matched, ...loose, ...path],
       pattern: writePattern(segments),
       actions,
-      operations: operationsOf(registration, template),
-      handler: view.asView(actions, { basename, parents }),
-      formats,
+      operations,
+      ...withFormats(view.asView(actions, { basename, parents }), operations),
     }
   })
+}
+
+/** The formats of a path's actions, and its handler: 404 for a format that only other methods of the path write. */
+function withFormats(
+  handler: ViewHandler,
+  operations: ReadonlyMap<string, Operation>,
+): Pick<Endpoint, 'formats' | 'handler'> {
+  const byMethod = new Map([...operations].map(([method, { view }]) => [method, formatsOf(view)]))
+  const formats = new Set([...byMethod.values()].flatMap((own) => [...own]))
+  if ([...byMethod.values()].every((own) => own.size === formats.size)) return { formats, handler }
+  return {
+    formats,
+    handler(ctx) {
+      const format = formatOf(ctx)
+      const own = byMethod.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)
+      if (format === undefined || own?.has(format) !== false) return handler(ctx)
+      answerError(ctx, new NotFound())
+      return Promise.resolve()
+    },
+  }
+}
+
+/** What the renderers of a class write. */
+function formatsOf(view: ViewSetClass): ReadonlySet<string> {
+  return new Set(settlePolicies(view).renderers.map(({ format }) => format))
 }
 
 function operationsOf(registration: Registration, { actions }: RouteTemplate): ReadonlyMap<string, Operation> {

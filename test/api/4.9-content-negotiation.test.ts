@@ -3,11 +3,13 @@ import http from 'node:http'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Router from '@koa/router'
 import Koa from 'koa'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
   ArrayField,
+  action,
   BasePermission,
   BaseThrottle,
   BooleanField,
@@ -81,6 +83,39 @@ class AuthorViewSet extends ModelViewSet<Author> {
   static override model = Author
   static override serializerClass = AuthorSerializer
   static override parserClasses: Parsers = [JSONParser]
+}
+
+class Both extends ViewSet {
+  static override rendererClasses = RENDERERS
+  list() {
+    return [{ a: 1 }]
+  }
+
+  @action({ methods: ['GET'], rendererClasses: [JSONRenderer] })
+  stats() {
+    return [{ a: 1 }]
+  }
+}
+
+class JSONOnly extends ViewSet {
+  list() {
+    return [{ a: 1 }]
+  }
+
+  @action({ methods: ['GET'], rendererClasses: RENDERERS })
+  export() {
+    return [{ a: 1 }]
+  }
+
+  @action({ methods: ['GET'], rendererClasses: [CSVRenderer] })
+  report() {
+    return [{ a: 1 }]
+  }
+
+  @action({ methods: ['POST'], urlPath: 'report' })
+  order() {
+    return [{ a: 1 }]
+  }
 }
 
 let database: TestDatabase
@@ -191,6 +226,54 @@ describe('the answer', () => {
     for (const path of ['/api/books.xml', '/api/books/1.xml', '/api/plain.csv', '/api/books.csv.json']) {
       expect((await client.get(path)).status).toBe(404)
     }
+  })
+
+  it.each<[string, (api: APIRouter) => Koa.Middleware]>([
+    ['routes()', (own) => own.routes()],
+    [
+      'mount()',
+      (own) => {
+        const router = new Router()
+        own.mount(router)
+        return router.routes() as Koa.Middleware
+      },
+    ],
+  ])('30 to an action knows the suffixes of its own renderers, and no other: %s', async (_name, serve) => {
+    const own = new APIRouter({ prefix: '/api' }).register('both', Both, 'both').register('json', JSONOnly, 'json')
+    await own.prepare()
+    const other = await serving(serve(own), own.allowedMethods())
+    const typeOf = async (path: string, method = 'GET', headers = {}) => {
+      const answer = await other.send(method, path, undefined, headers)
+      return answer.status === 200 ? answer.headers['content-type']?.replace(/;.*/, '') : answer.status
+    }
+    try {
+      expect(await typeOf('/api/both.csv')).toBe('text/csv')
+      expect(await typeOf('/api/both/stats.json')).toBe('application/json')
+      expect(await typeOf('/api/both/stats.csv')).toBe(404)
+      expect(await typeOf('/api/both/stats', 'GET', { Accept: 'text/csv' })).toBe('application/json')
+      expect(await typeOf('/api/json.csv')).toBe(404)
+      expect(await typeOf('/api/json/export.csv')).toBe('text/csv')
+      expect(await typeOf('/api/json/export.csv', 'HEAD')).toBe('text/csv')
+      expect(await typeOf('/api/json/export.json')).toBe('application/json')
+      // one path, and another renderer for each method
+      expect(await typeOf('/api/json/report.csv')).toBe('text/csv')
+      expect(await typeOf('/api/json/report.json')).toBe(404)
+      expect(await typeOf('/api/json/report.json', 'HEAD')).toBe(404)
+      expect(await typeOf('/api/json/report.json', 'POST')).toBe('application/json')
+      expect(await typeOf('/api/json/report.csv', 'POST')).toBe(404)
+      expect(await typeOf('/api/json/report.json', 'PUT')).toBe(405)
+      expect(other.reported).toEqual([])
+    } finally {
+      await other.close()
+    }
+    const { paths } = own.getSchema()
+    const noteOf = (path: string, method = 'get') => paths[path]?.[method]?.description
+    expect(noteOf('/api/both')).toContain('`.json` or `.csv`')
+    expect(noteOf('/api/both/stats')).toBeUndefined()
+    expect(noteOf('/api/json')).toBeUndefined()
+    expect(noteOf('/api/json/export')).toContain('`.json` or `.csv`')
+    expect(noteOf('/api/json/report')).toBeUndefined()
+    expect(noteOf('/api/json/report', 'post')).toBeUndefined()
   })
 
   it('31 varies on Accept only where there is a choice', async () => {
