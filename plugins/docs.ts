@@ -11,9 +11,10 @@ const require = createRequire(import.meta.url)
 /**
  * Answers `/docs`, what the page loads, and `/openapi.json`. The page is Swagger UI from this origin, under a strict
  * Content-Security-Policy; its query string means nothing. The document is built once and sent with an `ETag`.
- * Mounted behind `authentication()` and `permissions()` it is for those who pass them.
+ * Mounted behind `authentication()` and `permissions()` it is for those who pass them. What is wrong with the document is
+ * found by the router's `prepare()`, or here where the router is prepared.
  * @param source the router, or a document
- * @throws {ConfigurationError} a path is none
+ * @throws {ConfigurationError} a path is none, or a prepared router cannot be described
  * @example app.use(docs(api, { title: 'Books', version: '1.2.0' }))
  */
 export function docs(source: DocumentSource, options: DocsOptions = {}): Middleware {

@@ -13,6 +13,8 @@ export type DocumentSource = DescribedAPI | { readonly openapi: string }
 export interface DescribedAPI {
   prepare(): Promise<void>
   getSchema(options: SchemaOptions): object
+  /** Finds what is wrong with the document at the start, before anyone asks for it. */
+  checkSchema?(options: SchemaOptions): void
 }
 
 export interface DocsOptions extends SchemaOptions {
@@ -72,7 +74,7 @@ const START_SCRIPT = `SwaggerUIBundle({
 })
 `
 
-/** @throws {ConfigurationError} a path is none, or both are the same */
+/** @throws {ConfigurationError} a path is none, both are the same, or the source is prepared and cannot be described */
 export function docsSite(source: DocumentSource, options: DocsOptions, readAsset: ReadAsset): DocsSite {
   const { path = '/docs', schemaPath = '/openapi.json', ...info } = options
   for (const [name, value] of Object.entries({ path, schemaPath })) {
@@ -84,6 +86,7 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
   if (schemaPath === path || schemaPath.startsWith(`${path}/`)) {
     throw new ConfigurationError('docs(): schemaPath lies in the folder of the page; give it a path of its own')
   }
+  if ('checkSchema' in source) source.checkSchema?.(info)
   const page = (from: string) => once(async () => resource(writePage(from, path, schemaPath, info.title), HTML, POLICY))
   const assets = Object.entries(ASSETS).map(([name, type]): [string, () => Promise<Resource>] => [
     `${path}/${name}`,

@@ -66,6 +66,8 @@ export class APIRouter implements RouteParent {
   readonly prefix: string
   readonly #prefix: readonly Segment[]
   readonly #registrations: Registration[] = []
+  /** The documents that are served. */
+  readonly #documents: SchemaOptions[] = []
   #table: RouteTable | undefined
   #preparing: Promise<void> | undefined
   #prepared = false
@@ -135,7 +137,7 @@ export class APIRouter implements RouteParent {
 
   /**
    * Reads the database catalogue, compiles every serializer and finishes the routes. Call it before listening; otherwise
-   * the first request does it.
+   * the first request does it. Where `docs()` serves the document, it is built, too.
    * @param options.knex where to read the catalogue; each model's own knex when missing
    * @throws {ConfigurationError} every mistake found, one a line
    */
@@ -250,6 +252,12 @@ export class APIRouter implements RouteParent {
     return buildDocument(this.endpoints, options)
   }
 
+  /** @internal The document will be served: `prepare()` builds it, too, and tells what is wrong with it. */
+  checkSchema(options: SchemaOptions): void {
+    if (this.#prepared) this.getSchema(options)
+    else this.#documents.push(options)
+  }
+
   /** Refuses new requests with 503, waits until those that run are answered, closes server cursors and writes usage. */
   async close(): Promise<void> {
     this.#closing = true
@@ -284,6 +292,7 @@ export class APIRouter implements RouteParent {
     if (mistakes.length > 0) throw new ConfigurationError([...new Set(mistakes)].join('\n'))
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
+    for (const options of this.#documents) buildDocument(table.endpoints, options)
     this.#table = table
   }
 

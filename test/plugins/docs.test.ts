@@ -8,6 +8,7 @@ import {
   ConfigurationError,
   IsAuthenticated,
   type Middleware,
+  ModelSerializer,
   ModelViewSet,
   TokenAuthentication,
 } from '../../lib/index.js'
@@ -167,6 +168,27 @@ describe('docs()', () => {
     expect(reported).toHaveLength(1)
     down = false
     expect((await get('/openapi.json')).status).toBe(200)
+  })
+
+  it('I23 has a document that cannot be written refused at the start', async () => {
+    class Other extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = class BookSerializer extends ModelSerializer<Book> {
+        static override model = Book
+        static override fields = ['id']
+      }
+    }
+    const twoOfAName = () => createApi().register('others', Other, 'other')
+    const message = /another serializer are called "BookOutput"; set static schemaName/
+    const api = twoOfAName()
+    docs(api)
+    const refused = api.prepare()
+    await expect(refused).rejects.toThrow(ConfigurationError)
+    await expect(refused).rejects.toThrow(message)
+    const early = twoOfAName()
+    // without a document it is none's business
+    await early.prepare()
+    expect(() => docs(early)).toThrow(message)
   })
 
   it('I23 refuses paths that are none', () => {
