@@ -130,15 +130,18 @@ export function describeOperation({ endpoint, operation, components, apiVersion 
   }
 }
 
-function describeRoot({ components, operation, view, endpoint }: Subject): Operation {
+function describeRoot(subject: Subject): Operation {
+  const { components, operation, view, endpoint } = subject
   const schema = { type: 'object', additionalProperties: { type: 'string', format: 'uri-reference' } }
+  const parameters = [...pathParameters(endpoint), ...readParameters(subject)]
   return {
     operationId: operation.operationId,
     tags: [ROOT_TAG],
     summary: 'Show where each resource is',
+    ...(parameters.length > 0 && { parameters }),
     responses: {
       '200': success('The path of each collection, by name.', { content: contentOf(mediaTypes(view), schema) }),
-      ...errorResponses(components, [503]),
+      ...errorResponses(components, [...(view.policies.versioning?.statuses() ?? []), 503]),
     },
     security: securityOf(components, view.policies, endpoint, operation),
   }

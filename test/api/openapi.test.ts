@@ -55,6 +55,8 @@ import {
   StringField,
   Throttled,
   TokenAuthentication,
+  URLPathVersioning,
+  type Versioning,
   ViewSet,
 } from '../../lib/index.js'
 import type { OpenAPIDocument, Operation } from '../../lib/openapi/types.js'
@@ -538,6 +540,30 @@ describe('the parameters of an operation', () => {
         schema: { type: 'integer', minimum: 0 },
       })
     }
+  })
+
+  it("of the API root are those of the router's prefix and of the version", async () => {
+    class ByPath extends BookViewSet {
+      static override versioningClass: Versioning = new URLPathVersioning({ allowedVersions: ['1'] })
+    }
+    const byPath = operationOf((await prepared({ books: ByPath }, '/api/{version}')).getSchema(), '/api/{version}')
+    expect(byPath.parameters).toMatchObject([{ name: 'version', in: 'path', required: true }])
+    expect(Object.keys(byPath.responses)).toEqual(['200', '404', '503'])
+    class ByQuery extends BookViewSet {
+      static override versioningClass: Versioning = new QueryParamVersioning({
+        allowedVersions: ['1', '2'],
+        defaultVersion: '1',
+      })
+    }
+    const api = await prepared({ books: ByQuery })
+    const byQuery = operationOf(api.getSchema(), '/api')
+    expect(byQuery.parameters).toMatchObject([{ name: 'version', in: 'query', schema: { enum: ['1', '2'] } }])
+    client = await serving(api.routes())
+    expect((await client.get('/api?version=2')).status).toBe(200)
+    expect((await client.get('/api?version=7')).status).toBe(404)
+    expect(Object.keys(byQuery.responses)).toEqual(['200', '404', '503'])
+    const plain = operationOf((await prepared({ books: BookViewSet })).getSchema(), '/api')
+    expect(plain.parameters).toBeUndefined()
   })
 
   it('are those that filters, the paginator and the view read, as they describe them', async () => {
@@ -1232,6 +1258,7 @@ describe('redocly lint', { timeout: 60_000 }, () => {
     }
     expect(await lint((await prepared({ books: View, authors: Reader })).getSchema({ license }))).toEqual([])
     expect(await lint((await prepared({}, '')).getSchema({ license }))).toEqual([])
+    expect(await lint((await prepared({ books: View }, '/api/{version}')).getSchema({ license }))).toEqual([])
   })
 
   it('would find a fault', async () => {
