@@ -15,11 +15,13 @@ export class QueryParamVersioning extends BaseVersioning {
   override parameters(): readonly VersionParameter[] {
     const { defaultVersion, allowedVersions } = this
     const values = allowedVersions.length > 0 ? { enum: [...allowedVersions] } : {}
+    // a default that is not allowed is one that no client may name
+    const isNamed = allowedVersions.length === 0 || allowedVersions.includes(defaultVersion)
     return [
       {
         name: 'version',
         description: 'The version of the API.',
-        schema: { type: 'string', ...values, default: defaultVersion },
+        schema: { type: 'string', ...values, ...(isNamed && { default: defaultVersion }) },
       },
     ]
   }

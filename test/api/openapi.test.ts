@@ -566,6 +566,21 @@ describe('the parameters of an operation', () => {
     expect(plain.parameters).toBeUndefined()
   })
 
+  it.each([
+    [{}, { type: 'string', default: '1.0' }],
+    [
+      { allowedVersions: ['1', '2'], defaultVersion: '2' },
+      { type: 'string', enum: ['1', '2'], default: '2' },
+    ],
+    [{ allowedVersions: ['1', '2'] }, { type: 'string', enum: ['1', '2'] }],
+  ])('have a default version only where it may be asked for: %o', async (options, schema) => {
+    class View extends BookViewSet {
+      static override versioningClass = new QueryParamVersioning(options)
+    }
+    const { parameters } = operationOf(await describeApi({ books: View }), '/api/books')
+    expect(parameters?.find(({ name }) => name === 'version')?.schema).toEqual(schema)
+  })
+
   it('are those that filters, the paginator and the view read, as they describe them', async () => {
     class View extends BookViewSet {
       static override queryParameters = [{ name: 'mine', description: 'Only mine.', schema: { type: 'boolean' } }]
