@@ -20,6 +20,7 @@ import { apiRoot } from './api-root.js'
 import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
 import {
   checkEndpoints,
+  checkVersionParameter,
   collectionOf,
   type Endpoint,
   endpointsOf,
@@ -125,6 +126,7 @@ export class APIRouter implements RouteParent {
     }
     for (const one of classesOf(view)) settlePolicies(one)
     this.#checkPaths(registration)
+    checkVersionParameter(registration)
     this.#registrations.push(registration)
     this.#table = undefined
   }

@@ -6,7 +6,8 @@ import { describeModel } from '../models/describe-model.js'
 import type { Hint, Segment } from '../path-pattern.js'
 import { formatOf } from '../path-suffix.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { actionClass, actionsOf } from '../views/action-options.js'
+import { URLPathVersioning } from '../versioning/url-path-versioning.js'
+import { actionClass, actionsOf, classesOf } from '../views/action-options.js'
 import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { lookupKey } from '../views/settle-generic.js'
@@ -224,6 +225,19 @@ export function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
 
 export function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {
   return view.prototype instanceof GenericAPIView
+}
+
+/** @throws {ConfigurationError} what names an object, or a part of an action, would be taken for the API version */
+export function checkVersionParameter(registration: Registration): void {
+  const { view } = registration
+  if (!classesOf(view).some((one) => settlePolicies(one).versioning instanceof URLPathVersioning)) return
+  const own = routesOf(view).flatMap(({ detail, path }) => [...(detail ? [lookupSegment(view)] : []), ...path])
+  const names = own.flatMap((segment) => (segment.kind === 'param' ? [segment.name] : []))
+  const outer = parentsOf(registration).map(({ param }) => param)
+  if (![...names, ...outer].includes('version')) return
+  throw new ConfigurationError(
+    `${view.name}: URLPathVersioning would take the path parameter "version" for the API version; only a prefix may have it, so give the lookup of the nested router, lookupUrlKwarg or urlPath another name`,
+  )
 }
 
 /** @throws {ConfigurationError} two routes have the same path, the same name, or the same name in the OpenAPI document */

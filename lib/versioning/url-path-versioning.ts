@@ -21,6 +21,8 @@ export class URLPathVersioning extends BaseVersioning {
   override detectVersion(ctx: Context): string | undefined {
     const params = ctx['params'] as Record<string, unknown> | undefined
     const given = params && Object.hasOwn(params, 'version') ? params['version'] : undefined
+    // without its leading "v" it would be none, and none stands for the default
+    if (given === 'v') throw this.refusal()
     if (typeof given === 'string') return given.startsWith('v') ? given.slice(1) : given
     // a segment that stands in the pattern is the application's; one of the path could be an object's name
     const route: unknown = ctx['_matchedRoute']

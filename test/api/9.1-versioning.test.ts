@@ -5,10 +5,14 @@ import mount from 'koa-mount'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
+  action,
   BaseVersioning,
+  ConfigurationError,
   type Context,
   HeaderVersioning,
   ModelViewSet,
+  NestedRouter,
+  NestedViewSetMixin,
   PageNumberPagination,
   type Pagination,
   QueryParamVersioning,
@@ -333,6 +337,9 @@ describe('a version in the path', () => {
       expect((await client.get('/api/beta/books')).status).toBe(200)
       expect(seen).toEqual(['beta'])
       expect((await client.get('/api/gamma/books')).status).toBe(404)
+      // not the default, which is for paths without a version
+      expect(await client.get('/api/v/books')).toMatchObject({ status: 404, text: NOT_FOUND })
+      expect(seen).toEqual(['beta'])
     })
 
     it('9.1 /api/v2.1 written in the prefix', async () => {
@@ -341,6 +348,38 @@ describe('a version in the path', () => {
       expect(seen).toEqual(['2.1'])
       expect((await client.get('/api/v2.1')).json).toEqual({ book: '/api/v2.1/books' })
     })
+  })
+
+  it('I23 a parameter of another meaning that the version would be read from', () => {
+    class Plain extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+    }
+    class Nested extends NestedViewSetMixin(Books) {
+      static override parentLookupField = 'id'
+    }
+    class ByVersion extends Books {
+      static override lookupUrlKwarg = 'version'
+    }
+    class WithAction extends Books {
+      @action({ methods: ['GET'], urlPath: 'since/{version}' })
+      since() {
+        return []
+      }
+    }
+    const message = /URLPathVersioning would take the path parameter "version" for the API version/
+    const api = new APIRouter({ prefix: '/api/v2' }).register('books', Plain)
+    const nested = new NestedRouter(api, 'books', { lookup: 'version' })
+    expect(() => nested.register('revisions', Nested, 'revision')).toThrow(ConfigurationError)
+    expect(() => nested.register('revisions', Nested, 'revision')).toThrow(message)
+    expect(() => api.register('named', ByVersion, 'named')).toThrow(message)
+    expect(() => api.register('acting', WithAction, 'acting')).toThrow(message)
+    // a prefix is the place for it, and without URLPathVersioning it has no meaning
+    api.register('of/{version}/books', Books, 'versioned')
+    class Unversioned extends ByVersion {
+      static override versioningClass = null
+    }
+    api.register('named', Unversioned, 'named')
   })
 
   it('9.1 reverse URLs take the version', async () => {
