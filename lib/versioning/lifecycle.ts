@@ -20,7 +20,7 @@ export interface VersionLifecycle {
 
 interface Announcement {
   readonly headers: Readonly<Record<string, string>>
-  readonly link: string | undefined
+  readonly links: readonly string[]
   /** From when it is gone, in Unix milliseconds. */
   readonly goneFrom: number
 }
@@ -45,10 +45,13 @@ export function readLifecycles(where: string, versions: Readonly<Record<string, 
   )
 }
 
-/** Sets the headers of a version. @throws ApiError 410 when it is gone */
-export function announce(ctx: Context, { headers, link, goneFrom }: Announcement, now: number): void {
+/** Sets the headers of a version, also where a middleware has done so already. @throws ApiError 410 when it is gone */
+export function announce(ctx: Context, { headers, links, goneFrom }: Announcement, now: number): void {
   ctx.set(headers)
-  if (link !== undefined) ctx.append('Link', link)
+  // of several lines a list
+  const there = String(ctx.response.get('Link'))
+  const added = links.filter((link) => !there.includes(link))
+  if (added.length > 0) ctx.append('Link', added.join(', '))
   if (now >= goneFrom) throw new ApiError(410, 'This version of the API is no longer available')
 }
 
@@ -74,7 +77,7 @@ function read(where: string, lifecycle: VersionLifecycle): Announcement {
       ...(deprecated && { Deprecation: `@${Math.floor(deprecated.getTime() / 1000)}` }),
       ...(sunset && { Sunset: sunset.toUTCString() }),
     },
-    link: links.length > 0 ? links.join(', ') : undefined,
+    links,
     goneFrom: lifecycle.goneAfterSunset && sunset ? sunset.getTime() : Number.POSITIVE_INFINITY,
   }
 }

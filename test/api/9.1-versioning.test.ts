@@ -210,6 +210,23 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
         '</license>; rel="license", </v2>; rel="successor-version"',
       )
     })
+
+    it('is told once where a middleware and the view both tell it', async () => {
+      const version = { successor: '/v2', sunsetPage: '/sunset' }
+      client = await serve({
+        versioning: new QueryParamVersioning({ versions: { '1': version } }),
+        before: [
+          versioning(new QueryParamVersioning({ versions: { '1': { successor: '/v2' } } })),
+          async (ctx, next) => {
+            ctx.append('Link', '</license>; rel="license"')
+            await next()
+          },
+        ],
+      })
+      expect((await client.get('/things?version=1')).headers['link']).toBe(
+        '</v2>; rel="successor-version", </license>; rel="license", </sunset>; rel="sunset"',
+      )
+    })
   })
 
   it.each<[string, VersioningOptions, RegExp]>([
