@@ -5,6 +5,15 @@ export interface ErrorMessages {
   [field: string]: string[] | ErrorMessages
 }
 
+/** Of how many mistakes in one list a client is told (promise R10). */
+export const MOST_MESSAGES = 100
+
+/** The number of messages in a list or a map of them. */
+export function countMessages(messages: readonly string[] | ErrorMessages): number {
+  if (Array.isArray(messages)) return messages.length
+  return Object.values(messages).reduce((sum, inner) => sum + countMessages(inner), 0)
+}
+
 export interface ApiErrorOptions {
   /** Messages by field, sent as `errors`. */
   errors?: ErrorMessages

@@ -1,5 +1,5 @@
 /** Columns that hold a list, such as `text[]`. */
-import { type ErrorMessages, ValidationError } from '../errors.js'
+import { countMessages, type ErrorMessages, MOST_MESSAGES, ValidationError } from '../errors.js'
 import { databaseItemText } from '../models/database-text.js'
 import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
@@ -23,8 +23,8 @@ type Item<Child> =
     : never
 
 /**
- * A list of values of one kind. Errors are keyed by the position of the item. In a form the name is repeated,
- * or its text is a JSON array.
+ * A list of values of one kind. Errors are keyed by the position of the item; after about a hundred the rest is not
+ * checked. In a form the name is repeated, or its text is a JSON array.
  * @throws ConfigurationError when minLength is greater than maxLength
  * @example tags: new ArrayField({ child: new StringField({ maxLength: 20 }), maxLength: 10 })
  */
@@ -45,12 +45,16 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     this.#checkLength(value.length)
     const items: unknown[] = []
     const errors: ErrorMessages = {}
+    let told = 0
     for (const [position, item] of value.entries()) {
       try {
-        items.push(await this.#item(item, context))
+        const checked = this.#item(item, context)
+        items.push(checked instanceof Promise ? await checked : checked)
       } catch (error) {
         if (!(error instanceof ValidationError)) throw error
         errors[position] = error.messages
+        told += countMessages(error.messages)
+        if (told >= MOST_MESSAGES) break
       }
     }
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
@@ -90,12 +94,18 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     return this.#child instanceof JSONField || this.#child instanceof ArrayField
   }
 
-  async #item(item: unknown, context: SerializerContext): Promise<unknown> {
+  /** The value of an item. A promise only where its field waits, or has validators. */
+  #item(item: unknown, context: SerializerContext): unknown {
     if (item === null || item === undefined) {
       if (this.#child.allowNull) return null
       throw new ValidationError('This field may not be null.')
     }
-    const value = await this.#child.toInternalValue(item, context)
+    const value = this.#child.toInternalValue(item, context)
+    return this.#child.options.validators ? this.#validated(value, context) : value
+  }
+
+  async #validated(given: unknown, context: SerializerContext): Promise<unknown> {
+    const value = await given
     for (const validator of this.#child.options.validators ?? []) await validator(value as never, context)
     return value
   }

@@ -1,15 +1,15 @@
 /** Objects inside the input of others, validated together for a whole list. */
-import { type ErrorMessages, ValidationError } from '../errors.js'
+import type { ErrorMessages } from '../errors.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import {
   type Candidate,
-  fail,
   failAt,
   type Item,
   type Outcome,
+  refuse,
   TARGET,
   take,
   type ValidationScope,
@@ -37,7 +37,7 @@ export async function validateNested(
     if (input === undefined) continue
     const wrong = field.many ? listProblem(input, field.maxItems) : undefined
     if (wrong !== undefined) {
-      fail(item, bound.name, new ValidationError(wrong))
+      refuse(item, bound.name, [wrong])
       continue
     }
     const current = currentOf(item, bound)

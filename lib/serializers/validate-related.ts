@@ -1,10 +1,10 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
-import { ValidationError } from '../errors.js'
+import { MOST_MESSAGES } from '../errors.js'
 import { PrimaryKeyRelatedField, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import type { AnySerializer, BoundField } from './contract.js'
-import { convert, fail, GIVEN, type Item, isForced, take, type ValidationScope } from './validated-item.js'
+import { convert, fail, GIVEN, type Item, isForced, refuse, take, type ValidationScope } from './validated-item.js'
 
 const trustedFields = new WeakMap<BoundField, { related: ModelDescription; trusted: boolean }>()
 
@@ -69,7 +69,12 @@ export async function validateRelated(
   for (const { item, keys } of asked) {
     const missing = keys.filter((key) => !found.has(field.keyText(key)))
     if (missing.length > 0) {
-      fail(item, bound.name, new ValidationError(missing.map((key) => field.notFoundMessage(key))))
+      const told = missing.slice(0, MOST_MESSAGES)
+      refuse(
+        item,
+        bound.name,
+        told.map((key) => field.notFoundMessage(key)),
+      )
     } else {
       const stored = keys.map((key) => found.get(field.keyText(key)))
       // several external ids may be of one object

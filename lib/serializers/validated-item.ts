@@ -73,12 +73,12 @@ export function take(serializer: AnySerializer, bound: BoundField, item: Item): 
   const input = !hidden && Object.hasOwn(item.input, name) ? item.input[name] : undefined
   if (input === null) {
     if (bound.allowNull) item.value[name] = null
-    else fail(item, name, new ValidationError('This field may not be null.'))
+    else refuse(item, name, ['This field may not be null.'])
     return undefined
   }
   if (input !== undefined || item.partial) return input
   if ('default' in field.options) item.value[name] = defaultOf(field, serializer.context)
-  else if (bound.required) fail(item, name, new ValidationError('This field is required.'))
+  else if (bound.required) refuse(item, name, ['This field is required.'])
   return undefined
 }
 
@@ -98,13 +98,23 @@ export function convert(serializer: AnySerializer, field: SerializerField, input
 /** Notes a field's error. Anything but a `ValidationError` is not the client's fault and rises. */
 export function fail(item: Item, name: string, error: unknown): void {
   if (!(error instanceof ValidationError)) throw error
+  refuse(item, name, error.messages)
+}
+
+/** Notes what is wrong with a field, without an error and its stack. */
+export function refuse(item: Item, name: string, messages: string[] | ErrorMessages): void {
   item.errors ??= {}
-  item.errors[name] = error.messages
+  item.errors[name] = messages
 }
 
 /** Notes the errors of an object inside this one: of the only one, or of one in a list. */
 export function failAt(item: Item, name: string, position: number | undefined, errors: ErrorMessages): void {
   item.errors ??= {}
-  if (position === undefined) item.errors[name] = errors
-  else item.errors[name] = { ...(item.errors[name] as ErrorMessages | undefined), [position]: errors }
+  if (position === undefined) {
+    item.errors[name] = errors
+    return
+  }
+  item.errors[name] ??= {}
+  const list = item.errors[name] as ErrorMessages
+  list[position] = errors
 }

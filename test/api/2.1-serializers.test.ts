@@ -1074,6 +1074,12 @@ describe('a related field', () => {
     })
   })
 
+  it('R10 of many tells of a hundred missing objects, however many there are', async () => {
+    const tags = Array.from({ length: 20_000 }, (_, index) => -1 - index)
+    const told = tags.slice(0, 100).map((key) => `Invalid pk "${key}" - object does not exist.`)
+    expect(await refused(TaggedSerializer, { title: 'x', tags })).toEqual({ tags: told })
+  })
+
   it('of many becomes one of the sets that two writers give, never a mixture', async () => {
     const write = async (tags: number[]) => saved(TaggedSerializer, { tags }, { obj: await book(), partial: true })
     for (let round = 0; round < 10; round++) {

@@ -27,6 +27,23 @@ test('keys errors by position', async () => {
   })
 })
 
+test('R10 tells of a hundred wrong items, however many there are', async () => {
+  let checked = 0
+  class Counted extends IntegerField {
+    override toInternalValue(value: unknown): number {
+      checked++
+      return super.toInternalValue(value)
+    }
+  }
+  const field = new ArrayField({ child: new Counted() })
+  const messages = await refusal(field, Array.from({ length: 200_000 }).fill('x'))
+  expect(Object.keys(messages)).toEqual(Array.from({ length: 100 }, (_, position) => String(position)))
+  expect(checked).toBe(100)
+  const inner = Array.from({ length: 60 }).fill('x')
+  const nested = await refusal(new ArrayField({ child: field }), Array.from({ length: 1000 }).fill(inner))
+  expect(Object.values(nested).map((each) => Object.keys(each).length)).toEqual([60, 60])
+})
+
 test('B7 B8 checks text items', async () => {
   expect(await refusal(new ArrayField({ child: new StringField() }), ['a', '\0', '\ud800'])).toEqual({
     1: ['Null characters are not allowed.'],
