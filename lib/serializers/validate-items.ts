@@ -13,6 +13,7 @@ import {
   isForced,
   type Outcome,
   take,
+  takeNull,
   toItem,
   toOutcomes,
   type ValidationScope,
@@ -130,7 +131,9 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
   const input = take(serializer, bound, item)
   if (input === undefined) return undefined
   try {
-    const value = field.toInternalValue(convert(serializer, field, input), serializer.context)
+    const given = convert(serializer, field, input)
+    if (given === null) return takeNull(bound, item)
+    const value = field.toInternalValue(given, serializer.context)
     if (value instanceof Promise) return keepLater(item, name, value)
     item.value[name] = value
   } catch (error) {

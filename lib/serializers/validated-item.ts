@@ -71,15 +71,17 @@ export function take(serializer: AnySerializer, bound: BoundField, item: Item): 
   const { name, field } = bound
   const hidden = field instanceof HiddenField
   const input = !hidden && Object.hasOwn(item.input, name) ? item.input[name] : undefined
-  if (input === null) {
-    if (bound.allowNull) item.value[name] = null
-    else refuse(item, name, ['This field may not be null.'])
-    return undefined
-  }
+  if (input === null) return takeNull(bound, item)
   if (input !== undefined || item.partial) return input
   if ('default' in field.options) item.value[name] = defaultOf(field, serializer.context)
   else if (bound.required) refuse(item, name, ['This field is required.'])
   return undefined
+}
+
+/** Keeps null or reports it. */
+export function takeNull({ name, allowNull }: BoundField, item: Item): undefined {
+  if (allowNull) item.value[name] = null
+  else refuse(item, name, ['This field may not be null.'])
 }
 
 function defaultOf(field: SerializerField, context: SerializerContext): unknown {
@@ -89,7 +91,7 @@ function defaultOf(field: SerializerField, context: SerializerContext): unknown 
   return typeof resolve === 'function' ? resolve.call(given, context) : given
 }
 
-/** What a client has sent for a field: forms send texts. */
+/** What a client has sent for a field: forms send texts, of which one may stand for null. @throws ValidationError */
 export function convert(serializer: AnySerializer, field: SerializerField, input: unknown): unknown {
   if (!serializer.textual) return input
   return field.fromTexts(Array.isArray(input) ? input : [input])

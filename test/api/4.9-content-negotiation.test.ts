@@ -18,6 +18,7 @@ import {
   configure,
   FormParser,
   IntegerField,
+  JSONField,
   JSONParser,
   JSONRenderer,
   LimitOffsetPagination,
@@ -434,6 +435,8 @@ describe('values of forms', () => {
       choices: new MultipleChoiceField({ choices: [1, 2, 'x'], required: false }),
       authors: new PrimaryKeyRelatedField({ queryset: Author, many: true, required: false }),
       child: new NestedSerializer(Child, { required: false }),
+      json: new JSONField({ required: false }),
+      open: new JSONField({ required: false, allowNull: true }),
     }
   }
 
@@ -451,6 +454,8 @@ describe('values of forms', () => {
     [{ authors: ['1', '2'] }, { authors: [1, 2] }],
     [{ authors: '2' }, { authors: [2] }],
     [{ child: { a: ['1', '2'] } }, { child: { a: 2 } }],
+    [{ json: '[null]' }, { json: [null] }],
+    [{ open: 'null' }, { open: null }],
   ])('F4 %j is %j', async (inputData, expected) => {
     const serializer = new Everything({ inputData, textual: true })
     expect(await serializer.isValid()).toBe(true)
@@ -469,6 +474,12 @@ describe('values of forms', () => {
     const serializer = new Everything({ inputData, textual: true })
     expect(await serializer.isValid()).toBe(false)
     expect(Object.keys(serializer.errors)).toEqual([field])
+  })
+
+  it('B13 null does not pass a field that refuses it', async () => {
+    const serializer = new Everything({ inputData: { json: 'null' }, textual: true })
+    expect(await serializer.isValid()).toBe(false)
+    expect(serializer.errors).toEqual({ json: ['This field may not be null.'] })
   })
 })
 
