@@ -31,7 +31,7 @@ export function readItems(values: readonly unknown[], readItem: (text: string) =
 
 /**
  * Refuses what PostgreSQL cannot hold as JSON: NUL and lone surrogates in values and keys, numbers that are not finite
- * (`1e400` is one once it is parsed), more than 64 levels, the key `__proto__`.
+ * (`1e400` is one once it is parsed), more than 64 levels, the key `__proto__`, objects of a class such as a file of a form.
  * @throws ValidationError
  */
 export function checkJson(root: unknown): void {
@@ -41,7 +41,10 @@ export function checkJson(root: unknown): void {
   for (let depth = 1; level.length > 0; depth++) {
     if (depth > MAX_DEPTH) throw new ValidationError(`Nested too deeply: at most ${MAX_DEPTH} levels.`)
     const next: object[] = []
-    for (const container of level) checkMembers(container, next)
+    for (const container of level) {
+      if (!isPlain(container)) throw new ValidationError(NOT_JSON)
+      checkMembers(container, next)
+    }
     level = next
   }
 }
@@ -73,4 +76,11 @@ function checkKey(key: string, value: unknown): void {
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null
+}
+
+/** An array, or an object without class; also one of another realm. */
+function isPlain(container: object): boolean {
+  if (Array.isArray(container)) return true
+  const prototype: unknown = Object.getPrototypeOf(container)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -481,6 +481,13 @@ describe('values of forms', () => {
     expect(await serializer.isValid()).toBe(false)
     expect(serializer.errors).toEqual({ json: ['This field may not be null.'] })
   })
+
+  it('B13 a file is no JSON', async () => {
+    const file = new UploadedFile({ path: '/nowhere', filename: 'a.png', mediaType: 'image/png', size: 5 })
+    const serializer = new Everything({ inputData: { json: file }, textual: true })
+    expect(await serializer.isValid()).toBe(false)
+    expect(serializer.errors).toEqual({ json: ['Must be valid JSON.'] })
+  })
 })
 
 describe('an upload', () => {

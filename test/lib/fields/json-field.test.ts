@@ -23,6 +23,9 @@ test.each([
   ['A4', JSON.parse('{"a":[{"__proto__":{"is_admin":true}}]}'), 'Must be valid JSON.'],
   ['A4', JSON.parse('{"constructor":{"prototype":{}}}'), 'Must be valid JSON.'],
   ['', { a: 1n }, 'Must be valid JSON.'],
+  ['B13', new File(['x'], 'a.png'), 'Must be valid JSON.'],
+  ['B13', { a: [new Date(0)] }, 'Must be valid JSON.'],
+  ['B13', new Map(), 'Must be valid JSON.'],
 ])('%s refuses %o', async (_promise, value, message) => {
   expect(await refusal(field, value)).toEqual([message])
 })
