@@ -14,6 +14,14 @@ import { EmailField, IPAddressField, URLField, UUIDField } from './formatted-tex
 import { BigIntegerField, IntegerField } from './integer-fields.js'
 import { JSONField } from './json-field.js'
 import { StringField } from './string-field.js'
+import { counted } from './text.js'
+
+/** The places of the seconds of a time type that says nothing of its own. */
+const MICROSECONDS = 6
+const FRACTION = /\.(\d+)/
+const NOT_ZERO = /[1-9]/
+/** What PostgreSQL keeps of a value of type `name`. */
+const NAME_BYTES = 63
 
 /** Options of a generated field, as `extraKwargs` takes them: those that fit the field's class are used. */
 export interface GeneratedOptions extends FieldOptions {
@@ -121,6 +129,27 @@ function multiples({ scale = 0 }: Column, { validators = [] }: FieldOptions): Pi
   return { validators: [check, ...validators] }
 }
 
+/** The seconds of a time type with fewer places than microseconds have: PostgreSQL would round them. */
+function places({ precision }: Column, { validators = [] }: FieldOptions): Pick<FieldOptions, 'validators'> {
+  if (precision === undefined || precision >= MICROSECONDS) return {}
+  const check = (value: string) => {
+    const fraction = FRACTION.exec(value)?.[1] ?? ''
+    if (!NOT_ZERO.test(fraction.slice(precision))) return
+    throw new ValidationError(`Ensure that there are no more than ${counted(precision, 'decimal place')}.`)
+  }
+  return { validators: [check, ...validators] }
+}
+
+/** The type `name` is cut by bytes. */
+const name: Make = (column, options) => {
+  const check = (value: string) => {
+    if (Buffer.byteLength(value) > NAME_BYTES) {
+      throw new ValidationError(`Ensure this field has no more than ${counted(NAME_BYTES, 'byte')}.`)
+    }
+  }
+  return text(column, { ...options, validators: [check, ...(options.validators ?? [])] })
+}
+
 const FIELDS: Readonly<Record<string, Make>> = {
   int2: (column, options) => new IntegerField({ bits: 16, ...bounds(column), ...options }),
   int4: (column, options) => new IntegerField({ ...bounds(column), ...options }),
@@ -139,13 +168,14 @@ const FIELDS: Readonly<Record<string, Make>> = {
   varchar: text,
   bpchar: text,
   citext: text,
-  name: text,
+  name,
   uuid: (_, options) => new UUIDField(options),
   date: (_, options) => new DateField(options),
-  time: (_, options) => new TimeField(options),
-  timestamptz: (_, options) => new DateTimeField(options),
-  timestamp: (_, options) => new DateTimeField(options),
-  interval: (_, options) => new DurationField(options),
+  time: (column, options) => new TimeField({ ...options, ...places(column, options) }),
+  timetz: (column, options) => text(column, { ...options, ...places(column, options) }),
+  timestamptz: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
+  timestamp: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
+  interval: (column, options) => new DurationField({ ...options, ...places(column, options) }),
   json: (_, options) => new JSONField(options),
   jsonb: (_, options) => new JSONField(options),
   bytea: (_, options) => new BinaryField(options),

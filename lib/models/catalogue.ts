@@ -18,6 +18,7 @@ export interface CatalogueColumn {
   /** Filled by the database and not to be written: an identity, a serial or a generated column. */
   readonly generated: boolean
   readonly maxLength: number | undefined
+  /** All digits of a numeric; digits after the point of a time's or an interval's seconds. */
   readonly precision: number | undefined
   readonly scale: number | undefined
   /** The labels of an enum, or of an array's enum. */
@@ -159,6 +160,22 @@ const CONSTRAINTS = `
   join pg_class i on i.oid = x.indexrelid
   where not exists (select 1 from pg_constraint c where c.conindid = x.indexrelid and c.contype in ('p', 'u'))`
 
+/** Text types that may have a length of their own. */
+const TEXTS = new Set(['varchar', 'bpchar'])
+/** What fits the type `name`, which PostgreSQL gives its own tables and columns. */
+const NAME_LENGTH = 63
+const TIMES = new Set(['time', 'timetz', 'timestamp', 'timestamptz'])
+/** An interval has its fields in the upper half of the modifier, its precision in the lower. */
+const INTERVAL_PRECISION = 0xffff
+
+/** The digits after the point that a type's seconds are rounded to; undefined where it has no limit of its own. */
+function secondsPlaces(type: string, mod: number): number | undefined {
+  if (mod < 0) return undefined
+  if (TIMES.has(type)) return mod
+  const places = mod & INTERVAL_PRECISION
+  return type === 'interval' && places !== INTERVAL_PRECISION ? places : undefined
+}
+
 function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
   const array = row.element !== null
   const base = row.element ?? row.type
@@ -172,8 +189,8 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     notNull: row.notnull,
     hasDefault: row.default !== null,
     generated: row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),
-    maxLength: limited && (base === 'varchar' || base === 'bpchar') ? row.mod - 4 : undefined,
-    precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : undefined,
+    maxLength: base === 'name' ? NAME_LENGTH : limited && TEXTS.has(base) ? row.mod - 4 : undefined,
+    precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : secondsPlaces(base, row.mod),
     // eleven bits, signed (PostgreSQL 15 allows a negative scale)
     scale: limited && base === 'numeric' ? (((row.mod - 4) & 0x7ff) ^ 0x400) - 0x400 : undefined,
     labels: row.labels ?? undefined,

@@ -32,6 +32,7 @@ export interface Column {
   /** Alone in a unique constraint. */
   readonly unique: boolean
   readonly maxLength: number | undefined
+  /** All digits of a numeric; digits after the point of a time's or an interval's seconds. */
   readonly precision: number | undefined
   readonly scale: number | undefined
   /** The values of an enum, or of an array's enum. */

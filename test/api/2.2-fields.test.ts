@@ -25,6 +25,7 @@ const schema = `
     ints int[], texts text[], moods mood[], prices numeric(6,2)[], amounts numeric[], cis citext[], times timestamptz[], days date[],
     uids uuid[], flags boolean[], bigs bigint[], jbs jsonb[], byteses bytea[], spans interval[],
     twice bigint generated always as (n::bigint * 2) stored,
+    to_second timestamptz(0), to_tenth time(1), whole_span interval(0), sql_name name, seconds timestamp(0)[],
     made timestamptz not null default '2020-01-01T00:00:00.000001Z'
   )`
 
@@ -156,6 +157,11 @@ const VALUES: Readonly<Record<string, readonly [sent: unknown, shown?: unknown][
   jbs: [[[{ a: 1 }, null, 'x', [1, 2], 5, true]]],
   byteses: [[['\\x00ff', null]]],
   spans: [[['P1DT2H', null]]],
+  to_second: [['2026-03-28T15:30:00Z'], ['2026-03-28T15:30:00.000Z', '2026-03-28T15:30:00Z']],
+  to_tenth: [['23:59:59.9'], ['15:30:00.50', '15:30:00.5']],
+  whole_span: [['P1DT2S']],
+  sql_name: [['x'.repeat(63)], [`${'ü'.repeat(31)}x`]],
+  seconds: [[['2026-03-28T15:30:00Z', null]]],
 }
 const CASES = Object.entries(VALUES).flatMap(([name, pairs]) =>
   pairs.map(([sent, shown = sent]) => ({ name, sent, shown })),
@@ -252,6 +258,11 @@ const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
   times: [['now']],
   bigs: [[2 ** 53]],
   jbs: [['\u0000'], {}],
+  to_second: ['2026-03-28T15:30:00.6Z', '2026-03-28T15:30:00.000001Z'],
+  to_tenth: ['23:59:59.99'],
+  whole_span: ['PT1.6S', 'PT-0.1S'],
+  sql_name: ['x'.repeat(64), 'ü'.repeat(32)],
+  seconds: [['2026-03-28T15:30:00Z', '2026-03-28T15:30:00.5Z']],
 }
 
 describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
@@ -313,6 +324,7 @@ describe('B13 a wrong JSON type', () => {
     texts: ['list'],
     cis: ['list'],
     jbs: ['list'],
+    sql_name: ['text'],
   }
 
   it.each(Object.keys(VALUES))('is 400 for %s', async (name) => {

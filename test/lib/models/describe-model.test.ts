@@ -28,6 +28,11 @@ const schema = `
     codes char(3)[],
     prices numeric(6,2)[],
     domains mood_domain[],
+    made timestamptz(3),
+    lasted interval(0),
+    lasted_days interval day to hour,
+    slots time(0)[],
+    label name,
     search tsvector generated always as (to_tsvector('english', title)) stored,
     isbn text unique,
     slug text,
@@ -146,6 +151,11 @@ describe('describeModel', () => {
     expect(columns.get('codes')).toMatchObject({ type: 'array', element: 'bpchar', maxLength: 3 })
     expect(columns.get('prices')).toMatchObject({ type: 'array', element: 'numeric', precision: 6, scale: 2 })
     expect(columns.get('domains')).toMatchObject({ type: 'array', element: 'enum', labels: ['sad', 'ok'] })
+    expect(columns.get('made')).toMatchObject({ type: 'timestamptz', precision: 3 })
+    expect(columns.get('lasted')).toMatchObject({ type: 'interval', precision: 0 })
+    expect(columns.get('lasted_days')).toMatchObject({ type: 'interval', precision: undefined })
+    expect(columns.get('slots')).toMatchObject({ type: 'array', element: 'time', precision: 0 })
+    expect(columns.get('label')).toMatchObject({ type: 'name', maxLength: 63 })
   })
 
   it('lays the jsonSchema over the catalogue: the stricter of both holds', async () => {
