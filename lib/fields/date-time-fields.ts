@@ -102,7 +102,7 @@ export class DateField<const Options extends FieldOptions = {}> extends Serializ
   }
 }
 
-/** A time of day without offset: `15:30:00.5`. */
+/** A time of day without offset: `15:30:00.5`. The end of the day is `24:00:00`. */
 export class TimeField<const Options extends FieldOptions = {}> extends SerializerField<
   string,
   Options & FieldOptions

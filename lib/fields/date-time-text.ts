@@ -6,7 +6,8 @@ import { Temporal } from 'temporal-polyfill'
 import { databaseText } from '../models/database-text.js'
 
 const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/
-const TIME = /^(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?$/
+/** The last is the end of the day, which PostgreSQL tells from the beginning of one. */
+const TIME = /^(?:(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?|24:00(?::00(?:\.0{1,6})?)?)$/
 /** Group 1 is the offset; without one the text is naive. */
 const DATE_TIME =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/
@@ -33,7 +34,7 @@ export function readDate(text: string): string | undefined {
   return day <= 28 || day <= daysOfMonth(Number(text.slice(0, 4)), Number(text.slice(5, 7))) ? text : undefined
 }
 
-/** `HH:MM[:SS[.ffffff]]`, with seconds and without trailing zeros; undefined for anything else. */
+/** `HH:MM[:SS[.ffffff]]` up to `24:00:00`, with seconds and without trailing zeros; undefined for anything else. */
 export function readTime(text: string): string | undefined {
   if (!TIME.test(text)) return undefined
   return text.length === 5 ? `${text}:00` : writeTime(text)
