@@ -11,6 +11,7 @@ import { DurationField } from './duration-field.js'
 import { type FieldOptions, type RelatedQueryset, SerializerField } from './field.js'
 import { FloatField } from './float-field.js'
 import { EmailField, IPAddressField, URLField, UUIDField } from './formatted-text-fields.js'
+import { GeometryField } from './geometry-field.js'
 import { BigIntegerField, IntegerField } from './integer-fields.js'
 import { JSONField } from './json-field.js'
 import { StringField } from './string-field.js'
@@ -150,6 +151,8 @@ const name: Make = (column, options) => {
   return text(column, { ...options, validators: [check, ...(options.validators ?? [])] })
 }
 
+const geometry: Make = (_, options) => new GeometryField(options)
+
 const FIELDS: Readonly<Record<string, Make>> = {
   int2: (column, options) => new IntegerField({ bits: 16, ...bounds(column), ...options }),
   int4: (column, options) => new IntegerField({ ...bounds(column), ...options }),
@@ -178,6 +181,8 @@ const FIELDS: Readonly<Record<string, Make>> = {
   interval: (column, options) => new DurationField({ ...options, ...places(column, options) }),
   json: (_, options) => new JSONField(options),
   jsonb: (_, options) => new JSONField(options),
+  point: geometry,
+  circle: geometry,
   bytea: (_, options) => new BinaryField(options),
   inet: (_, options) => new IPAddressField({ network: true, ...options }),
   cidr: (_, options) => new IPAddressField({ network: true, ...options }),

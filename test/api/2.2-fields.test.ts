@@ -25,6 +25,7 @@ const schema = `
     ints int[], texts text[], moods mood[], prices numeric(6,2)[], amounts numeric[], cis citext[], times timestamptz[], days date[],
     uids uuid[], flags boolean[], bigs bigint[], jbs jsonb[], byteses bytea[], spans interval[],
     twice bigint generated always as (n::bigint * 2) stored,
+    spot point, area circle, spots point[], areas circle[],
     to_second timestamptz(0), to_tenth time(1), whole_span interval(0), sql_name name, seconds timestamp(0)[],
     made timestamptz not null default '2020-01-01T00:00:00.000001Z'
   )`
@@ -425,6 +426,25 @@ it('B17 what is read may be sent back: every column stays as it was, of 100 rand
     expect([put.status, put.json?.errors]).toEqual([200, undefined])
     expect(await before()).toBe(stored)
     expect(put.json).toEqual(read.json)
+  }
+})
+
+it('B17 points and circles, which pg reads as objects, are shown as text', async () => {
+  const shapes = [
+    { spot: '(1,2)', area: '<(1,2),3>', spots: ['(1,2)', null, '(3,4.5)'], areas: ['<(1,2),3>', null] },
+    { spot: '(-0,1e+21)', area: '<(0.1,-2),0>', spots: [], areas: null },
+    { spot: '(Infinity,NaN)', area: null, spots: null, areas: [] },
+  ]
+  for (const shape of shapes) {
+    const made = await created(shape)
+    expect(made).toMatchObject(shape)
+    const path = `/${made['id']}`
+    expect((await send('GET', path)).json).toEqual(made)
+    expect((await send('GET', '')).json).toContainEqual(made)
+    expect((await send('PATCH', path, { spot: shape.spot })).json).toEqual(made)
+    expect((await send('PUT', path, made)).json).toEqual(made)
+    const { rows } = await database.knex.raw('select spot::text, area::text from kinds where id = ?', [made['id']])
+    expect(rows).toEqual([{ spot: shape.spot, area: shape.area }])
   }
 })
 
