@@ -121,7 +121,7 @@ const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
 const COLUMNS = `
   select w.ordinal, r.relname as relation, r.oid as table, r.relrowsecurity as secured, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
-    t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, base.mod, e.typname as element,
+    t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,
     (select array_agg(label.enumlabel::text order by label.enumsortorder)
        from pg_enum label where label.enumtypid = coalesce(e.oid, t.oid)) as labels
   from unnest(?::text[]) with ordinality as w(name, ordinal)
@@ -140,7 +140,15 @@ const COLUMNS = `
   ) base
   join pg_type t on t.oid = base.oid
   left join pg_type item on item.oid = t.typelem and t.typcategory = 'A'
-  left join pg_type e on e.oid = case when item.typtype = 'd' then item.typbasetype else item.oid end
+  left join lateral (
+    with recursive chain as (
+      select item.oid, item.typname, item.typtype, item.typbasetype, item.typtypmod, base.mod
+      union all
+      select ty.oid, ty.typname, ty.typtype, ty.typbasetype, ty.typtypmod, chain.typtypmod
+        from chain join pg_type ty on ty.oid = chain.typbasetype where chain.typtype = 'd'
+    )
+    select oid, typname, mod from chain where typtype <> 'd'
+  ) e on true
   order by w.ordinal, a.attnum`
 
 const CONSTRAINTS = `

@@ -28,6 +28,7 @@ const schema = `
     codes char(3)[],
     prices numeric(6,2)[],
     domains mood_domain[],
+    paid price[],
     made timestamptz(3),
     lasted interval(0),
     lasted_days interval day to hour,
@@ -151,6 +152,7 @@ describe('describeModel', () => {
     expect(columns.get('codes')).toMatchObject({ type: 'array', element: 'bpchar', maxLength: 3 })
     expect(columns.get('prices')).toMatchObject({ type: 'array', element: 'numeric', precision: 6, scale: 2 })
     expect(columns.get('domains')).toMatchObject({ type: 'array', element: 'enum', labels: ['sad', 'ok'] })
+    expect(columns.get('paid')).toMatchObject({ type: 'array', element: 'numeric', precision: 6, scale: 2 })
     expect(columns.get('made')).toMatchObject({ type: 'timestamptz', precision: 3 })
     expect(columns.get('lasted')).toMatchObject({ type: 'interval', precision: 0 })
     expect(columns.get('lasted_days')).toMatchObject({ type: 'interval', precision: undefined })
