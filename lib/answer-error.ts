@@ -3,7 +3,8 @@ import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { challengeOf } from './challenges.js'
 import type { Context } from './context.js'
-import { ApiError, ClientGone, type ErrorMessages } from './errors.js'
+import { ApiError, ClientGone, type ErrorMessages, NotFound } from './errors.js'
+import { isTargetError } from './request-path.js'
 
 /** What of an error reaches the client. */
 interface Answer {
@@ -41,6 +42,7 @@ const ENTITY_HEADERS = [
  *
  * - An `ApiError` is shown as it is.
  * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it).
+ * - What Koa throws since the request's target is no URL is a 404.
  * - Anything else is a 500 that says nothing.
  * - A `ClientGone` is answered by nothing: the status of 499 is for the application's log only.
  *
@@ -61,7 +63,7 @@ export function answerError(ctx: Context, error: unknown, challenge?: string): v
     report(ctx, error)
     return
   }
-  const answer = answerFor(error)
+  const answer = answerFor(isTargetError(ctx, error) ? new NotFound() : error)
   if (ctx.writable) write(ctx, answer, challenge)
   if (answer.status >= 500) report(ctx, error)
 }

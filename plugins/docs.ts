@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import type { Middleware } from '../lib/context.js'
 import { answerResource, type DocsOptions, type DocumentSource, docsSite } from '../lib/openapi/docs-site.js'
+import { pathOf } from '../lib/request-path.js'
 import { runStep } from '../lib/run-step.js'
 
 const require = createRequire(import.meta.url)
@@ -21,7 +22,7 @@ export function docs(source: DocumentSource, options: DocsOptions = {}): Middlew
   const folder = dirname(require.resolve('swagger-ui-dist/package.json'))
   const site = docsSite(source, options, (name) => readFile(join(folder, name)))
   return async function answerDocs(ctx, next) {
-    const load = site.get(ctx.path)
+    const load = site.get(pathOf(ctx) ?? '')
     if (!load) return next()
     await runStep(ctx, () => answerResource(ctx, load))
   }

@@ -3,6 +3,7 @@ import serve from 'koa-static'
 import { describeFile } from '../lib/assets/describe-file.js'
 import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/assets/static-files.js'
 import type { Context, Middleware } from '../lib/context.js'
+import { pathOf } from '../lib/request-path.js'
 
 export type StaticAssetsOptions = StaticFilesOptions
 
@@ -47,9 +48,10 @@ function sender(folder: string): Middleware {
 
 /** The file's name in the request's path; undefined where the request is none for a file. */
 function nameOf(ctx: Context, prefix: string): string | undefined {
-  if ((ctx.method !== 'GET' && ctx.method !== 'HEAD') || !ctx.path.startsWith(prefix)) return undefined
+  const path = ctx.method === 'GET' || ctx.method === 'HEAD' ? pathOf(ctx) : undefined
+  if (!path?.startsWith(prefix)) return undefined
   try {
-    return decodeURIComponent(ctx.path.slice(prefix.length))
+    return decodeURIComponent(path.slice(prefix.length))
   } catch {
     return undefined
   }

@@ -1,9 +1,11 @@
 /** A route that a plugin answers itself. */
 import type { Context } from '../context.js'
 import { MethodNotAllowed } from '../errors.js'
+import { pathOf } from '../request-path.js'
 
 /** True for this path, with or without a slash at its end. */
-export function isPath({ path: requested }: Context, path: string): boolean {
+export function isPath(ctx: Context, path: string): boolean {
+  const requested = pathOf(ctx)
   return requested === path || requested === `${path}/`
 }
 

@@ -11,6 +11,7 @@ import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { buildPath, parsePattern, type Segment } from '../path-pattern.js'
 import { guardSuffix, setFormat } from '../path-suffix.js'
+import { pathOf } from '../request-path.js'
 import { preparesStatements } from '../settings.js'
 import { classesOf } from '../views/action-options.js'
 import { settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
@@ -392,16 +393,6 @@ export class APIRouter implements RouteParent {
 function commonVersioning(registrations: readonly Registration[]): Versioning {
   const [first = null, ...others] = new Set(registrations.map(({ view }) => view.versioningClass))
   return others.length === 0 ? first : null
-}
-
-/** The path of a request; undefined for a target that has none, such as `http://[`. */
-function pathOf(ctx: Context): string | undefined {
-  try {
-    const path: string | null = ctx.path
-    return path ?? undefined
-  } catch {
-    return undefined
-  }
 }
 
 function defaultBasename(prefix: string, view: ViewSetClass): string {

@@ -1,5 +1,6 @@
 /** The version in the query: `?version=2.0` (spec section 9.1). */
 import type { Context } from '../context.js'
+import { pathOf } from '../request-path.js'
 import { BaseVersioning, type VersionParameter } from './versioning.js'
 
 /**
@@ -8,6 +9,8 @@ import { BaseVersioning, type VersionParameter } from './versioning.js'
  */
 export class QueryParamVersioning extends BaseVersioning {
   override detectVersion(ctx: Context): string | undefined {
+    // where the target is no URL, Koa throws for its query, too
+    if (pathOf(ctx) === undefined) return undefined
     const value = ctx.query['version']
     return typeof value === 'string' ? value : value?.at(-1)
   }

@@ -1,6 +1,7 @@
 /** The version in the path: `/api/v2/books` (spec section 9.1). */
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
+import { pathOf } from '../request-path.js'
 import { BaseVersioning } from './versioning.js'
 
 /** The first segment that looks like a version. */
@@ -26,7 +27,7 @@ export class URLPathVersioning extends BaseVersioning {
     if (typeof given === 'string') return given.startsWith('v') ? given.slice(1) : given
     // a segment that stands in the pattern is the application's; one of the path could be an object's name
     const route: unknown = ctx['_matchedRoute']
-    const path = typeof route === 'string' ? route : ctx.path
+    const path = typeof route === 'string' ? route : (pathOf(ctx) ?? '')
     return SEGMENT.exec(mountOf(ctx) + path)?.[1]
   }
 

@@ -1,16 +1,20 @@
+import { tmpdir } from 'node:os'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { bodyParser } from '@koa/bodyparser'
+import Router from '@koa/router'
 import Koa from 'koa'
 import { koaBody } from 'koa-body'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { ApiError, ValidationError } from '../../lib/errors.js'
-import { errors } from '../../plugins/index.js'
-import { serve, type TestServer } from '../support/server.js'
+import { APIRouter, APIView, QueryParamVersioning, URLPathVersioning, ViewSet } from '../../lib/index.js'
+import { cacheBust, docs, errors, staticAssets, versionEndpoint, versioning } from '../../plugins/index.js'
+import { exchange, serve, type TestServer } from '../support/server.js'
 
 let server: TestServer | undefined
 
 afterEach(async () => {
   vi.restoreAllMocks()
+  vi.unstubAllEnvs()
   await server?.close()
   server = undefined
 })
@@ -134,6 +138,69 @@ describe('errors()', () => {
       }
       expect(reported).toEqual([])
     })
+  })
+
+  const api = new APIRouter({ prefix: '/api' }).register(
+    'things',
+    class extends ViewSet {
+      list() {
+        return []
+      }
+    },
+    'thing',
+  )
+  const routed = new Router()
+  api.mount(routed)
+  class Searched extends APIView {
+    get() {
+      return this.ctx.query
+    }
+  }
+  const noURL = 'GET http://[ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n'
+  it.each<[string, () => Koa.Middleware]>([
+    ['docs()', () => docs(api)],
+    ['versionEndpoint()', () => versionEndpoint()],
+    ['cacheBust()', () => cacheBust()],
+    ['staticAssets()', () => staticAssets({ root: tmpdir() })],
+    ['versioning() by path', () => versioning(URLPathVersioning)],
+    ['versioning() by parameter', () => versioning(QueryParamVersioning)],
+    ['the routes of an API', () => api.routes()],
+  ])('61 answers 404 where %s leaves a target that is no URL to the app', async (_name, middleware) => {
+    vi.stubEnv('CACHE_BUST_TOKEN', 'a token of 16 or more')
+    const reported: unknown[] = []
+    const reached: (string | undefined)[] = []
+    const plugin = middleware()
+    const { port } = await serving(
+      (ctx) => plugin(ctx, async () => void reached.push(ctx.url)),
+      (error) => reported.push(error),
+    )
+    const answer = await exchange(port, noURL, () => false)
+    expect(answer).toMatch(/^HTTP\/1\.1 404 /)
+    expect(answer).toContain('{"detail":"Not found","status":404}')
+    expect(reached).toEqual(['http://['])
+    expect(reported).toEqual([])
+  })
+
+  it.each<[string, () => Koa.Middleware]>([
+    ["the application's own router", () => routed.routes() as Koa.Middleware],
+    ['a view that reads the query', () => Searched.asView()],
+  ])('61 answers 404 where %s stumbles over a target that is no URL', async (_name, middleware) => {
+    const reported: unknown[] = []
+    const { port } = await serving(middleware(), (error) => reported.push(error))
+    const answer = await exchange(port, noURL, () => false)
+    expect(answer).toMatch(/^HTTP\/1\.1 404 /)
+    expect(answer).toContain('{"detail":"Not found","status":404}')
+    expect(reported).toEqual([])
+  })
+
+  it("keeps a URL of the application's own that is none a 500", async () => {
+    const { send } = await serving(
+      (ctx) => {
+        ctx.body = new URL(ctx.url).href
+      },
+      () => {},
+    )
+    expect(await send({ path: '/x' })).toMatchObject({ status: 500 })
   })
 
   it("keeps an error of the application's own zlib a 500", async () => {
