@@ -4,7 +4,7 @@ import type Router from '@koa/router'
 import type { Context } from '../context.js'
 import { parsePattern } from '../path-pattern.js'
 import type { ViewHandler } from '../views/api-view.js'
-import { adaptLayer, writePath } from './mount.js'
+import { adaptLayer, MATCHING, writePath } from './mount.js'
 
 /**
  * Routes a view by a pattern such as `/books/{id:int}`: a value that does not fit its hint is no match, so the router goes
@@ -25,7 +25,7 @@ export function mountView(
     writePath(matched),
     METHODS.map((method) => method.toLowerCase()),
     ((ctx: Context) => view(ctx)) as never,
-    { sensitive: true, ...options },
+    { ...MATCHING, ...options },
   )
   adaptLayer(layer, { current: () => own, rivals: () => [] })
 }

@@ -49,6 +49,9 @@ interface Adapted {
   rivals(): readonly Pick<Mounted, 'matched'>[]
 }
 
+/** How a layer's paths are matched, whatever the router's own are: case counts, a slash at the end does not. */
+export const MATCHING = { sensitive: true, strict: false }
+
 /** Registers one layer for each method; a value that does not fit its hint is no match, so the router goes on. */
 export function mountOn(router: Router, options: MountOptions): void {
   const { endpoint, namespace } = options
@@ -65,7 +68,7 @@ export function mountOn(router: Router, options: MountOptions): void {
   for (const method of [...Object.keys(endpoint.actions), 'options']) {
     const name = endpoint.operations.get(method.toUpperCase())?.name
     const layer = router.register(path, [method], handle as never, {
-      sensitive: true,
+      ...MATCHING,
       ...(name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }),
     })
     adaptLayer(layer, options)

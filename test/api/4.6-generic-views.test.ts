@@ -627,6 +627,14 @@ describe('mountView()', () => {
     expect(() => mountView(router, '/books/{id:float}', BookDetail.asView())).toThrow(ConfigurationError)
   })
 
+  it('takes a slash at the end, whatever the router says of its own paths', async () => {
+    await Book.query().insert({ title: 'One' })
+    const router = new Router({ strict: true })
+    mountView(router, '/books/{id:int}', BookDetail.asView())
+    client = await serving(router.routes() as Koa.Middleware)
+    expect((await client.get('/books/1/')).json).toMatchObject({ title: 'One' })
+  })
+
   it('takes bulk actions and nested paths as well', async () => {
     class Books extends BulkModelViewSet<Book> {
       static override model = Book

@@ -233,6 +233,25 @@ describe('mount()', () => {
     expect(router.url('book-retrieve', { tenant: 'acme', id: 1 })).toBe('/acme/api/books/1')
   })
 
+  it('takes a slash at the end, whatever the router says of its own paths', async () => {
+    const router = new Router({ strict: true, prefix: '/:tenant' })
+    router.get('/before', (ctx) => {
+      ctx.body = 'before'
+    })
+    const api = library('/api')
+    api.mount(router)
+    const outer = new Router({ strict: true })
+    outer.use('/outer', router.routes())
+    const { get } = await serve(router.routes(), outer.routes(), api.allowedMethods())
+    for (const path of ['/acme/api', '/acme/api/books', '/outer/acme/api', '/outer/acme/api/books']) {
+      const { status, text } = await get(path)
+      expect(status).toBe(200)
+      expect(await get(`${path}/`)).toMatchObject({ status, text })
+    }
+    expect((await get('/acme/before/')).status).toBe(404)
+    expect(router.url('api-root', { tenant: 'acme' })).toBe('/acme/api')
+  })
+
   it('works in a router nested in another', async () => {
     const inner = new Router()
     library('/api').mount(inner)
