@@ -5,6 +5,7 @@ import { decodeSegment, matchesHint, type Segment } from '../path-pattern.js'
 import { setFormat, splitSuffix } from '../path-suffix.js'
 import type { ViewHandler } from '../views/api-view.js'
 import { matchesToo } from './route-table.js'
+import { literalText } from './route-tree.js'
 
 /** What is mounted. */
 export interface Mounted {
@@ -88,10 +89,17 @@ export function matchedEndpoint(ctx: Context, owner: object): Mounted | undefine
  */
 export function adaptLayer(adapted: object, options: Adapted): void {
   const layer = adapted as Layer
-  const own = { match: layer.match, captures: layer.captures }
+  const { match, captures } = layer
+  const encoded = encodedParts(options.current().matched)
+  const respelled = (self: Layer, path: string) =>
+    encoded.size === 0 || match.call(self, path) ? path : respell(path, encoded)
+  const own = {
+    match: (self: Layer, path: string) => match.call(self, respelled(self, path)),
+    captures: (self: Layer, path: string) => captures.call(self, respelled(self, path)),
+  }
   const fits = (self: Layer, path: string) => {
-    if (!own.match.call(self, path)) return false
-    const texts = own.captures.call(self, path).map(decodeSegment)
+    if (!own.match(self, path)) return false
+    const texts = own.captures(self, path).map(decodeSegment)
     const values = Object.fromEntries(self.paramNames.map(({ name }, index) => [name, texts[index]] as const))
     const { matched } = options.current()
     return paramsFit(values, matched) && !options.rivals().some((rival) => matchesToo(rival.matched, matched, values))
@@ -104,8 +112,23 @@ export function adaptLayer(adapted: object, options: Adapted): void {
     return fits(this, plain(this, path))
   }
   layer.captures = function (path) {
-    return own.captures.call(this, plain(this, path))
+    return own.captures(this, plain(this, path))
   }
+}
+
+/** The fixed parts that have more than one spelling: a client may leave `:` as it is, or write `%3a`. */
+function encodedParts(segments: readonly Segment[]): ReadonlySet<string> {
+  const texts = segments.flatMap((segment) => (segment.kind === 'literal' ? [segment.text] : []))
+  return new Set(texts.filter((text) => encodeURIComponent(text) !== text))
+}
+
+/** Spells these parts of a path as `writePath()` does. */
+function respell(path: string, parts: ReadonlySet<string>): string {
+  const spell = (raw: string) => {
+    const text = literalText(raw)
+    return parts.has(text) ? encodeURIComponent(text) : raw
+  }
+  return path.split('/').map(spell).join('/')
 }
 
 /** True when each of our parameters has a value that fits its hint; a router's prefix may have brought others. */
@@ -120,7 +143,8 @@ function paramsFit(params: Readonly<Record<string, string | null | undefined>>, 
 /** Our pattern in the router's own syntax. */
 export function writePath(segments: readonly Segment[]): string {
   const parts = segments.map((segment) => {
-    if (segment.kind === 'literal') return encodeURIComponent(segment.text)
+    // what stays as it is and has a meaning in the router's syntax
+    if (segment.kind === 'literal') return encodeURIComponent(segment.text).replace(/[!()]/g, String.raw`\$&`)
     return segment.hint === 'path' ? `*${segment.name}` : `:${segment.name}`
   })
   return `/${parts.join('/')}`

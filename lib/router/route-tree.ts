@@ -95,7 +95,7 @@ function descend<T>(
 }
 
 /** Only what must be encoded is decoded: `%62ooks` is not another way to write `books` (promise E21). */
-function literalText(raw: string): string {
+export function literalText(raw: string): string {
   if (!raw.includes('%')) return raw
   const text = decodeSegment(raw)
   return text !== null && encodeURIComponent(text).toLowerCase() === raw.toLowerCase() ? text : raw

@@ -3,7 +3,7 @@ import Koa from 'koa'
 // @ts-expect-error: the package has no types
 import mount from 'koa-mount'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { APIRouter, ModelViewSet, PageNumberPagination, ViewSet } from '../../../lib/index.js'
+import { APIRouter, action, ModelViewSet, PageNumberPagination, ViewSet } from '../../../lib/index.js'
 import { errors } from '../../../plugins/index.js'
 import { type Client, serving } from '../../support/client.js'
 import type { TestDatabase } from '../../support/database.js'
@@ -286,6 +286,41 @@ describe('mount()', () => {
     expect((await send('POST', '/service/v1/books', { title: 'One' })).headers.location).toBe('/service/v1/books/1')
     expect((await get('/service/v1')).json.book).toBe('/service/v1/books')
   })
+
+  it.each(['@me', 'a+b', 'c,d', 'e;f', 'k=v', 'mark:read', 'x(y)', 'a!b', "it's", 'bücher', '100€', 'a[b]'])(
+    'matches the fixed part %s as routes() does, however it is spelled',
+    async (text) => {
+      class Things extends FileViewSet {
+        retrieve() {
+          return { id: this.ctx['params'].id }
+        }
+        @action({ methods: ['GET'], detail: true, urlPath: text })
+        marked() {
+          return { marked: this.ctx['params'].id }
+        }
+      }
+      const api = new APIRouter({ prefix: '/api' }).register(text, Things, 'thing')
+      const router = new Router({ prefix: '/:tenant/@us' })
+      api.mount(router)
+      const { get } = await serve(api.routes(), router.routes(), api.allowedMethods())
+      const written = encodeURIComponent(text)
+      const byte = `%${text.charCodeAt(0).toString(16)}`
+      const spellings = [encodeURI(text), written, written.toLowerCase(), written.replace(/\w/, byte), `${written}x`]
+      for (const spelling of spellings) {
+        for (const path of [
+          `${spelling}`,
+          `${spelling}/`,
+          `${spelling}/7.json/${spelling}`,
+          `${spelling}/${spelling}/${written}`,
+        ]) {
+          const routed = await get(`/api/${path}`)
+          expect(await get(`/acme/@us/api/${path}`)).toMatchObject({ status: routed.status, text: routed.text })
+        }
+      }
+      expect((await get(`/acme/@us/api/${written}/${written}/${encodeURI(text)}`)).json).toEqual({ marked: text })
+      expect(router.url('thing-marked', { tenant: 'acme', id: '7' })).toBe(`/acme/@us/api/${written}/7/${written}`)
+    },
+  )
 
   it("passes through the router's own middleware", async () => {
     const router = new Router()
