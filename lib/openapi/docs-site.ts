@@ -1,9 +1,10 @@
 /** The documentation page and what it loads, all of it from here (spec section 4.10; promise G8). */
 import { posix } from 'node:path'
+import { acceptsMethod } from '../assets/own-route.js'
 import { addETag } from '../caching/cache-response.js'
 import { contentDigest, weakTag } from '../caching/entity-tags.js'
 import type { Context } from '../context.js'
-import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../errors.js'
+import { ConfigurationError, ServiceUnavailable } from '../errors.js'
 import type { SchemaOptions } from './document.js'
 
 /** An API that describes itself, or a document that is there already. */
@@ -103,9 +104,9 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
 
 const PATH = /^(?:\/[\w.~-]+)+$/
 
-/** Sends it, or tells the client that it has it. @throws MethodNotAllowed for anything but GET and HEAD */
+/** Sends it, or tells the client that it has it. @throws MethodNotAllowed for anything but GET, HEAD and OPTIONS */
 export async function answerResource(ctx: Context, load: () => Promise<Resource>): Promise<void> {
-  if (ctx.method !== 'GET' && ctx.method !== 'HEAD') throw new MethodNotAllowed(ctx.method, ['GET', 'HEAD', 'OPTIONS'])
+  if (!acceptsMethod(ctx, ['GET', 'HEAD'])) return
   const { body, type, tag, policy } = await load()
   ctx.status = 200
   // it may stand behind authentication

@@ -78,7 +78,7 @@ describe('docs()', () => {
     expect(built).toBe(1)
   })
 
-  it('answers GET and HEAD of its own paths, and leaves all others to the app', async () => {
+  it('answers GET, HEAD and OPTIONS of its own paths, and leaves all others to the app', async () => {
     const { get, send } = await serve(docs(createApi()), (ctx) => {
       ctx.body = 'the app'
     })
@@ -93,6 +93,8 @@ describe('docs()', () => {
       expect(head).toMatchObject({ status: 200, text: '' })
       expect(head.headers['content-length']).toBe(whole.headers['content-length'])
       expect(await send('POST', path, {})).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
+      const options = await send('OPTIONS', path)
+      expect(options).toMatchObject({ status: 204, text: '', headers: { allow: 'GET, HEAD, OPTIONS' } })
     }
     const others = [
       ...['/', '/doc', '/docs/x', '/docs/index.html', '/docs/../package.json', '/docs/swagger-ui.js', '/openapi.json/'],
