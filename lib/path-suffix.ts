@@ -1,5 +1,6 @@
 /** Format suffixes of paths: `/books.json` is `/books` asked for as JSON (spec section 4.9). */
 import type { Context } from './context.js'
+import { pathOf } from './request-path.js'
 
 const FORMAT = Symbol('the format that the path asks for')
 
@@ -25,7 +26,12 @@ export function setFormat(ctx: Context, format: string | undefined): void {
   ;(ctx.state as Record<symbol, unknown>)[FORMAT] = format
 }
 
-/** The format that the path asked for. */
+/** The format that the path asked for, as a router of ours has found it. */
 export function formatOf(ctx: Context): string | undefined {
   return (ctx.state as Record<symbol, string | undefined>)[FORMAT]
+}
+
+/** The format that the path asks for, whoever has routed it: the one found, or else that of these which the path ends in. */
+export function requestedFormat(ctx: Context, formats: ReadonlySet<string>): string | undefined {
+  return formatOf(ctx) ?? splitSuffix(pathOf(ctx) ?? '', formats)?.format
 }

@@ -12,6 +12,7 @@ import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
+import { requestedFormat, setFormat } from '../path-suffix.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
@@ -138,6 +139,7 @@ export class APIView implements View {
     const allowed = allowedMethods(actions)
     // each with the same properties in the same order: to V8 one shape
     const { basename, parents = [] } = route
+    const isRouted = basename !== undefined
     const byMethod = new Map<string, { readonly view: typeof APIView; readonly route: OpenRoute }>()
     for (const [method, action] of Object.entries(actions)) {
       if (typeof (this.prototype as unknown as Record<string, unknown>)[action] !== 'function') {
@@ -166,6 +168,8 @@ export class APIView implements View {
         answerError(ctx, error)
         return Promise.resolve()
       }
+      // our router has told the format
+      if (!isRouted) setFormat(ctx, requestedFormat(ctx, formatsOf(opened)))
       return dispatch(opened)
     }
   }
@@ -281,6 +285,10 @@ function methodsOf(view: typeof APIView): ActionMap {
     )
   }
   return actions
+}
+
+function formatsOf({ policies }: APIView): ReadonlySet<string> {
+  return new Set(policies.renderers.map(({ format }) => format))
 }
 
 /** The policies of a view class as instances; made once. @throws {ConfigurationError} */

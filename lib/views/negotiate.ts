@@ -7,7 +7,7 @@ import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import { parseBody } from '../parsers/parse-body.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
-import { formatOf } from '../path-suffix.js'
+import { requestedFormat } from '../path-suffix.js'
 import { type Policies, resolvePolicies } from '../policy.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import { renderBody } from '../renderers/render-body.js'
@@ -31,6 +31,8 @@ export interface NegotiationOptions {
 export interface Negotiation {
   readonly parsers: readonly Parser[]
   readonly renderers: readonly BaseRenderer[]
+  /** The suffixes of the renderers. */
+  readonly formats: ReadonlySet<string>
   readonly methods: ReadonlySet<string>
   readonly strictAccept: boolean
   readonly basename: string
@@ -49,9 +51,11 @@ export function settleNegotiation(options: NegotiationOptions): Negotiation {
     basename = 'data',
   } = options
   if (renderers.length === 0) throw new ConfigurationError('contentNegotiation: renderers is empty; give at least one')
+  const settled = resolvePolicies('contentNegotiation: renderers', renderers, 'render')
   return {
     parsers: resolvePolicies('contentNegotiation: parsers', parsers, 'parse'),
-    renderers: resolvePolicies('contentNegotiation: renderers', renderers, 'render'),
+    renderers: settled,
+    formats: new Set(settled.map(({ format }) => format)),
     methods: new Set(methods.map((method) => method.toUpperCase())),
     strictAccept,
     basename,
@@ -64,8 +68,8 @@ export function settleNegotiation(options: NegotiationOptions): Negotiation {
  * @throws ApiError 400, 406, 413 or 415
  */
 export async function readRequest(ctx: Context, negotiation: Negotiation): Promise<void> {
-  const { parsers, renderers, methods, strictAccept } = negotiation
-  if (strictAccept) selectRenderer(ctx, renderers, { format: formatOf(ctx), strict: true })
+  const { parsers, renderers, formats, methods, strictAccept } = negotiation
+  if (strictAccept) selectRenderer(ctx, renderers, { format: requestedFormat(ctx, formats), strict: true })
   if (!methods.has(ctx.method) || parsers.length === 0) return
   const body = await parseBody(ctx, parsers)
   disposeAtEnd(ctx, body)
@@ -73,10 +77,10 @@ export async function readRequest(ctx: Context, negotiation: Negotiation): Promi
 }
 
 /** Renders a body that is plain data; streams, texts and buffers stay as they are. */
-export function renderAnswer(ctx: Context, { renderers, basename }: Negotiation): void {
+export function renderAnswer(ctx: Context, { renderers, formats, basename }: Negotiation): void {
   const data: unknown = ctx.body
   if (!isData(data) || ctx.headerSent || ctx.respond === false) return
-  const renderer = selectRenderer(ctx, renderers, { format: formatOf(ctx) })
+  const renderer = selectRenderer(ctx, renderers, { format: requestedFormat(ctx, formats) })
   if (renderers.length > 1) ctx.vary('Accept')
   ctx.set('X-Content-Type-Options', 'nosniff')
   renderBody(ctx, renderer, data, { basename })

@@ -17,6 +17,7 @@ import {
   type Context,
   CreateAPIView,
   type Credentials,
+  CSVRenderer,
   DestroyAPIView,
   GenericAPIView,
   type GuardedView,
@@ -85,6 +86,27 @@ describe('an APIView', () => {
       status: 405,
       headers: { allow: 'GET, POST, HEAD, OPTIONS' },
     })
+  })
+
+  it('30 answers in the format that its path ends in, on whatever router', async () => {
+    class Report extends APIView {
+      static override rendererClasses = [JSONRenderer, CSVRenderer]
+      static override strictAccept = true
+      get() {
+        return [{ a: 1 }]
+      }
+    }
+    const { get } = await routes((router) => {
+      router.get(['/report', '/report.csv', '/report.json'], Report.asView())
+      mountView(router, '/monthly.csv', Report.asView())
+    })
+    for (const path of ['/report.csv', '/monthly.csv']) {
+      expect(await get(path, { Accept: 'application/json' })).toMatchObject({ status: 200, text: 'a\r\n1\r\n' })
+      expect((await get(path, { Accept: 'image/png' })).status).toBe(200)
+    }
+    expect((await get('/report.json', { Accept: 'text/csv' })).json).toEqual([{ a: 1 }])
+    expect((await get('/report', { Accept: 'text/csv' })).text).toBe('a\r\n1\r\n')
+    expect((await get('/report')).json).toEqual([{ a: 1 }])
   })
 
   it('may name its actions, in any case', async () => {

@@ -158,6 +158,24 @@ describe('the answer', () => {
     })
   })
 
+  it('30 is that of the suffix, whatever Accept says', async () => {
+    const { send } = await serving(contentNegotiation({ renderers }), rows)
+    const typeOf = async (path: string, accept: string) =>
+      (await send({ path, headers: { Accept: accept } })).headers['content-type']
+    expect(await typeOf('/rows.csv', 'application/json')).toBe('text/csv; charset=utf-8')
+    expect(await typeOf('/rows.csv?a=.json', 'application/json')).toBe('text/csv; charset=utf-8')
+    expect(await typeOf('/rows.json', 'text/csv')).toBe('application/json; charset=utf-8')
+    for (const path of ['/rows.xml', '/.csv', '/a.csv/rows', '/csv']) {
+      expect(await typeOf(path, 'application/json')).toBe('application/json; charset=utf-8')
+      expect(await typeOf(path, 'text/csv')).toBe('text/csv; charset=utf-8')
+    }
+  })
+
+  it('30 is not refused for its Accept where it has a suffix', async () => {
+    const { send } = await serving(contentNegotiation({ renderers, strictAccept: true }), rows)
+    expect((await send({ path: '/rows.csv', headers: { Accept: 'image/png' } })).text).toBe("id,title\r\n1,'=x\r\n")
+  })
+
   it('28 is 406 before the route, when it is strict', async () => {
     const route = vi.fn<Koa.Middleware>(rows)
     const { send } = await serving(contentNegotiation({ renderers, strictAccept: true }), route)
