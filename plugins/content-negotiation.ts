@@ -1,5 +1,6 @@
 /** Reads bodies and writes answers of hand-written routes as views do (spec section 4.9). */
 import type { Middleware } from '../lib/context.js'
+import { setPendingRender } from '../lib/pending-render.js'
 import { runStep } from '../lib/run-step.js'
 import { type NegotiationOptions, readRequest, renderAnswer, settleNegotiation } from '../lib/views/negotiate.js'
 
@@ -13,6 +14,7 @@ export function contentNegotiation(options: NegotiationOptions = {}): Middleware
   const negotiation = settleNegotiation(options)
   return async function negotiateContent(ctx, next) {
     if (!(await runStep(ctx, () => readRequest(ctx, negotiation)))) return
+    setPendingRender(ctx, () => renderAnswer(ctx, negotiation))
     await next()
     await runStep(ctx, () => renderAnswer(ctx, negotiation))
   }

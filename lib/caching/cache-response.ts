@@ -1,6 +1,7 @@
 /** The last word on an answer: its validator, who may keep it, and 304 for who has it already (spec section 4.9). */
 import { type Context, isAnonymous } from '../context.js'
 import { matchesWeakly } from '../entity-tags.js'
+import { renderPending } from '../pending-render.js'
 import type { CachePolicy } from './cache-policy.js'
 import { contentDigest, strongTag, weakTag } from './entity-tags.js'
 
@@ -21,7 +22,7 @@ export interface CacheResponseOptions {
 
 /**
  * Adds `Cache-Control` and `ETag` to a finished 200 answer of GET or HEAD, and makes it a 304 when `If-None-Match` names
- * it. A body that is an object is written as JSON here, once; a stream gets no tag. An answer of 400 and more is never
+ * it. A body that is an object is rendered here, once: as `contentNegotiation()` would, or else as JSON; a stream gets no tag. An answer of 400 and more is never
  * kept and has no tag.
  */
 export function cacheResponse(
@@ -44,6 +45,7 @@ export function cacheResponse(
 /** Adds the tag of the body's bytes, if the answer has none yet, and makes it a 304 when `If-None-Match` names it. */
 export function addETag(ctx: Context, row?: string): void {
   if (isSent(ctx) || ctx.status >= 300) return
+  renderPending(ctx)
   let tag = ctx.res.getHeader('ETag') as string | undefined
   if (tag === undefined) {
     const body = bytesOf(ctx)

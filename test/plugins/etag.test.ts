@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import { afterEach, describe, expect, it } from 'vitest'
-import { errors, etag } from '../../plugins/index.js'
+import { CSVRenderer, JSONRenderer } from '../../lib/index.js'
+import { contentNegotiation, errors, etag } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { connectTo } from '../support/server.js'
 
@@ -35,6 +36,32 @@ describe('etag()', () => {
     expect(full.headers).toMatchObject({ etag: tag, 'cache-control': 'private', 'content-type': type })
     expect(Number(full.headers['content-length'])).toBe(Buffer.byteLength(full.text))
     expect(await get('/', { 'If-None-Match': tag })).toMatchObject({ status: 304, text: '' })
+  })
+
+  it.each([
+    ['around', (negotiation: Koa.Middleware) => [etag(), negotiation]],
+    ['inside', (negotiation: Koa.Middleware) => [negotiation, etag()]],
+  ])('26 tags what is negotiated, %s contentNegotiation()', async (_place, order) => {
+    const negotiation = contentNegotiation({ renderers: [JSONRenderer, CSVRenderer] })
+    client = await serving(errors(), ...order(negotiation), (ctx) => {
+      if (ctx.path === '/own') ctx.set('ETag', '"own"')
+      ctx.body = [{ a: 1 }]
+    })
+    const csv = await client.get('/', { Accept: 'text/csv' })
+    const json = await client.get('/')
+    expect(csv).toMatchObject({ text: 'a\r\n1\r\n', headers: { 'content-type': 'text/csv; charset=utf-8' } })
+    expect(json).toMatchObject({ text: '[{"a":1}]', headers: { 'content-type': 'application/json; charset=utf-8' } })
+    expect(csv.headers['etag']).not.toBe(json.headers['etag'])
+    for (const [{ headers }, accept] of [
+      [csv, 'text/csv'],
+      [json, '*/*'],
+    ] as const) {
+      expect(headers).toMatchObject({ vary: 'Accept', 'x-content-type-options': 'nosniff' })
+      const known = await client.get('/', { Accept: accept, 'If-None-Match': headers['etag'] })
+      expect(known).toMatchObject({ status: 304, text: '', headers: { etag: headers['etag'], vary: 'Accept' } })
+    }
+    const own = await client.get('/own', { Accept: 'text/csv', 'If-None-Match': '"own"' })
+    expect(own).toMatchObject({ status: 304, text: '', headers: { vary: 'Accept' } })
   })
 
   it('writes an object once', async () => {
