@@ -1,5 +1,5 @@
 /** Objects inside the input of others, validated together for a whole list. */
-import type { ErrorMessages } from '../errors.js'
+import { type ErrorMessages, MOST_MESSAGES } from '../errors.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
@@ -52,11 +52,15 @@ export async function validateNested(
   }
   const candidates = entries.map(({ candidate }) => candidate)
   const outcomes = await validate(child, candidates, { nested: true, forced: forcedBy(bound) })
+  let wrong = 0
   for (const [index, { item, position, candidate }] of entries.entries()) {
     const { value, errors: found } = outcomes[index] as Outcome
     const errors = found ?? foreignKeyError(child, item, candidate)
-    if (errors) failAt(item, bound.name, position, errors)
-    else if (value) {
+    if (errors) {
+      // lists in lists multiply: of the rest each object is told of one, as else it would pass
+      const isFirst = item.errors?.[bound.name] === undefined
+      if (wrong++ < MOST_MESSAGES || isFirst) failAt(item, bound.name, position, errors)
+    } else if (value) {
       if (candidate.current) (value as { [TARGET]?: object })[TARGET] = candidate.current
       if (position === undefined) item.value[bound.name] = value
       else (item.value[bound.name] as unknown[]).push(value)

@@ -448,6 +448,13 @@ describe('validation', () => {
     })
   })
 
+  it('R10 tells of a hundred objects in the lists of all, and of one in each further list', async () => {
+    const shelves = Array.from({ length: 100 }, () => ({ title: 'x', tags: Array.from({ length: 100 }, () => ({})) }))
+    const errors = await refused(ShelfSerializer, shelves, { many: true })
+    const tags = Object.values(errors as Record<string, { tags: object }>).map((each) => Object.keys(each.tags).length)
+    expect(tags).toEqual(shelves.map((_, index) => (index === 0 ? 100 : 1)))
+  })
+
   it('of a list keys errors by position, and saves all or none', async () => {
     const inputData = [{ title: 'a' }, {}, { title: 'c' }, { title: 4, author_id: 99 }]
     expect(await refused(BookSerializer, inputData, { many: true })).toEqual({
