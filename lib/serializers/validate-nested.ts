@@ -1,6 +1,7 @@
 /** Objects inside the input of others, validated together for a whole list. */
 import { type ErrorMessages, MOST_MESSAGES } from '../errors.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
+import type { Column } from '../models/describe-model.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
@@ -31,6 +32,8 @@ export async function validateNested(
   validate: Validate,
 ): Promise<void> {
   const child = serializer.child(bound, field.serializerClass)
+  const forced = forcedBy(bound)
+  const keys = keysOf(child, forced)
   const entries: { item: Item; position: number | undefined; candidate: Candidate }[] = []
   for (const item of items) {
     const input = take(serializer, bound, item)
@@ -47,15 +50,15 @@ export async function validateNested(
     }
     item.value[bound.name] = []
     for (const [position, element] of (input as unknown[]).entries()) {
-      entries.push({ item, position, candidate: { input: element, current: matching(child, element, current) } })
+      entries.push({ item, position, candidate: { input: element, current: matching(child, element, current, keys) } })
     }
   }
   const candidates = entries.map(({ candidate }) => candidate)
-  const outcomes = await validate(child, candidates, { nested: true, forced: forcedBy(bound) })
+  const outcomes = await validate(child, candidates, { nested: true, forced })
   let wrong = 0
   for (const [index, { item, position, candidate }] of entries.entries()) {
     const { value, errors: found } = outcomes[index] as Outcome
-    const errors = found ?? foreignKeyError(child, item, candidate)
+    const errors = found ?? foreignKeyError(child, item, candidate, keys)
     if (errors) {
       // lists in lists multiply: of the rest each object is told of one, as else it would pass
       const isFirst = item.errors?.[bound.name] === undefined
@@ -88,38 +91,63 @@ function single(current: unknown): object | undefined {
 }
 
 /** The related object that an element of a nested list names by its primary key. */
-function matching(child: AnySerializer, element: unknown, current: unknown): object | undefined {
-  const key = primaryKeyField(child)
-  if (!key?.column || typeof element !== 'object' || element === null || !Array.isArray(current)) return undefined
-  if (!Object.hasOwn(element, key.name)) return undefined
-  const wanted = keyText(child, key, (element as Record<string, unknown>)[key.name])
-  if (wanted === undefined) return undefined
-  const property = key.column.property
-  return (current as Record<string, unknown>[]).find((object) => String(object[property]) === wanted)
+function matching(child: AnySerializer, element: unknown, current: unknown, keys: NestedKeys): object | undefined {
+  if (typeof element !== 'object' || element === null || !Array.isArray(current) || !keys.areWhole) return undefined
+  if (!keys.fields.every(({ name }) => Object.hasOwn(element, name))) return undefined
+  return (current as object[]).find((object) => keys.fields.every((key) => holdsKey(child, key, object, element)))
 }
 
-/** What a stored key that a client names comes to as text; undefined for what is none. */
-function keyText({ context }: AnySerializer, { ids }: BoundField, given: unknown): string | undefined {
+/** True when the object's key, in one column of it, is the one that a client names. */
+function holdsKey({ context }: AnySerializer, { name, column, ids }: KeyField, object: object, input: object): boolean {
+  const given = (input as Record<string, unknown>)[name]
   const key = ids ? ids.decode(given, context) : given
-  return typeof key === 'string' || typeof key === 'number' ? String(key) : undefined
+  if (typeof key !== 'string' && typeof key !== 'number') return false
+  return String((object as Record<string, unknown>)[column.property]) === String(key)
 }
 
 /** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */
-function foreignKeyError(child: AnySerializer, item: Item, { input, current }: Candidate): ErrorMessages | undefined {
-  const key = primaryKeyField(child)
-  if (item.current === undefined || !key?.column) return undefined
-  if (!Object.hasOwn(input as object, key.name)) return undefined
-  const given = (input as Record<string, unknown>)[key.name]
-  if (given === null || given === undefined) return undefined
-  const wanted = keyText(child, key, given)
-  if (current && wanted !== undefined) {
-    if (String((current as Record<string, unknown>)[key.column.property]) === wanted) return undefined
+function foreignKeyError(
+  child: AnySerializer,
+  item: Item,
+  { input, current }: Candidate,
+  keys: NestedKeys,
+): ErrorMessages | undefined {
+  // a key that begins with the surrounding object's can be that of no other's
+  if (item.current === undefined || (!current && keys.areOwned)) return undefined
+  for (const key of keys.fields) {
+    const given = Object.hasOwn(input as object, key.name) ? (input as Record<string, unknown>)[key.name] : undefined
+    if (given === null || given === undefined) continue
+    if (current && holdsKey(child, key, current, input as object)) continue
+    const isKey = typeof given === 'string' || typeof given === 'number'
+    return { [key.name]: [`Invalid pk ${quote(isKey ? String(given) : given)} - object does not exist.`] }
   }
-  const isKey = typeof given === 'string' || typeof given === 'number'
-  return { [key.name]: [`Invalid pk ${quote(isKey ? String(given) : given)} - object does not exist.`] }
+  return undefined
 }
 
-function primaryKeyField(serializer: AnySerializer): BoundField | undefined {
+type KeyField = BoundField & { readonly column: Column }
+
+/** How nested data names an object among those related. */
+interface NestedKeys {
+  /** The fields of its primary key, but for what the surrounding object decides. */
+  readonly fields: readonly KeyField[]
+  /** They tell each of the related objects from the others. */
+  readonly areWhole: boolean
+  /** The rest of the key is the surrounding object's. */
+  readonly areOwned: boolean
+}
+
+function keysOf({ plan }: AnySerializer, forced: ReadonlySet<string>): NestedKeys {
   const isOwn = ({ field, column }: BoundField) => column?.primary === true || field instanceof ExternalIdField
-  return serializer.plan.readable.find((bound) => bound.source.length === 1 && isOwn(bound))
+  const own = plan.readable.filter(
+    (bound): bound is KeyField => bound.source.length === 1 && bound.column !== undefined && isOwn(bound),
+  )
+  const external = own.filter(({ field }) => field instanceof ExternalIdField)
+  if (external.length > 0) return { fields: external.slice(0, 1), areWhole: true, areOwned: false }
+  const primaryKey = plan.model?.primaryKey ?? []
+  const free = primaryKey.filter((property) => !forced.has(property))
+  const naming = free.length > 0 ? free : primaryKey
+  const fields = own.filter(({ column }) => naming.includes(column.property))
+  const areWhole =
+    naming.length > 0 && naming.every((property) => fields.some(({ column }) => column.property === property))
+  return { fields, areWhole, areOwned: free.length > 0 && free.length < primaryKey.length }
 }

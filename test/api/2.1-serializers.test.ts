@@ -59,6 +59,10 @@ const schema = `
     critic_id int references authors,
     unique (book_id, text)
   );
+  create table sheets (id int primary key);
+  create table lines (sheet_id int references sheets, position int, text text, primary key (sheet_id, position));
+  insert into sheets values (1), (2);
+  insert into lines values (1, 1, 'one'), (1, 2, 'two'), (2, 1, 'other');
   create table tags (id int generated always as identity primary key, slug text not null unique);
   create table books_tags (book_id int not null references books, tag_id int not null references tags, primary key (book_id, tag_id));
 `
@@ -153,12 +157,28 @@ class Review extends Model {
   declare stars: number
   declare text: string
 }
+class SheetLine extends Model {
+  static override tableName = 'lines'
+  static override idColumn = ['sheet_id', 'position']
+}
+class Sheet extends Model {
+  static override tableName = 'sheets'
+  static override get relationMappings(): RelationMappings {
+    return {
+      lines: {
+        relation: Model.HasManyRelation,
+        modelClass: SheetLine,
+        join: { from: 'sheets.id', to: 'lines.sheet_id' },
+      },
+    }
+  }
+}
 class Tag extends Model {
   static override tableName = 'tags'
   declare id: number
   declare slug: string
 }
-const MODELS = [Country, Author, Book, Cover, Review, Tag]
+const MODELS = [Country, Author, Book, Cover, Review, Sheet, SheetLine, Tag]
 
 class AuthorSerializer extends ModelSerializer<Author> {
   static override model = Author
@@ -198,6 +218,15 @@ class ShelfSerializer extends ModelSerializer<Book> {
     reviews: new NestedSerializer(ReviewSerializer, { many: true, required: false }),
     tags: new NestedSerializer(TagSerializer, { many: true, required: false }),
   }
+}
+class LineSerializer extends ModelSerializer<SheetLine> {
+  static override model = SheetLine
+  static override fields = '__all__'
+}
+class SheetSerializer extends ModelSerializer<Sheet> {
+  static override model = Sheet
+  static override fields = ['id']
+  static override declaredFields = { lines: new NestedSerializer(LineSerializer, { many: true, required: false }) }
 }
 class TaggedSerializer extends ModelSerializer<Book> {
   static override model = Book
@@ -981,6 +1010,31 @@ describe('a writable nested object', () => {
     await saved(ShelfSerializer, { title: 'x', reviews: reviews.slice(0, 1) })
     await saved(ShelfSerializer, { reviews }, { obj: await book(), partial: true })
     expect((await rows('reviews')).map(({ book_id }) => book_id)).toEqual([1, 1, 2, 3, 1])
+  })
+
+  it('A7 B17 in a list is told by all columns of its key', async () => {
+    const obj = () => Sheet.query().findById(1).throwIfNotFound()
+    const save = async (lines: object[]) =>
+      (await saved(SheetSerializer, { lines }, { obj: await obj(), partial: true })).lines
+    const one = { sheet_id: 1, position: 1, text: 'one' }
+    const two = { sheet_id: 1, position: 2, text: 'two' }
+    expect(await save([one, two])).toEqual([one, two])
+    expect(await save([{ sheet_id: 1, position: 2, text: 'zwei' }])).toEqual([one, { ...two, text: 'zwei' }])
+    expect(await save([{ position: 1, text: 'eins' }])).toEqual([
+      { ...one, text: 'eins' },
+      { ...two, text: 'zwei' },
+    ])
+    // a position that is free is a new line, of this sheet whatever it says
+    expect(await save([{ sheet_id: 2, position: 7, text: 'new' }])).toEqual([
+      { ...one, text: 'eins' },
+      { ...two, text: 'zwei' },
+      { sheet_id: 1, position: 7, text: 'new' },
+    ])
+    const lines = [{ sheet_id: 1, text: 'which' }]
+    expect(await refused(SheetSerializer, { lines }, { obj: await obj(), partial: true })).toEqual({
+      lines: { 0: { position: ['This field is required.'] } },
+    })
+    expect(await database.knex('lines').where('sheet_id', 2)).toEqual([{ sheet_id: 2, position: 1, text: 'other' }])
   })
 
   it('of a many-to-many relation is created and related', async () => {
