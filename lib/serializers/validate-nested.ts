@@ -1,6 +1,7 @@
 /** Objects inside the input of others, validated together for a whole list. */
 import { type ErrorMessages, MOST_MESSAGES } from '../errors.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
+import { parseLookup, parseValue } from '../fields/parse-lookup.js'
 import type { Column } from '../models/describe-model.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
@@ -100,9 +101,14 @@ function matching(child: AnySerializer, element: unknown, current: unknown, keys
 /** True when the object's key, in one column of it, is the one that a client names. */
 function holdsKey({ context }: AnySerializer, { name, column, ids }: KeyField, object: object, input: object): boolean {
   const given = (input as Record<string, unknown>)[name]
-  const key = ids ? ids.decode(given, context) : given
-  if (typeof key !== 'string' && typeof key !== 'number') return false
-  return String((object as Record<string, unknown>)[column.property]) === String(key)
+  const key = ids ? ids.decode(given, context) : readKey(column, given)
+  return key !== undefined && String((object as Record<string, unknown>)[column.property]) === String(key)
+}
+
+/** A key as the column holds it; numbers may come as texts, as in forms. */
+function readKey(column: Column, given: unknown): unknown {
+  if (typeof given === 'string') return parseLookup(column, given)
+  return typeof given === 'number' ? parseValue(column, given) : undefined
 }
 
 /** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */

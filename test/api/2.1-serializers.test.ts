@@ -61,6 +61,7 @@ const schema = `
   );
   create table sheets (id int primary key);
   create table lines (sheet_id int references sheets, position int, text text, primary key (sheet_id, position));
+  create table notes (id uuid primary key default gen_random_uuid(), sheet_id int references sheets, text text);
   insert into sheets values (1), (2);
   insert into lines values (1, 1, 'one'), (1, 2, 'two'), (2, 1, 'other');
   create table tags (id int generated always as identity primary key, slug text not null unique);
@@ -161,6 +162,9 @@ class SheetLine extends Model {
   static override tableName = 'lines'
   static override idColumn = ['sheet_id', 'position']
 }
+class Note extends Model {
+  static override tableName = 'notes'
+}
 class Sheet extends Model {
   static override tableName = 'sheets'
   static override get relationMappings(): RelationMappings {
@@ -170,6 +174,7 @@ class Sheet extends Model {
         modelClass: SheetLine,
         join: { from: 'sheets.id', to: 'lines.sheet_id' },
       },
+      notes: { relation: Model.HasManyRelation, modelClass: Note, join: { from: 'sheets.id', to: 'notes.sheet_id' } },
     }
   }
 }
@@ -178,7 +183,7 @@ class Tag extends Model {
   declare id: number
   declare slug: string
 }
-const MODELS = [Country, Author, Book, Cover, Review, Sheet, SheetLine, Tag]
+const MODELS = [Country, Author, Book, Cover, Note, Review, Sheet, SheetLine, Tag]
 
 class AuthorSerializer extends ModelSerializer<Author> {
   static override model = Author
@@ -227,6 +232,15 @@ class SheetSerializer extends ModelSerializer<Sheet> {
   static override model = Sheet
   static override fields = ['id']
   static override declaredFields = { lines: new NestedSerializer(LineSerializer, { many: true, required: false }) }
+}
+class NoteSerializer extends ModelSerializer<Note> {
+  static override model = Note
+  static override fields = ['id', 'text']
+}
+class NotedSerializer extends ModelSerializer<Sheet> {
+  static override model = Sheet
+  static override fields = ['id']
+  static override declaredFields = { notes: new NestedSerializer(NoteSerializer, { many: true, required: false }) }
 }
 class TaggedSerializer extends ModelSerializer<Book> {
   static override model = Book
@@ -1035,6 +1049,22 @@ describe('a writable nested object', () => {
       lines: { 0: { position: ['This field is required.'] } },
     })
     expect(await database.knex('lines').where('sheet_id', 2)).toEqual([{ sheet_id: 2, position: 1, text: 'other' }])
+  })
+
+  it('B17 in a list is told by its key in any spelling that the key has', async () => {
+    const id = 'aaaaaaaa-9c0b-4ef8-bb6d-6bb9bd380a11'
+    await database.knex('notes').insert({ id, sheet_id: 1, text: 'n' })
+    const save = async (notes: object[]) => {
+      const obj = await Sheet.query().findById(1).throwIfNotFound()
+      return (await saved(NotedSerializer, { notes }, { obj, partial: true })).notes
+    }
+    expect(await save([{ id, text: 'lower' }])).toEqual([{ id, text: 'lower' }])
+    expect(await save([{ id: id.toUpperCase(), text: 'upper' }])).toEqual([{ id, text: 'upper' }])
+    const reviews = [{ id: '2', stars: 4 }]
+    expect((await saved(ShelfSerializer, { reviews }, { obj: await book(), partial: true })).reviews[1]).toMatchObject({
+      id: 2,
+      stars: 4,
+    })
   })
 
   it('of a many-to-many relation is created and related', async () => {
