@@ -2,9 +2,11 @@
 
 import { ConfigurationError, ValidationError } from '../errors.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
+import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass } from '../models/objection.js'
 import { groupConditions } from '../queryset/group-conditions.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import { quote } from '../quote.js'
 import { ExternalIdField } from './external-id-field.js'
 import {
@@ -16,6 +18,7 @@ import {
 } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 import { readItems, readJson } from './json-text.js'
+import { keyText } from './key-text.js'
 import type { ClosedOptions } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
@@ -119,8 +122,8 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     }
     if (values.size === 0) return new Map()
     const stored = await this.#findStored([...new Set(values.values())], context, property)
-    const found = [...values].filter(([, value]) => stored.has(String(value)))
-    return new Map(found.map(([text, value]) => [text, stored.get(String(value))]))
+    const found = [...values].filter(([, value]) => stored.has(this.keyText(value)))
+    return new Map(found.map(([text, value]) => [text, stored.get(this.keyText(value))]))
   }
 
   async #findStored(keys: readonly unknown[], context: SerializerContext, property?: string) {
@@ -136,21 +139,14 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     // one array parameter, however many keys (promise R3)
     if (column.sqlType === undefined) void query.whereIn(reference, [...keys] as string[])
     else void query.whereRaw(`?? = any(?::${column.sqlType}[])`, [reference, [...keys]])
-    const rows = await query.select(`${table}.${stored.column} as stored`, `${reference} as key`).castTo<Row[]>()
-    return new Map(rows.map((row): [string, unknown] => [this.keyText(row.key), row.stored]))
+    const found = query.select(`${table}.${stored.column} as stored`, `${reference} as key`)
+    const rows = (await readExactly(found)) as unknown as Row[]
+    return new Map(rows.map((row): [string, unknown] => [keyText(column, row.key), exactValue(row.stored)]))
   }
 
   /** The text by which two spellings of one key are told to be the same. */
   keyText(key: unknown): string {
-    const text = String(key)
-    switch (this.#key?.column.type) {
-      case 'citext':
-        return text.toLowerCase()
-      case 'bpchar':
-        return text.trimEnd()
-      default:
-        return text
-    }
+    return this.#key ? keyText(this.#key.column, key) : String(key)
   }
 
   /** A fresh query over the objects that may be chosen. */

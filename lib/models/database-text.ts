@@ -28,6 +28,11 @@ export function databaseText(value: Date): string | undefined {
   return Object.is(date[TIME], value.getTime()) ? date[TEXT] : undefined
 }
 
+/** The value to send back to the database for one that it sent: its own text instead of a Date, which has no microseconds. */
+export function exactValue(value: unknown): unknown {
+  return value instanceof Date ? (databaseText(value) ?? value) : value
+}
+
 const ITEM_TEXTS = Symbol('texts of the items')
 
 interface ReadList extends Array<unknown> {

@@ -1,6 +1,7 @@
 /** Objects inside the input of others, validated together for a whole list. */
 import { type ErrorMessages, MOST_MESSAGES } from '../errors.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
+import { keyText } from '../fields/key-text.js'
 import { parseLookup, parseValue } from '../fields/parse-lookup.js'
 import type { Column } from '../models/describe-model.js'
 import { quote } from '../quote.js'
@@ -102,7 +103,9 @@ function matching(child: AnySerializer, element: unknown, current: unknown, keys
 function holdsKey({ context }: AnySerializer, { name, column, ids }: KeyField, object: object, input: object): boolean {
   const given = (input as Record<string, unknown>)[name]
   const key = ids ? ids.decode(given, context) : readKey(column, given)
-  return key !== undefined && String((object as Record<string, unknown>)[column.property]) === String(key)
+  return (
+    key !== undefined && keyText(column, (object as Record<string, unknown>)[column.property]) === keyText(column, key)
+  )
 }
 
 /** A key as the column holds it; numbers may come as texts, as in forms. */

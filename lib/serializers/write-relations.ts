@@ -2,9 +2,12 @@
 import type { Model } from 'objection'
 import { subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, Conflict, type ErrorMessages, ValidationError } from '../errors.js'
+import { keyText } from '../fields/key-text.js'
 import { RelatedField } from '../fields/related-field.js'
+import { exactValue } from '../models/database-text.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
-import type { ModelClass } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { TARGET } from './validated-item.js'
@@ -226,11 +229,14 @@ async function detach(serializer: AnySerializer, relation: RelationDescription, 
 /** Makes the related rows exactly those of `keys`. */
 async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet, row: Model): Promise<void> {
   const property = relation.relatedProperties[0] as string
-  const column = `${relation.model.tableName}.${describeModel(relation.model).columns.get(property)?.column ?? property}`
-  const present = (await relatedQuery(serializer, relation, row).select(column)) as unknown as Data[]
-  const before = new Set(present.map((related) => String(related[property])))
-  const wanted = new Set(keys.map(String))
-  const removed = present.map((related) => related[property]).filter((key) => !wanted.has(String(key)))
+  const key = describeModel(relation.model).columns.get(property)
+  const textOf = (value: unknown) => (key ? keyText(key, value) : String(value))
+  const column = `${relation.model.tableName}.${key?.column ?? property}`
+  const query = relatedQuery(serializer, relation, row).select(column) as unknown as AnyQueryBuilder
+  const present = ((await readExactly(query)) as unknown as Data[]).map((related) => exactValue(related[property]))
+  const before = new Set(present.map(textOf))
+  const wanted = new Set(keys.map(textOf))
+  const removed = present.filter((value) => !wanted.has(textOf(value)))
   for (const part of parts(removed)) {
     await relatedQuery(serializer, relation, row)
       .unrelate()
@@ -240,7 +246,7 @@ async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet,
     serializer,
     relation,
     row,
-    keys.filter((key) => !before.has(String(key))),
+    keys.filter((value) => !before.has(textOf(value))),
   )
 }
 

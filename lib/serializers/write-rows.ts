@@ -1,6 +1,7 @@
 /** Writes many rows of one table by one statement each (spec section 4.5). */
 import type { Model } from 'objection'
 import { NotFound } from '../errors.js'
+import { keyText } from '../fields/key-text.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
@@ -63,10 +64,10 @@ export async function updateRows(model: ModelClass, changes: readonly RowChange[
   const width = new Set(changed.flatMap(({ values }) => [...values.keys()])).size
   const updated = new Map<string, Model>()
   for (const part of parts(changed, 2 * width + 1)) {
-    for (const row of await updatePart(model, part, knex)) updated.set(keyText(row, key), row)
+    for (const row of await updatePart(model, part, knex)) updated.set(keyText(key, (row as Loose)[key.property]), row)
   }
   return changes.map(({ instance, values }) => {
-    const row = values.size > 0 ? updated.get(keyText(instance, key)) : instance
+    const row = values.size > 0 ? updated.get(keyText(key, (instance as Loose)[key.property])) : instance
     if (!row) throw new NotFound()
     return row
   })
@@ -152,10 +153,6 @@ type Loose = Model & Record<string, unknown>
 function keyOf(model: ModelClass): Column {
   const { columns, primaryKey } = describeModel(model)
   return columns.get(primaryKey[0] as string) as Column
-}
-
-function keyText(row: Model, { property }: Column): string {
-  return String((row as Loose)[property])
 }
 
 /** As many items at once as a statement has room for. */

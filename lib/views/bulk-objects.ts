@@ -1,6 +1,7 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked (spec section 4.5). */
 import type { Model } from 'objection'
 import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../errors.js'
+import { keyText } from '../fields/key-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainDeletes } from '../models/plain-model.js'
@@ -147,12 +148,6 @@ function keyProblem(key: unknown): string {
 
 function quoteKey(key: unknown): string {
   return quote(typeof key === 'number' ? String(key) : key)
-}
-
-/** The text by which two spellings of a key are told to be the same. */
-function keyText({ type }: Column, value: unknown): string {
-  const text = String(value)
-  return type === 'citext' ? text.toLowerCase() : type === 'bpchar' ? text.trimEnd() : text
 }
 
 async function lockObjects(view: GenericView, column: Column, keys: readonly unknown[]): Promise<Model[]> {

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import knexLibrary, { type Knex } from 'knex'
 import {
   APIRouter,
+  BulkModelViewSet,
   CursorPagination,
   configure,
   type DeclaredFields,
@@ -12,6 +13,7 @@ import {
   ModelViewSet,
   NestedSerializer,
   PageNumberPagination,
+  SlugRelatedField,
   StringField,
 } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model, type QueryBuilder, raw } from 'objection'
@@ -460,6 +462,142 @@ describe('P14 A nested list', () => {
     const created = await client.send('POST', '/books', { title: 'long', reviews: items.slice(1) })
     expect(created.status).toBe(201)
     expect(created.json.reviews).toHaveLength(100)
+  })
+})
+
+describe('P14 B15 B17 A key that is a date, a timestamp or a decimal', () => {
+  const STAMP = '2026-03-28T10:00:00.123456Z'
+
+  class Day extends Model {
+    static override tableName = 'days'
+    static override idColumn = 'day'
+  }
+  class Stamp extends Model {
+    static override tableName = 'stamps'
+    static override idColumn = 'at'
+    declare note: string
+  }
+  class Price extends Model {
+    static override tableName = 'prices'
+    static override idColumn = 'amount'
+  }
+  class Visit extends Model {
+    static override tableName = 'visits'
+    static override relationMappings = () => ({
+      days: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Day,
+        join: {
+          from: 'visits.id',
+          through: { from: 'visit_days.visit_id', to: 'visit_days.day' },
+          to: 'days.day',
+        },
+      },
+      ...Object.fromEntries(
+        [
+          { name: 'theDay', modelClass: Day, from: 'visits.day', to: 'days.day' },
+          { name: 'theStamp', modelClass: Stamp, from: 'visits.at', to: 'stamps.at' },
+          { name: 'thePrice', modelClass: Price, from: 'visits.amount', to: 'prices.amount' },
+        ].map(({ name, modelClass, from, to }) => [
+          name,
+          { relation: Model.BelongsToOneRelation, modelClass, join: { from, to } },
+        ]),
+      ),
+    })
+  }
+
+  const keyed = (model: ModelClass, key: string) => {
+    class View extends BulkModelViewSet {
+      static override model = model
+      static override serializerClass: SerializerClass = serializerOf(model, [key, 'note'])
+    }
+    return View as unknown as ViewSetClass
+  }
+  const slug = (queryset: ModelClass, slugField: string, source: string) =>
+    new SlugRelatedField({ queryset, slugField, source, required: false })
+
+  let client: Client
+  beforeAll(async () => {
+    await database.knex.raw(`
+      create table days (day date primary key, note text);
+      create table stamps (at timestamptz primary key, note text, slug text unique);
+      create table prices (amount numeric(6,2) primary key, note text);
+      create table visits (id serial primary key, day date references days, at timestamptz references stamps,
+        amount numeric(6,2) references prices);
+      create table visit_days (visit_id int references visits, day date references days)`)
+    Model.knex(database.knex)
+    client = await serveViews({
+      days: keyed(Day, 'day'),
+      stamps: keyed(Stamp, 'at'),
+      prices: keyed(Price, 'amount'),
+      visits: viewOf(Visit, serializerOf(Visit, ['id', 'day', 'at', 'amount', 'days'])),
+      slugs: viewOf(
+        Visit,
+        serializerOf(Visit, ['id'], {
+          day: slug(Day, 'day', 'theDay'),
+          at: slug(Stamp, 'at', 'theStamp'),
+          amount: slug(Price, 'amount', 'thePrice'),
+        }),
+      ),
+    })
+  })
+  beforeEach(() =>
+    database.knex.raw(`
+      truncate days, stamps, prices, visits, visit_days;
+      insert into days values ('2026-03-28', 'a'), ('2026-03-29', 'b');
+      insert into stamps values ('2026-03-28 10:00:00.123456Z', 'a', 's1'), ('2026-03-28 10:00:00.123457Z', 'b', 's2');
+      insert into prices values (12.50, 'a'), (13, 'b')`),
+  )
+
+  it.each<Record<string, unknown>>([
+    { day: '2026-03-28' },
+    { at: STAMP },
+    { at: '2026-03-28T12:00:00.123456+02:00' },
+    { amount: '12.50' },
+    { amount: '12.5' },
+    { amount: 12.5 },
+  ])('is found as a related object: %j', async (keys) => {
+    const shown = 'at' in keys ? { at: STAMP } : 'amount' in keys ? { amount: '12.50' } : keys
+    for (const path of ['/visits', '/slugs']) {
+      const created = await client.send('POST', path, keys)
+      expect(created.json).toMatchObject(shown)
+      const { json } = await client.send('PATCH', `${path}/${created.json.id}`, keys)
+      expect(json).toMatchObject(shown)
+      expect((await client.get(`${path}/${created.json.id}`)).json).toEqual(json)
+    }
+    expect((await client.send('POST', '/visits', { days: [], day: '2026-01-01', at: STAMP })).json.errors).toEqual({
+      day: ['Invalid pk "2026-01-01" - object does not exist.'],
+    })
+  })
+
+  it('is one of a set', async () => {
+    const { json } = await client.send('POST', '/visits', { days: ['2026-03-28'] })
+    expect(json).toMatchObject({ days: ['2026-03-28'] })
+    const changed = await client.send('PATCH', `/visits/${json.id}`, { days: ['2026-03-29', '2026-03-28'] })
+    expect(changed.json.days).toEqual(['2026-03-28', '2026-03-29'])
+    const [{ count }] = await database.knex('visit_days').count()
+    expect(Number(count)).toBe(2)
+    expect((await client.send('PATCH', `/visits/${json.id}`, { days: ['2026-03-29'] })).json.days).toEqual([
+      '2026-03-29',
+    ])
+  })
+
+  it.each([
+    { path: '/days', key: 'day', value: '2026-03-28', other: '2026-03-29' },
+    { path: '/prices', key: 'amount', value: '12.5', other: '13' },
+  ])('names objects of bulk requests: $path', async ({ path, key, value, other: second }) => {
+    const items = [
+      { [key]: second, note: 'two' },
+      { [key]: value, note: 'one' },
+    ]
+    const { status, json } = await client.send('PATCH', `${path}/bulk`, items)
+    expect(status).toBe(200)
+    expect(json.map(({ note }: { note: string }) => note)).toEqual(['two', 'one'])
+    expect((await client.get(`${path}/${value}`)).json).toEqual(json[1])
+    const twice = await client.send('DELETE', `${path}/bulk`, [value, value])
+    expect(twice.json.errors).toEqual({ 1: { [key]: [`Invalid pk "${value}" - listed more than once.`] } })
+    expect((await client.send('DELETE', `${path}/bulk`, [value])).status).toBe(200)
+    expect((await client.get(`${path}/${value}`)).status).toBe(404)
   })
 })
 
