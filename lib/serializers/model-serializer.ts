@@ -17,6 +17,7 @@ import {
   type RelationDescription,
   relationOfKey,
 } from '../models/describe-model.js'
+import { byExactKey } from '../models/exact-key.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { pascalCase } from '../naming.js'
 import { loadRelations } from '../queryset/load-relations.js'
@@ -211,11 +212,10 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   async #updateRow(instance: M, columns: Record<string, unknown>): Promise<M> {
     if (Object.keys(columns).length === 0) return instance
     const patch = buildModel(this.#model, columns, { patch: true })
-    const query = instance
-      .$query(this.#knex)
-      .patch(patch as never)
-      .returning('*')
-    const rows: unknown = await readExactly(query as unknown as AnyQueryBuilder)
+    const rows: unknown = await byExactKey(instance, () => {
+      const query = instance.$query(this.#knex).patch(patch as never)
+      return readExactly(query.returning('*') as unknown as AnyQueryBuilder)
+    })
     const row: unknown = Array.isArray(rows) ? rows[0] : rows
     if (!row) throw new NotFound()
     return row as M

@@ -6,6 +6,7 @@ import { keyText } from '../fields/key-text.js'
 import { RelatedField } from '../fields/related-field.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
+import { byExactKey, exactKey } from '../models/exact-key.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
@@ -115,7 +116,7 @@ export async function writeBefore(
       related = (await under([bound.name], () => (current ? child.update(current, data) : child.create(data)))) as Data
     }
     for (const [index, property] of relation.ownerProperties.entries()) {
-      const key = related === null ? null : related[relation.relatedProperties[index] as string]
+      const key = related === null ? null : exactValue(related[relation.relatedProperties[index] as string])
       if (!current || related === null) writes.columns[property] = key
     }
   }
@@ -142,7 +143,7 @@ export async function writeAfter(
       await under([bound.name], () => writeOne(serializer, child, relation, row, value as Data, current))
     }
   }
-  if (instance && writes.sets.length > 0) await row.$query(serializer.context.knex).forUpdate()
+  if (instance && writes.sets.length > 0) await byExactKey(row, () => row.$query(serializer.context.knex).forUpdate())
   for (const set of writes.sets) await under([set.name], () => replaceSet(serializer, set, row))
 }
 
@@ -171,9 +172,12 @@ const UNNAMED = subjectOf('POST')
  * the object that was checked is not the one related now (promise A7).
  */
 async function lockKey(serializer: AnySerializer, relation: RelationDescription, instance: Model): Promise<void> {
-  const stored = (await instance.$query(serializer.context.knex).forUpdate()) as Row | undefined
+  const stored = (await byExactKey(instance, () => {
+    const query = instance.$query(serializer.context.knex).forUpdate()
+    return readExactly(query as unknown as AnyQueryBuilder)
+  })) as unknown as Row | undefined
   const same = relation.ownerProperties.every(
-    (property) => String(stored?.[property]) === String((instance as Row)[property]),
+    (property) => String(exactValue(stored?.[property])) === String(exactValue((instance as Row)[property])),
   )
   if (!same) throw moved()
 }
@@ -186,7 +190,7 @@ async function lockRelated(
   target: Row,
 ): Promise<void> {
   const related = await relatedQuery(serializer, relation, row)
-    .findById(target.$id() as string)
+    .findById(exactKey(target) as string)
     .forUpdate()
   if (!related) throw moved()
 }
@@ -211,12 +215,12 @@ async function writeOne(
   }
   if (relation.kind === 'many-to-many' || relation.kind === 'has-one-through') {
     const created = (await child.create(value)) as Row
-    await relate(serializer, relation, row, [created[relation.relatedProperties[0] as string]])
+    await relate(serializer, relation, row, [exactValue(created[relation.relatedProperties[0] as string])])
     return
   }
   const keys = relation.relatedProperties.map((property, index) => [
     property,
-    (row as Row)[relation.ownerProperties[index] as string],
+    exactValue((row as Row)[relation.ownerProperties[index] as string]),
   ])
   await child.create({ ...value, ...Object.fromEntries(keys) })
 }

@@ -3,6 +3,7 @@ import type { Model } from 'objection'
 import { NotFound } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
+import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { hasPlainChanges } from '../models/plain-model.js'
@@ -85,7 +86,11 @@ async function updatePart(model: ModelClass, changes: readonly RowChange[], knex
       : { sql: `?? = v.c${index}`, bindings: [column.column] },
   )
   const cells: readonly Cells[] = [
-    { name: 'k', type: key.sqlType, values: changes.map(({ instance }) => (instance as Loose)[key.property]) },
+    {
+      name: 'k',
+      type: key.sqlType,
+      values: changes.map(({ instance }) => exactValue((instance as Loose)[key.property])),
+    },
     ...changing.flatMap(({ column, sqlType }, index) => [
       { name: `c${index}`, type: sqlType, values: changes.map(({ values }) => values.get(column) ?? null) },
     ]),

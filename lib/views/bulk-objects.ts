@@ -2,7 +2,9 @@
 import type { Model } from 'objection'
 import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
+import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
+import { byExactKey } from '../models/exact-key.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainDeletes } from '../models/plain-model.js'
 import { isShaped } from '../queryset/count-rows.js'
@@ -120,10 +122,10 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const { columns, primaryKey } = describeModel(model)
   const key = columns.get(primaryKey[0] ?? '')
   if (primaryKey.length !== 1 || !key || !hasPlainDeletes(model)) {
-    for (const object of objects) await object.$query(knex).delete()
+    for (const object of objects) await byExactKey(object, () => object.$query(knex).delete())
   } else {
     const cast = key.sqlType === undefined ? '?' : `?::${key.sqlType}[]`
-    const keys = objects.map((object) => (object as Loose)[key.property])
+    const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
     await model.query(knex).delete().whereRaw(`?? = any(${cast})`, [key.column, keys])
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)

@@ -4,6 +4,7 @@ import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../cach
 import { matchesWeakly } from '../entity-tags.js'
 import { ApiError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
+import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { Queryable } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
@@ -94,7 +95,8 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
 export async function readNewVersion(view: GenericView, object: unknown): Promise<void> {
   if (view.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
   const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
-  const key = primaryKey.map((property) => [columns.get(property), (object as Record<string, unknown>)[property]])
+  const values = object as Record<string, unknown>
+  const key = primaryKey.map((property) => [columns.get(property), exactValue(values[property])])
   if (key.some(([column, value]) => column === undefined || value === undefined)) return
   view.rowVersion = await readVersion(view, key as [Column, unknown][])
 }

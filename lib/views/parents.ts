@@ -4,6 +4,7 @@
  */
 import { ConfigurationError, NotFound } from '../errors.js'
 import type { FilterPart } from '../filters/filter.js'
+import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
@@ -164,7 +165,7 @@ async function enter(view: View, parent: GenericView): Promise<void> {
   const model = parent.viewClass.modelClass()
   const related = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model).related
   const object = await find(parent, related)
-  const key = related ? (object as Record<string, unknown>)[related.property] : true
+  const key = related ? exactValue((object as Record<string, unknown>)[related.property]) : true
   if (key === undefined) {
     throw new ConfigurationError(
       `${parent.viewClass.name}: its queryset leaves out "${related?.property}", by which objects of ${nested?.name} belong to it; select it`,
