@@ -3,7 +3,7 @@ import type { IDContext, IDValue } from '../ids/codec.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
-import { parseLookup, parseValue } from './parse-lookup.js'
+import { parseLookup, parseValue, writeLookup } from './parse-lookup.js'
 
 /** Reads and writes the keys of a model's objects. */
 export class ObjectKey {
@@ -28,7 +28,8 @@ export class ObjectKey {
 
   /** The key as paths name it, for what the column holds. @throws {AuthenticationFailed} ids are per user, and there is none */
   toText(value: unknown, context: IDContext): unknown {
-    return this.ids && value !== null && value !== undefined ? this.ids.encode(value as IDValue, context) : value
+    if (value === null || value === undefined) return value
+    return this.ids ? this.ids.encode(value as IDValue, context) : writeLookup(this.column, value)
   }
 }
 

@@ -1,4 +1,4 @@
-/** Reads a path parameter as a value of the column it is compared with (promises B1, B2). */
+/** Reads a path parameter as a value of the column it is compared with, and writes it (promises B1, B2). */
 import { ValidationError } from '../errors.js'
 import type { Column } from '../models/describe-model.js'
 import type { SerializerField } from './field.js'
@@ -16,12 +16,22 @@ export function parseValue(column: Column, value: unknown): unknown {
   return value === null || value === undefined ? undefined : tried(column, (field) => field.toInternalValue(value, {}))
 }
 
-function tried(column: Column, read: (field: SerializerField) => unknown): unknown {
+/** What a path has for a value of the column: the same that is read of it. */
+export function writeLookup(column: Column, value: unknown): unknown {
+  return fieldOf(column).toRepresentation(value, {})
+}
+
+function fieldOf(column: Column): SerializerField {
   let field = fields.get(column)
   if (!field) {
     field = fieldForColumn({ ...column, schema: {} }, {})
     fields.set(column, field)
   }
+  return field
+}
+
+function tried(column: Column, read: (field: SerializerField) => unknown): unknown {
+  const field = fieldOf(column)
   try {
     return read(field)
   } catch (error) {

@@ -530,8 +530,10 @@ describe('P14 B15 B17 A key that is a date, a timestamp or a decimal', () => {
     Model.knex(database.knex)
     client = await serveViews({
       days: keyed(Day, 'day'),
+      'days-instances': viewOf(Day, throughInstances(serializerOf(Day, ['day', 'note']))),
       stamps: keyed(Stamp, 'at'),
       prices: keyed(Price, 'amount'),
+      'prices-instances': viewOf(Price, throughInstances(serializerOf(Price, ['amount', 'note']))),
       visits: viewOf(Visit, serializerOf(Visit, ['id', 'day', 'at', 'amount', 'days'])),
       slugs: viewOf(
         Visit,
@@ -570,6 +572,18 @@ describe('P14 B15 B17 A key that is a date, a timestamp or a decimal', () => {
     expect((await client.send('POST', '/visits', { days: [], day: '2026-01-01', at: STAMP })).json.errors).toEqual({
       day: ['Invalid pk "2026-01-01" - object does not exist.'],
     })
+  })
+
+  it.each([
+    { path: '/days', body: { day: '2026-04-01', note: 'n' }, last: '2026-04-01' },
+    { path: '/prices', body: { amount: '7.5', note: 'n' }, last: '7.50' },
+  ])('37 is in the Location: $path', async ({ path, body, last }) => {
+    for (const way of [path, `${path}-instances`]) {
+      const { headers, json } = await client.send('POST', way, body)
+      expect(headers.location).toBe(`${way}/${last}`)
+      expect(await client.get(`${way}/${last}`)).toMatchObject({ status: 200, json })
+      expect((await client.send('DELETE', `${way}/${last}`)).status).toBe(204)
+    }
   })
 
   it('is one of a set', async () => {
@@ -706,6 +720,12 @@ describe('P14 B15 A key with microseconds', () => {
     expect((await client.send('PATCH', '/slugs/bulk', items)).json).toEqual(items)
     expect((await client.send('PATCH', '/slugs/first', { note: 'uno' })).json.note).toBe('uno')
     expect(await notes()).toEqual(['uno', 'zwei'])
+  })
+
+  it.each(['/moments', '/hooked'])('37 is in the Location as the wire has it: %s', async (path) => {
+    const { headers, json } = await client.send('POST', path, { at: '2026-03-28T12:00:00.5+02:00', note: 'new' })
+    expect(decodeURIComponent(headers.location ?? '')).toBe(`${path}/2026-03-28T10:00:00.5Z`)
+    expect(await client.get(headers.location ?? '')).toMatchObject({ status: 200, json })
   })
 
   it('comes from the path of nested objects', async () => {
