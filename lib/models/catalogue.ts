@@ -34,6 +34,8 @@ export interface CatalogueConstraint {
   readonly columns: readonly string[]
   /** The table and columns that a foreign key points to. */
   readonly target: { readonly table: number; readonly columns: readonly string[] } | undefined
+  /** False for one that is NOT ENFORCED: it tells what is meant, and refuses nothing. */
+  readonly enforced: boolean
 }
 
 export interface CatalogueTable {
@@ -74,6 +76,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
           target: row.target
             ? { table: Number(row.target), columns: row.keys.map((column) => modelColumn(knex, column)) }
             : undefined,
+          enforced: row.enforced,
         })),
     })
   }
@@ -106,6 +109,7 @@ interface ConstraintRow {
   kind: string
   columns: string[]
   target: string | number | null
+  enforced: boolean
   keys: string[]
 }
 
@@ -151,8 +155,10 @@ const COLUMNS = `
   ) e on true
   order by w.ordinal, a.attnum`
 
+// `conenforced` is new in PostgreSQL 18: of other versions all constraints are enforced.
 const CONSTRAINTS = `
   select w.ordinal, c.conname as name, c.contype::text as kind, nullif(c.confrelid, 0) as target,
+    to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
     array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
@@ -160,7 +166,7 @@ const CONSTRAINTS = `
   from unnest(?::text[]) with ordinality as w(name, ordinal)
   join pg_constraint c on c.conrelid = to_regclass(w.name)
   union all
-  select w.ordinal, i.relname, case when x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end, null, array[]::text[],
+  select w.ordinal, i.relname, case when x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end, null, true, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum order by k.position)
   from unnest(?::text[]) with ordinality as w(name, ordinal)

@@ -58,6 +58,15 @@ export interface RelationDescription {
   readonly relatedProperties: readonly string[]
 }
 
+/** Where a foreign key of the database points. */
+interface ForeignKey {
+  /** The table's number. */
+  readonly table: number
+  readonly column: string
+  /** The database refuses keys that lead nowhere. */
+  readonly enforced: boolean
+}
+
 export interface ModelDescription {
   readonly model: ModelClass
   /** The table's name in the database, without its schema. */
@@ -70,7 +79,7 @@ export interface ModelDescription {
   /** Properties of a named constraint or unique index. */
   readonly constraints: ReadonlyMap<string, readonly string[]>
   /** Properties that alone are a foreign key of the database, and where it points. */
-  readonly foreignKeys: ReadonlyMap<string, { readonly table: number; readonly column: string }>
+  readonly foreignKeys: ReadonlyMap<string, ForeignKey>
   /** The table's number in the database; undefined until the catalogue was read. */
   readonly table: number | undefined
   /** Rows are hidden by row-level security. */
@@ -182,9 +191,14 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     table: catalogue?.table,
     secured: catalogue?.secured ?? false,
     foreignKeys: new Map(
-      catalogue?.constraints.flatMap(({ kind, columns: own, target }) =>
+      catalogue?.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
         kind === 'foreign' && own.length === 1 && target
-          ? [[property(own[0] as string), { table: target.table, column: target.columns[0] as string }] as const]
+          ? [
+              [
+                property(own[0] as string),
+                { table: target.table, column: target.columns[0] as string, enforced },
+              ] as const,
+            ]
           : [],
       ),
     ),

@@ -24,7 +24,7 @@ export function isTrusted(serializer: AnySerializer, bound: BoundField): boolean
 function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column, ids }: BoundField): boolean {
   const made: unknown = field.constructor
   const key = column && plan.model?.foreignKeys.get(column.property)
-  if (made !== PrimaryKeyRelatedField || !relation || !key || ids) return false
+  if (made !== PrimaryKeyRelatedField || !relation || !key?.enforced || ids) return false
   const { queryset, many } = field.options as RelatedFieldOptions
   if (many === true || queryset !== relation.model) return false
   if (!hasPlainQueries(relation.model) || !hasPlainRows(relation.model)) return false

@@ -202,6 +202,10 @@ function poolOf(options: Knex.Config): Knex {
   return knexLibrary({ client: 'pg', connection: { ...database.connection } as Knex.PgConnectionConfig, ...options })
 }
 
+async function rowsOf(sql: string): Promise<any[]> {
+  return (await database.knex.raw(sql)).rows
+}
+
 function usedConnections(knex: Knex): number {
   return knex.client.pool.numUsed()
 }
@@ -434,6 +438,32 @@ describe('P14 A relation that is to one', () => {
       await knex.destroy()
       await database.knex.raw(`drop owned by ${role}; drop role ${role}`)
     }
+  })
+})
+
+describe('P14 A foreign key that is not enforced', () => {
+  it('leads to a row that is there all the same, on create as on update', async ({ skip }) => {
+    const [{ version }] = await rowsOf("select current_setting('server_version_num')::int as version")
+    // NOT ENFORCED is new in PostgreSQL 18
+    skip(version < 180_000)
+    class Loose extends Model {
+      static override tableName = 'loose'
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Author,
+          join: { from: 'loose.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    await database.knex.raw('create table loose (id serial primary key, author_id int references authors not enforced)')
+    const client = await serveViews({ loose: viewOf(Loose, serializerOf(Loose, ['id', 'author_id'])) })
+    const created = await client.send('POST', '/loose', { author_id: 1 })
+    expect(created.status).toBe(201)
+    const refused = await client.send('POST', '/loose', { author_id: 999 })
+    expect(refused.json.errors).toEqual({ author_id: ['Invalid pk "999" - object does not exist.'] })
+    expect((await client.send('PATCH', `/loose/${created.json.id}`, { author_id: 999 })).json).toEqual(refused.json)
+    expect(await database.knex('loose').pluck('author_id')).toEqual([1])
   })
 })
 
