@@ -61,6 +61,11 @@ interface NativeError extends Error {
   readonly table?: unknown
   readonly column?: unknown
   readonly constraint?: unknown
+  readonly detail?: unknown
+  /** Where in the SQL the error is; errors of values have none. */
+  readonly position?: unknown
+  /** The same for SQL that a function of the database has run. */
+  readonly internalPosition?: unknown
   /** The source file of PostgreSQL that raised it: the same in every language, unlike the message. */
   readonly file?: unknown
   /** The system call that failed. */
@@ -69,8 +74,16 @@ interface NativeError extends Error {
 
 type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
 
-/** Where `to_tsquery` raises 42601; elsewhere it is a syntax error of the SQL itself. */
+/** Where the input of full-text search is parsed. */
 const SEARCH_QUERY_FILES: ReadonlySet<unknown> = new Set(['tsquery.c', 'tsvector_parser.c'])
+
+/** Where `regclass` and its like look up the names they are given. */
+const NAME_INPUT_FILES: ReadonlySet<unknown> = new Set(['regproc.c', 'parse_type.c'])
+
+/** The parser tells where in the SQL it has stopped; `postgres.c` refuses several statements at once. */
+function isAboutSql({ file, position, internalPosition }: NativeError): boolean {
+  return position !== undefined || internalPosition !== undefined || file === 'postgres.c'
+}
 
 const INVALID = 'Invalid value.'
 const NOT_UNIQUE = 'This field must be unique.'
@@ -79,8 +92,18 @@ const invalid: Answer = (cause) => new ValidationError(INVALID, { cause })
 const invalidWrite: Answer = (cause, { operation }) =>
   operation === 'write' ? new ValidationError(INVALID, { cause }) : null
 const invalidPattern: Answer = (cause) => new BadRequest('Invalid search pattern.', { cause })
-const invalidQuery: Answer = (cause) =>
-  SEARCH_QUERY_FILES.has(cause.file) ? new BadRequest('Invalid search query.', { cause }) : null
+const invalidQuery: Answer = (cause, { operation }) => {
+  if (!SEARCH_QUERY_FILES.has(cause.file)) return null
+  return operation === 'write'
+    ? new ValidationError(INVALID, { cause })
+    : new BadRequest('Invalid search query.', { cause })
+}
+/** 42601 in the text of a value, as of an `ltree` or a `jsonpath`, or in the SQL itself. */
+const invalidSyntax: Answer = (cause, subject) =>
+  invalidQuery(cause, subject) ?? (isAboutSql(cause) ? null : invalid(cause, subject))
+/** A value that should name something in the catalogue, such as a `regclass`, or SQL that does. */
+const invalidName: Answer = (cause, subject) =>
+  NAME_INPUT_FILES.has(cause.file) && !isAboutSql(cause) ? invalid(cause, subject) : null
 const denied: Answer = (cause) => new PermissionDenied(undefined, { cause })
 const referenced: Answer = (cause) => new Conflict('Object is referenced by other objects.', { cause })
 const unavailable: Answer = (cause) => new ServiceUnavailable(1, { cause })
@@ -130,12 +153,19 @@ const reference: Answer = (cause, subject) =>
 const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['22', invalid],
   ['2201B', invalidPattern],
-  ['42601', invalidQuery],
+  ['42601', invalidSyntax],
+  ['42P01', invalidName],
+  ['42704', invalidName],
+  ['42883', invalidName],
+  ['42725', invalidName],
+  ['42602', invalidName],
+  ['3F000', invalidName],
   ['XX000', invalidQuery],
   ['23505', unique],
   ['23502', notNull],
   ['23514', check],
   ['23P01', check],
+  ['44000', check],
   ['23503', reference],
   ['23001', referenced],
   ['54000', invalidWrite],

@@ -1,5 +1,5 @@
 /** Tells which item of a list the database has refused, when all were written by one statement (promise I4). */
-import { toApiError } from '../database-errors.js'
+import { subjectOf, toApiError } from '../database-errors.js'
 import { ValidationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import { under } from './write-relations.js'
@@ -15,7 +15,7 @@ export async function placeError<T>(
   knex: Queryable,
   write: (item: T, trx: Queryable, position: number) => Promise<unknown>,
 ): Promise<unknown> {
-  if (!(toApiError(error) instanceof ValidationError)) return error
+  if (!(toApiError(error, WRITING) instanceof ValidationError)) return error
   try {
     await knex.transaction(async (trx) => {
       for (const [position, item] of items.entries()) await under([position], () => write(item, trx, position))
@@ -26,5 +26,7 @@ export async function placeError<T>(
   }
   return error
 }
+
+const WRITING = subjectOf('POST')
 
 class Undone extends Error {}

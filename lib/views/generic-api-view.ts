@@ -30,7 +30,7 @@ import { isPrepared, prepareModelsOf } from './models-of.js'
 import { forcedValues, parentScope } from './parents.js'
 import { read } from './properties.js'
 import { readList } from './read-list.js'
-import { lookupOf, readDetail } from './read-object.js'
+import { lookedUp, lookupOf, readDetail } from './read-object.js'
 import type { RowReader } from './row-reader.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
@@ -191,10 +191,12 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
    */
   async getObject(): Promise<M> {
     const lookup = lookupOf(this)
-    await holdVersion(this, lookup)
-    const found = lookup.query()
-    if (!lookup.column.unique) void found.limit(1)
-    const [object] = (await readExactly(found)) as M[]
+    const [object] = await lookedUp(async () => {
+      await holdVersion(this, lookup)
+      const found = lookup.query()
+      if (!lookup.column.unique) void found.limit(1)
+      return (await readExactly(found)) as M[]
+    })
     if (!object) throw new NotFound()
     await this.loadRelated([object])
     await this.checkObjectPermissions(object)

@@ -1,5 +1,6 @@
 /** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
-import { ConfigurationError, NotFound } from '../errors.js'
+import { toApiError } from '../database-errors.js'
+import { ApiError, ConfigurationError, NotFound, ValidationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
@@ -19,11 +20,21 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
     return representFound(view, await getVersionedObject(view))
   }
-  const found = await rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass')))
+  const found = await lookedUp(() => rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass'))))
   if (found === null) return representFound(view, await getVersionedObject(view))
   if (found === undefined) throw new NotFound()
   view.rowVersion = versionOf(view, found.position)
   return found.text
+}
+
+/** Looks up what the path names. @throws NotFound PostgreSQL cannot read the key as a value of its column */
+export async function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
+  try {
+    return await find()
+  } catch (error) {
+    const unreadable = !(error instanceof ApiError) && toApiError(error) instanceof ValidationError
+    throw unreadable ? new NotFound(undefined, { cause: error }) : error
+  }
 }
 
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */

@@ -1,5 +1,5 @@
 import knex from 'knex'
-import type { QueryBuilder } from 'objection'
+import { Model, type QueryBuilder } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
@@ -8,7 +8,10 @@ import {
   BadRequest,
   BasePermission,
   BaseThrottle,
+  BulkModelViewSet,
   Conflict,
+  FieldFilter,
+  ModelSerializer,
   ModelViewSet,
   NotFound,
   PermissionDenied,
@@ -384,11 +387,60 @@ describe('a constraint', () => {
   })
 })
 
+describe('a value that only PostgreSQL can read', () => {
+  class Place extends Model {
+    static override tableName = 'places'
+    static override idColumn = 'path'
+  }
+  class PlaceSerializer extends ModelSerializer {
+    static override model = Place
+    static override fields = '__all__'
+  }
+  class Places extends BulkModelViewSet {
+    static override model = Place
+    static override serializerClass = PlaceSerializer
+    static override lookupField = 'path'
+    static override filterBackends = [FieldFilter]
+    static override filtersetFields = ['path']
+  }
+  beforeAll(async () => {
+    await database.knex.raw('create extension ltree; create table places (path ltree primary key, words tsvector)')
+    Place.knex(database.knex)
+  })
+
+  it('is the fault of the client', async () => {
+    const api = new APIRouter({ prefix: '/api' }).register('places', Places)
+    await api.prepare()
+    client = await serving(api.routes())
+    const { get, send, reported } = client
+    const errors = { non_field_errors: ['Invalid value.'] }
+    const refused = { status: 400, json: { errors } }
+    expect(await send('POST', '/api/places', { path: 'a b!' })).toMatchObject(refused)
+    expect(await send('POST', '/api/places', { path: 'a', words: "'a" })).toMatchObject(refused)
+    expect((await send('POST', '/api/places', { path: 'a' })).status).toBe(201)
+    expect(await send('PATCH', '/api/places/a', { words: "'a" })).toMatchObject(refused)
+    expect(await send('POST', '/api/places/bulk', [{ path: 'b' }, { path: 'a b!' }])).toMatchObject({
+      status: 400,
+      json: { errors: { 1: errors } },
+    })
+    expect(await send('PATCH', '/api/places/bulk', [{ path: 'a', words: "'a" }])).toMatchObject({
+      status: 400,
+      json: { errors: { 0: errors } },
+    })
+    expect(await get('/api/places?path=a%20b!')).toMatchObject({ status: 200, json: [] })
+    for (const method of ['GET', 'PATCH', 'DELETE']) {
+      expect((await send(method, '/api/places/a%20b!', method === 'PATCH' ? {} : undefined)).status).toBe(404)
+    }
+    expect(reported).toEqual([])
+  })
+})
+
 describe('an error of PostgreSQL', () => {
   const statuses: [string, string, number][] = [
     ['22P02', 'a bad value', 400],
     ['22003', 'a number out of range', 400],
     ['23514', 'a check', 400],
+    ['44000', 'a check option of a view', 400],
     ['40001', 'a serialization failure', 503],
     ['40P01', 'a deadlock', 503],
     ['55P03', 'a lock timeout', 503],

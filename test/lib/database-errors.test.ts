@@ -8,6 +8,8 @@ import { ConfigurationError, NotFound } from '../../lib/errors.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 const schema = `
+  create extension hstore;
+  create extension ltree;
   create table authors (id int primary key);
   create table books (
     id int primary key,
@@ -191,7 +193,14 @@ describe('SQLSTATE', () => {
     ["select to_tsquery('foo &')", { status: 400, detail: 'Invalid search query.' }],
     ["select to_tsquery('(')", { status: 400, detail: 'Invalid search query.' }],
     ["select to_tsquery('''')", { status: 400, detail: 'Invalid search query.' }],
+    ["select '''a'::text::tsvector", { status: 400, detail: 'Invalid search query.' }],
+    ["select 'a b!'::text::ltree", badValue],
+    ["select '$['::text::jsonpath", badValue],
+    ["select 'nope'::text::regtype::text", badValue],
     ['selec 1', null],
+    ["do $$ begin execute 'selec 1'; end $$", null],
+    ["select nextval('nope')", null],
+    ['drop table nope', null],
     ['select nope', null],
     ['select * from nope', null],
     ['select nope()', null],
@@ -218,6 +227,33 @@ describe('SQLSTATE', () => {
     const result = await answer(raise(code))
     if (expected === null) expect(result).toBeNull()
     else expect(result).toMatchObject(expected)
+  })
+
+  it.each([
+    ['hstore', 'a b'],
+    ['ltree', 'a b!'],
+    ['lquery', '!!{'],
+    ['jsonpath', '$['],
+    ['tsvector', "'a"],
+    ['tsquery', 'a b'],
+    ['regclass', 'nope'],
+    ['regtype', 'nope'],
+    ['regproc', 'nope'],
+    ['regoper', '+'],
+  ])('a text that is no %s is an invalid value', async (type, text) => {
+    const error = await failure(database.knex.raw(`select ?::${type}`, [text]))
+    expect(seen(toApiError(error, subject('write')), error)).toMatchObject(badValue)
+  })
+
+  it('44000 of a view with a check option is an invalid value', async () => {
+    await database.knex.raw('create view tenants as select * from books where tenant = 1 with check option')
+    expect(await answer("insert into tenants (id, title, tenant) values (9, 'Nine', 2)")).toMatchObject(badValue)
+  })
+
+  it('42601 of several statements at once is a mistake of the application', async () => {
+    const error = await failure(database.knex.raw('select ?; select 2', [1]))
+    expect(error).toMatchObject({ code: '42601' })
+    expect(toApiError(error, subject('write'))).toBeNull()
   })
 
   it('08P01 of a pooler, which names no file, is an outage', () => {
