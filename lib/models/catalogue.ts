@@ -45,6 +45,8 @@ export interface CatalogueTable {
   readonly secured: boolean
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
+  /** The names of its partitions, which errors use. */
+  readonly partitions: readonly string[]
   readonly columns: readonly CatalogueColumn[]
   readonly constraints: readonly CatalogueConstraint[]
 }
@@ -64,6 +66,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
     if (own.length === 0) continue
     catalogue.set(name, {
       nativeName: own[0]?.relation ?? name,
+      partitions: own[0]?.partitions ?? [],
       table: Number(own[0]?.table),
       secured: own[0]?.secured === true,
       columns: own.map((row) => toColumn(knex, row)),
@@ -87,6 +90,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
 interface ColumnRow {
   ordinal: string | number
   relation: string
+  partitions: string[]
   table: string | number
   secured: boolean
   name: string
@@ -123,7 +127,9 @@ const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
 }
 
 const COLUMNS = `
-  select w.ordinal, r.relname as relation, r.oid as table, r.relrowsecurity as secured, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
+  select w.ordinal, r.relname as relation, r.oid as table,
+    array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
+    r.relrowsecurity as secured, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
     t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,
     (select array_agg(label.enumlabel::text order by label.enumsortorder)
@@ -155,22 +161,27 @@ const COLUMNS = `
   ) e on true
   order by w.ordinal, a.attnum`
 
+// Constraints of partitions count by their names only: a key of one partition is none of the table.
 // `conenforced` is new in PostgreSQL 18: of other versions all constraints are enforced.
 const CONSTRAINTS = `
-  select w.ordinal, c.conname as name, c.contype::text as kind, nullif(c.confrelid, 0) as target,
+  with w as (
+    select w.ordinal, to_regclass(w.name)::oid as table, false as part from unnest(?::text[]) with ordinality as w(name, ordinal)
+    union all
+    select w.ordinal, p.relid::oid, true from unnest(?::text[]) with ordinality as w(name, ordinal)
+      cross join lateral pg_partition_tree(to_regclass(w.name)) p where p.level > 0
+  )
+  select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
     to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
     array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
-  from unnest(?::text[]) with ordinality as w(name, ordinal)
-  join pg_constraint c on c.conrelid = to_regclass(w.name)
+  from w join pg_constraint c on c.conrelid = w.table
   union all
-  select w.ordinal, i.relname, case when x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end, null, true, array[]::text[],
+  select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end, null, true, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum order by k.position)
-  from unnest(?::text[]) with ordinality as w(name, ordinal)
-  join pg_index x on x.indrelid = to_regclass(w.name) and x.indisunique
+  from w join pg_index x on x.indrelid = w.table and x.indisunique
   join pg_class i on i.oid = x.indexrelid
   where not exists (select 1 from pg_constraint c where c.conindid = x.indexrelid and c.contype in ('p', 'u'))`
 

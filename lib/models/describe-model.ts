@@ -71,12 +71,14 @@ export interface ModelDescription {
   readonly model: ModelClass
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
+  /** The names of its partitions in the database. */
+  readonly partitions: ReadonlySet<string>
   readonly columns: ReadonlyMap<string, Column>
   /** The columns that `__all__` stands for: those of the `jsonSchema` if it names any, else all. */
   readonly declared: readonly string[]
   readonly primaryKey: readonly string[]
   readonly relations: ReadonlyMap<string, RelationDescription>
-  /** Properties of a named constraint or unique index. */
+  /** Properties of a named constraint or unique index, those of partitions included. */
   readonly constraints: ReadonlyMap<string, readonly string[]>
   /** Properties that alone are a foreign key of the database, and where it points. */
   readonly foreignKeys: ReadonlyMap<string, ForeignKey>
@@ -183,6 +185,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
   return {
     model,
     nativeName: catalogue?.nativeName ?? (model.tableName.split('.').at(-1) as string),
+    partitions: new Set(catalogue?.partitions),
     columns,
     declared: schema.properties.size > 0 ? declared : names,
     primaryKey,

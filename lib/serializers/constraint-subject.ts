@@ -16,7 +16,7 @@ export function constraintSubject(
   { raw = false }: { raw?: boolean } = {},
 ): ConstraintSubject {
   const { model } = plan
-  const isOwn = (table: string) => model?.nativeName === table
+  const isOwn = (table: string) => model?.nativeName === table || model?.partitions.has(table) === true
   const columnNamed = (name: string) => plan.fields.filter((field) => field.column?.nativeName === name)
   const values = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
   return {

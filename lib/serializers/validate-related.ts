@@ -1,7 +1,7 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 import { MOST_MESSAGES } from '../errors.js'
 import { PrimaryKeyRelatedField, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { convert, fail, GIVEN, type Item, isForced, refuse, take, type ValidationScope } from './validated-item.js'
@@ -30,7 +30,18 @@ function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column,
   if (!hasPlainQueries(relation.model) || !hasPlainRows(relation.model)) return false
   const related = describeModel(relation.model)
   const target = related.columns.get(relation.relatedProperties[0] as string)
-  return related.table === key.table && !related.secured && target?.column === key.column
+  return related.table === key.table && !related.secured && target?.column === key.column && isAsWide(column, target)
+}
+
+/** True when every key of the target fits: one that does not would be refused as a value, before it is missed as a key. */
+function isAsWide(column: Column, target: Column): boolean {
+  const { sqlType, maxLength, precision, scale } = target
+  return (
+    column.sqlType === sqlType &&
+    column.maxLength === maxLength &&
+    column.precision === precision &&
+    column.scale === scale
+  )
 }
 
 /** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */

@@ -280,6 +280,61 @@ describe('the body', () => {
   })
 })
 
+/** Resources over tables that the database constrains in other ways than the library's, each with its bulk routes. */
+async function constrained(): Promise<Client> {
+  const api = new APIRouter({ prefix: '/api' })
+  await database.knex.raw(CONSTRAINED)
+  const related = (modelClass: typeof Model, from: string, to: string) => ({
+    relation: Model.BelongsToOneRelation,
+    modelClass,
+    join: { from, to },
+  })
+  class Owner extends Model {
+    static override tableName = 'owners'
+  }
+  class Code extends Model {
+    static override tableName = 'codes'
+    static override idColumn = 'code'
+    static override relationMappings = () => ({ parent: related(Code, 'codes.up', 'codes.code') })
+  }
+  class Narrow extends Model {
+    static override tableName = 'narrow'
+    static override relationMappings = () => ({
+      small: related(Owner, 'narrow.small_id', 'owners.id'),
+      coded: related(Code, 'narrow.code', 'codes.code'),
+    })
+  }
+  class Part extends Model {
+    static override tableName = 'parts'
+    static override relationMappings = () => ({ author: related(Author, 'parts.author_id', 'authors.id') })
+  }
+  for (const model of [Owner, Code, Narrow, Part]) {
+    model.knex(database.knex)
+    class TableSerializer extends ModelSerializer {
+      static override schemaName = model.name
+      static override model = model
+      static override fields = '__all__'
+    }
+    class Table extends BulkModelViewSet {
+      static override model = model
+      static override serializerClass: typeof TableSerializer = TableSerializer
+    }
+    api.register(model.tableName, Table)
+  }
+  await api.prepare()
+  client = await serving(api.routes())
+  return client
+}
+
+const CONSTRAINED = `
+  drop table if exists narrow, codes, owners, parts;
+  create table owners (id bigint primary key);
+  create table codes (code text primary key, up text references codes);
+  create table narrow (id int generated always as identity primary key, small_id int references owners, code varchar(5) references codes);
+  create table parts (id int not null, slug text, n int check (n >= 0), author_id int references authors, unique (id, slug))
+    partition by range (id);
+  create table parts_low partition of parts (constraint low check (n < 100)) for values from (0) to (1000);`
+
 describe('a constraint', () => {
   it('I1 of uniqueness lets one of 50 creates through, and answers the others alike', async () => {
     const { send, reported } = await library()
@@ -333,6 +388,38 @@ describe('a constraint', () => {
     expect((await send('POST', '/api/books', { title: 'x', author_id: 999 })).text).toBe(
       '{"detail":"Validation failed","status":400,"errors":{"author_id":["Invalid pk \\"999\\" - object does not exist."]}}',
     )
+  })
+
+  it.each(['small_id', 'code'])(
+    'of a foreign key names a value that %s cannot hold at its field, too',
+    async (field) => {
+      const { send } = await constrained()
+      const key = field === 'small_id' ? 9_999_999_999 : 'too long'
+      const errors = { [field]: [`Invalid pk "${key}" - object does not exist.`] }
+      expect((await send('POST', '/api/narrow', { [field]: key })).json).toMatchObject({ errors })
+      expect((await send('POST', '/api/narrow/bulk', [{ [field]: key }])).json).toMatchObject({ errors: { 0: errors } })
+      expect((await send('POST', '/api/narrow', {})).status).toBe(201)
+      expect((await send('PATCH', '/api/narrow/1', { [field]: key })).json).toMatchObject({ errors })
+    },
+  )
+
+  it.each<[string, object, object]>([
+    ['a foreign key', { author_id: 999 }, { author_id: ['Invalid pk "999" - object does not exist.'] }],
+    ['a check', { n: -1 }, { n: ['Invalid value.'] }],
+    ['a check of the partition alone', { n: 1_000 }, { n: ['Invalid value.'] }],
+    [
+      'a unique constraint',
+      { id: 1, slug: 'taken' },
+      { non_field_errors: ['The fields id, slug must make a unique set.'] },
+    ],
+  ])('of a partitioned table, %s, is named like any other', async (_what, values, errors) => {
+    const { send } = await constrained()
+    await database.knex('parts').insert({ id: 1, slug: 'taken' })
+    const item = { id: 2, slug: 'free', ...values }
+    expect((await send('POST', '/api/parts', item)).json).toMatchObject({ errors })
+    const list = [{ id: 3, slug: 'other' }, item]
+    expect((await send('POST', '/api/parts/bulk', list)).json).toMatchObject({ errors: { 1: errors } })
+    expect(await database.knex('parts')).toHaveLength(1)
   })
 
   it('that only the database finds is reported with no word of its own', async () => {
