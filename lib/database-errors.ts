@@ -146,8 +146,14 @@ const missingTarget = constrained(
   (field, subject) => missingObject(subject.valueOf(field)),
   () => INVALID,
 )
+/** A delete, or a change of a key that others refer to. */
 const reference: Answer = (cause, subject) =>
-  (subject.operation === 'delete' ? referenced : missingTarget)(cause, subject)
+  (subject.operation === 'delete' || isStillReferenced(cause) ? referenced : missingTarget)(cause, subject)
+
+/** Only the detail tells it from a key that leads nowhere: the table and the constraint are the same. */
+function isStillReferenced({ detail }: NativeError): boolean {
+  return typeof detail === 'string' && / is still referenced from table "[^"]*"\.$/.test(detail)
+}
 
 /** By SQLSTATE, its class of two characters, or the code of a system error; the longer key wins. */
 const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([

@@ -15,6 +15,8 @@ export interface CatalogueColumn {
   readonly oid: number
   readonly notNull: boolean
   readonly hasDefault: boolean
+  /** Part of a key that foreign keys point to. */
+  readonly referenced: boolean
   /** Filled by the database and not to be written: an identity, a serial or a generated column. */
   readonly generated: boolean
   readonly maxLength: number | undefined
@@ -98,6 +100,7 @@ interface ColumnRow {
   identity: string
   generated: string
   default: string | null
+  referenced: boolean
   type: string
   kind: string
   sqltype: string
@@ -131,6 +134,7 @@ const COLUMNS = `
     array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
     r.relrowsecurity as secured, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
+    exists (select from pg_constraint f where f.contype = 'f' and f.confrelid = r.oid and a.attnum = any(f.confkey)) as referenced,
     t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,
     (select array_agg(label.enumlabel::text order by label.enumsortorder)
        from pg_enum label where label.enumtypid = coalesce(e.oid, t.oid)) as labels
@@ -213,6 +217,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     oid: Number(row.oid),
     notNull: row.notnull,
     hasDefault: row.default !== null,
+    referenced: row.referenced,
     generated: row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),
     maxLength: base === 'name' ? NAME_LENGTH : limited && TEXTS.has(base) ? row.mod - 4 : undefined,
     precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : secondsPlaces(base, row.mod),

@@ -82,6 +82,8 @@ export interface ModelDescription {
   readonly constraints: ReadonlyMap<string, readonly string[]>
   /** Properties that alone are a foreign key of the database, and where it points. */
   readonly foreignKeys: ReadonlyMap<string, ForeignKey>
+  /** Properties that foreign keys of the database point to. */
+  readonly referenced: ReadonlySet<string>
   /** The table's number in the database; undefined until the catalogue was read. */
   readonly table: number | undefined
   /** Rows are hidden by row-level security. */
@@ -191,6 +193,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     primaryKey,
     relations,
     constraints: new Map(catalogue?.constraints.map((c) => [c.name, c.columns.map(property)])),
+    referenced: new Set(catalogue?.columns.filter((c) => c.referenced).map((c) => property(c.column))),
     table: catalogue?.table,
     secured: catalogue?.secured ?? false,
     foreignKeys: new Map(

@@ -321,7 +321,7 @@ function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Par
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
   if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
   if (hasBody) statuses.add(413).add(415)
-  if (operation.method === 'DELETE' || writesNested(serializer, operation)) statuses.add(409)
+  if (operation.method === 'DELETE' || mayConflict(serializer, operation)) statuses.add(409)
   if (isConditional(subject) || (endpoint.kind === 'bulk' && operation.method !== 'POST')) statuses.add(412)
   if (endpoint.parents.some(({ view: parent }) => guardsObjects(parent, ctx))) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
@@ -360,10 +360,13 @@ function isQueryChecked({ operation, view }: Subject, parameters: readonly Param
   return parameters.some((parameter) => parameter.in === 'query')
 }
 
-/** An update of nested objects meets those that another request has moved. */
-function writesNested(serializer: SerializerClass | undefined, { action }: DescribedOperation): boolean {
+/** An update of nested objects meets those that another request has moved; a changed key, those that refer to it. */
+function mayConflict(serializer: SerializerClass | undefined, { action }: DescribedOperation): boolean {
   if (!serializer || !['update', 'partialUpdate', 'bulkUpdate'].includes(action)) return false
-  return serializerPlan(serializer).writable.some(({ field }) => field instanceof NestedSerializer)
+  const { model, writable } = serializerPlan(serializer)
+  return writable.some(
+    ({ field, column }) => field instanceof NestedSerializer || (column && model?.referenced.has(column.property)),
+  )
 }
 
 function mediaTypes(view: APIView): readonly string[] {

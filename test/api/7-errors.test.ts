@@ -448,6 +448,21 @@ describe('a constraint', () => {
     expect((await send('DELETE', `/api/authors/${spare.json.id}`)).status).toBe(204)
   })
 
+  it('on a changed key is 409 while other objects refer to it', async () => {
+    const { send } = await constrained()
+    await database.knex('codes').insert([{ code: 'a' }, { code: 'b', up: 'a' }, { code: 'c' }])
+    await database.knex('narrow').insert({ code: 'c' })
+    const conflict = { status: 409, json: { detail: 'Object is referenced by other objects.' } }
+    expect(await send('PATCH', '/api/codes/a', { code: 'z' })).toMatchObject(conflict)
+    expect(await send('PATCH', '/api/codes/c', { code: 'z' })).toMatchObject(conflict)
+    expect((await send('PATCH', '/api/codes/b', { code: 'z' })).status).toBe(200)
+    // a value that reads like the database's own words
+    const up = 'x) is still referenced from table "codes".'
+    expect((await send('POST', '/api/codes', { code: 'y', up })).json).toMatchObject({
+      errors: { up: [expect.stringMatching(/^Invalid pk /)] },
+    })
+  })
+
   it('I2 holds between deleting an author and creating books', async () => {
     const { send, reported } = await library()
     for (let round = 0; round < 10; round++) {
