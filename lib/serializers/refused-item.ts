@@ -15,16 +15,40 @@ export async function placeError<T>(
   knex: Queryable,
   write: (item: T, trx: Queryable, position: number) => Promise<unknown>,
 ): Promise<unknown> {
-  if (!(toApiError(error, WRITING) instanceof ValidationError)) return error
+  const refusal = toApiError(error, WRITING)
+  if (!(refusal instanceof ValidationError)) return error
+  const writeAll = async (trx: Queryable) => {
+    for (const [position, item] of items.entries()) await under([position], () => write(item, trx, position))
+  }
+  const placed = await refusalOf(knex, writeAll)
+  if (placed) return placed
+  // found behind all items, by a deferred constraint: checked behind each, it may also refuse what a later item puts right
+  const early = await refusalOf(knex, async (trx) => {
+    await trx.raw('set constraints all immediate')
+    await writeAll(trx)
+  })
+  return early && detailOf(early) !== undefined && detailOf(early) === detailOf(refusal) ? early : error
+}
+
+/** What the work is refused for; all of it is undone. */
+async function refusalOf(
+  knex: Queryable,
+  work: (trx: Queryable) => Promise<void>,
+): Promise<ValidationError | undefined> {
   try {
     await knex.transaction(async (trx) => {
-      for (const [position, item] of items.entries()) await under([position], () => write(item, trx, position))
+      await work(trx)
       throw new Undone()
     })
-  } catch (placed) {
-    return placed instanceof ValidationError ? placed : error
+  } catch (refusal) {
+    if (refusal instanceof ValidationError) return refusal
   }
-  return error
+  return undefined
+}
+
+/** Which key PostgreSQL has refused. */
+function detailOf({ cause }: ValidationError): unknown {
+  return (cause as { detail?: unknown } | undefined)?.detail
 }
 
 const WRITING = subjectOf('POST')

@@ -303,6 +303,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 function subjectOfView(view: GenericView): ConstraintSubject {
   const subject = subjectOf(view.ctx.method)
   try {
+    // what is wrong with a list has no field: its errors are keyed by position
+    if (Array.isArray(view.body.data)) return subject
     return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data, {
       raw: true,
     })

@@ -387,6 +387,45 @@ describe('I4 all or nothing', () => {
     ])
   })
 
+  it.each(['rows', 'instances'])('what is found at the end has a position or no field, as %s', async (way) => {
+    await database.knex.raw(`
+      drop table if exists seats;
+      create table seats (id int generated always as identity primary key, code int unique deferrable initially deferred);
+      insert into seats (code) values (1), (2), (3)`)
+    class Seat extends Model {
+      static override tableName = 'seats'
+    }
+    Seat.knex(database.knex)
+    class SeatSerializer extends ModelSerializer {
+      static override model = Seat
+      static override fields = '__all__'
+      static override declaredFields: Record<string, SerializerMethodField> =
+        way === 'rows' ? {} : { label: new SerializerMethodField() }
+      getLabel() {
+        return 'seat'
+      }
+    }
+    class Seats extends BulkModelViewSet {
+      static override model = Seat
+      static override serializerClass = SeatSerializer
+    }
+    const { send } = await api(BookViewSet, { seats: Seats })
+    const taken = ['This field must be unique.']
+    const created = await send('POST', '/api/seats/bulk', [{ code: 4 }, { code: 2 }])
+    // instances are written in the transaction of the request, and refused at its end
+    const errors = way === 'rows' ? { 1: { code: taken } } : { non_field_errors: taken }
+    expect(created).toMatchObject({ status: 400, json: { errors } })
+    const updated = await send('PATCH', '/api/seats/bulk', [
+      { id: 1, code: 2 },
+      { id: 2, code: 3 },
+    ])
+    expect(updated).toMatchObject({ status: 400, json: { errors: { non_field_errors: taken } } })
+    expect((await send('POST', '/api/seats', { code: 2 })).json.errors).toEqual({ code: taken })
+    const moved = [2, 3, 1].map((code, index) => ({ id: index + 1, code }))
+    expect((await send('PATCH', '/api/seats/bulk', moved)).json).toMatchObject(moved)
+    expect(await Seat.query().orderBy('id').select('id', 'code')).toEqual(moved)
+  })
+
   it('I22 related keys are looked up in one query for the list', async () => {
     const { send } = await api(BookViewSet)
     const items = Array.from({ length: 50 }, (_, index) => ({
