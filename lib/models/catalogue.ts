@@ -45,6 +45,8 @@ export interface CatalogueTable {
   readonly table: number
   /** Rows are hidden by row-level security. */
   readonly secured: boolean
+  /** An insert may leave rows out: a trigger or a rule stands before it. */
+  readonly filtersInserts: boolean
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   /** The names of its partitions, which errors use. */
@@ -71,6 +73,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       partitions: own[0]?.partitions ?? [],
       table: Number(own[0]?.table),
       secured: own[0]?.secured === true,
+      filtersInserts: own[0]?.filters === true,
       columns: own.map((row) => toColumn(knex, row)),
       constraints: constraints
         .filter((row) => Number(row.ordinal) === index + 1)
@@ -95,6 +98,7 @@ interface ColumnRow {
   partitions: string[]
   table: string | number
   secured: boolean
+  filters: boolean
   name: string
   notnull: boolean
   identity: string
@@ -132,7 +136,11 @@ const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
 const COLUMNS = `
   select w.ordinal, r.relname as relation, r.oid as table,
     array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
-    r.relrowsecurity as secured, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
+    r.relrowsecurity as secured,
+    r.relkind <> 'r' or r.relhasrules or exists (
+      -- row triggers before, or instead of, an insert
+      select from pg_trigger g where g.tgrelid = r.oid and g.tgtype & 5 = 5 and g.tgtype & 66 <> 0
+    ) as filters, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
     exists (select from pg_constraint f where f.contype = 'f' and f.confrelid = r.oid and a.attnum = any(f.confkey)) as referenced,
     t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,

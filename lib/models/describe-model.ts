@@ -88,6 +88,8 @@ export interface ModelDescription {
   readonly table: number | undefined
   /** Rows are hidden by row-level security. */
   readonly secured: boolean
+  /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
+  readonly filtersInserts: boolean
   /** True once the catalogue was read. */
   readonly prepared: boolean
 }
@@ -196,6 +198,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     referenced: new Set(catalogue?.columns.filter((c) => c.referenced).map((c) => property(c.column))),
     table: catalogue?.table,
     secured: catalogue?.secured ?? false,
+    filtersInserts: catalogue?.filtersInserts ?? false,
     foreignKeys: new Map(
       catalogue?.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
         kind === 'foreign' && own.length === 1 && target

@@ -205,8 +205,9 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   }
 
   async #insertRow(columns: Record<string, unknown>): Promise<M> {
-    const query = this.#model.query(this.#knex).insert(buildModel(this.#model, columns)).returning('*')
-    return (await readExactly(query as unknown as AnyQueryBuilder)) as M
+    const knex = this.#knex ?? (this.#model.knex() as Queryable)
+    const [row] = await insertRows(this.#model, [buildModel(this.#model, columns)], knex)
+    return row as M
   }
 
   async #updateRow(instance: M, columns: Record<string, unknown>): Promise<M> {

@@ -1,6 +1,7 @@
 /** Writes many rows of one table by one statement each (spec section 4.5). */
+import type { Knex } from 'knex'
 import type { Model } from 'objection'
-import { NotFound } from '../errors.js'
+import { NotFound, ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
@@ -19,10 +20,31 @@ export async function insertRows(model: ModelClass, rows: readonly Model[], knex
   const created: Model[] = []
   const { columns } = describeModel(model)
   for (const part of parts(rows, columns.size)) {
-    const query = model.query(knex).insert(part).returning('*')
-    created.push(...((await readExactly(query as unknown as AnyQueryBuilder)) as Model[]))
+    created.push(...(await insertPart(model, part, knex)))
   }
   return created
+}
+
+/** Objection takes its own instances for rows that the database has left out, so they are counted where they come in. */
+async function insertPart(model: ModelClass, part: readonly Model[], knex: Queryable): Promise<Model[]> {
+  let returned: unknown
+  const query = model
+    .query(knex)
+    .insert([...part])
+    .returning('*')
+    .onBuildKnex((knexQuery: Knex.QueryBuilder) => {
+      void knexQuery.on('query-response', (rows: unknown) => {
+        returned = rows
+      })
+    })
+  const created = (await readExactly(query as unknown as AnyQueryBuilder)) as Model[]
+  if (Array.isArray(returned) && returned.length < part.length) throw leftOut()
+  return created
+}
+
+/** The refusal of a list of which a trigger or a rule of the database has left out rows; it must not be committed. */
+export function leftOut(): ValidationError {
+  return new ValidationError('Invalid value.')
 }
 
 /** What changes in a row. */

@@ -13,6 +13,7 @@ import { JsonText, jsonList } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { compileInsert, compileInserts, compileListInsert, compileRows, listColumns } from '../serializers/row-sql.js'
+import { leftOut } from '../serializers/write-rows.js'
 import { writerOf } from './fetched-rows.js'
 import { KeptLists, type ListShape, MOST_SHAPES, RowList, type RowListOptions } from './row-list.js'
 
@@ -164,17 +165,22 @@ export class RowReader {
       if (cache.size < MOST_SHAPES) cache.set(shape, statement)
     }
     const [row] = await runStatement(knex, statement, bindings)
-    if (!row) throw new Error(`${this.model.name}: the database returned no row for an insert`)
+    if (!row) throw leftOut()
     return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
   }
 
-  /** Inserts rows by one statement, and returns them as a JSON list. */
+  /** Inserts rows by one statement, all or none, and returns them as a JSON list. */
   async insertAll(rows: readonly ReadonlyMap<string, unknown>[]): Promise<JsonText> {
     if (rows.length === 0) return new JsonText('[]')
     const { plan, knex } = this.#options
     const write = writerOf(plan, 0)
     const scope = this.#scope()
-    const found = await this.#insertAll(rows, knex)
+    const insert = async (trx: Queryable) => {
+      const inserted = await this.#insertAll(rows, trx)
+      if (inserted.length < rows.length) throw leftOut()
+      return inserted
+    }
+    const found = await (describeModel(this.model).filtersInserts ? knex.transaction(insert) : insert(knex))
     return jsonList(0, found.length, (index) => write(found[index] as RawRow, scope))
   }
 

@@ -426,6 +426,42 @@ describe('I4 all or nothing', () => {
     expect(await Seat.query().orderBy('id').select('id', 'code')).toEqual(moved)
   })
 
+  it.each(['rows', 'instances'])('a row that a trigger leaves out refuses all, as %s', async (way) => {
+    await database.knex.raw(`
+      drop table if exists notes;
+      create table notes (id int generated always as identity primary key, text text);
+      create or replace function leave_out() returns trigger language plpgsql as
+        $$ begin if new.text = 'spam' then return null; end if; return new; end $$;
+      create trigger leave_out before insert on notes for each row execute function leave_out()`)
+    class Note extends Model {
+      static override tableName = 'notes'
+    }
+    Note.knex(database.knex)
+    class NoteSerializer extends ModelSerializer {
+      static override model = Note
+      static override fields = '__all__'
+      static override declaredFields: Record<string, SerializerMethodField> =
+        way === 'rows' ? {} : { label: new SerializerMethodField() }
+      getLabel() {
+        return 'note'
+      }
+    }
+    class Notes extends BulkModelViewSet {
+      static override model = Note
+      static override serializerClass = NoteSerializer
+    }
+    const { send, reported } = await api(BookViewSet, { notes: Notes })
+    const errors = { non_field_errors: ['Invalid value.'] }
+    expect(await send('POST', '/api/notes', { text: 'spam' })).toMatchObject({ status: 400, json: { errors } })
+    const mixed = [{ text: 'a' }, { text: 'spam' }, { text: 'b' }]
+    expect(await send('POST', '/api/notes/bulk', mixed)).toMatchObject({ status: 400, json: { errors: { 1: errors } } })
+    expect(await Note.query()).toEqual([])
+    const created = await send('POST', '/api/notes/bulk', [{ text: 'a' }, { text: 'b' }])
+    expect(created).toMatchObject({ status: 201, json: [{ text: 'a' }, { text: 'b' }] })
+    expect((await send('POST', '/api/notes', { text: 'c' })).status).toBe(201)
+    expect(reported).toEqual([])
+  })
+
   it('I22 related keys are looked up in one query for the list', async () => {
     const { send } = await api(BookViewSet)
     const items = Array.from({ length: 50 }, (_, index) => ({
