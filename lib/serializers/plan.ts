@@ -67,6 +67,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
   const bound = [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name)))
   const readable = bound.filter((field) => field.readable)
   const writable = bound.filter((field) => field.writable)
+  for (const field of bound) checkReadable(serializer, field)
   if (model) for (const field of writable) checkWritable(serializer, field, model, writesRows === true)
   return {
     fields: bound,
@@ -90,6 +91,14 @@ function columnMapOf(readable: readonly BoundField[]): Map<string, string> {
   return new Map(shown.flatMap((field) => (field.column ? [[field.column.column, field.name]] : [])))
 }
 
+/** knex takes a question mark for the place of a value, in names too. */
+function checkReadable(serializer: SerializerClass, { name, column }: BoundField): void {
+  if (!column?.column.includes('?')) return
+  throw new ConfigurationError(
+    `${serializer.name}: field "${name}" is the column "${column.column}", and knex can carry no name with a question mark; rename the column, or leave the field out`,
+  )
+}
+
 /** What a client may write must have somewhere to go, unless the class writes in its own way. */
 function checkWritable(
   serializer: SerializerClass,
@@ -107,6 +116,19 @@ function checkWritable(
     fail(
       `is the column "${column.column}" of type ${column.sqlType}, which Objection would write as JSON text because the ` +
         `jsonSchema of ${model.model.name} says array; set static jsonAttributes of the model to its json columns only`,
+    )
+  }
+  if (writesRows && column && /^\$|:/.test(column.property)) {
+    fail(
+      `is the column "${column.column}", and Objection does not write a property that begins with "$" or has a colon; ` +
+        'rename the column, or set readOnly: true',
+    )
+  }
+  if (writesRows && column && model.model.propertyNameToColumnName(column.property) !== column.column) {
+    fail(
+      `is the column "${column.column}", which the columnNameMappers of ${model.model.name} write to as ` +
+        `"${model.model.propertyNameToColumnName(column.property)}"; correct them ` +
+        '(snakeCaseMappers has the option underscoreBeforeDigits), rename the column, or set readOnly: true',
     )
   }
   if (writesRows && field instanceof FileUploadField && !field.storage) {

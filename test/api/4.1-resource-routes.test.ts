@@ -2,7 +2,7 @@ import http from 'node:http'
 import Router from '@koa/router'
 import knex, { type Knex } from 'knex'
 import type Koa from 'koa'
-import { Model, type QueryBuilder } from 'objection'
+import { Model, type QueryBuilder, snakeCaseMappers } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
@@ -900,6 +900,43 @@ describe('mistakes of the programmer', () => {
     expect(lines[0]).toMatch(/Unknown.*titel/)
     expect(lines[1]).toBe('Lookups: lookupField "code" is no column of Volume')
     expect(lines[2]).toBe('Orders: ordering names "-nope", which is no column of Volume')
+  })
+
+  it.each<[string, string, object, string]>([
+    ['a question mark', 'is_it?', {}, 'field "is_it?" is the column "is_it?", and knex can carry no name'],
+    ['a colon', 'is:it', {}, 'field "is:it" is the column "is:it", and Objection does not write'],
+    ['a leading dollar', '$it', {}, 'field "$it" is the column "$it", and Objection does not write'],
+    [
+      'no way back through its mapper',
+      'line_1',
+      { columnNameMappers: snakeCaseMappers() },
+      'field "line1" is the column "line_1", which the columnNameMappers of Odd write to as "line1"',
+    ],
+  ])('I23 a column whose name has %s is found by prepare()', async (_what, column, statics, message) => {
+    await database.knex.raw('drop table if exists odd')
+    await database.knex.schema.raw(
+      `create table odd (id int generated always as identity primary key, "${column.replace('?', '\\?')}" text)`,
+    )
+    class Odd extends Model {
+      static override tableName = 'odd'
+    }
+    Object.assign(Odd, statics)
+    Odd.knex(database.knex)
+    const prepared = (options: object) => {
+      class OddSerializer extends ModelSerializer {
+        static override model = Odd
+        static override fields = '__all__'
+      }
+      class Odds extends ModelViewSet {
+        static override model = Odd
+        static override serializerClass: any = Object.assign(OddSerializer, options)
+      }
+      return new APIRouter().register('odds', Odds).prepare()
+    }
+    await expect(prepared({})).rejects.toThrow(ConfigurationError)
+    await expect(prepared({})).rejects.toThrow(`OddSerializer: ${message}`)
+    await prepared({ fields: ['id'] })
+    if (!column.includes('?')) await prepared({ readOnlyFields: [column === 'line_1' ? 'line1' : column] })
   })
 
   it('I23 a key of several columns has no detail route, and list and create work', async () => {
