@@ -23,14 +23,16 @@ export function isTrusted(serializer: AnySerializer, bound: BoundField): boolean
 /** A key of the whole related table, all of whose rows the caller may see: a foreign key of the database checks it. */
 function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column, ids }: BoundField): boolean {
   const made: unknown = field.constructor
-  const key = column && plan.model?.foreignKeys.get(column.property)
-  if (made !== PrimaryKeyRelatedField || !relation || !key?.enforced || ids) return false
+  if (made !== PrimaryKeyRelatedField || !relation || !column || ids) return false
+  const key = plan.model?.foreignKeys.get(column.property)
+  if (!key?.enforced) return false
   const { queryset, many } = field.options as RelatedFieldOptions
   if (many === true || queryset !== relation.model) return false
   if (!hasPlainQueries(relation.model) || !hasPlainRows(relation.model)) return false
   const related = describeModel(relation.model)
   const target = related.columns.get(relation.relatedProperties[0] as string)
-  return related.table === key.table && !related.secured && target?.column === key.column && isAsWide(column, target)
+  if (related.table !== key.table || related.secured || target?.column !== key.column) return false
+  return isAsWide(column, target)
 }
 
 /** True when every key of the target fits: one that does not would be refused as a value, before it is missed as a key. */
