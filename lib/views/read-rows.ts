@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { readsRawRows } from '../queryset/run-statement.js'
+import { schemaOf } from '../queryset/schema-of.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowPlan } from '../serializers/row-plan.js'
 import type { GenericView } from './generic-view.js'
@@ -67,11 +68,6 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   throw new ConfigurationError(
     `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
   )
-}
-
-/** The schema that `withSchema` names, by the query itself or by a hook of its context. */
-function schemaOf(query: AnyQueryBuilder): string | undefined {
-  return (query.clone().toKnexQuery() as { _single?: { schema?: string } })._single?.schema
 }
 
 /** What a pool and its transactions have in common. */

@@ -8,6 +8,7 @@ import type { Recipient } from '../queryset/abandoned-statements.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
 import { type RawRow, runStatement, statementOf } from '../queryset/run-statement.js'
+import { schemaOf } from '../queryset/schema-of.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText, jsonList } from '../renderers/json-text.js'
 import { compileNativeRow, isNative } from '../serializers/native-sql.js'
@@ -50,7 +51,7 @@ export interface FoundRow {
 const keptLists = new WeakMap<object, WeakMap<RowPlan, KeptLists>>()
 /** What a query may do besides its conditions that rows of text would miss. */
 const HOOKED =
-  /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|withSchema|from|timeout|range|page|eager|modifyGraph)$/
+  /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|from|timeout|range|page|eager|modifyGraph)$/
 
 const NO_VALUES = noneOf<unknown>('')
 
@@ -86,7 +87,8 @@ export class RowReader {
       !isShaped(query) &&
       !query.has(HOOKED) &&
       !hasContextHooks(query) &&
-      !(joined && query.has(/^orderBy/))
+      // tables are joined by their models' names
+      !(joined && (query.has(/^orderBy/) || schemaOf(query) !== undefined))
     )
   }
 

@@ -52,7 +52,9 @@ const SCHEMA = `
   create table notes (id serial primary key, owner_id int references owners);
   create schema tenant;
   create table tenant.books (like public.books including all);
-  insert into tenant.books (id, title, secret) values (1, 'tenant 1', 'secret of the tenant');
+  insert into tenant.books (id, title, secret, author_id) values (1, 'tenant 1', 'secret of the tenant', 1);
+  create table tenant.authors (like public.authors including all);
+  insert into tenant.authors values (1, 'Ada of the tenant', 'x', false);
 `
 
 const IDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
@@ -286,6 +288,29 @@ describe('P14 A queryset of the view', () => {
         }
       }
       expect(await database.knex('books').where('id', 1)).toEqual(before)
+    }
+  })
+
+  it.each<[string, (query: Queryset) => unknown]>([
+    ['itself', (query) => query.withSchema('tenant')],
+    [
+      'a hook of its context',
+      (query) => query.context({ onBuild: (builder: Queryset) => builder.withSchema('tenant') }),
+    ],
+  ])('of another schema, by %s, shows the related objects of that schema', async (_, change) => {
+    const authorSerializer = serializerOf(Author, ['id', 'name'])
+    const nested = serializerOf(Book, ['id'], { author: new NestedSerializer(authorSerializer, { readOnly: true }) })
+    const plain = serializerOf(Book, ['id'])
+    const client = await serveViews({
+      nested: querying(viewOf(Book, nested), change),
+      native: querying(viewOf(Book, nested, { useNativeJson: true }), change),
+      instances: querying(viewOf(Book, throughInstances(nested)), change),
+      expanded: querying(viewOf(Book, plain, { expandable: { author: authorSerializer } }), change),
+    })
+    const book = { id: 1, author: { id: 1, name: 'Ada of the tenant' } }
+    for (const path of ['/nested', '/native', '/instances', '/expanded']) {
+      expect((await client.get(`${path}?expand=author`)).json).toEqual([book])
+      expect((await client.get(`${path}/1?expand=author`)).json).toEqual(book)
     }
   })
 
