@@ -3,7 +3,7 @@ import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { IDContext } from '../ids/codec.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { externalPath, type FieldPath, resolvePaths, SEPARATOR } from './field-path.js'
+import { externalPath, type FieldPath, PathStart, resolvePaths, SEPARATOR } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -28,7 +28,7 @@ interface Condition {
   readonly values: readonly unknown[]
   /** The SQL is known only once the query is built. */
   readonly narrowed: boolean
-  where(table: string): SqlPart
+  where(start: PathStart): SqlPart
 }
 
 /** A parameter, and where it stands among the others. */
@@ -123,9 +123,9 @@ function byPosition(one: Condition, other: Condition): number {
 const PLAIN = /^\w{1,64}$/
 
 function apply(query: AnyQueryBuilder, conditions: readonly Condition[]): void {
-  const table = query.tableRefFor(query.modelClass())
+  const start = new PathStart(query)
   for (const condition of conditions) {
-    const { sql, bindings } = condition.where(table)
+    const { sql, bindings } = condition.where(start)
     void query.whereRaw(sql, bindings)
   }
 }
@@ -183,7 +183,7 @@ function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, o
         shape: name,
         values,
         narrowed,
-        where: (table) => path.where(table, (reference) => ({ sql, bindings: [reference, ...values] })),
+        where: (start) => path.where(start, (reference) => ({ sql, bindings: [reference, ...values] })),
       }
     },
   }
@@ -193,9 +193,9 @@ const IS_NULL = 'isnull'
 
 /** Of a related field `true` says that no related object has a value, so that it is always the opposite of `false`. */
 function isNull({ name, position }: Place, path: FieldPath): Filter {
-  const condition = (table: string, nothing: boolean): SqlPart => {
+  const condition = (start: PathStart, nothing: boolean): SqlPart => {
     const isNothing = nothing && !path.related
-    const { sql, bindings } = path.where(table, (reference) => ({
+    const { sql, bindings } = path.where(start, (reference) => ({
       sql: isNothing ? '?? is null' : '?? is not null',
       bindings: [reference],
     }))
@@ -214,7 +214,7 @@ function isNull({ name, position }: Place, path: FieldPath): Filter {
         shape: `${name}=${text}`,
         values: [],
         narrowed: path.narrowed,
-        where: (table) => condition(table, text === 'true'),
+        where: (start) => condition(start, text === 'true'),
       }
     },
   }

@@ -5,26 +5,49 @@ import { externalKey } from '../ids/external-key.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
+import { schemaOf } from '../queryset/schema-of.js'
 
 /** What stands between the names of a path, and before a lookup. */
 export const SEPARATOR = '__'
 
-/** A relation on the way, with the columns that join it. */
-interface Step {
+/** A table on the way. */
+interface Source {
   readonly model: ModelClass
-  /** Pairs of columns: the owner's and the related table's, or the join table's in its place. */
-  readonly join: readonly (readonly [owner: string, other: string])[]
-  readonly through: Through | undefined
-  /** What the mapping narrows the related rows by. */
+  /** What the mapping narrows its rows by. */
   readonly narrowing: unknown
 }
 
+/** A relation on the way, with the columns that join it. */
+interface Step extends Source {
+  /** Pairs of columns: the owner's and the related table's, or the join table's in its place. */
+  readonly join: readonly (readonly [owner: string, other: string])[]
+  readonly through: Through | undefined
+}
+
+/** The join table of a relation. */
 interface Through {
-  readonly table: string
   readonly model: () => ModelClass
   readonly narrowing: unknown
   /** Pairs of columns: the join table's and the related table's. */
   readonly join: readonly (readonly [through: string, related: string])[]
+}
+
+/** Where paths start: the list's table, as its query names it, in the schema that the query reads. */
+export class PathStart {
+  readonly table: string
+  readonly #query: AnyQueryBuilder
+  #schema: string | null | undefined = null
+
+  constructor(query: AnyQueryBuilder) {
+    this.table = query.tableRefFor(query.modelClass())
+    this.#query = query
+  }
+
+  /** Asked for on the way to other tables only: to know it the query is built. */
+  get schema(): string | undefined {
+    if (this.#schema === null) this.#schema = schemaOf(this.#query)
+    return this.#schema
+  }
 }
 
 /** A column that a declaration names. */
@@ -53,30 +76,31 @@ export class FieldPath {
     return this.#steps.length > 0
   }
 
-  /**
-   * A condition on the column. On a related one it is EXISTS, so that no row of the list is multiplied.
-   * @param table the list's table, as its query names it
-   */
-  where(table: string, condition: (reference: string) => SqlPart): SqlPart {
-    return this.#from(table, 0, (related) => condition(`${related}.${this.column.column}`), EXISTS)
+  /** A condition on the column. On a related one it is EXISTS, so that no row of the list is multiplied. */
+  where(start: PathStart, condition: (reference: string) => SqlPart): SqlPart {
+    return this.#from(start, EXISTS, (related) => condition(`${related}.${this.column.column}`))
   }
 
   /** The value of the column, as an expression; on a path that is `single`. */
-  value(table: string, expression: (reference: string) => SqlPart): SqlPart {
-    return this.#from(table, 0, (related) => expression(`${related}.${this.column.column}`), SELECT)
+  value(start: PathStart, expression: (reference: string) => SqlPart): SqlPart {
+    return this.#from(start, SELECT, (related) => expression(`${related}.${this.column.column}`))
   }
 
-  #from(owner: string, index: number, inner: (table: string) => SqlPart, form: Form): SqlPart {
-    const step = this.#steps[index]
-    if (!step) return inner(owner)
-    // with a space, so that it cannot be a table of the application's
-    const related = `related ${index + 1}`
-    const source = sourceOf(step.model, related, step.narrowing)
-    const { through } = step
-    const join = through
-      ? joinThrough(source, through, { owner, related, index, keys: step.join })
-      : { from: source, where: equal(owner, related, step.join) }
-    return form(join.from, join.where, this.#from(related, index + 1, inner, form))
+  #from(start: PathStart, form: Form, inner: (table: string) => SqlPart): SqlPart {
+    const from = (owner: string, index: number): SqlPart => {
+      const step = this.#steps[index]
+      if (!step) return inner(owner)
+      // with a space, so that it cannot be a table of the application's
+      const related = `related ${index + 1}`
+      const { schema } = start
+      const source = sourceOf(step, { schema, alias: related })
+      const { through } = step
+      const join = through
+        ? joinThrough(source, through, { owner, related, index, schema, keys: step.join })
+        : { from: source, where: equal(owner, related, step.join) }
+      return form(join.from, join.where, from(related, index + 1))
+    }
+    return from(start.table, 0)
   }
 }
 
@@ -93,9 +117,12 @@ const SELECT: Form = (from, join, inner) => ({
 })
 
 /** The related table, or a query for the part of it that the mapping narrows it to. */
-function sourceOf(model: ModelClass, alias: string, narrowing: unknown): SqlPart {
-  if (narrowing === undefined) return { sql: '?? as ??', bindings: [model.tableName, alias] }
-  return { sql: '? as ??', bindings: [narrowed(model.query(), narrowing), alias] }
+function sourceOf({ model, narrowing }: Source, { schema, alias }: { schema: string | undefined; alias: string }): SqlPart {
+  if (narrowing === undefined) {
+    return { sql: '?? as ??', bindings: [schema === undefined ? model.tableName : `${schema}.${model.tableName}`, alias] }
+  }
+  const query = narrowed(model.query(), narrowing)
+  return { sql: '? as ??', bindings: [schema === undefined ? query : query.withSchema(schema), alias] }
 }
 
 /** Mappings take a function, the name of a modifier, a list of those, or an object of equalities. */
@@ -108,15 +135,13 @@ interface Between {
   readonly owner: string
   readonly related: string
   readonly index: number
+  readonly schema: string | undefined
   readonly keys: Step['join']
 }
 
-function joinThrough(source: SqlPart, through: Through, { owner, related, index, keys }: Between) {
+function joinThrough(source: SqlPart, through: Through, { owner, related, index, schema, keys }: Between) {
   const alias = `through ${index + 1}`
-  const table =
-    through.narrowing === undefined
-      ? { sql: '?? as ??', bindings: [through.table, alias] }
-      : sourceOf(through.model(), alias, through.narrowing)
+  const table = sourceOf({ model: through.model(), narrowing: through.narrowing }, { schema, alias })
   const on = equal(alias, related, through.join)
   return {
     from: {
@@ -276,7 +301,6 @@ function describeStep(where: string, owner: ModelClass, name: string): Step {
     model,
     join: pairs(ownerProp.cols, relation.joinTableOwnerProp.cols),
     through: {
-      table: relation.joinTable,
       model: () => relation.joinModelClass,
       narrowing: mapping.join.through.modify ?? mapping.join.through.filter,
       join: pairs(relation.joinTableRelatedProp.cols, relatedProp.cols),

@@ -1,5 +1,6 @@
 /** Full-text search: `?search="lazy dog" -cat` (spec section 4.8). */
 import type { Queryable } from '../models/objection.js'
+import { PathStart } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -35,7 +36,7 @@ export class FullTextSearchFilter extends BaseFilter {
       values: search.values(text),
       guarded: this.statementTimeout,
       apply(builder) {
-        const { sql, bindings } = search.matches(builder.tableRefFor(builder.modelClass()), text)
+        const { sql, bindings } = search.matches(new PathStart(builder), text)
         void builder.whereRaw(sql, bindings)
       },
     }

@@ -2,7 +2,7 @@
 import { BadRequest, ConfigurationError, ValidationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, refuseHidden, resolvePaths } from './field-path.js'
+import { type FieldPath, type PathStart, refuseHidden, resolvePaths } from './field-path.js'
 import { type FilterView, lastValueOf, oncePerView, type ParameterDescription, type QueryParameters } from './filter.js'
 import { withoutPrefix } from './search-filter.js'
 import { checkedText, textOf } from './text-match.js'
@@ -31,9 +31,9 @@ export interface FullTextOptions {
 /** Full-text search over the fields of a view. */
 export interface FullText {
   /** The condition that a row matches: binds `values(text)`. */
-  matches(table: string, text: string): SqlPart
+  matches(start: PathStart, text: string): SqlPart
   /** How well a row matches: binds `values(text)`. */
-  rank(table: string, text: string): SqlPart
+  rank(start: PathStart, text: string): SqlPart
   values(text: string): readonly unknown[]
   /** The SQL depends on nothing but the fields; null when a relation has a query of its own. */
   readonly shape: string | null
@@ -54,16 +54,16 @@ export const fullTextOf = oncePerView((view): { search: FullText | null } => {
   }
   if (paths.length === 0) return { search: null }
   const config = view.searchConfig
-  const document = (table: string): SqlPart => {
-    const { sql, bindings } = documentOf(table, paths)
+  const document = (start: PathStart): SqlPart => {
+    const { sql, bindings } = documentOf(start, paths)
     return { sql: `to_tsvector(?::regconfig, ${sql})`, bindings: [config, ...bindings] }
   }
   const query = (text: string): SqlPart => ({ sql: `${reader}(?::regconfig, ?)`, bindings: [config, text] })
   return {
     search: {
-      matches: (table, text) => combine(document(table), ' @@ ', query(text)),
-      rank: (table, text) => {
-        const { sql, bindings } = combine(document(table), ', ', query(text))
+      matches: (start, text) => combine(document(start), ' @@ ', query(text)),
+      rank: (start, text) => {
+        const { sql, bindings } = combine(document(start), ', ', query(text))
         return { sql: `ts_rank(${sql})`, bindings }
       },
       values: (text) => [config, config, text],
@@ -123,9 +123,9 @@ export function searchParameter({ searchParam }: FilterView): ParameterDescripti
 }
 
 /** The fields of a row as one text, as an index must have it to be used. */
-function documentOf(table: string, paths: readonly FieldPath[]): SqlPart {
+function documentOf(start: PathStart, paths: readonly FieldPath[]): SqlPart {
   const values = paths.map((path) => {
-    const { sql, bindings } = path.value(table, (reference) => ({ sql: textOf(path.column), bindings: [reference] }))
+    const { sql, bindings } = path.value(start, (reference) => ({ sql: textOf(path.column), bindings: [reference] }))
     return { sql: `coalesce(${sql}, '')`, bindings }
   })
   return {

@@ -2,7 +2,7 @@
 import { BadRequest, ValidationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, refuseHidden, resolvePaths } from './field-path.js'
+import { type FieldPath, PathStart, refuseHidden, resolvePaths } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -178,9 +178,9 @@ function partOf(field: SearchField, match: Match, term: string): Part {
 }
 
 function apply(query: AnyQueryBuilder, terms: readonly (readonly Part[])[]): void {
-  const table = query.tableRefFor(query.modelClass())
+  const start = new PathStart(query)
   for (const parts of terms) {
-    const conditions = parts.map((part) => conditionOf(table, part))
+    const conditions = parts.map((part) => conditionOf(start, part))
     void query.whereRaw(
       `(${conditions.map(({ sql }) => sql).join(' or ')})`,
       conditions.flatMap(({ bindings }) => bindings),
@@ -188,6 +188,6 @@ function apply(query: AnyQueryBuilder, terms: readonly (readonly Part[])[]): voi
   }
 }
 
-function conditionOf(table: string, { field: { path }, match, value }: Part): SqlPart {
-  return path.where(table, (reference) => ({ sql: match.sql(textOf(path.column)), bindings: [reference, value] }))
+function conditionOf(start: PathStart, { field: { path }, match, value }: Part): SqlPart {
+  return path.where(start, (reference) => ({ sql: match.sql(textOf(path.column)), bindings: [reference, value] }))
 }

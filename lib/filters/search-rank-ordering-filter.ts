@@ -1,5 +1,6 @@
 /** Orders the results of a full-text search by how well they match (spec section 4.8). */
 import type { Queryable } from '../models/objection.js'
+import { PathStart } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -35,13 +36,13 @@ export class SearchRankOrderingFilter extends BaseFilter {
       values: [...(matches ? search.values(text) : []), ...(orders ? search.values(text) : [])],
       guarded: this.statementTimeout,
       apply(builder) {
-        const table = builder.tableRefFor(builder.modelClass())
+        const start = new PathStart(builder)
         if (matches) {
-          const { sql, bindings } = search.matches(table, text)
+          const { sql, bindings } = search.matches(start, text)
           void builder.whereRaw(sql, bindings)
         }
         if (orders) {
-          const { sql, bindings } = search.rank(table, text)
+          const { sql, bindings } = search.rank(start, text)
           void builder.orderBy(builder.modelClass().raw(sql, bindings), 'desc')
         }
       },

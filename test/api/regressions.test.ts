@@ -7,6 +7,8 @@ import {
   CursorPagination,
   configure,
   type DeclaredFields,
+  FieldFilter,
+  FullTextSearchFilter,
   HiddenField,
   JSONField,
   ModelSerializer,
@@ -16,6 +18,8 @@ import {
   NestedViewSetMixin,
   PageNumberPagination,
   SlugRelatedField,
+  SearchFilter,
+  SearchRankOrderingFilter,
   StringField,
 } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model, type ModelOptions, type QueryBuilder, raw } from 'objection'
@@ -54,7 +58,15 @@ const SCHEMA = `
   create table tenant.books (like public.books including all);
   insert into tenant.books (id, title, secret, author_id) values (1, 'tenant 1', 'secret of the tenant', 1);
   create table tenant.authors (like public.authors including all);
-  insert into tenant.authors values (1, 'Ada of the tenant', 'x', false);
+  insert into tenant.authors values (1, 'Zoe of the tenant', 'x', false);
+  create table tags (id int primary key, label text);
+  create table tagged (book_id int, tag_id int, hidden bool not null default false);
+  insert into tags values (1, 'public');
+  insert into tagged values (1, 1);
+  create table tenant.tags (like public.tags including all);
+  create table tenant.tagged (like public.tagged including all);
+  insert into tenant.tags values (2, 'of the tenant');
+  insert into tenant.tagged values (1, 2);
 `
 
 const IDS = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
@@ -69,6 +81,10 @@ class VisibleAuthor extends Model {
 
 class Review extends Model {
   static override tableName = 'reviews'
+}
+
+class Tag extends Model {
+  static override tableName = 'tags'
 }
 
 class Book extends Model {
@@ -86,6 +102,17 @@ class Book extends Model {
       relation: Model.BelongsToOneRelation,
       modelClass: Author,
       join: { from: 'books.author_code', to: 'authors.code' },
+    },
+    visible: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      filter: { hidden: false },
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+    tags: {
+      relation: Model.ManyToManyRelation,
+      modelClass: Tag,
+      join: { from: 'books.id', through: { from: 'tagged.book_id', to: 'tagged.tag_id' }, to: 'tags.id' },
     },
     reviews: {
       relation: Model.HasManyRelation,
@@ -307,11 +334,48 @@ describe('P14 A queryset of the view', () => {
       instances: querying(viewOf(Book, throughInstances(nested)), change),
       expanded: querying(viewOf(Book, plain, { expandable: { author: authorSerializer } }), change),
     })
-    const book = { id: 1, author: { id: 1, name: 'Ada of the tenant' } }
+    const book = { id: 1, author: { id: 1, name: 'Zoe of the tenant' } }
     for (const path of ['/nested', '/native', '/instances', '/expanded']) {
       expect((await client.get(`${path}?expand=author`)).json).toEqual([book])
       expect((await client.get(`${path}/1?expand=author`)).json).toEqual(book)
     }
+  })
+
+  it.each<[string, (query: Queryset) => unknown]>([
+    ['itself', (query) => query.withSchema('tenant')],
+    [
+      'a hook of its context',
+      (query) => query.context({ onBuild: (builder: Queryset) => builder.withSchema('tenant') }),
+    ],
+  ])('of another schema, by %s, is filtered and searched by the related objects of that schema', async (_, change) => {
+    const searchable = {
+      filterBackends: [FieldFilter, SearchFilter],
+      filtersetFields: ['author__name', 'visible__name', 'tags__label'],
+      searchFields: ['author__name', 'tags__label'],
+    }
+    const ranked = {
+      filterBackends: [FullTextSearchFilter, SearchRankOrderingFilter],
+      searchFields: ['title', 'author__name'],
+    }
+    const client = await serveViews({
+      rows: querying(viewOf(Book, BookSerializer, searchable), change),
+      instances: querying(viewOf(Book, throughInstances(BookSerializer), searchable), change),
+      ranked: querying(viewOf(Book, BookSerializer, ranked), change),
+    })
+    const count = async (path: string) => ((await client.get(path)).json as unknown[]).length
+    for (const path of ['/rows', '/instances']) {
+      for (const field of ['author', 'visible']) {
+        expect(await count(`${path}?${field}__name__startswith=Zoe`)).toBe(1)
+        expect(await count(`${path}?${field}__name__startswith=Cleo`)).toBe(0)
+        expect(await count(`${path}?${field}__name__startswith=Ben`)).toBe(0)
+      }
+      expect(await count(`${path}?tags__label=of%20the%20tenant`)).toBe(1)
+      expect(await count(`${path}?tags__label=public`)).toBe(0)
+      expect(await count(`${path}?search=zoe`)).toBe(1)
+      for (const text of ['public', 'ada', 'ben', 'cleo']) expect(await count(`${path}?search=${text}`)).toBe(0)
+    }
+    expect(await count('/ranked?search=zoe')).toBe(1)
+    for (const text of ['ada', 'ben', 'cleo']) expect(await count(`/ranked?search=${text}`)).toBe(0)
   })
 
   it('of another database than the request is a configuration error, for reads and writes', async () => {
