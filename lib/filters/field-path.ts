@@ -4,6 +4,7 @@ import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { hasPlainQueries } from '../models/plain-model.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { schemaOf } from '../queryset/schema-of.js'
 
@@ -57,7 +58,7 @@ export class FieldPath {
   readonly column: Column
   /** There is at most one value for each object. */
   readonly single: boolean
-  /** A mapping on the way has a query of its own: the SQL is known only once it is built. */
+  /** A mapping or a model on the way has a query of its own: the SQL is known only once it is built. */
   readonly narrowed: boolean
   /** The relations on the way, and the property at the end. */
   readonly properties: readonly string[]
@@ -69,7 +70,7 @@ export class FieldPath {
     this.single = relations.every((relation) => relation.single)
     this.properties = [...relations.map((relation) => relation.name), column.property]
     this.#steps = relations.map(({ step }) => step)
-    this.narrowed = this.#steps.some((step) => step.narrowing !== undefined || step.through?.narrowing !== undefined)
+    this.narrowed = this.#steps.some((step) => !isWhole(step) || (step.through && !isWhole(joinSource(step.through))))
   }
 
   get related(): boolean {
@@ -116,10 +117,23 @@ const SELECT: Form = (from, join, inner) => ({
   bindings: [...inner.bindings, ...from.bindings, ...join.bindings],
 })
 
-/** The related table, or a query for the part of it that the mapping narrows it to. */
-function sourceOf({ model, narrowing }: Source, { schema, alias }: { schema: string | undefined; alias: string }): SqlPart {
-  if (narrowing === undefined) {
-    return { sql: '?? as ??', bindings: [schema === undefined ? model.tableName : `${schema}.${model.tableName}`, alias] }
+function joinSource({ model, narrowing }: Through): Source {
+  return { model: model(), narrowing }
+}
+
+/** True when neither the mapping nor the model's own `query()` leaves out rows. */
+function isWhole({ model, narrowing }: Source): boolean {
+  return narrowing === undefined && hasPlainQueries(model)
+}
+
+/** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */
+function sourceOf(source: Source, { schema, alias }: { schema: string | undefined; alias: string }): SqlPart {
+  const { model, narrowing } = source
+  if (isWhole(source)) {
+    return {
+      sql: '?? as ??',
+      bindings: [schema === undefined ? model.tableName : `${schema}.${model.tableName}`, alias],
+    }
   }
   const query = narrowed(model.query(), narrowing)
   return { sql: '? as ??', bindings: [schema === undefined ? query : query.withSchema(schema), alias] }
@@ -127,6 +141,7 @@ function sourceOf({ model, narrowing }: Source, { schema, alias }: { schema: str
 
 /** Mappings take a function, the name of a modifier, a list of those, or an object of equalities. */
 function narrowed(query: AnyQueryBuilder, narrowing: unknown): AnyQueryBuilder {
+  if (narrowing === undefined) return query
   const isModifier = typeof narrowing === 'function' || typeof narrowing === 'string' || Array.isArray(narrowing)
   return isModifier ? query.modify(narrowing as never) : query.where(narrowing as never)
 }
@@ -141,7 +156,7 @@ interface Between {
 
 function joinThrough(source: SqlPart, through: Through, { owner, related, index, schema, keys }: Between) {
   const alias = `through ${index + 1}`
-  const table = sourceOf({ model: through.model(), narrowing: through.narrowing }, { schema, alias })
+  const table = sourceOf(joinSource(through), { schema, alias })
   const on = equal(alias, related, through.join)
   return {
     from: {

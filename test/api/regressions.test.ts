@@ -23,6 +23,7 @@ import {
   StringField,
 } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model, type ModelOptions, type QueryBuilder, raw } from 'objection'
+import { knexSnakeCaseMappers, Model, QueryBuilder, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
@@ -62,7 +63,7 @@ const SCHEMA = `
   create table tags (id int primary key, label text);
   create table tagged (book_id int, tag_id int, hidden bool not null default false);
   insert into tags values (1, 'public');
-  insert into tagged values (1, 1);
+  insert into tagged values (1, 1, false), (2, 1, true);
   create table tenant.tags (like public.tags including all);
   create table tenant.tagged (like public.tagged including all);
   insert into tenant.tags values (2, 'of the tenant');
@@ -449,6 +450,80 @@ describe('P14 C10 a cursor', () => {
     const rows = await walk(client, '/rows')
     expect(ascending(rows)).toEqual(IDS)
     expect(await walk(client, '/instances')).toEqual(rows)
+  })
+})
+
+describe('P14 A related model with queries of its own', () => {
+  class OpenQuery extends QueryBuilder<Model> {
+    constructor(...args: unknown[]) {
+      super(...(args as []))
+      void this.onBuild((builder) => void builder.where('hidden', false))
+    }
+  }
+  class Open extends Author {
+    static override query: typeof Author.query = (...args) =>
+      super.query(...args).onBuild((builder) => void builder.where('authors.hidden', false))
+  }
+  class Built extends Author {
+    static override QueryBuilder = OpenQuery as typeof QueryBuilder
+  }
+  class Tagged extends Model {
+    static override tableName = 'tagged'
+    static override query: typeof Model.query = (...args) => super.query(...args).where('tagged.hidden', false)
+  }
+  class Listed extends Model {
+    static override tableName = 'books'
+    static override relationMappings = () => ({
+      open: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Open,
+        join: { from: 'books.author_id', to: 'authors.id' },
+      },
+      built: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Built,
+        join: { from: 'books.author_id', to: 'authors.id' },
+      },
+      tags: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Tag,
+        join: {
+          from: 'books.id',
+          through: { modelClass: Tagged, from: 'tagged.book_id', to: 'tagged.tag_id' },
+          to: 'tags.id',
+        },
+      },
+    })
+  }
+
+  it('is not found by what these leave out', async () => {
+    const serializer = serializerOf(Listed, ['id'])
+    const searching = (filter: unknown, field: string) =>
+      viewOf(Listed, serializer, { filterBackends: [filter], searchFields: [field] })
+    const client = await serveViews({
+      books: viewOf(Listed, serializer, {
+        filterBackends: [FieldFilter],
+        filtersetFields: ['open__name', 'built__name', 'tags__label'],
+      }),
+      open: searching(SearchFilter, 'open__name'),
+      built: searching(SearchFilter, 'built__name'),
+      words: searching(FullTextSearchFilter, 'open__name'),
+    })
+    const found = async (path: string) => ((await client.get(path)).json as { id: number }[]).map(({ id }) => id)
+    // twice: the second list could be read by the statement of the first
+    for (const _ of [1, 2]) {
+      for (const field of ['open', 'built']) {
+        expect(await found(`/books?${field}__name=Ada`)).toEqual([3, 6, 9])
+        expect(await found(`/books?${field}__name=Ben`)).toEqual([])
+        expect(await found(`/books?${field}__name__startswith=B`)).toEqual([])
+        expect(await found(`/books?${field}__name__isnull=true`)).toEqual([1, 4, 7, 10])
+      }
+      expect(await found('/books?tags__label=public')).toEqual([1])
+      for (const path of ['/open', '/built', '/words']) {
+        expect(await found(`${path}?search=ada`)).toEqual([3, 6, 9])
+        expect(await found(`${path}?search=ben`)).toEqual([])
+      }
+    }
   })
 })
 
