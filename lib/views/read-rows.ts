@@ -44,7 +44,7 @@ export function rowReader(
 
 /**
  * A queryset must be one that pages and lookups can narrow, in the database that the request works on.
- * @throws {ConfigurationError} it has a limit, is a union, or reads elsewhere than it writes
+ * @throws {ConfigurationError} it has a limit, is a union, joins what it loads, or reads elsewhere than it writes
  */
 export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   const { name } = view.viewClass
@@ -59,6 +59,11 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
       `${name}: its queryset is a union, of which a lookup would narrow the first part only; select by a condition, such as whereIn('id', union)`,
     )
   }
+  if (joinsGraph(query)) {
+    throw new ConfigurationError(
+      `${name}: its queryset uses withGraphJoined(), whose rows pages and counts would cut and lookups find ambiguous; load by withGraphFetched(), select by joinRelated() or whereExists()`,
+    )
+  }
   if (!READING.has(view.ctx.method) && schemaOf(query) !== undefined) {
     throw new ConfigurationError(
       `${name}: its queryset reads another schema than its writes go to; name the schema in the model's tableName, or override getKnex()`,
@@ -68,6 +73,16 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   throw new ConfigurationError(
     `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
   )
+}
+
+/** Objection documents it, but it is not in its types. */
+interface Clearing {
+  clearWithGraphFetched(): AnyQueryBuilder
+}
+
+/** True for a query with `withGraphJoined`: its graph stays when those that are fetched are cleared. */
+function joinsGraph(query: AnyQueryBuilder): boolean {
+  return query.hasWithGraph() && (query.clone() as unknown as Clearing).clearWithGraphFetched().hasWithGraph()
 }
 
 /** What a pool and its transactions have in common. */

@@ -301,6 +301,26 @@ describe('P14 A queryset of the view', () => {
     }
   })
 
+  it.each([
+    ['of a relation to one', Book, 'author'],
+    ['of a relation to many', Book, 'reviews'],
+  ])('with a joined graph %s is a configuration error', async (_, model, relation) => {
+    const change = (query: Queryset) => query.withGraphJoined(relation)
+    const attributes = { filterBackends: [FieldFilter], filtersetFields: ['author__name'] }
+    const client = await serveViews({
+      rows: querying(viewOf(model, BookSerializer, attributes), change),
+      instances: querying(viewOf(model, throughInstances(BookSerializer), attributes), change),
+    })
+    for (const path of ['/rows', '/instances']) {
+      for (const own of [path, `${path}/1`, `${path}?author__name=Ada`]) {
+        expect((await client.get(own)).status).toBe(500)
+        expect(client.reported.splice(0, 1)).toMatchObject([
+          { name: 'ConfigurationError', message: expect.stringMatching(/withGraphJoined/) },
+        ])
+      }
+    }
+  })
+
   it('of another schema is not written to, because writes go to the table of the model', async () => {
     for (const change of [
       (query: Queryset) => query.withSchema('tenant'),
