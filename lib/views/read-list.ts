@@ -182,7 +182,10 @@ function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): rea
   if (query && settleGeneric(viewClass).paginator?.ordering !== undefined) query.clearOrder()
   for (const backend of declared.backends) {
     const asked = backend.ordering(read(view, 'ctx').query, declared)
-    if (asked) return keptTotal(declared, asked)
+    if (!asked) continue
+    const order = keptTotal(declared, asked)
+    if (query && canOrderBy(query, declared.model, order)) query.clearOrder()
+    return order
   }
   if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
   let order = unaskedOrders.get(declared)

@@ -16,6 +16,7 @@ import {
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
+  OrderingFilter,
   PageNumberPagination,
   SlugRelatedField,
   SearchFilter,
@@ -417,6 +418,37 @@ describe('P14 A queryset of the view', () => {
     expect(client.reported).toEqual([])
     expect(await database.knex('books').where('id', 2).select('title')).toEqual([{ title: 'title 2' }])
     expect(await other.knex('books').where('id', 2).select('title')).toEqual([{ title: 'other 2' }])
+  })
+
+  it('has an order of its own, which gives way to one that the client asks for', async () => {
+    const attributes = {
+      filterBackends: [OrderingFilter],
+      orderingFields: ['id', 'score'],
+      paginationClass: new PageNumberPagination({ pageSize: 20 }),
+    }
+    const change = (query: Queryset) => query.where('id', '<=', 10).orderBy('title', 'desc')
+    const client = await serveViews({
+      rows: querying(viewOf(Book, BookSerializer, attributes), change),
+      instances: querying(viewOf(Book, throughInstances(BookSerializer), attributes), change),
+    })
+    for (const path of ['/rows', '/instances']) {
+      expect(await walk(client, path)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 10, 1])
+      expect(await walk(client, `${path}?ordering=id`)).toEqual(IDS)
+      expect(await walk(client, `${path}?ordering=-id`)).toEqual(IDS.toReversed())
+      expect(await walk(client, `${path}?ordering=title`)).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 10, 1])
+    }
+  })
+
+  it('keeps the order of DISTINCT ON, which says what rows there are', async () => {
+    const attributes = { filterBackends: [OrderingFilter], orderingFields: ['id'] }
+    const client = await serveViews({
+      books: querying(viewOf(Book, BookSerializer, attributes), (query) =>
+        query.where('id', '<=', 10).distinctOn('author_id').orderBy('author_id').orderBy('id', 'desc'),
+      ),
+    })
+    for (const path of ['/books', '/books?ordering=id']) {
+      expect((await client.get(path)).json).toMatchObject([{ id: 9 }, { id: 10 }, { id: 8 }])
+    }
   })
 
   it('of the class decides the database of the view', async () => {
