@@ -27,18 +27,17 @@ export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): voi
   } else {
     const table = query.tableRefFor(query.modelClass())
     const references = model.primaryKey.map((key) => `${table}.${model.columns.get(key)?.column ?? key}`)
-    const pages = ranges.map(({ sql, bindings }) =>
-      orderBy(
-        query
-          .clone()
-          .clear(/^(orderBy|select|column|eager)/)
-          .select(references)
-          .whereRaw(sql, bindings),
-        model,
-        order,
-        backwards,
-      ).limit(limit),
-    )
+    const ordered = order.map(({ property }) => `${table}.${model.columns.get(property)?.column ?? property}`)
+    const pages = ranges.map(({ sql, bindings }) => {
+      const keys = query
+        .clone()
+        .clear(/^(orderBy|select|column|eager|distinct$)/)
+        .select(references)
+        .whereRaw(sql, bindings)
+      // DISTINCT can be ordered by what it selects only
+      if (query.has('distinct')) void keys.groupBy([...new Set([...references, ...ordered])])
+      return orderBy(keys, model, order, backwards).limit(limit)
+    })
     const names = references.map(() => '??').join(', ')
     const union = pages.map(() => '?').join(' union all ')
     void query.whereRaw(`(${names}) in (${union})`, [...references, ...pages])

@@ -45,7 +45,7 @@ const SCHEMA = `
     from generate_series(1, 10) n;
   select setval('books_id_seq', 100);
   create table reviews (id serial primary key, book_id int references books, text text);
-  insert into reviews (book_id, text) values (1, 'good'), (2, 'bad');
+  insert into reviews (book_id, text) values (1, 'good'), (2, 'bad'), (2, 'bad'), (5, 'good'), (5, 'good'), (5, 'bad');
   create table wide (id serial primary key, ${OPTIONAL.map((name) => `${name} int`).join(', ')});
   create table duplicates (id int primary key, code int not null);
   insert into duplicates select n, n / 4 from generate_series(1, 20) n;
@@ -493,6 +493,7 @@ describe('P14 C10 a cursor', () => {
   it.each<[string, (query: Queryset) => unknown]>([
     ['graphs', (query) => query.where('id', '<=', 10).withGraphFetched('author')],
     ['an alias', (query) => query.alias('b').where('b.id', '<=', 10)],
+    ['DISTINCT', (query) => query.where('books.id', '<=', 10).leftJoinRelated('reviews').distinct('books.*')],
   ])('goes through all pages of a queryset with %s', async (_, change) => {
     const attributes = { paginationClass: new CursorPagination({ pageSize: 3, ordering: ['score', '-id'] }) }
     const client = await serveViews({
