@@ -8,6 +8,15 @@ export interface Relations {
   readonly [relation: string]: Relations
 }
 
+export interface Loading {
+  readonly relations: Relations
+  readonly knex: Queryable | undefined
+  /** The query of the objects, whose schema and context hold for the related ones. */
+  readonly parent?: AnyQueryBuilder
+  /** The objects are as `parent` has found them: what a graph of its own has loaded, narrowed perhaps, stays. */
+  readonly found?: boolean
+}
+
 /**
  * One query for each relation, however many objects, one after the other: Objection itself would send those of one level
  * at once, which a transaction's only connection cannot take. Lists come in the order of their primary key, after any order
@@ -16,26 +25,57 @@ export interface Relations {
 export async function loadRelations(
   model: ModelClass,
   objects: readonly object[],
-  relations: Relations,
-  knex: Queryable | undefined,
-  parent?: AnyQueryBuilder,
+  { relations, knex, parent, found = false }: Loading,
+): Promise<void> {
+  const graph = found ? parent?.graphExpressionObject() : undefined
+  const own = new Set(Object.keys((graph ?? {}) as object))
+  await loadBesides(model, objects, { relations, knex, parent, isOwn: (name) => own.has(name) })
+}
+
+interface Besides {
+  readonly relations: Relations
+  readonly knex: Queryable | undefined
+  readonly parent: AnyQueryBuilder | undefined
+  /** True for a relation that the application's own graph may have loaded. */
+  readonly isOwn: (name: string) => boolean
+}
+
+async function loadBesides(
+  model: ModelClass,
+  objects: readonly object[],
+  { relations, knex, parent, isOwn }: Besides,
 ): Promise<void> {
   if (objects.length === 0) return
   const descriptions = describeModel(model).relations
   for (const [name, inner] of Object.entries(relations)) {
     const relation = descriptions.get(name)
-    const options = knex === undefined ? {} : { transaction: knex }
-    const query = model.fetchGraph([...objects] as never[], { [name]: {} }, options)
-    if (parent) {
-      void (query as unknown as Child).childQueryOf(parent, { fork: true })
-      if (knex) void query.transacting(knex as never)
-    }
-    if (relation?.single === false) void query.modifyGraph(name, (related) => orderByKey(related as AnyQueryBuilder))
-    await readExactly(query as unknown as AnyQueryBuilder)
+    const isLoaded = isOwn(name) && objects.every((object) => (object as Record<string, unknown>)[name] !== undefined)
+    if (!isLoaded) await loadRelation(model, objects, { name, single: relation?.single, knex, parent })
     if (relation && Object.keys(inner).length > 0) {
-      await loadRelations(relation.model, relatedOf(objects, name), inner, knex, parent)
+      const related = relatedOf(objects, name)
+      await loadBesides(relation.model, related, { relations: inner, knex, parent, isOwn: () => isLoaded })
     }
   }
+}
+
+interface Related extends Pick<Besides, 'knex' | 'parent'> {
+  readonly name: string
+  readonly single: boolean | undefined
+}
+
+async function loadRelation(
+  model: ModelClass,
+  objects: readonly object[],
+  { name, single, knex, parent }: Related,
+): Promise<void> {
+  const options = knex === undefined ? {} : { transaction: knex }
+  const query = model.fetchGraph([...objects] as never[], { [name]: {} }, options)
+  if (parent) {
+    void (query as unknown as Child).childQueryOf(parent, { fork: true })
+    if (knex) void query.transacting(knex as never)
+  }
+  if (single === false) void query.modifyGraph(name, (related) => orderByKey(related as AnyQueryBuilder))
+  await readExactly(query as unknown as AnyQueryBuilder)
 }
 
 /** Objection's own way to hand a query's schema, context and transaction to another; it is not in its types. */

@@ -224,7 +224,7 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
 
   /** Loads what the output shows of related objects: one query for each relation, however many objects. */
   async #reload(instances: M[]): Promise<M[]> {
-    await loadRelations(this.#model, instances, this.plan.relations, this.#knex)
+    await loadRelations(this.#model, instances, { relations: this.plan.relations, knex: this.#knex })
     return instances
   }
 

@@ -230,16 +230,14 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return super.atomic && !(this.action === 'bulkCreate' && insertsReader(this))
   }
 
-  /** Loads what the serializer shows of related objects: one query for each relation, however many objects. */
+  /**
+   * Loads what the serializer shows of related objects: one query for each relation, however many objects. What a graph of
+   * `getQueryset()` has loaded with them stays as it is.
+   */
   async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
     const { relations } = serializerPlan(this.getSerializerClass())
-    await loadRelations(
-      this.viewClass.modelClass(),
-      objects,
-      relations,
-      knex,
-      this.getQueryset() as unknown as AnyQueryBuilder,
-    )
+    const parent = this.getQueryset() as unknown as AnyQueryBuilder
+    await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent, found: true })
   }
 
   /** The serializer class for this request; override it to choose by `this.action` or by the caller. */

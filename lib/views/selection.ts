@@ -2,7 +2,7 @@
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
-import { loadRelations, type Relations } from '../queryset/load-relations.js'
+import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
@@ -131,27 +131,23 @@ export async function loadShown(view: GenericView, objects: readonly object[], k
   if (shown === own) return
   const all = serializerPlan(shown).relations
   const known = isStandard(view, 'loadRelated') ? {} : serializerPlan(own).relations
-  await load(view, objects, without(all, known), knex)
+  await load(view, objects, { relations: without(all, known), knex, found: true })
 }
 
 /** Loads what the answer shows besides the related objects that were loaded with an object. */
-async function loadExpanded(view: GenericView, objects: readonly object[]): Promise<void> {
-  const shown = answerClass(view)
-  await load(
-    view,
-    objects,
-    without(serializerPlan(shown).relations, serializerPlan(view.getSerializerClass()).relations),
-  )
-}
-
-async function load(
+async function loadExpanded(
   view: GenericView,
   objects: readonly object[],
-  relations: Relations,
-  knex: Queryable | undefined = view.trx ?? view.knex,
+  { found }: { found: boolean },
 ): Promise<void> {
-  const model = view.viewClass.modelClass()
-  await loadRelations(model, objects, relations, knex, view.getQueryset())
+  const shown = serializerPlan(answerClass(view)).relations
+  const relations = without(shown, serializerPlan(view.getSerializerClass()).relations)
+  await load(view, objects, { relations, knex: undefined, found })
+}
+
+async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
+  const { knex = view.trx ?? view.knex } = loading
+  await loadRelations(view.viewClass.modelClass(), objects, { ...loading, knex, parent: view.getQueryset() })
 }
 
 /** Those relations that are not there yet, or not as deep. */
@@ -163,7 +159,7 @@ function without(relations: Relations, known: Relations): Relations {
 
 /** The written form of an object that `getObject()` has found. */
 export async function representFound(view: GenericView, object: object): Promise<unknown> {
-  if (selectionOf(view)) await loadExpanded(view, [object])
+  if (selectionOf(view)) await loadExpanded(view, [object], { found: true })
   return represent(view, object)
 }
 
@@ -171,7 +167,7 @@ export async function representFound(view: GenericView, object: object): Promise
 export async function representSaved(view: GenericView, serializer: Serializer): Promise<unknown> {
   if (!selectionOf(view)) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object !== undefined)
-  if (objects.every((object) => isModelClass(object.constructor))) await loadExpanded(view, objects)
+  if (objects.every((object) => isModelClass(object.constructor))) await loadExpanded(view, objects, { found: false })
   return (partOf(view, serializer) ?? serializer).data
 }
 

@@ -83,6 +83,13 @@ class VisibleAuthor extends Model {
 
 class Review extends Model {
   static override tableName = 'reviews'
+  static override relationMappings = () => ({
+    book: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Book,
+      join: { from: 'reviews.book_id', to: 'books.id' },
+    },
+  })
 }
 
 class Tag extends Model {
@@ -298,6 +305,57 @@ describe('P14 A queryset of the view', () => {
       ] as const) {
         expect((await client.send(method, own)).status).toBe(500)
         expect(client.reported.splice(0, 1)).toMatchObject([{ message: expect.stringMatching(/is a union/) }])
+      }
+    }
+  })
+
+  it.each<[string, (query: Queryset) => Queryset]>([
+    [
+      'modifyGraph',
+      (query) =>
+        query
+          .withGraphFetched('[author, reviews.book]')
+          .modifyGraph('author', (authors) => void authors.where('hidden', false))
+          .modifyGraph('reviews', (reviews) => void reviews.where('text', 'good').orderBy('id')),
+    ],
+    [
+      'modifiers',
+      (query) =>
+        query.withGraphFetched('[author(open), reviews(good).book]').modifiers({
+          open: (authors) => void authors.where('hidden', false),
+          good: (reviews) => void reviews.where('text', 'good').orderBy('id'),
+        }),
+    ],
+  ])('shows no more of related objects than its graph has loaded: %s', async (_, change) => {
+    const authorSerializer = serializerOf(Author, ['id'])
+    // the graph ends at the book, the output goes on
+    const reviewSerializer = serializerOf(Review, ['text'], {
+      book: new NestedSerializer(
+        serializerOf(Book, ['id'], { author: new NestedSerializer(authorSerializer, { readOnly: true }) }),
+        { readOnly: true },
+      ),
+    })
+    const nested = serializerOf(Book, ['id'], {
+      author: new NestedSerializer(authorSerializer, { readOnly: true }),
+      reviews: new NestedSerializer(reviewSerializer, { readOnly: true, many: true }),
+    })
+    const expandable = { author: authorSerializer, reviews: reviewSerializer }
+    const narrow = (query: Queryset) => change(query.whereIn('books.id', [1, 2, 5]).orderBy('books.id'))
+    const client = await serveViews({
+      nested: querying(viewOf(Book, nested), narrow),
+      expanded: querying(viewOf(Book, serializerOf(Book, ['id']), { expandable }), narrow),
+    })
+    const good = (id: number, author: number) => ({ text: 'good', book: { id, author: { id: author } } })
+    const books = [
+      { id: 1, author: null, reviews: [good(1, 2)] },
+      { id: 2, author: { id: 3 }, reviews: [] },
+      { id: 5, author: { id: 3 }, reviews: [good(5, 3), good(5, 3)] },
+    ]
+    for (const path of ['/nested', '/expanded']) {
+      const list = (await client.get(`${path}?expand=author,reviews`)).json
+      expect(list).toEqual(books)
+      for (const book of books) {
+        expect((await client.get(`${path}/${book.id}?expand=author,reviews`)).json).toEqual(book)
       }
     }
   })
