@@ -18,13 +18,12 @@ import {
   NestedViewSetMixin,
   OrderingFilter,
   PageNumberPagination,
-  SlugRelatedField,
   SearchFilter,
   SearchRankOrderingFilter,
+  SlugRelatedField,
   StringField,
 } from 'koa-viewsets'
-import { knexSnakeCaseMappers, Model, type ModelOptions, type QueryBuilder, raw } from 'objection'
-import { knexSnakeCaseMappers, Model, QueryBuilder, raw } from 'objection'
+import { knexSnakeCaseMappers, Model, type ModelOptions, QueryBuilder, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
