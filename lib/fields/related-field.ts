@@ -140,7 +140,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (column.sqlType === undefined) void query.whereIn(reference, [...keys] as string[])
     else void query.whereRaw(`?? = any(?::${column.sqlType}[])`, [reference, [...keys]])
     const found = query.select(`${table}.${stored.column} as stored`, `${reference} as key`)
-    const rows = (await readExactly(found)) as unknown as Row[]
+    const rows = (await readExactly(found)) as Row[]
     return new Map(rows.map((row): [string, unknown] => [keyText(column, row.key), exactValue(row.stored)]))
   }
 

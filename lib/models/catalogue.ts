@@ -173,8 +173,9 @@ const COLUMNS = `
   ) e on true
   order by w.ordinal, a.attnum`
 
-// Constraints of partitions count by their names only: a key of one partition is none of the table.
-// `conenforced` is new in PostgreSQL 18: of other versions all constraints are enforced.
+// Constraints of partitions count by their names only: a key of one partition is none of the table. An index with
+// expressions is no field's: those of its columns that stand alone are not all that must be unique. `conenforced` is new
+// in PostgreSQL 18: of other versions all constraints are enforced.
 const CONSTRAINTS = `
   with w as (
     select w.ordinal, to_regclass(w.name)::oid as table, false as part from unnest(?::text[]) with ordinality as w(name, ordinal)
@@ -192,7 +193,7 @@ const CONSTRAINTS = `
   union all
   select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end, null, true, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
-      join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum order by k.position)
+      join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique
   join pg_class i on i.oid = x.indexrelid
   where not exists (select 1 from pg_constraint c where c.conindid = x.indexrelid and c.contype in ('p', 'u'))`

@@ -175,7 +175,7 @@ async function lockKey(serializer: AnySerializer, relation: RelationDescription,
   const stored = (await byExactKey(instance, () => {
     const query = instance.$query(serializer.context.knex).forUpdate()
     return readExactly(query as unknown as AnyQueryBuilder)
-  })) as unknown as Row | undefined
+  })) as Row | undefined
   const same = relation.ownerProperties.every(
     (property) => String(exactValue(stored?.[property])) === String(exactValue((instance as Row)[property])),
   )
@@ -237,7 +237,7 @@ async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet,
   const textOf = (value: unknown) => (key ? keyText(key, value) : String(value))
   const column = `${relation.model.tableName}.${key?.column ?? property}`
   const query = relatedQuery(serializer, relation, row).select(column) as unknown as AnyQueryBuilder
-  const present = ((await readExactly(query)) as unknown as Data[]).map((related) => exactValue(related[property]))
+  const present = ((await readExactly(query)) as Data[]).map((related) => exactValue(related[property]))
   const before = new Set(present.map(textOf))
   const wanted = new Set(keys.map(textOf))
   const removed = present.filter((value) => !wanted.has(textOf(value)))

@@ -741,6 +741,21 @@ describe('P14 A foreign key that is not enforced', () => {
   })
 })
 
+describe('P14 A unique index with an expression', () => {
+  it('is told under no field', async () => {
+    class Account extends Model {
+      static override tableName = 'accounts'
+    }
+    await database.knex.raw(`
+      create table accounts (id serial primary key, tenant_id int, email text);
+      create unique index on accounts (tenant_id, lower(email))`)
+    const client = await serveViews({ accounts: viewOf(Account, serializerOf(Account, ['tenant_id', 'email'])) })
+    expect((await client.send('POST', '/accounts', { tenant_id: 1, email: 'a@example.org' })).status).toBe(201)
+    const { status, json } = await client.send('POST', '/accounts', { tenant_id: 1, email: 'A@example.org' })
+    expect([status, json.errors]).toEqual([400, { non_field_errors: ['This field must be unique.'] }])
+  })
+})
+
 describe('P14 A nested list', () => {
   const serializer = serializerOf(Book, ['id', 'title'], {
     reviews: new NestedSerializer(serializerOf(Review, ['id', 'text']), { many: true, required: false }),

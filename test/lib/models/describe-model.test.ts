@@ -45,6 +45,7 @@ const schema = `
   alter table books drop column dropped;
   create unique index books_slug_active on books (slug) where not archived;
   create unique index books_title_lower on books (lower(title));
+  create unique index books_tenant_title_lower on books (tenant, lower(title));
   create unique index books_note_index on books (note) include (title);
   create view titles as select id, title from books;
   create table uuids (id uuid primary key default gen_random_uuid(), name text);
@@ -131,6 +132,8 @@ describe('describeModel', () => {
       books_author_id_fkey: ['author_id'],
       books_slug_active: ['slug'],
       books_title_lower: [],
+      // of a part that is an expression no field is told
+      books_tenant_title_lower: [],
       books_note_index: ['note'],
     })
   })
