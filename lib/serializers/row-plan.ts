@@ -227,6 +227,24 @@ function cellKind(field: SerializerField, column: Column): CellKind {
   return KINDS.get(made)?.[column.type] ?? 'value'
 }
 
+/**
+ * The columns that a serializer class shows under their own names, as they are: not computed, not formatted, not replaced
+ * by what belongs to a key. None where its whole output is the application's own.
+ */
+export const shownColumns = oncePerCatalogue((serializer: SerializerClass): ReadonlySet<string> => {
+  if (!writesByPlan(serializer.prototype)) return new Set()
+  const { readable } = serializerPlan(serializer)
+  return new Set(readable.filter(showsColumn).map(({ name }) => name))
+})
+
+function showsColumn({ name, field, column, relation, ids, method, passesThrough }: BoundField): boolean {
+  if (column?.property !== name || method !== undefined) return false
+  if (ids) return !ids.hidesKeys
+  if (field instanceof NestedSerializer) return false
+  if (field instanceof RelatedField && relation && needsObject(field, relation)) return false
+  return passesThrough || cellKind(field, column) !== 'value'
+}
+
 function all(types: readonly string[], kind: CellKind): Record<string, CellKind> {
   return Object.fromEntries(types.map((type) => [type, kind]))
 }

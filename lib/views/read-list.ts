@@ -17,8 +17,7 @@ import type { ListSource } from '../pagination/pagination.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
-import type { SerializerPlan } from '../serializers/contract.js'
-import { serializerPlan } from '../serializers/plan.js'
+import { shownColumns } from '../serializers/row-plan.js'
 import type { GenericView } from './generic-view.js'
 import { InstanceList } from './list-source.js'
 import { confirmParents } from './parents.js'
@@ -127,7 +126,7 @@ function listSource(
   const description = {
     name: read(view, 'basename') ?? viewClass.name,
     parameters: parametersOf(declared),
-    shown: shownColumns(serializerPlan(read(view, 'getSerializerClass').call(view))),
+    shown: shownColumns(read(view, 'getSerializerClass').call(view)),
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
   const statementMilliseconds = guardOf(asked)
@@ -224,17 +223,4 @@ function refuseUnknown(query: QueryParameters, view: GenericView): void {
   const keys = unknown.map((name) => (/^\w{1,64}$/.test(name) ? name : 'non_field_errors'))
   const message = `Unknown parameter. Use ${[...allowed].join(', ') || 'none'}.`
   throw new ValidationError(Object.fromEntries(keys.map((key) => [key, [message]])))
-}
-
-const shownNames = new WeakMap<SerializerPlan, ReadonlySet<string>>()
-
-/** The columns that a serializer shows under their own names, as they are. */
-function shownColumns(plan: SerializerPlan): ReadonlySet<string> {
-  let names = shownNames.get(plan)
-  if (!names) {
-    const shown = plan.readable.filter(({ name, column, ids }) => column?.property === name && !ids?.hidesKeys)
-    names = new Set(shown.map(({ name }) => name))
-    shownNames.set(plan, names)
-  }
-  return names
 }

@@ -9,12 +9,15 @@ import {
   CursorPagination,
   type CursorPaginationOptions,
   configure,
+  DateTimeField,
   type DeclaredFields,
   type Filters,
+  IntegerField,
   ModelSerializer,
   ReadOnlyModelViewSet,
   SearchRankOrderingFilter,
   SerializerMethodField,
+  SlugRelatedField,
   type ViewSerializer,
 } from '../../lib/index.js'
 import type { AnyQueryBuilder } from '../../lib/models/objection.js'
@@ -32,6 +35,10 @@ const SCHEMA = `
   create table owners (key uuid primary key default gen_random_uuid(), name text not null);
   create table pairs (left_id int, right_id int, note text, primary key (left_id, right_id));
   create table odd (id int primary key, tags jsonb, long text not null default '');
+  create table people (id int primary key, name text not null unique);
+  create table payments (id int primary key, person_id int not null references people, pay int not null, at timestamptz not null);
+  insert into people values (7101, 'Ada'), (7102, 'Bob');
+  insert into payments select n, 7100 + n, 7100 + n, '2026-05-05 07:10:10Z'::timestamptz + n * interval '1 s' from generate_series(1, 2) n;
   create table rows (
     id int8 primary key, stable bool not null,
     i int4, n numeric, t timestamptz, s timestamp, d date, txt text, ci citext, f float8, u uuid, b bool, m mood,
@@ -54,6 +61,19 @@ class Pair extends Model {
 }
 class Odd extends Model {
   static override tableName = 'odd'
+}
+class Person extends Model {
+  static override tableName = 'people'
+}
+class Payment extends Model {
+  static override tableName = 'payments'
+  static override relationMappings = () => ({
+    person: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Person,
+      join: { from: 'payments.person_id', to: 'people.id' },
+    },
+  })
 }
 class Row extends Model {
   static override tableName = 'rows'
@@ -107,6 +127,7 @@ interface ViewOptions extends CursorPaginationOptions {
   basename?: string
   /** The output needs model instances. */
   instances?: boolean
+  serializer?: NonNullable<ViewSerializer> | undefined
 }
 
 let database: TestDatabase
@@ -115,7 +136,7 @@ const clients: Client[] = []
 beforeAll(async () => {
   configure({ secretKey: '0123456789abcdef0123456789abcdef' })
   database = await createDatabase({ schema: SCHEMA })
-  for (const model of [Event, Owner, Pair, Odd, Row]) model.knex(database.knex)
+  for (const model of [Event, Owner, Pair, Odd, Person, Payment, Row]) model.knex(database.knex)
 })
 afterAll(async () => {
   for (const client of clients) await client.close()
@@ -132,11 +153,12 @@ function routerOf({
   orderingFields = [],
   basename,
   instances = false,
+  serializer = serializerOf(model, fields, instances),
   ...options
 }: ViewOptions = {}) {
   class View extends ReadOnlyModelViewSet {
     static override model = model
-    static override serializerClass = serializerOf(model, fields, instances)
+    static override serializerClass = serializer
     static override filterBackends = filters
     static override filtersetFields = ['title']
     static override orderingFields = orderingFields
@@ -158,6 +180,9 @@ async function insertEvents(count: number): Promise<void> {
     [count],
   )
 }
+
+/** What the token of a link says to whoever decodes it. */
+const positionOf = (link: string) => Buffer.from(link.split('cursor=')[1] as string, 'base64url').toString()
 
 const idsOf = (results: { id: number }[]) => results.map(({ id }) => id)
 
@@ -344,13 +369,66 @@ describe('a hidden position', () => {
       seen.push(json.results[0].title)
       url = json.next
       if (url) {
-        const text = Buffer.from(url.split('cursor=')[1] as string, 'base64url').toString()
-        expect(text).toMatch(/^next:sealed:[\w-]{80}:[0-9a-f]{32}$/)
+        expect(positionOf(url)).toMatch(/^next:sealed:[\w-]{80}:[0-9a-f]{32}$/)
         expect(url).toBe((await client.get(url)).json.previous === null ? '' : url)
       }
     }
     expect(links).toBe(100)
     expect(seen).toEqual(Array.from({ length: 100 }, (_, index) => String(100 - index)))
+  })
+
+  class PaymentSerializer extends ModelSerializer<Payment> {
+    static override model = Payment
+    static override fields: readonly string[] = ['id', 'person_id', 'pay', 'at']
+  }
+  class Computed extends PaymentSerializer {
+    static override declaredFields: DeclaredFields = { pay: new SerializerMethodField() }
+    getPay() {
+      return 'hidden'
+    }
+  }
+  class Changed extends PaymentSerializer {
+    override toRepresentation(payment: Payment) {
+      return { ...(super.toRepresentation(payment) as object), pay: 0 }
+    }
+  }
+  class Shortened extends PaymentSerializer {
+    static override declaredFields: DeclaredFields = { at: new DateTimeField({ formatStr: '%Y' }) }
+  }
+  class Named extends PaymentSerializer {
+    static override declaredFields: DeclaredFields = {
+      person_id: new SlugRelatedField({ slugField: 'name', queryset: Person }),
+    }
+  }
+  class Rounded extends IntegerField {
+    override toRepresentation(value: unknown) {
+      return Math.round(Number(value) / 1000)
+    }
+  }
+  class Coarse extends PaymentSerializer {
+    static override declaredFields: DeclaredFields = { pay: new Rounded() }
+  }
+
+  it.each<[string, NonNullable<ViewSerializer>, string]>([
+    ['a method computes', Computed, '-pay'],
+    ['toRepresentation() replaces', Changed, '-pay'],
+    ['a format shortens', Shortened, '-at'],
+    ['a related field replaces', Named, '-person_id'],
+    ['a field of the application changes', Coarse, '-pay'],
+  ])('D8 is not readable when it is of a column that %s', async (_name, serializer, ordering) => {
+    const client = await clientFor({ model: Payment, serializer, ordering, pageSize: 1 })
+    const { next } = (await client.get('/api/list')).json
+    expect(positionOf(next)).toMatch(/^next:sealed:/)
+    expect((await client.get(next)).json).toMatchObject({ next: null, results: [{ id: 1 }] })
+  })
+
+  it.each([
+    ['-pay', /^next:int,int:7102,2:/],
+    ['-at', /^next:datetime,int:2026-05-05T07:10:12,2:/],
+    ['-person_id', /^next:int,int:7102,2:/],
+  ])('is readable where the output shows it as it is: %s', async (ordering, position) => {
+    const client = await clientFor({ model: Payment, serializer: PaymentSerializer, ordering, pageSize: 1 })
+    expect(positionOf((await client.get('/api/list')).json.next)).toMatch(position)
   })
 })
 
