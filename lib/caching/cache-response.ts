@@ -22,8 +22,8 @@ export interface CacheResponseOptions {
 
 /**
  * Adds `Cache-Control` and `ETag` to a finished 200 answer of GET or HEAD, and makes it a 304 when `If-None-Match` names
- * it. A body that is an object is rendered here, once: as `contentNegotiation()` would, or else as JSON; a stream gets no tag. An answer of 400 and more is never
- * kept and has no tag.
+ * it. A body that is an object is rendered here, once: as `contentNegotiation()` would, or else as JSON. A stream gets no
+ * tag, nor does what can be had only once. An answer of 400 and more is never kept and has no tag.
  */
 export function cacheResponse(
   ctx: Context,
@@ -36,10 +36,21 @@ export function cacheResponse(
     if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
     return
   }
-  if (ctx.status !== 200 || !isReading(ctx)) return
+  if (ctx.status !== 200 || !isReading(ctx) || onlyOnce.has(ctx.res)) return
   if (!keep) ctx.set('Cache-Control', policy.control)
   if (policy.control !== policy.privateControl) keepCookiesPrivate(ctx, policy)
   addETag(ctx, row)
+}
+
+const onlyOnce = new WeakSet<object>()
+
+/**
+ * Says that the next answer to the same request will be another one, such as the next page of a cursor of the database: it
+ * is stored nowhere, has no tag, and is never left out with 304.
+ */
+export function answerOnce(ctx: Context): void {
+  onlyOnce.add(ctx.res)
+  ctx.set('Cache-Control', 'no-store')
 }
 
 /** Adds the tag of the body's bytes, if the answer has none yet, and makes it a 304 when `If-None-Match` names it. */

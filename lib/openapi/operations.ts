@@ -295,6 +295,7 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
 function isValidated({ endpoint, operation, view }: Subject): boolean {
   if (endpoint.kind !== 'resource' || !(view instanceof GenericAPIView)) return false
   if (operation.action === 'retrieve' && view.viewClass.concurrency !== null) return true
+  if (operation.action === 'list' && settleGeneric(view.viewClass).keepsConnections) return false
   return ['list', 'retrieve'].includes(operation.action) && isCacheable(view.viewClass)
 }
 

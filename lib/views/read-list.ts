@@ -1,5 +1,6 @@
 /** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
 import type { Model } from 'objection'
+import { answerOnce } from '../caching/cache-response.js'
 import { NotFound, ValidationError } from '../errors.js'
 import {
   type FilterPart,
@@ -33,6 +34,8 @@ import { WatchedList } from './watched-list.js'
 export function readList(view: GenericView): Promise<unknown> {
   try {
     const { keepsConnections } = settleGeneric(read(view, 'viewClass'))
+    // all pages of a cursor have one URL
+    if (keepsConnections) answerOnce(read(view, 'ctx'))
     const parts = askedParts(view)
     const timeout = keepsConnections ? undefined : guardOf(parts)
     return timeout === undefined ? readPage(view, parts) : readGuardedPage(view, parts, timeout)

@@ -7,11 +7,13 @@ import {
   CacheableMixin,
   ConfigurationError,
   type Context,
+  configure,
   JSONRenderer,
   ListAPIView,
   ModelViewSet,
   PageNumberPagination,
   RetrieveAPIView,
+  ServerCursorPagination,
 } from '../../lib/index.js'
 import { authentication, errors, etag } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
@@ -211,6 +213,25 @@ describe('CacheableMixin', () => {
     expect(tagOf(second)).not.toBe(tagOf(first))
     expect(await client.get('/api/books', { 'If-None-Match': tagOf(first) })).toMatchObject({ status: 304, text: '' })
     expect(await client.get('/api/books?page=2', { 'If-None-Match': tagOf(first) })).toMatchObject({ status: 200 })
+  })
+
+  it.each<[string, Koa.Middleware[]]>([
+    ['by itself', []],
+    ['behind etag()', [etag({ maxAge: 60 })]],
+  ])('D21 keeps no page of a server cursor, and reads each once, %s', async (_name, before) => {
+    configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+    const paginationClass = new ServerCursorPagination({ pageSize: 1 })
+    const client = await served(withStatics({ paginationClass, cacheMaxAge: 60 }), ...before)
+    const first = await client.get('/api/books', { 'If-None-Match': '*' })
+    const { cursor_id: cursor } = first.json
+    const second = await client.get(`/api/books?server_cursor=${cursor}`, { 'If-None-Match': '*' })
+    const last = await client.get(`/api/books?server_cursor=${cursor}`, { 'If-None-Match': '*' })
+    for (const { status, headers } of [first, second, last]) {
+      expect([status, headers['cache-control'], headers.etag]).toEqual([200, 'no-store', undefined])
+    }
+    const titles = [first, second, last].map(({ json }) => json.results.map(({ title }: Book) => title))
+    expect(titles).toEqual([['One'], ['Two'], []])
+    expect(tagOf(await client.get('/api/books/1'))).toMatch(TAG)
   })
 
   it('works on generic views', async () => {

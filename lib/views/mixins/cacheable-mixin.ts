@@ -15,7 +15,8 @@ const CACHED = new Set(['list', 'retrieve'])
 const policies = new WeakMap<object, CachePolicy>()
 
 /**
- * Adds `ETag` and `Cache-Control` to `list` and `retrieve`, and answers 304 to a client that has the representation.
+ * Adds `ETag` and `Cache-Control` to `list` and `retrieve`, and answers 304 to a client that has the representation. Pages
+ * of a server cursor are `no-store`, as each can be read only once.
  * - `static cacheMaxAge`: seconds for `max-age`; 0 leaves it out. Default 0
  * - `static cachePrivate`: `private` or, when false, `public`. Default true. An answer that sets a cookie is never public
  * - `static cacheNoCache`: caches ask before they use what they have. Default false
