@@ -22,6 +22,7 @@ import { checkExpandable } from '../views/selection.js'
 import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
 import { isStandard } from '../views/standard.js'
 import { checkConcurrency } from './check-concurrency.js'
+import { checkParameters } from './check-parameters.js'
 import { routesOf } from './routes.js'
 
 /** Checks what needs no database. @throws {ConfigurationError} naming class, attribute and fix */
@@ -108,6 +109,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   await checkFloats(generic, checkPaginator(generic), database)
   const filterView = filterViewOf(generic)
   for (const backend of filterView.backends) await backend.check(filterView, database)
+  checkParameters(generic)
 }
 
 /** Gives back what a view set holds between requests. */

@@ -18,6 +18,7 @@ import {
   OrderingFilter,
   PageNumberPagination,
   type Pagination,
+  QueryParamVersioning,
   ReadOnlyModelViewSet,
   SearchFilter,
   SearchRankOrderingFilter,
@@ -1064,6 +1065,59 @@ describe('what a view declares', () => {
     expect(await prepared(ManyInText)).toMatch(
       /^ManyInText: searchFields names "genres__name", which leads to many objects;/,
     )
+  })
+
+  it.each<[string, Partial<typeof Books>, string]>([
+    [
+      'a filter and the paginator',
+      { paginationClass: new PageNumberPagination({ pageQueryParam: 'n' }) },
+      '"n" is read by FieldFilter and by PageNumberPagination',
+    ],
+    [
+      'a filter and a cursor',
+      { paginationClass: new CursorPagination({ cursorQueryParam: 'n__gt' }) },
+      '"n__gt" is read by FieldFilter and by CursorPagination',
+    ],
+    [
+      'a filter and a search',
+      { filterBackends: [FieldFilter, FullTextSearchFilter], searchFields: ['title'], searchParam: 'title' },
+      '"title" is read by FieldFilter and by FullTextSearchFilter',
+    ],
+    [
+      'a search and an order',
+      { filterBackends: [FullTextSearchFilter, OrderingFilter], searchFields: ['title'], searchParam: 'ordering' },
+      '"ordering" is read by FullTextSearchFilter and by OrderingFilter',
+    ],
+    [
+      'a filter and the version',
+      {
+        versioningClass: new QueryParamVersioning({ defaultVersion: '1' }),
+        filterBackends: [FullTextSearchFilter],
+        searchFields: ['title'],
+        searchParam: 'version',
+      },
+      '"version" is read by FullTextSearchFilter and by QueryParamVersioning',
+    ],
+    [
+      'the paginator twice',
+      { paginationClass: new PageNumberPagination({ pageQueryParam: 'p', pageSizeQueryParam: 'p' }) },
+      '"p" is read by PageNumberPagination for two purposes',
+    ],
+  ])('I23 has one reader for each parameter, not %s', async (_name, statics, message) => {
+    class Twice extends Books {}
+    Object.assign(Twice, statics)
+    expect(await prepared(Twice)).toBe(
+      `Twice: the query parameter ${message}; rename it for one, or leave it out of filtersetFields`,
+    )
+  })
+
+  it('may search and rank by one text, and describe what its own code reads', async () => {
+    class Both extends Books {
+      static override filterBackends: Filters = [SearchFilter, FullTextSearchFilter, SearchRankOrderingFilter]
+      static override searchFields = ['title']
+      static override queryParameters = [{ name: 'search', description: 'Mine.', schema: { type: 'string' } }]
+    }
+    expect(await prepared(Both)).toBe('fine')
   })
 
   it('is read before the catalogue is needed elsewhere: models far away are known', async () => {
