@@ -1,5 +1,6 @@
 /** A list of model instances to cut pages from. */
 import type { Model } from 'objection'
+import { ConfigurationError } from '../errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type {
@@ -68,10 +69,11 @@ export class InstanceList implements ListSource {
     const known = kind === 'exact' && offset > 0 ? await this.count() : undefined
     if (known !== undefined && offset >= known) return this.#rows([], known)
     const items = (await readExactly(this.#query(slice))) as Model[]
+    const positions = slice.positions ? items.map((item) => takePosition(item, this.order.length)) : []
     await this.#options.load(items)
-    if (kind === undefined || known !== undefined) return this.#rows(items, known)
+    if (kind === undefined || known !== undefined) return this.#rows(items, known, positions)
     const full = limit !== Number.POSITIVE_INFINITY && items.length >= limit
-    return this.#rows(items, full ? await this.count(kind) : offset + items.length)
+    return this.#rows(items, full ? await this.count(kind) : offset + items.length, positions)
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
@@ -89,16 +91,26 @@ export class InstanceList implements ListSource {
     })
   }
 
-  #rows(items: readonly Model[], count: number | undefined): Rows {
+  #rows(items: readonly Model[], count: number | undefined, positions: readonly FoundPosition[] = []): Rows {
     return {
       length: items.length,
       count,
-      position: (index) => takePosition(items[index] as Model, this.order.length),
+      position: (index) => this.#known(positions[index]),
       results: (start, end, backwards) => {
         const page = items.slice(start, end)
         return this.#options.represent(backwards ? page.reverse() : page)
       },
     }
+  }
+
+  /** @throws {ConfigurationError} the model has dropped it, so that nobody could go on from the row */
+  #known(position: FoundPosition = [undefined]): Position {
+    if (position.every((value) => value !== undefined)) return position
+    const { model } = this.model
+    throw new ConfigurationError(
+      `${model.name}: its instances have lost what the list is ordered by, which a cursor selects under names of its own; ` +
+        'let $parseDatabaseJson, and hooks that find rows, keep all properties they do not know',
+    )
   }
 
   #query({ limit, offset = 0, after, backwards = false, positions }: Slice): AnyQueryBuilder {
@@ -127,8 +139,18 @@ function positionName(index: number): string {
   return `position ${index}`
 }
 
-/** Reads the position that was selected with an instance. */
-function takePosition(item: Model, length: number): Position {
-  const values = item as unknown as Record<string, string | null>
-  return Array.from({ length }, (_, index) => values[positionName(index)] ?? null)
+/** The values of a position that were there to be taken. */
+type FoundPosition = readonly (string | null | undefined)[]
+
+/** Takes the position that was selected with an instance away from it: the application has no such properties. */
+function takePosition(item: Model, length: number): FoundPosition {
+  const values = item as unknown as Record<string, string | null | undefined>
+  const position: (string | null | undefined)[] = []
+  // the last property first: V8 then keeps the shape of the object
+  for (let index = length - 1; index >= 0; index--) {
+    const name = positionName(index)
+    position[index] = values[name]
+    delete values[name]
+  }
+  return position
 }

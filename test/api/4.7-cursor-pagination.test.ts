@@ -356,6 +356,40 @@ describe('an invalid cursor', () => {
   })
 })
 
+describe('instances', () => {
+  class Picked extends Event {
+    declare title: string
+    override $parseDatabaseJson(json: Record<string, unknown>) {
+      const { id, title } = super.$parseDatabaseJson(json)
+      return { id, title }
+    }
+  }
+  class Listed extends ModelSerializer<Event> {
+    static override model = Event
+    static override fields = ['id', 'title']
+    static override declaredFields: DeclaredFields = { all: new SerializerMethodField() }
+    getAll(event: Event) {
+      return event.toJSON()
+    }
+  }
+
+  it('have no properties of ours', async () => {
+    await insertEvents(2)
+    const client = await clientFor({ serializer: Listed, ordering: 'title', pageSize: 1 })
+    const { next, results } = (await client.get('/api/list')).json
+    expect(Object.keys(results[0].all)).toEqual(['id', 'title', 'day', 'secret'])
+    expect(Object.keys((await client.get(next)).json.results[0].all)).toEqual(['id', 'title', 'day', 'secret'])
+  })
+
+  it('D9 that drop their position are an error, not the end of the list', async () => {
+    await insertEvents(3)
+    const client = await clientFor({ model: Picked, fields: ['id', 'title'], ordering: 'title', pageSize: 2 })
+    expect((await client.get('/api/list')).status).toBe(500)
+    expect(client.reported).toMatchObject([{ message: expect.stringMatching(/^Picked: .*\$parseDatabaseJson/) }])
+    expect(idsOf((await client.get('/api/list?page_size=3')).json.results)).toEqual([1, 2, 3])
+  })
+})
+
 describe('a hidden position', () => {
   it('D8 is not readable when the output does not show what the list is ordered by', async () => {
     await database.knex.raw(
