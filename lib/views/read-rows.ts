@@ -12,6 +12,9 @@ import { RowReader } from './row-reader.js'
 import { answerClass } from './selection.js'
 import { isStandard } from './standard.js'
 
+/** What makes the answer of each action. */
+const BODY = { list: 'getList', retrieve: 'getDetail', create: 'create', bulkCreate: 'bulkCreate' } as const
+
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
@@ -24,6 +27,8 @@ export function rowReader(
   options: { writesRows?: boolean } = {},
 ): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
+  // code of the application's may look at what it gets
+  if (!options.writesRows && (read(view, 'action') !== action || !isStandard(view, BODY[action]))) return undefined
   const serializer = answerClass(view)
   const viewClass = read(view, 'viewClass')
   const model = read(viewClass, 'modelClass').call(viewClass)

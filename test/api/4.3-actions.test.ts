@@ -18,8 +18,10 @@ import {
   ModelViewSet,
   type Operation,
   PageNumberPagination,
+  type Pagination,
   type Permissions,
   PrimaryKeyRelatedField,
+  ReadOnlyModelViewSet,
   Serializer,
   StringField,
   Throttled,
@@ -100,6 +102,54 @@ class BookViewSet extends ModelViewSet<Book> {
     return { unmarked: data.title }
   }
 }
+
+class Titles extends ReadOnlyModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass = TitleSerializer
+}
+
+describe('the bodies of standard actions are plain data', () => {
+  class Shown extends Titles {
+    static override paginationClass: Pagination = new PageNumberPagination({ pageSize: 1 })
+    override async getList() {
+      const { count, results } = (await super.getList()) as { count: number; results: Book[] }
+      return { count, titles: results.map(({ title }) => title) }
+    }
+    override async getDetail() {
+      return { ...((await super.getDetail()) as Book), more: true }
+    }
+  }
+  class Asked extends Titles {
+    @action({ methods: ['GET'] })
+    async titles() {
+      return ((await this.getList()) as Book[]).map(({ title }) => title)
+    }
+    @action({ methods: ['GET'] })
+    async all() {
+      return ((await this.list()) as Book[]).length
+    }
+    @action({ methods: ['GET'], detail: true })
+    async more() {
+      return { ...((await this.getDetail()) as Book), more: true }
+    }
+  }
+  const whole = { id: expect.any(Number), title: 'One', more: true }
+
+  it('to an override of getList() and getDetail()', async () => {
+    client = await api(Shown, {}, { described: false })
+    expect((await client.get('/api/books')).json).toEqual({ count: 2, titles: ['One'] })
+    const { id } = (await Book.query().findOne({ title: 'One' })) as Book
+    expect((await client.get(`/api/books/${id}`)).json).toEqual(whole)
+  })
+
+  it('to an action of the application', async () => {
+    client = await api(Asked)
+    expect((await client.get('/api/books/titles')).json).toEqual(['One', 'Two'])
+    expect((await client.get('/api/books/all')).json).toBe(2)
+    const { id } = (await Book.query().findOne({ title: 'One' })) as Book
+    expect((await client.get(`/api/books/${id}/more`)).json).toEqual(whole)
+  })
+})
 
 async function api(
   books: Parameters<APIRouter['register']>[1],
