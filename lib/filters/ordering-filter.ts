@@ -1,6 +1,6 @@
 /** Orders a list as the client asks: `?ordering=-price,title` (spec section 4.8, promise C9). */
 import { ConfigurationError, ValidationError } from '../errors.js'
-import { type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
+import { hasOrder, type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
 import { RecentMap } from '../recent-map.js'
 import {
   BaseFilter,
@@ -73,6 +73,14 @@ export class OrderingFilter extends BaseFilter {
   }
 
   override check({ name, model, orderingFields }: FilterView): void {
+    for (const field of orderingFields) {
+      const column = model.columns.get(field)
+      if (column && !hasOrder(column)) {
+        throw new ConfigurationError(
+          `${name}: orderingFields names "${field}" of type ${column.sqlType}, whose values have no order; leave it out`,
+        )
+      }
+    }
     const unknown = orderingFields.filter((field) => !model.columns.has(field))
     if (unknown.length === 0) return
     const list = unknown.map((field) => `"${field}"`).join(', ')

@@ -1,11 +1,22 @@
 /** Makes the order of a list total, so that no page repeats or loses a row (promise C10). */
-import type { ModelDescription } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 
 /** An ordering term: a property of the model, and its direction. */
 export interface OrderTerm {
   readonly property: string
   readonly descending: boolean
+}
+
+/** Types whose values PostgreSQL does not compare, and so their arrays. */
+const UNORDERED = new Set([
+  ...['json', 'jsonpath', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle'],
+  ...['xid', 'cid', 'aclitem', 'txid_snapshot', 'pg_snapshot'],
+])
+
+/** True when a list can be ordered by the column. */
+export function hasOrder({ type, element }: Column): boolean {
+  return !UNORDERED.has(element ?? type)
 }
 
 /** Reads `-created_at` as a term. */

@@ -6,7 +6,7 @@ import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
-import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -99,9 +99,14 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
     )
   }
   for (const term of generic.ordering) {
-    const { property } = parseOrderTerm(term)
-    if (!columns.has(property)) {
+    const column = columns.get(parseOrderTerm(term).property)
+    if (!column) {
       throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${model.name}`)
+    }
+    if (!hasOrder(column)) {
+      throw new ConfigurationError(
+        `${view.name}: ordering names "${term}" of type ${column.sqlType}, whose values have no order; name another column`,
+      )
     }
   }
   const database = knex ?? (model.knex() as Queryable | undefined)

@@ -1059,6 +1059,18 @@ describe('what a view declares', () => {
     expect(await prepared(WrongOrdering)).toBe(
       'WrongOrdering: orderingFields names "-n", "author__name", which is no column of Book; name its own columns, without "-"',
     )
+    class Unordered extends Books {
+      static override orderingFields = ['title', 'meta', 'tags', 'place']
+    }
+    expect(await prepared(Unordered)).toBe(
+      'Unordered: orderingFields names "place" of type point, whose values have no order; leave it out',
+    )
+    class UnorderedView extends Books {
+      static override ordering = ['-place']
+    }
+    expect(await prepared(UnorderedView)).toBe(
+      'UnorderedView: ordering names "-place" of type point, whose values have no order; name another column',
+    )
     class ManyInText extends Ft {
       static override searchFields = ['title', 'genres__name']
     }
