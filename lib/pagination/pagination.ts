@@ -127,6 +127,8 @@ export interface PageRequest {
   readonly query: Readonly<Record<string, string | readonly string[] | undefined>>
   /** The path parameters, in the order of the pattern. */
   readonly params: Readonly<Record<string, string>>
+  /** The answer will have nothing of the page but its `results`; told to paginators that keep connections. */
+  readonly resultsOnly?: boolean
 }
 
 /** What a paginator is checked against. */

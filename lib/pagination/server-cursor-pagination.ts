@@ -55,7 +55,8 @@ export interface ServerCursorPaginationOptions {
  *
  * A cursor belongs to its user, or address, to its view and its query. One that is not here is 404 `Cursor not found`,
  * whatever the reason; start again then. One that another request reads from is 409. Too many of one user are 429, too
- * many of all 503.
+ * many of all 503. CSV and NDJSON have no place for the `cursor_id`: without one they are the first page, and no cursor
+ * stays; `StreamMixin` answers them with the whole list.
  * @example static override paginationClass = new ServerCursorPagination({ pageSize: 1000 })
  */
 export class ServerCursorPagination extends BasePagination {
@@ -147,7 +148,15 @@ export class ServerCursorPagination extends BasePagination {
         const cursor = await source.open({ name: `koa_viewsets_${id}`, idleMilliseconds: this.#backstop })
         return { cursor, query }
       },
-      (held) => this.#read(held, { ctx: request.ctx, id, text: writeServerCursorId(scope, bytes, this.node) }),
+      async (held) => {
+        const used = await this.#read(held, {
+          ctx: request.ctx,
+          id,
+          text: writeServerCursorId(scope, bytes, this.node),
+        })
+        // nobody gets the id
+        return request.resultsOnly ? { ...used, ended: true } : used
+      },
     )
   }
 

@@ -17,6 +17,7 @@ export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
   readonly mediaType = 'text/csv'
   readonly format = 'csv'
   readonly contentType = 'text/csv; charset=utf-8'
+  override readonly resultsOnly = true
 
   render(data: unknown): string {
     const { rows, columns } = tableOf(data)

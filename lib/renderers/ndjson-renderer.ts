@@ -11,6 +11,7 @@ export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
   readonly mediaType = 'application/x-ndjson'
   readonly format = 'ndjson'
   readonly contentType = 'application/x-ndjson; charset=utf-8'
+  override readonly resultsOnly = true
 
   render(data: unknown): string {
     const value = plain(data)

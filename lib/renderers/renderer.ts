@@ -14,6 +14,8 @@ export abstract class BaseRenderer {
   abstract readonly format: string
   /** The value of `Content-Type`. */
   abstract readonly contentType: string
+  /** True where of a page only its `results` are written, so that the client gets no link and no cursor. @default false */
+  readonly resultsOnly: boolean = false
   /** The whole body. */
   abstract render(data: unknown, context: RenderContext): string | Buffer
 

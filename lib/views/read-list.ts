@@ -14,7 +14,7 @@ import { externalIds } from '../ids/external-ids.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
-import type { ListSource } from '../pagination/pagination.js'
+import type { ListSource, PageRequest } from '../pagination/pagination.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
@@ -25,6 +25,7 @@ import { confirmParents } from './parents.js'
 import { read } from './properties.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
+import { rendererOf } from './respond.js'
 import { loadShown, represent, selectionParameters } from './selection.js'
 import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
@@ -106,11 +107,13 @@ async function readNestedPage(view: GenericView, parts: readonly FilterPart[]): 
 }
 
 function cutPage(view: GenericView, source: ListSource): Promise<unknown> {
-  const { paginator } = settleGeneric(read(view, 'viewClass'))
+  const { paginator, keepsConnections } = settleGeneric(read(view, 'viewClass'))
   if (!paginator) return readAll(source)
   const ctx = read(view, 'ctx')
   const params = (ctx['params'] ?? {}) as Record<string, string>
-  return read(paginator, 'paginate').call(paginator, source, { ctx, url: ctx.originalUrl, query: ctx.query, params })
+  const request: PageRequest = { ctx, url: ctx.originalUrl, query: ctx.query, params }
+  const asked = keepsConnections ? { ...request, resultsOnly: rendererOf(view).resultsOnly } : request
+  return read(paginator, 'paginate').call(paginator, source, asked)
 }
 
 async function readAll(source: ListSource): Promise<unknown> {

@@ -6,11 +6,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   BaseFilter,
+  CSVRenderer,
   cleanupExpiredServerCursors,
   configure,
+  JSONRenderer,
   ModelSerializer,
+  NDJSONRenderer,
   NestedSerializer,
   ReadOnlyModelViewSet,
+  type Renderers,
   SerializerMethodField,
   ServerCursorPagination,
   type ServerCursorPaginationOptions,
@@ -98,6 +102,7 @@ afterAll(() => database.drop())
 interface ViewOptions extends ServerCursorPaginationOptions {
   instances?: boolean
   basename?: string
+  renderers?: Renderers
   app?: (app: Koa) => void
 }
 
@@ -105,6 +110,7 @@ interface ViewOptions extends ServerCursorPaginationOptions {
 async function exportsOf({
   instances = false,
   basename = 'export',
+  renderers = [JSONRenderer],
   app,
   ...options
 }: ViewOptions = {}): Promise<Client> {
@@ -112,6 +118,7 @@ async function exportsOf({
     static override model = City
     static override serializerClass = instances ? LabelledSerializer : CitySerializer
     static override filterBackends = [ByCountry]
+    static override rendererClasses = renderers
     static override paginationClass = new ServerCursorPagination({ now: () => clock, ...options })
   }
   class OtherExports extends Exports {}
@@ -485,6 +492,24 @@ describe('the end of a cursor', () => {
     expect(head.headers['content-length']).toBe(first.headers['content-length'])
     await client.send('HEAD', `/api/exports?server_cursor=${first.json.cursor_id}`)
     expect(idsOf(await next(client, first.json.cursor_id))[0]).toBe(11)
+  })
+
+  it.each(['csv', 'ndjson'])('D20 comes at once where nobody gets its id: %s', async (format) => {
+    const client = await exportsOf({
+      pageSize: 2,
+      maxPerUser: 1,
+      renderers: [JSONRenderer, CSVRenderer, NDJSONRenderer],
+    })
+    const lines = async (query = '') => {
+      const { status, text } = await client.get(`/api/exports.${format}${query}`)
+      expect(status).toBe(200)
+      return text.match(/city \d+/g)
+    }
+    expect([await lines(), await lines(), used()]).toEqual([['city 1', 'city 2'], ['city 1', 'city 2'], 0])
+    // who has the id from JSON goes on with it
+    const { cursor_id: cursor } = (await client.get('/api/exports')).json
+    expect(await lines(`?server_cursor=${cursor}`)).toEqual(['city 3', 'city 4'])
+    expect(await lines(`?server_cursor=${cursor}`)).toEqual(['city 5', 'city 6'])
   })
 
   it('I12 comes with close(), which lets running requests finish', async () => {
