@@ -94,8 +94,11 @@ export interface RowCursor {
   close(): Promise<void>
 }
 
-/** The order of a paginator by position that is given none: the newest first. `id` stands for the primary key. */
-export const DEFAULT_ORDERING = '-id'
+/**
+ * The order of a paginator by position that is given none: the newest first. `id` stands for the primary key. It is known
+ * by its identity from an order that an application has written.
+ */
+export const DEFAULT_ORDERING: readonly string[] = ['-id']
 
 type JSONSchema = Readonly<Record<string, unknown>>
 

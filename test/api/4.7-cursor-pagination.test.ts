@@ -125,6 +125,8 @@ interface ViewOptions extends CursorPaginationOptions {
   filters?: Filters
   orderingFields?: readonly string[]
   basename?: string
+  /** The view's own `ordering`. */
+  viewOrdering?: readonly string[]
   /** The output needs model instances. */
   instances?: boolean
   serializer?: NonNullable<ViewSerializer> | undefined
@@ -152,6 +154,7 @@ function routerOf({
   filters = [],
   orderingFields = [],
   basename,
+  viewOrdering = [],
   instances = false,
   serializer = serializerOf(model, fields, instances),
   ...options
@@ -162,6 +165,7 @@ function routerOf({
     static override filterBackends = filters
     static override filtersetFields = ['title']
     static override orderingFields = orderingFields
+    static override ordering = viewOrdering
     static override lookupField = model.idColumn.includes('right_id') ? 'note' : 'id'
     static override paginationClass = new CursorPagination(options)
   }
@@ -353,6 +357,17 @@ describe('an invalid cursor', () => {
     expect([idsOf(filtered.results), filtered.previous]).toEqual([[4], null])
     // what no filter reads is not part of it
     expect(idsOf((await here.get(`${next}&utm=x&page_size=1`)).json.results)).toEqual([4])
+  })
+})
+
+describe('the order', () => {
+  it.each<[string | undefined, number[]]>([
+    [undefined, [1, 2, 3]],
+    ['-id', [3, 2, 1]],
+  ])('of the view counts where the paginator is given none: %s', async (ordering, expected) => {
+    await insertEvents(3)
+    const client = await clientFor({ ...(ordering !== undefined && { ordering }), viewOrdering: ['id'] })
+    expect(idsOf((await client.get('/api/list')).json.results)).toEqual(expected)
   })
 })
 
