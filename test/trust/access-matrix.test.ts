@@ -89,6 +89,8 @@ interface Rules {
   readonly suffixes: readonly Suffix[]
   /** Callers are told apart, and only those that are known may write. */
   readonly knowsCallers: boolean
+  /** Answers in JSON are pages of a cursor of the database: each can be had once. */
+  readonly answersOnce?: boolean
   readonly bodies?: Bodies
   readonly targets: readonly Target[]
   /** The path that a path with another suffix belongs to: a key may hold a full stop. */
@@ -211,7 +213,7 @@ const RULES: Readonly<Record<string, Rules>> = {
   '/cities-native/{id:int}': city('/cities-native'),
   '/city-feed': readOnly('/city-feed'),
   '/city-feed/{id:int}': city('/city-feed', { readable: true }),
-  '/city-export': readOnly('/city-export'),
+  '/city-export': { ...readOnly('/city-export'), answersOnce: true },
   '/city-export/{id:int}': city('/city-export', { readable: true }),
   '/city-search': readOnly('/city-search', exhausted('/city-search')),
   '/city-search/{id:int}': {
@@ -430,7 +432,8 @@ async function deviationsOf(one: Case): Promise<readonly string[]> {
   } else {
     // what one caller is shown is not for the next one
     const isPrivate = rules?.knowsCallers && KNOWN.includes(actor)
-    check('Cache-Control', answer.headers['cache-control'], isPrivate ? 'no-store' : undefined)
+    const isOnce = rules?.answersOnce && (method === 'GET' || method === 'HEAD') && ['', '.json'].includes(suffix)
+    check('Cache-Control', answer.headers['cache-control'], isPrivate || isOnce ? 'no-store' : undefined)
     if (method === 'OPTIONS' && rules) check('Allow', answer.headers.allow, allowOf(rules))
   }
   if (method === 'HEAD' || answer.status === 204) check('body', answer.text, '')
