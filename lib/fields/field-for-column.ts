@@ -21,8 +21,6 @@ import { counted } from './text.js'
 const MICROSECONDS = 6
 const FRACTION = /\.(\d+)/
 const NOT_ZERO = /[1-9]/
-/** What PostgreSQL keeps of a value of type `name`. */
-const NAME_BYTES = 63
 
 /** Options of a generated field, as `extraKwargs` takes them: those that fit the field's class are used. */
 export interface GeneratedOptions extends FieldOptions {
@@ -143,9 +141,10 @@ function places({ precision }: Column, { validators = [] }: FieldOptions): Pick<
 
 /** The type `name` is cut by bytes. */
 const name: Make = (column, options) => {
+  const { maxLength = Number.POSITIVE_INFINITY } = column
   const check = (value: string) => {
-    if (Buffer.byteLength(value) > NAME_BYTES) {
-      throw new ValidationError(`Ensure this field has no more than ${counted(NAME_BYTES, 'byte')}.`)
+    if (Buffer.byteLength(value) > maxLength) {
+      throw new ValidationError(`Ensure this field has no more than ${counted(maxLength, 'byte')}.`)
     }
   }
   return text(column, { ...options, validators: [check, ...(options.validators ?? [])] })
