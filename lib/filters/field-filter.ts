@@ -3,7 +3,7 @@ import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { IDContext } from '../ids/codec.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { externalPath, type FieldPath, PathStart, resolvePaths, SEPARATOR } from './field-path.js'
+import { type FieldPath, PathStart } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -14,6 +14,7 @@ import {
   type QueryParameters,
 } from './filter.js'
 import { LOOKUPS, type Lookup, Operand } from './lookups.js'
+import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
 
 export interface FieldFilterOptions {
   /** The most filters in a request. @default 50 */

@@ -2,8 +2,9 @@
 import { BadRequest, ConfigurationError, ValidationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, type PathStart, refuseHidden, resolvePaths } from './field-path.js'
+import type { FieldPath, PathStart } from './field-path.js'
 import { type FilterView, lastValueOf, oncePerView, type ParameterDescription, type QueryParameters } from './filter.js'
+import { refuseHidden, resolvePaths } from './resolve-paths.js'
 import { withoutPrefix } from './search-filter.js'
 import { checkedText, textOf } from './text-match.js'
 

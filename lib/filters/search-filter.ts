@@ -2,7 +2,7 @@
 import { BadRequest, ValidationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, PathStart, refuseHidden, resolvePaths } from './field-path.js'
+import { type FieldPath, PathStart } from './field-path.js'
 import {
   BaseFilter,
   type FilterPart,
@@ -13,6 +13,7 @@ import {
   type QueryParameters,
 } from './filter.js'
 import { judgePattern } from './regex-guard.js'
+import { refuseHidden, resolvePaths } from './resolve-paths.js'
 import { cutText, splitTerms } from './search-terms.js'
 import { checkedText, escapeLike, textOf } from './text-match.js'
 

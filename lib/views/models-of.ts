@@ -1,6 +1,6 @@
 /** The models whose tables a view touches; their catalogue must be read before the first request. */
 import { RelatedField } from '../fields/related-field.js'
-import { modelsOnPaths } from '../filters/field-path.js'
+import { modelsOnPaths } from '../filters/resolve-paths.js'
 import { withoutPrefix } from '../filters/search-filter.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel, prepareModels } from '../models/describe-model.js'
