@@ -11,10 +11,11 @@ export interface Relations {
 export interface Loading {
   readonly relations: Relations
   readonly knex: Queryable | undefined
-  /** The query of the objects, whose schema and context hold for the related ones. */
+  /**
+   * The query of the objects, whose schema and context hold for the related ones. What a graph of its own has loaded,
+   * narrowed perhaps, stays.
+   */
   readonly parent?: AnyQueryBuilder
-  /** The objects are as `parent` has found them: what a graph of its own has loaded, narrowed perhaps, stays. */
-  readonly found?: boolean
 }
 
 /**
@@ -25,11 +26,17 @@ export interface Loading {
 export async function loadRelations(
   model: ModelClass,
   objects: readonly object[],
-  { relations, knex, parent, found = false }: Loading,
+  { relations, knex, parent }: Loading,
 ): Promise<void> {
-  const graph = found ? parent?.graphExpressionObject() : undefined
-  const own = new Set(Object.keys((graph ?? {}) as object))
+  const own = new Set(Object.keys((parent?.graphExpressionObject() ?? {}) as object))
   await loadBesides(model, objects, { relations, knex, parent, isOwn: (name) => own.has(name) })
+}
+
+/** Loads the graph of a query, as it narrows it, into objects that are there already. */
+export async function loadGraph(query: AnyQueryBuilder, objects: readonly object[], knex: Queryable | undefined) {
+  if (objects.length === 0) return
+  if (knex) void query.transacting(knex as never)
+  await readExactly(query.resolve([...objects]))
 }
 
 interface Besides {

@@ -237,7 +237,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   async loadRelated(objects: readonly object[], knex: Queryable | undefined = this.trx ?? this.knex): Promise<void> {
     const { relations } = serializerPlan(this.getSerializerClass())
     const parent = this.getQueryset() as unknown as AnyQueryBuilder
-    await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent, found: true })
+    await loadRelations(this.viewClass.modelClass(), objects, { relations, knex, parent })
   }
 
   /** The serializer class for this request; override it to choose by `this.action` or by the caller. */

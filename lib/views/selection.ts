@@ -2,7 +2,7 @@
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
-import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
+import { type Loading, loadGraph, loadRelations, type Relations } from '../queryset/load-relations.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
@@ -131,18 +131,14 @@ export async function loadShown(view: GenericView, objects: readonly object[], k
   if (shown === own) return
   const all = serializerPlan(shown).relations
   const known = isStandard(view, 'loadRelated') ? {} : serializerPlan(own).relations
-  await load(view, objects, { relations: without(all, known), knex, found: true })
+  await load(view, objects, { relations: without(all, known), knex })
 }
 
 /** Loads what the answer shows besides the related objects that were loaded with an object. */
-async function loadExpanded(
-  view: GenericView,
-  objects: readonly object[],
-  { found }: { found: boolean },
-): Promise<void> {
+async function loadExpanded(view: GenericView, objects: readonly object[]): Promise<void> {
   const shown = serializerPlan(answerClass(view)).relations
   const relations = without(shown, serializerPlan(view.getSerializerClass()).relations)
-  await load(view, objects, { relations, knex: undefined, found })
+  await load(view, objects, { relations, knex: undefined })
 }
 
 async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
@@ -159,15 +155,23 @@ function without(relations: Relations, known: Relations): Relations {
 
 /** The written form of an object that `getObject()` has found. */
 export async function representFound(view: GenericView, object: object): Promise<unknown> {
-  if (selectionOf(view)) await loadExpanded(view, [object], { found: true })
+  if (selectionOf(view)) await loadExpanded(view, [object])
   return represent(view, object)
 }
 
 /** The written form of what a serializer has saved. */
 export async function representSaved(view: GenericView, serializer: Serializer): Promise<unknown> {
-  if (!selectionOf(view)) return serializer.data
+  const selected = selectionOf(view) !== undefined
+  if (!selected && Object.keys(serializer.plan.relations).length === 0) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object !== undefined)
-  if (objects.every((object) => isModelClass(object.constructor))) await loadExpanded(view, objects, { found: false })
+  if (objects.every((object) => isModelClass(object.constructor))) {
+    const query = view.getQueryset()
+    if (query.hasWithGraph()) {
+      // the serializer has loaded its relations whole
+      await loadGraph(query, objects, view.trx ?? view.knex)
+      await loadShown(view, objects)
+    } else if (selected) await loadExpanded(view, objects)
+  }
   return (partOf(view, serializer) ?? serializer).data
 }
 

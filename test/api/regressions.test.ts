@@ -334,7 +334,8 @@ describe('P14 A queryset of the view', () => {
         { readOnly: true },
       ),
     })
-    const nested = serializerOf(Book, ['id'], {
+    const fields = ['id', 'title', 'author_id']
+    const nested = serializerOf(Book, fields, {
       author: new NestedSerializer(authorSerializer, { readOnly: true }),
       reviews: new NestedSerializer(reviewSerializer, { readOnly: true, many: true }),
     })
@@ -342,20 +343,32 @@ describe('P14 A queryset of the view', () => {
     const narrow = (query: Queryset) => change(query.whereIn('books.id', [1, 2, 5]).orderBy('books.id'))
     const client = await serveViews({
       nested: querying(viewOf(Book, nested), narrow),
-      expanded: querying(viewOf(Book, serializerOf(Book, ['id']), { expandable }), narrow),
+      expanded: querying(viewOf(Book, serializerOf(Book, fields), { expandable }), narrow),
     })
     const good = (id: number, author: number) => ({ text: 'good', book: { id, author: { id: author } } })
     const books = [
-      { id: 1, author: null, reviews: [good(1, 2)] },
-      { id: 2, author: { id: 3 }, reviews: [] },
-      { id: 5, author: { id: 3 }, reviews: [good(5, 3), good(5, 3)] },
+      { id: 1, title: 'title 1', author_id: 2, author: null, reviews: [good(1, 2)] },
+      { id: 2, title: 'title 2', author_id: 3, author: { id: 3 }, reviews: [] },
+      { id: 5, title: 'title 5', author_id: 3, author: { id: 3 }, reviews: [good(5, 3), good(5, 3)] },
     ]
     for (const path of ['/nested', '/expanded']) {
       const list = (await client.get(`${path}?expand=author,reviews`)).json
       expect(list).toEqual(books)
       for (const book of books) {
-        expect((await client.get(`${path}/${book.id}?expand=author,reviews`)).json).toEqual(book)
+        const own = `${path}/${book.id}?expand=author,reviews`
+        expect((await client.get(own)).json).toEqual(book)
+        const { title, author_id } = book
+        expect((await client.send('PUT', own, { title, author_id })).json).toEqual(book)
+        expect((await client.send('PATCH', own, { title })).json).toEqual(book)
+        expect((await client.send('PATCH', own, {})).json).toEqual(book)
       }
+      const { status, json } = await client.send('POST', `${path}?expand=author,reviews`, {
+        title: 'new',
+        author_id: 2,
+      })
+      await Book.query().deleteById(json.id)
+      expect(status).toBe(201)
+      expect(json).toEqual({ id: json.id, title: 'new', author_id: 2, author: null, reviews: [] })
     }
   })
 
