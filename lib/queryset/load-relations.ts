@@ -32,13 +32,6 @@ export async function loadRelations(
   await loadBesides(model, objects, { relations, knex, parent, isOwn: (name) => own.has(name) })
 }
 
-/** Loads the graph of a query, as it narrows it, into objects that are there already. */
-export async function loadGraph(query: AnyQueryBuilder, objects: readonly object[], knex: Queryable | undefined) {
-  if (objects.length === 0) return
-  if (knex) void query.transacting(knex as never)
-  await readExactly(query.resolve([...objects]))
-}
-
 interface Besides {
   readonly relations: Relations
   readonly knex: Queryable | undefined

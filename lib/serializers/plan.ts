@@ -261,7 +261,7 @@ function checkSource(
   if (model.columns.has(first) || model.relations.has(first)) return
   if (first in model.model.prototype || attributesOf(model).includes(first)) return
   throw new ConfigurationError(
-    `${serializer.name}: field "${name}" has no source: ${model.model.name} has no column, relation or attribute "${first}"; correct the name, or set option source`,
+    `${serializer.name}: field "${name}" has no source: ${model.model.name} has no column, relation or attribute "${first}"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects`,
   )
 }
 

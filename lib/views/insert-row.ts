@@ -11,6 +11,7 @@ import { placeError } from '../serializers/refused-item.js'
 import { propertyOf, under } from '../serializers/write-relations.js'
 import { MOST_PARAMETERS } from '../serializers/write-rows.js'
 import type { GenericView } from './generic-view.js'
+import { shapingQuery } from './read-again.js'
 import { rowReader } from './read-rows.js'
 import type { RowReader } from './row-reader.js'
 import { representSaved } from './selection.js'
@@ -37,7 +38,7 @@ export function insertReader(view: GenericView): RowReader | undefined {
 
 function findInsertReader(view: GenericView): RowReader | undefined {
   const { serializerClass, concurrency } = view.viewClass
-  if (concurrency !== null) return undefined
+  if (concurrency !== null || shapingQuery(view)) return undefined
   const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')
   return serializerClass && isPlain && insertsRows(serializerClass) ? rowReader(view, 'create') : undefined
 }
@@ -64,7 +65,8 @@ export function insertsReader(view: GenericView): RowReader | undefined {
   const { serializerClass } = view.viewClass
   const hooks = ['bulkCreate', 'performBulkCreate', 'getInputSerializer', 'getSerializerClass']
   const isPlain = isStandard(view, ...hooks, ...(view.performCreate ? ['performCreate'] : []))
-  return serializerClass && isPlain && insertsRows(serializerClass) ? rowReader(view, 'bulkCreate') : undefined
+  if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
+  return rowReader(view, 'bulkCreate')
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */

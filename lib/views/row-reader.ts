@@ -5,8 +5,8 @@ import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { noneOf } from '../none-of.js'
 import type { Recipient } from '../queryset/abandoned-statements.js'
-import { isShaped } from '../queryset/count-rows.js'
 import { exactTypes } from '../queryset/read-exactly.js'
+import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { type RawRow, runStatement, statementOf } from '../queryset/run-statement.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import type { OrderTerm } from '../queryset/total-order.js'
@@ -49,17 +49,7 @@ export interface FoundRow {
 
 /** By the database's configuration (it may rename identifiers), and by output. */
 const keptLists = new WeakMap<object, WeakMap<RowPlan, KeptLists>>()
-/** What a query may do besides its conditions that rows of text would miss. */
-const HOOKED =
-  /^(runBefore|runAfter|onError|onBuild|onBuildKnex|first|forUpdate|forShare|from|timeout|range|page|eager|modifyGraph)$/
-
 const NO_VALUES = noneOf<unknown>('')
-
-/** Hooks that a query carries in its context: Objection runs them for its relations, too. */
-function hasContextHooks(query: AnyQueryBuilder): boolean {
-  const { onBuild, runBefore, runAfter } = query.context() as Record<string, unknown>
-  return onBuild !== undefined || runBefore !== undefined || runAfter !== undefined
-}
 
 /** Reads lists and objects, and inserts, by kept statements. */
 export class RowReader {
@@ -83,10 +73,7 @@ export class RowReader {
     const joined = plan.joins.length > 0
     return (
       query.knex() === (knex as unknown) &&
-      !query.hasSelects() &&
-      !isShaped(query) &&
-      !query.has(HOOKED) &&
-      !hasContextHooks(query) &&
+      readsWholeRows(query) &&
       // tables are joined by their models' names
       !(joined && (query.has(/^orderBy/) || schemaOf(query) !== undefined))
     )

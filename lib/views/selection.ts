@@ -2,13 +2,14 @@
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
-import { type Loading, loadGraph, loadRelations, type Relations } from '../queryset/load-relations.js'
+import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
 import { read } from './properties.js'
+import { readAgain, shapingQuery } from './read-again.js'
 import { filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
@@ -162,15 +163,14 @@ export async function representFound(view: GenericView, object: object): Promise
 /** The written form of what a serializer has saved. */
 export async function representSaved(view: GenericView, serializer: Serializer): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
-  if (!selected && Object.keys(serializer.plan.relations).length === 0) return serializer.data
+  const query = shapingQuery(view)
+  if (!selected && !query) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object !== undefined)
   if (objects.every((object) => isModelClass(object.constructor))) {
-    const query = view.getQueryset()
-    if (query.hasWithGraph()) {
-      // the serializer has loaded its relations whole
-      await loadGraph(query, objects, view.trx ?? view.knex)
+    if (query) {
+      await readAgain(view, query, objects)
       await loadShown(view, objects)
-    } else if (selected) await loadExpanded(view, objects)
+    } else await loadExpanded(view, objects)
   }
   return (partOf(view, serializer) ?? serializer).data
 }

@@ -1460,7 +1460,7 @@ describe('I23 a mistake of the programmer is a ConfigurationError with class, at
     [
       'no source',
       broken({ declaredFields: { x: new StringField() } }),
-      'field "x" has no source: Book has no column, relation or attribute "x"; correct the name, or set option source',
+      'field "x" has no source: Book has no column, relation or attribute "x"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects',
     ],
     [
       'a method that is not there',

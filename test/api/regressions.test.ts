@@ -20,6 +20,7 @@ import {
   PageNumberPagination,
   SearchFilter,
   SearchRankOrderingFilter,
+  SerializerMethodField,
   SlugRelatedField,
   StringField,
 } from 'koa-viewsets'
@@ -271,6 +272,53 @@ describe('P14 A queryset of the view', () => {
     for (const path of ['/rows', '/instances']) {
       expect((await client.get(path)).json).toEqual([book])
       expect((await client.get(`${path}/1`)).json).toEqual(book)
+    }
+  })
+
+  it('gives what it selects besides, and in the place of columns, in answers to writes, too', async () => {
+    const counted = raw('(select count(*)::int from reviews where book_id = books.id)').as('reviewCount')
+    const select = (query: Queryset) => query.select('books.id', 'books.title', raw(`'masked'`).as('secret'), counted)
+    class Counted extends serializerOf(Book, ['id', 'title', 'secret']) {
+      static override declaredFields: DeclaredFields = { review_count: new SerializerMethodField() }
+      getReviewCount({ reviewCount }: { reviewCount: number }): number {
+        return reviewCount
+      }
+    }
+    class CountedView extends BulkModelViewSet {
+      static override model = Book
+      static override serializerClass = Counted
+    }
+    const client = await serveViews({
+      rows: querying(BookView, select),
+      counted: querying(CountedView, select),
+      // without the request's transaction
+      own: class extends CountedView {
+        override getQueryset(): Queryset {
+          return select(Book.query())
+        }
+      },
+    })
+    const row = { id: 1, title: 'title 1', secret: 'masked' }
+    expect((await client.send('PATCH', '/rows/1', { title: 'title 1' })).json).toEqual(row)
+    const { json } = await client.send('POST', '/rows', { title: 'new', secret: 'own' })
+    expect(json).toEqual({ id: json.id, title: 'new', secret: 'masked' })
+    await Book.query().deleteById(json.id)
+    for (const path of ['/counted', '/own']) {
+      const book = { ...row, review_count: 1 }
+      const fresh = { title: 'new', secret: 'masked', review_count: 0 }
+      expect((await client.get(`${path}/1`)).json).toEqual(book)
+      expect((await client.send('PATCH', `${path}/1`, { title: 'title 1' })).json).toEqual(book)
+      expect((await client.send('PATCH', `${path}/1`, {})).json).toEqual(book)
+      expect((await client.send('PATCH', `${path}/bulk`, [{ id: 1, title: 'title 1' }])).json).toEqual([book])
+      const one = (await client.send('POST', path, { title: 'new', secret: 'own' })).json
+      expect(one).toEqual({ id: one.id, ...fresh })
+      const [first, second] = (await client.send('POST', `${path}/bulk`, [{ title: 'new' }, { title: 'new' }])).json
+      expect([first, second]).toEqual([
+        { id: first.id, ...fresh },
+        { id: second.id, ...fresh },
+      ])
+      await Book.query().deleteById(one.id)
+      await Book.query().findByIds([first.id, second.id]).delete()
     }
   })
 
