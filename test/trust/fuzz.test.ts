@@ -52,6 +52,14 @@ async function namesOfNotes(): Promise<string[]> {
   return (JSON.parse(text) as { results: { id: string }[] }).results.map(({ id }) => id)
 }
 
+/** For a cell of a table. */
+function describe(hit: Hit | undefined): string {
+  if (!hit) return 'none'
+  const { method, path, body } = hit.shot
+  const target = path.slice(0, 60).replace(/[^!-{}~]/g, '?')
+  return `${Math.round(hit.milliseconds)} ms, ${method} ${target} with ${body?.length ?? 0} bytes, ${hit.status}`
+}
+
 it('P1 requests as our document says are taken, or refused for what no schema can say', async () => {
   const names = await namesOfNotes()
   const right = describedShot(await server.document(), { without: WITHOUT, names, changes: false })
@@ -75,13 +83,13 @@ it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half host
   const before = await server.state()
   const found: string[] = []
   const statuses = new Map<number, number>()
-  let slowest = 0
+  let slowest: Hit | undefined
   let worstDelay = 0
   const begin = performance.now()
   let fromDocument = new Set<Shot>()
   const look = (hit: Hit) => {
     statuses.set(hit.status, (statuses.get(hit.status) ?? 0) + 1)
-    slowest = Math.max(slowest, hit.milliseconds)
+    if (hit.milliseconds > (slowest?.milliseconds ?? 0)) slowest = hit
     if (isFull(hit)) return
     const undescribed = fromDocument.has(hit.shot) ? findUndescribed(document, hit) : []
     for (const fault of [...findInAnswer(hit), ...undescribed]) {
@@ -116,7 +124,7 @@ it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half host
     seed,
     requests: REQUESTS,
     'per second': rate,
-    'slowest ms': Math.round(slowest),
+    slowest: describe(slowest),
     'loop p99 ms': worstDelay.toFixed(1),
     'memory MB': grown.toFixed(1),
     faults: found.length,
@@ -126,6 +134,6 @@ it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half host
       .join(' '),
   })
   expect([...new Set(found)].slice(0, 20)).toEqual([])
-  expect(slowest).toBeLessThan(2_000)
+  expect(slowest?.milliseconds).toBeLessThan(2_000)
   if (isLong) expect(grown).toBeLessThan(32)
 })
