@@ -161,6 +161,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /**
    * The objects this view works on: a fresh query, inside the request's transaction if there is one.
    * Override it to narrow what the caller may see. It is synchronous: a query is a promise, so awaiting it would run it.
+   * Writes are answered with what it selects, masks or loads besides the rows, so a create asks for it, too.
    */
   getQueryset(): QueryBuilder<M> {
     const { queryset, model, name } = this.viewClass
