@@ -42,6 +42,8 @@ let knex: Knex
 let server: TestServer
 const faults: unknown[] = []
 const statuses: number[] = []
+/** The clients that the server knows to be gone. */
+let gone = 0
 const statements: string[] = []
 
 beforeAll(async () => {
@@ -59,6 +61,7 @@ beforeAll(async () => {
   const app = new Koa()
   app.on('error', (error) => faults.push(error))
   app.use(async (ctx, next) => {
+    ctx.req.socket.once('close', () => gone++)
     await next()
     statuses.push(ctx.status)
   })
@@ -71,6 +74,7 @@ afterAll(async () => {
 })
 beforeEach(() => {
   for (const list of [faults, statuses, statements]) list.length = 0
+  gone = 0
 })
 
 /** Sends a request; the function that is returned breaks it off. */
@@ -119,9 +123,10 @@ describe('a client that goes away', () => {
     const holding = [begin('GET /naps/1'), begin('GET /naps/1')]
     await untilSleeping(2)
     const waiting = Array.from({ length: 20 }, () => begin('GET /naps'))
-    await sleep(100)
+    const pool = (knex.client as Knex.Client).pool as { numPendingAcquires(): number }
+    await vi.waitFor(() => expect(pool.numPendingAcquires()).toBe(20))
     for (const leave of waiting) leave()
-    await sleep(50)
+    await vi.waitFor(() => expect(gone).toBe(20))
     expect(statements).toHaveLength(2)
     for (const leave of holding) leave()
     await vi.waitFor(() => expect(statuses).toEqual(Array(22).fill(499)))
