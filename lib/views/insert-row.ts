@@ -38,9 +38,11 @@ export function insertReader(view: GenericView): RowReader | undefined {
 
 function findInsertReader(view: GenericView): RowReader | undefined {
   const { serializerClass, concurrency } = view.viewClass
-  if (concurrency !== null || shapingQuery(view)) return undefined
+  if (concurrency !== null) return undefined
   const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')
-  return serializerClass && isPlain && insertsRows(serializerClass) ? rowReader(view, 'create') : undefined
+  // last, so that a create of the application's begins before its queryset is asked for
+  if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
+  return rowReader(view, 'create')
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */

@@ -1,7 +1,7 @@
 /** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
-import { isModelClass, type Queryable } from '../models/objection.js'
+import { isModelClass, type ModelClass, type Queryable } from '../models/objection.js'
 import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -165,14 +165,21 @@ export async function representSaved(view: GenericView, serializer: Serializer):
   const selected = selectionOf(view) !== undefined
   const query = shapingQuery(view)
   if (!selected && !query) return serializer.data
-  const objects = [serializer.obj].flat().filter((object) => object !== undefined)
-  if (objects.every((object) => isModelClass(object.constructor))) {
+  const objects = [serializer.obj].flat().filter((object) => object != null)
+  const model = view.viewClass.modelClass()
+  if (objects.every((object) => isRowOf(model, object))) {
     if (query) {
       await readAgain(view, query, objects)
       await loadShown(view, objects)
     } else await loadExpanded(view, objects)
   }
   return (partOf(view, serializer) ?? serializer).data
+}
+
+/** A serializer of the action's own may have saved something else. */
+function isRowOf(model: ModelClass, object: object): boolean {
+  const own: unknown = object.constructor
+  return isModelClass(own) && own.tableName === model.tableName
 }
 
 /** @throws {ConfigurationError} `expandable` names no relation, or its serializer shows what is not there */

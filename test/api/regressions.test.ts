@@ -322,6 +322,37 @@ describe('P14 A queryset of the view', () => {
     }
   })
 
+  it('says nothing of an object of another model, nor before a create of the application has begun', async () => {
+    const queryset = (query: Queryset) => query.select('books.*', raw(`'of a book'`).as('name'))
+    const AuthorSerializer = serializerOf(Author, ['id', 'name'])
+    const order: string[] = []
+    class Own extends BookView {
+      override getQueryset(): Queryset {
+        order.push('queryset')
+        return queryset(super.getQueryset())
+      }
+      override async create(): Promise<unknown> {
+        order.push('create')
+        return super.create()
+      }
+    }
+    const client = await serveViews({
+      others: class extends querying(BookView, queryset) {
+        override getSerializerClass(): SerializerClass {
+          return this.action === 'create' ? AuthorSerializer : BookSerializer
+        }
+      },
+      own: Own,
+    })
+    const { status, json } = await client.send('POST', '/others', { id: 4, name: 'Dan' })
+    await Author.query().deleteById(4)
+    expect([status, json]).toEqual([201, { id: 4, name: 'Dan' }])
+    order.length = 0
+    const own = await client.send('POST', '/own', { title: 'new' })
+    await Book.query().deleteById(own.json.id)
+    expect([own.status, order[0]]).toEqual([201, 'create'])
+  })
+
   it('keeps the onBuild of its context, in lists, objects and the rows that updates find', async () => {
     const client = await serveQueryset((query) =>
       query.context({ onBuild: (builder: Queryset) => builder.withSchema('tenant') }),
