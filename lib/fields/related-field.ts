@@ -7,6 +7,7 @@ import { type Column, describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass } from '../models/objection.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import { whereKeys } from '../queryset/where-keys.js'
 import { quote } from '../quote.js'
 import { ExternalIdField } from './external-id-field.js'
 import {
@@ -136,10 +137,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     if (!stored) throw new ConfigurationError(`${model.name}: has no property "${storedProperty}"`)
     const table = query.tableRefFor(query.modelClass())
     const reference = `${table}.${column.column}`
-    // one array parameter, however many keys (promise R3)
-    if (column.sqlType === undefined) void query.whereIn(reference, [...keys] as string[])
-    else void query.whereRaw(`?? = any(?::${column.sqlType}[])`, [reference, [...keys]])
-    const found = query.select(`${table}.${stored.column} as stored`, `${reference} as key`)
+    const found = whereKeys(query, column, keys).select(`${table}.${stored.column} as stored`, `${reference} as key`)
     const rows = (await readExactly(found)) as Row[]
     return new Map(rows.map((row): [string, unknown] => [keyText(column, row.key), exactValue(row.stored)]))
   }

@@ -11,6 +11,7 @@ import { isShaped } from '../queryset/count-rows.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { orderBy } from '../queryset/total-order.js'
+import { whereKeys } from '../queryset/where-keys.js'
 import { quote } from '../quote.js'
 import type { BoundField } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -124,9 +125,8 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   if (primaryKey.length !== 1 || !key || !hasPlainDeletes(model)) {
     for (const object of objects) await byExactKey(object, () => object.$query(knex).delete())
   } else {
-    const cast = key.sqlType === undefined ? '?' : `?::${key.sqlType}[]`
     const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
-    await model.query(knex).delete().whereRaw(`?? = any(${cast})`, [key.column, keys])
+    await whereKeys(model.query(knex).delete(), key, keys)
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
 }
@@ -159,9 +159,7 @@ async function lockObjects(view: GenericView, column: Column, keys: readonly unk
   // an application's own queryset may have lost it
   if (!isStandard(view, 'getQueryset')) view.parentScope()?.apply(visible)
   const table = visible.tableRefFor(visible.modelClass())
-  // one array parameter, however many keys (promise R3)
-  const cast = column.sqlType === undefined ? '?' : `?::${column.sqlType}[]`
-  void visible.whereRaw(`?? = any(${cast})`, [`${table}.${column.column}`, [...keys]])
+  void whereKeys(visible, column, keys)
   if (isLockable(visible)) return (await readExactly(lock(visible.clearOrder()))) as Model[]
   // the rows of joins and groups cannot be locked: those of the table are, and then read
   const model = visible.modelClass() as ModelClass

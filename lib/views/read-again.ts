@@ -9,6 +9,7 @@ import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
+import { whereKeys } from '../queryset/where-keys.js'
 import type { GenericView } from './generic-view.js'
 import { isStandard } from './standard.js'
 
@@ -51,14 +52,10 @@ type Loose = Model & Record<string, unknown>
 
 function byKeys(query: AnyQueryBuilder, key: readonly Column[], objects: readonly Loose[]): AnyQueryBuilder {
   const named = groupConditions(query)
-  const table = named.tableRefFor(named.modelClass())
-  const [{ column, sqlType }] = key as readonly [Column]
   const keys = objects.map(exactKey)
-  if (key.length === 1) {
-    // one array parameter, however many keys (promise R3)
-    const cast = sqlType === undefined ? '?' : `?::${sqlType}[]`
-    return named.whereRaw(`?? = any(${cast})`, [`${table}.${column}`, keys])
-  }
+  const [column, ...others] = key as readonly [Column]
+  if (others.length === 0) return whereKeys(named, column, keys)
+  const table = named.tableRefFor(named.modelClass())
   const names = key.map((part) => `${table}.${part.column}`)
   return named.whereInComposite(names as never, keys as never)
 }
