@@ -67,15 +67,27 @@ export function databaseValues(model: ModelClass, instance: Model): Map<string, 
 }
 
 /**
- * Puts a value among those to send, by column name, as `databaseValues` does of an instance: for a model whose instances
- * hold just the values they are made of (`hasPlainInput`).
- * @throws Objection's ValidationError as `buildModel` does
+ * The column of a property, for a model whose instances hold just the values they are made of (`hasPlainInput`): its values
+ * are sent without making an instance.
  */
-export function putPlainValue(model: ModelClass, sent: Map<string, unknown>, property: string, value: unknown): void {
-  if (value === undefined) return
-  if (looksLikeQuery(value)) throw refusal(model, property)
-  const column = describeModel(model).columns.get(property)
-  if (column) sent.set(column.column, sentValue(model, column, forDatabase(model, column, value)))
+export class PlainColumn {
+  readonly name: string
+  readonly #model: ModelClass
+  readonly #column: Column
+  readonly #isPlain: boolean
+
+  constructor(model: ModelClass, column: Column) {
+    this.name = column.column
+    this.#model = model
+    this.#column = column
+    this.#isPlain = !isJsonAttribute(model, column) && !JSON_TYPES.has(column.type) && column.type !== 'array'
+  }
+
+  /** What `databaseValues` would have of an instance. @throws Objection's ValidationError as `buildModel` does */
+  sent(value: unknown): unknown {
+    if (looksLikeQuery(value)) throw refusal(this.#model, this.#column.property)
+    return this.#isPlain ? value : sentValue(this.#model, this.#column, forDatabase(this.#model, this.#column, value))
+  }
 }
 
 function sentValue(model: ModelClass, column: Column, value: unknown): unknown {

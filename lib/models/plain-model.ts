@@ -107,7 +107,9 @@ function takesPlainly(model: ModelClass): boolean {
 }
 
 /** True when the model's queries are the same at every request: `query()` and the builder are Objection's own. */
-export function hasPlainQueries(model: ModelClass): boolean {
+export const hasPlainQueries = oncePerCatalogue(queriesPlainly)
+
+function queriesPlainly(model: ModelClass): boolean {
   const own = model as unknown as Overridable
   const base = baseModel(model)
   return own.query === base.query && own.QueryBuilder === base.QueryBuilder

@@ -68,8 +68,11 @@ function splitTarget(originalUrl: string): { path: string; search: string } {
   const target = whole.startsWith('/') ? whole : whole.replace(AUTHORITY, '')
   const mark = target.indexOf('?')
   const path = mark === -1 ? target : target.slice(0, mark)
-  return {
-    path: `/${path.replace(/^\/+/, '').replaceAll('\\', '%5C')}`,
-    search: mark === -1 ? '' : target.slice(mark + 1),
-  }
+  return { path: safePath(path), search: mark === -1 ? '' : target.slice(mark + 1) }
+}
+
+/** With one slash first, and none that a browser would make of a backslash. */
+function safePath(path: string): string {
+  if (path.startsWith('/') && path[1] !== '/' && !path.includes('\\')) return path
+  return `/${path.replace(/^\/+/, '').replaceAll('\\', '%5C')}`
 }

@@ -41,12 +41,20 @@ export class JSONParser implements Parser {
     if (!isUtf8(bytes)) throw new BadRequest(MALFORMED)
     const text = bytes.toString('utf8')
     if (isTextDeeper(text, this.depth)) throw this.#tooDeep()
-    return { data: orMalformed(() => (isSuspect(text) ? parse(text) : JSON.parse(text))), textual: false }
+    try {
+      return { data: isSuspect(text) ? parse(text) : JSON.parse(text), textual: false }
+    } catch (cause) {
+      throw malformed(cause)
+    }
   }
 
   accept(_ctx: Context, body: unknown): ParsedBody {
     if (isValueDeeper(body, this.depth)) throw this.#tooDeep()
-    if (typeof body === 'object' && body !== null) orMalformed(() => scan(body))
+    try {
+      if (typeof body === 'object' && body !== null) scan(body)
+    } catch (cause) {
+      throw malformed(cause)
+    }
     return { data: body, textual: false }
   }
 
@@ -65,13 +73,9 @@ function isSuspect(text: string): boolean {
   )
 }
 
-/** The parser's message would repeat the input. */
-function orMalformed(read: () => unknown): unknown {
-  try {
-    return read()
-  } catch (cause) {
-    throw new BadRequest(MALFORMED, { cause })
-  }
+/** The parser's own message would repeat the input. */
+function malformed(cause: unknown): BadRequest {
+  return new BadRequest(MALFORMED, { cause })
 }
 
 function atLeastOne(name: string, value: number): number {

@@ -5,6 +5,7 @@ const BACKSLASH = 0x5c
 
 /** True when brackets of this JSON text stand more than `depth` deep. Reads no further than it must, and parses nothing. */
 export function isTextDeeper(text: string, depth: number): boolean {
+  if (!opensMore(text, depth)) return false
   let level = 0
   for (let at = 0; at < text.length; at++) {
     switch (text.charCodeAt(at)) {
@@ -19,6 +20,17 @@ export function isTextDeeper(text: string, depth: number): boolean {
       case QUOTE:
         at = endOfString(text, at)
         break
+    }
+  }
+  return false
+}
+
+/** True when the text has more opening brackets than this, in strings or not: most bodies have few, which is soon seen. */
+function opensMore(text: string, most: number): boolean {
+  let left = most
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      if (left-- === 0) return true
     }
   }
   return false

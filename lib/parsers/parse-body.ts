@@ -13,7 +13,9 @@ import { isAborted } from './read-body.js'
  */
 export function parseBody(ctx: Context, parsers: readonly Parser[]): ParsedBody | Promise<ParsedBody> {
   if (!hasBody(ctx)) return { data: {}, textual: false }
-  const [parser, mediaType] = selectParser(ctx, parsers)
+  const mediaType = mediaTypeOf(ctx)
+  const parser = mediaType && parserOf(mediaType, parsers)
+  if (!mediaType || !parser) throw unsupported(ctx, parsers)
   if (!isRead(ctx)) return parser.parse(ctx, mediaType)
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
@@ -35,19 +37,22 @@ function isRead({ req }: Context): boolean {
   return req.readableDidRead || !req.readable
 }
 
-function selectParser(ctx: Context, parsers: readonly Parser[]): [Parser, MediaType] {
-  const mediaType = mediaTypeOf(ctx)
-  if (mediaType) {
-    const parser = parsers.find(({ mediaTypes }) => mediaTypes.includes(mediaType.type))
-    if (parser && (parser.reads?.(mediaType) ?? true)) return [parser, mediaType]
-  }
-  const header = ctx.method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post'
-  throw new UnsupportedMediaType({ [header]: parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ') })
+function parserOf(mediaType: MediaType, parsers: readonly Parser[]): Parser | undefined {
+  const parser = parsers.find(({ mediaTypes }) => mediaTypes.includes(mediaType.type))
+  return parser?.reads?.(mediaType) === false ? undefined : parser
 }
+
+function unsupported({ method }: Context, parsers: readonly Parser[]): UnsupportedMediaType {
+  const header = method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post'
+  return new UnsupportedMediaType({ [header]: parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ') })
+}
+
+const JSON_TYPE: MediaType = { type: 'application/json', parameters: {} }
 
 /** Undefined when it is missing, malformed, or in a charset other than UTF-8. */
 function mediaTypeOf({ req }: Context): MediaType | undefined {
   const header = (req.headers['content-type'] ?? '').trim()
+  if (header === JSON_TYPE.type) return JSON_TYPE
   try {
     // The package refuses the empty parameter of `application/json;`.
     const mediaType = contentType.parse(header.endsWith(';') ? header.slice(0, -1) : header)

@@ -66,6 +66,8 @@ function columnsOf(bytes: Buffer, start: number): number {
 function readTexts(bytes: Buffer, start: number, end: number): RawRow {
   const count = columnsOf(bytes, start)
   const whole = end - start <= LONG_CELL * count ? bytes.toString('latin1', start, end) : undefined
+  // asked of the row first, which most often answers it for all cells
+  const isAscii = whole !== undefined && !NOT_ASCII.test(whole)
   const row: RawRow = []
   let at = start + COUNT_BYTES
   for (let index = 0; index < count; index++) {
@@ -76,7 +78,8 @@ function readTexts(bytes: Buffer, start: number, end: number): RawRow {
       continue
     }
     const cell = whole?.slice(at - start, at - start + length)
-    row.push(cell === undefined || NOT_ASCII.test(cell) ? bytes.toString('utf8', at, at + length) : cell)
+    const isText = cell !== undefined && (isAscii || !NOT_ASCII.test(cell))
+    row.push(isText ? cell : bytes.toString('utf8', at, at + length))
     at += length
   }
   return row

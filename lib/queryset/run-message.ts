@@ -17,7 +17,8 @@ const FIXED_BYTES = 1 + 4 + 1 + 1 + 2 + 2 + 2 + 2
 export function runMessage(name: string, values: readonly (string | null)[]): Buffer {
   const lengths: number[] = []
   let size = FIXED_BYTES + Buffer.byteLength(name) + 4 * values.length
-  for (const value of values) {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as string | null
     const length = value === null ? 0 : Buffer.byteLength(value)
     lengths.push(length)
     size += length
@@ -31,7 +32,8 @@ export function runMessage(name: string, values: readonly (string | null)[]): Bu
   // no formats: all values are texts
   end = message.writeUInt16BE(0, end)
   end = message.writeUInt16BE(values.length, end)
-  for (const [index, value] of values.entries()) {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as string | null
     end = message.writeInt32BE(value === null ? NULL_LENGTH : (lengths[index] as number), end)
     if (value !== null) end += message.write(value, end)
   }

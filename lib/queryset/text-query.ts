@@ -22,7 +22,8 @@ interface Protocol {
  */
 export function asTexts(values: readonly unknown[]): (string | null)[] | undefined {
   const texts: (string | null)[] = []
-  for (const value of values) {
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index]
     let text: string | null = null
     if (typeof value === 'string') text = value
     else if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') text = String(value)

@@ -74,6 +74,8 @@ export interface SerializerClass {
 export interface BoundField {
   readonly name: string
   readonly field: SerializerField
+  /** What a client gives for it; nothing for a HiddenField. */
+  readonly input: 'value' | 'keys' | 'objects' | 'nothing'
   /** The path of attributes to the value. */
   readonly source: readonly string[]
   readonly readable: boolean
@@ -114,6 +116,8 @@ export interface SerializerPlan {
   readonly isIdentity: boolean
   /** The output has ids that differ from user to user, so that an anonymous caller has none of it. */
   readonly needsUser: boolean
+  /** True when checks of the application's run behind those of the fields' own. */
+  readonly hasHooks: boolean
   /** What must be loaded for the output and for nested writes. */
   readonly relations: RelationGraph
   readonly model: ModelDescription | undefined

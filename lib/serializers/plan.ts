@@ -78,6 +78,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
     writableFields: new Set(writable.map((field) => field.name)),
     columnMap: columnMapOf(readable),
     needsUser: readable.some(needsUser),
+    hasHooks: writable.some(({ field, hook }) => hook !== undefined || field.options.validators !== undefined),
     isIdentity: bound.length > 0 && bound.every(isIdentity),
     relations: graphOf(bound.filter((field) => field.readable || field.field instanceof NestedSerializer)),
     model,
@@ -175,6 +176,7 @@ function bind(
   return {
     name,
     field,
+    input: inputOf(field),
     source,
     readable: !(field.writeOnly || isHidden),
     writable,
@@ -187,6 +189,12 @@ function bind(
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hasMethod(serializer, hook) ? hook : undefined,
   }
+}
+
+function inputOf(field: SerializerField): BoundField['input'] {
+  if (field instanceof NestedSerializer) return 'objects'
+  if (field instanceof RelatedField) return 'keys'
+  return field instanceof HiddenField ? 'nothing' : 'value'
 }
 
 /** The property that a related field shows must exist. @throws {ConfigurationError} from the field */

@@ -1,14 +1,15 @@
 /** Validates a list of objects field by field, so that each related field costs one query for the whole list (promise I22). */
 import { ValidationError } from '../errors.js'
-import { RelatedField } from '../fields/related-field.js'
+import type { RelatedField } from '../fields/related-field.js'
 import type { AnySerializer, BoundField } from './contract.js'
-import { NestedSerializer } from './nested-serializer.js'
+import type { NestedSerializer } from './nested-serializer.js'
 import { validateNested } from './validate-nested.js'
 import { checkTrusted, isTrusted, validateRelated } from './validate-related.js'
 import {
   type Candidate,
   convert,
   fail,
+  forcedBy,
   type Item,
   isForced,
   type Outcome,
@@ -80,8 +81,10 @@ function validateFields(
   start = 0,
 ): Promise<void> | undefined {
   const { writable } = serializer.plan
+  const forced = forcedBy(serializer, scope)
   for (let index = start; index < writable.length; index++) {
-    const waiting = validateField(serializer, writable[index] as BoundField, items, scope)
+    const bound = writable[index] as BoundField
+    const waiting = isForced(forced, bound) ? undefined : validateField(serializer, bound, items, scope)
     if (waiting) return waiting.then(() => validateFields(serializer, items, scope, index + 1))
   }
   return undefined
@@ -93,11 +96,12 @@ function validateField(
   items: readonly Item[],
   scope: ValidationScope,
 ): Promise<void> | undefined {
-  if (isForced(serializer, bound, scope)) return undefined
-  const { field } = bound
-  if (field instanceof NestedSerializer) return validateNested(serializer, bound, field, items, validateItems)
-  if (field instanceof RelatedField && !(scope.trustKeys === true && isTrusted(serializer, bound))) {
-    return validateRelated(serializer, bound, field, items)
+  const { field, input } = bound
+  if (input === 'objects') {
+    return validateNested(serializer, bound, field as unknown as NestedSerializer, items, validateItems)
+  }
+  if (input === 'keys' && !(scope.trustKeys === true && isTrusted(serializer, bound))) {
+    return validateRelated(serializer, bound, field as RelatedField, items)
   }
   return validateValues(serializer, bound, items)
 }
@@ -131,10 +135,10 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
   const input = take(serializer, bound, item)
   if (input === undefined) return undefined
   try {
-    const given = convert(serializer, field, input)
+    const given = serializer.textual ? convert(serializer, field, input) : input
     if (given === null) return takeNull(bound, item)
     const value = field.toInternalValue(given, serializer.context)
-    if (value instanceof Promise) return keepLater(item, name, value)
+    if (typeof value === 'object' && value instanceof Promise) return keepLater(item, name, value)
     item.value[name] = value
   } catch (error) {
     fail(item, name, error)
@@ -152,8 +156,7 @@ async function keepLater(item: Item, name: string, value: Promise<unknown>): Pro
 
 /** The checks behind those of the fields' own. Waits only where one does. */
 function runHooks(serializer: AnySerializer, item: Item): Promise<void> | undefined {
-  const hasHooks = serializer.plan.writable.some(({ field, hook }) => hook !== undefined || field.options.validators)
-  if (hasHooks) return runFieldHooks(serializer, item).then(() => runObjectHook(serializer, item))
+  if (serializer.plan.hasHooks) return runFieldHooks(serializer, item).then(() => runObjectHook(serializer, item))
   return runObjectHook(serializer, item)
 }
 

@@ -4,7 +4,17 @@ import { PrimaryKeyRelatedField, type RelatedField, type RelatedFieldOptions } f
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import type { AnySerializer, BoundField } from './contract.js'
-import { convert, fail, GIVEN, type Item, isForced, refuse, take, type ValidationScope } from './validated-item.js'
+import {
+  convert,
+  fail,
+  forcedBy,
+  GIVEN,
+  type Item,
+  isForced,
+  refuse,
+  take,
+  type ValidationScope,
+} from './validated-item.js'
 
 const trustedFields = new WeakMap<BoundField, { related: ModelDescription; trusted: boolean }>()
 
@@ -48,8 +58,9 @@ function isAsWide(column: Column, target: Column): boolean {
 
 /** The client learns of all that is wrong at once: where other fields are refused, the keys are looked up after all. */
 export async function checkTrusted(serializer: AnySerializer, items: readonly Item[], scope: ValidationScope) {
+  const forced = forcedBy(serializer, scope)
   for (const bound of serializer.plan.writable) {
-    if (isForced(serializer, bound, scope) || !isTrusted(serializer, bound)) continue
+    if (isForced(forced, bound) || !isTrusted(serializer, bound)) continue
     const asking = items.filter((item) => !item.errors || !Object.hasOwn(item.errors, bound.name))
     await validateRelated(serializer, bound, bound.field as RelatedField, asking)
   }

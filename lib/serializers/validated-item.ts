@@ -1,7 +1,6 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
-import { HiddenField } from '../fields/hidden-field.js'
 import type { AnySerializer, BoundField } from './contract.js'
 
 /** One object to validate, and the stored object it changes, if there is one. */
@@ -58,10 +57,17 @@ export function toOutcomes(items: readonly Item[]): readonly Outcome[] {
   return outcomes
 }
 
-/** True for a field that the input cannot set. */
-export function isForced(serializer: AnySerializer, { column }: BoundField, scope: ValidationScope): boolean {
-  return column !== undefined && (scope.forced ?? serializer.forced)?.has(column.property) === true
+/** Properties that the input cannot set; undefined where it may set all. */
+export function forcedBy(serializer: AnySerializer, scope: ValidationScope): Forced | undefined {
+  return scope.forced ?? serializer.forced
 }
+
+/** True for a field that the input cannot set. */
+export function isForced(forced: Forced | undefined, { column }: BoundField): boolean {
+  return forced !== undefined && column !== undefined && forced.has(column.property)
+}
+
+type Forced = Pick<ReadonlySet<string>, 'has'>
 
 /**
  * The input of a field, when it is there to be checked. A missing value takes its default or is reported; null is kept
@@ -69,8 +75,7 @@ export function isForced(serializer: AnySerializer, { column }: BoundField, scop
  */
 export function take(serializer: AnySerializer, bound: BoundField, item: Item): unknown {
   const { name, field } = bound
-  const hidden = field instanceof HiddenField
-  const input = !hidden && Object.hasOwn(item.input, name) ? item.input[name] : undefined
+  const input = bound.input !== 'nothing' && Object.hasOwn(item.input, name) ? item.input[name] : undefined
   if (input === null) return takeNull(bound, item)
   if (input !== undefined || item.partial) return input
   if ('default' in field.options) item.value[name] = defaultOf(field, serializer.context)

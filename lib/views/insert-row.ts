@@ -2,10 +2,11 @@
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { externalIds } from '../ids/external-ids.js'
-import { buildModel, databaseValues, isExpression, putPlainValue } from '../models/build-model.js'
+import { buildModel, databaseValues, isExpression, PlainColumn } from '../models/build-model.js'
+import type { Column, ModelDescription } from '../models/describe-model.js'
 import type { ModelClass, Queryable } from '../models/objection.js'
 import { hasPlainInput } from '../models/plain-model.js'
-import type { AnySerializer } from '../serializers/contract.js'
+import type { AnySerializer, SerializerPlan } from '../serializers/contract.js'
 import { insertsRows } from '../serializers/insert-plan.js'
 import { placeError } from '../serializers/refused-item.js'
 import { propertyOf, under } from '../serializers/write-relations.js'
@@ -109,19 +110,48 @@ function rowOf(
   model: ModelClass,
   data: Readonly<Record<string, unknown>>,
 ): Map<string, unknown> | undefined {
-  const ids = externalIds(model)
-  const isPlain = !ids && hasPlainInput(model)
+  if (externalIds(model) || !hasPlainInput(model)) return builtRow(serializer, model, data)
   const values = new Map<string, unknown>()
-  const columns: Record<string, unknown> = {}
   for (const name of Object.keys(data)) {
     const value = data[name]
     if (isExpression(value)) return undefined
-    const property = propertyOf(serializer, name)
-    if (isPlain) putPlainValue(model, values, property, value)
-    else columns[property] = value
+    const column = plainColumn(serializer, name)
+    if (value !== undefined) values.set(column.name, column.sent(value))
   }
-  if (isPlain) return values
+  return values
+}
+
+/** The same through the model's own parsing and validation, and with its external id. */
+function builtRow(
+  serializer: AnySerializer,
+  model: ModelClass,
+  data: Readonly<Record<string, unknown>>,
+): Map<string, unknown> | undefined {
+  const columns: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(data)) {
+    if (isExpression(value)) return undefined
+    columns[propertyOf(serializer, name)] = value
+  }
   const instance = buildModel(model, columns)
-  ids?.fill(instance as Model & Record<string, unknown>)
+  externalIds(model)?.fill(instance as Model & Record<string, unknown>)
   return databaseValues(model, instance)
+}
+
+const plainColumns = new WeakMap<SerializerPlan, Map<string, PlainColumn>>()
+
+/** Where a value of validated data goes. */
+function plainColumn(serializer: AnySerializer, name: string): PlainColumn {
+  const { plan } = serializer
+  let known = plainColumns.get(plan)
+  if (!known) {
+    known = new Map()
+    plainColumns.set(plan, known)
+  }
+  let column = known.get(name)
+  if (!column) {
+    const { model, columns } = plan.model as ModelDescription
+    column = new PlainColumn(model, columns.get(propertyOf(serializer, name)) as Column)
+    known.set(name, column)
+  }
+  return column
 }

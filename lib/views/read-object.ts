@@ -28,13 +28,11 @@ export async function readDetail(view: GenericView): Promise<unknown> {
 }
 
 /** Looks up what the path names. @throws NotFound PostgreSQL cannot read the key as a value of its column */
-export async function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
-  try {
-    return await find()
-  } catch (error) {
+export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
+  return find().catch((error: unknown) => {
     const unreadable = !(error instanceof ApiError) && toApiError(error) instanceof ValidationError
     throw unreadable ? new NotFound(undefined, { cause: error }) : error
-  }
+  })
 }
 
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */

@@ -19,7 +19,8 @@ export function respond(view: View, data: unknown): void {
   const ctx = read(view, 'ctx')
   // the action has written the response itself
   if (ctx.respond === false || ctx.headerSent) return
-  ctx.set('X-Content-Type-Options', 'nosniff')
+  // past Koa's `set()`, which makes five arrays of a header
+  ctx.res.setHeader('X-Content-Type-Options', 'nosniff')
   if (data === undefined && (ctx.body === undefined || ctx.body === null)) {
     respondEmpty(ctx)
     return

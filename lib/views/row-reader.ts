@@ -143,19 +143,20 @@ export class RowReader {
   }
 
   /** Inserts a row by one statement, and returns its key and its JSON. */
-  async insert(key: Column, values: ReadonlyMap<string, unknown>): Promise<{ key: unknown; text: JsonText }> {
+  insert(key: Column, values: ReadonlyMap<string, unknown>): Promise<{ key: unknown; text: JsonText }> {
     const { plan, knex } = this.#options
     const cache = this.#kept().statements
     const shape = `insert|${key.column}|${[...values.keys()].join()}`
-    const bindings = [...values.values()]
     let statement = cache.get(shape)
     if (!statement) {
       statement = statementOf(compileInsert(knex, { plan, model: describeModel(this.model), values, key }).text)
       if (cache.size < MOST_SHAPES) cache.set(shape, statement)
     }
-    const [row] = await runStatement(knex, statement, bindings)
-    if (!row) throw leftOut()
-    return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
+    return runStatement(knex, statement, [...values.values()]).then((rows) => {
+      const row = rows[0]
+      if (!row) throw leftOut()
+      return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
+    })
   }
 
   /** Inserts rows by one statement, all or none, and returns them as a JSON list. */
@@ -191,7 +192,8 @@ export class RowReader {
     return runStatement(knex, statement, lists)
   }
 
-  #write([row]: readonly (readonly (string | null)[])[], first: number): FoundRow | undefined {
+  #write(rows: readonly RawRow[], first: number): FoundRow | undefined {
+    const row = rows[0]
     if (!row) return undefined
     const text = this.#native ? (row[first] as string) : writerOf(this.#options.plan, first)(row, this.#scope())
     return { text: new JsonText(text), position: row.slice(0, first) }

@@ -71,7 +71,9 @@ export function orders(backend: BaseFilter): boolean {
 }
 
 /** The key a view looks objects up by. @throws {ConfigurationError} the model has no column of that name */
-export function lookupKey(view: GenericViewClass): ObjectKey {
+export const lookupKey = oncePerCatalogue(findLookupKey)
+
+function findLookupKey(view: GenericViewClass): ObjectKey {
   const model = describeModel(view.modelClass())
   // `id` is the default for any single primary key, whatever its name
   const [key] = model.primaryKey

@@ -10,7 +10,9 @@ export function markStandard(prototype: object, ...names: readonly string[]): vo
 
 /** True when none of these methods was overridden by the application. */
 export function isStandard(view: object, ...names: readonly string[]): boolean {
-  for (const name of names) if (!standard.has(read(view as Record<string, object>, name))) return false
+  for (let index = 0; index < names.length; index++) {
+    if (!standard.has(read(view as Record<string, object>, names[index] as string))) return false
+  }
   return true
 }
 

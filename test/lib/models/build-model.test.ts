@@ -11,7 +11,8 @@ import {
   snakeCaseMappers,
 } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildModel, databaseValues, putPlainValue } from '../../../lib/models/build-model.js'
+import { buildModel, databaseValues, PlainColumn } from '../../../lib/models/build-model.js'
+import { describeModel } from '../../../lib/models/describe-model.js'
 import { hasPlainInput } from '../../../lib/models/plain-model.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -199,7 +200,10 @@ describe("the model's own validation", () => {
 describe('values without an instance', () => {
   const plainValues = (model: typeof Model, given: object) => {
     const sent = new Map<string, unknown>()
-    for (const [property, value] of Object.entries(given)) putPlainValue(model, sent, property, value)
+    for (const [property, value] of Object.entries(given)) {
+      const column = describeModel(model).columns.get(property)
+      if (column && value !== undefined) sent.set(column.column, new PlainColumn(model, column).sent(value))
+    }
     return sent
   }
   const values = {
