@@ -87,7 +87,7 @@ export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[]): vo
 
 /** True when the handler has written the response itself. */
 function isSent(ctx: Context): boolean {
-  return ctx.headerSent || ctx.respond === false
+  return ctx.res.headersSent || ctx.respond === false
 }
 
 function isReading({ method }: Context): boolean {

@@ -4,7 +4,7 @@ import type { ParameterDescription } from '../filters/filter.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
-import { getCursorSecret } from '../settings.js'
+import { currentSettings, getCursorSecret } from '../settings.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
 import { pageLink } from './links.js'
 import {
@@ -136,6 +136,8 @@ export class CursorPagination extends BasePagination {
 
 interface Kept {
   readonly model: ModelDescription
+  /** What the secret was read from. */
+  readonly settings: object
   readonly scope: CursorScope
   readonly tokens: CursorTokens
 }
@@ -151,19 +153,18 @@ function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
       `${name}: a list without a total order has no cursors; take distinct() and groupBy() out of its query, or choose another paginator`,
     )
   }
-  const secret = getCursorSecret()
+  const settings = currentSettings()
   const filters = requestFrame(source, request)
   const sealed = source.hidesKeys === true || order.some(({ property }) => !shown.has(property))
   const known = kept.get(order)
-  if (known?.model === model) {
+  if (known?.model === model && known.settings === settings) {
     const { scope } = known
-    const isSame =
-      scope.secret === secret && scope.view === name && scope.filters === filters && scope.sealed === sealed
-    if (isSame) return known.tokens
+    if (scope.view === name && scope.filters === filters && scope.sealed === sealed) return known.tokens
   }
+  const secret = getCursorSecret()
   const scope = { secret, view: name, ordering: orderText(order), filters, terms: cursorTerms(model, order), sealed }
   const tokens = new CursorTokens(scope)
-  if (filters === '') kept.set(order, { model, scope, tokens })
+  if (filters === '') kept.set(order, { model, settings, scope, tokens })
   return tokens
 }
 

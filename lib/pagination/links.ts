@@ -23,16 +23,19 @@ export function pageLink(originalUrl: string, ...parameters: readonly LinkParame
 
 /** As `URLSearchParams.set` does for each parameter; pair by pair, as most of them need no decoding. */
 function set(search: string, parameters: readonly LinkParameter[]): string {
-  const left = new Set(parameters)
+  const written: LinkParameter[] = []
   let text = ''
   for (const sent of search.split('&')) {
     if (sent === '') continue
     const pair = rewrite(sent)
     const parameter = namedIn(pair, parameters)
     if (!parameter) text += `&${pair}`
-    else if (left.delete(parameter)) text += pairOf(parameter)
+    else if (!written.includes(parameter)) {
+      written.push(parameter)
+      text += pairOf(parameter)
+    }
   }
-  for (const parameter of left) text += pairOf(parameter)
+  for (const parameter of parameters) if (!written.includes(parameter)) text += pairOf(parameter)
   return text.slice(1)
 }
 

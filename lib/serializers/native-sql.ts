@@ -43,15 +43,15 @@ function isNativeMember(member: RowMember): boolean {
 }
 
 /**
- * What stands between the rows of a page with positions: no JSON has this byte in it, not even a `json` column, which
- * keeps the white space that it was given (RFC 7464 section 2.2).
+ * What stands between the rows of a page with positions, and between the values of a term: no JSON has this byte in it, not
+ * even a `json` column, which keeps the white space that it was given (RFC 7464 section 2.2).
  */
 export const RECORD_SEPARATOR = 0x1e
 
 /**
  * Compiles a list that PostgreSQL writes as one row: the count (if asked for), the number of rows, and their JSON with
- * commas between. With positions there is a JSON list of texts for each of their terms before the rows, and these are
- * separated by `RECORD_SEPARATOR`.
+ * commas between. With positions the values of each of their terms stand before the rows, each a JSON text or null, and
+ * these as well as the rows are separated by `RECORD_SEPARATOR`.
  */
 export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
   const { plan, positions, counting } = selection
@@ -91,10 +91,11 @@ function joinedRows(object: Part, source: QueryPart): QueryPart {
 }
 
 function positionedRows(terms: readonly OrderTerm[], object: Part, source: QueryPart): QueryPart {
-  const lists = terms.map((_, index) => `json_agg(r.p${index}), `).join('')
+  const separator = `chr(${RECORD_SEPARATOR})`
+  const lists = terms.map((_, index) => `string_agg(coalesce(to_json(r.p${index})::text, 'null'), ${separator}), `)
   const { sql, bindings } = nativeRows(terms, object, source)
   return {
-    sql: `select count(*), ${lists}string_agg(r.json, chr(${RECORD_SEPARATOR})) from (${sql}) as r`,
+    sql: `select count(*), ${lists.join('')}string_agg(r.json, ${separator}) from (${sql}) as r`,
     bindings,
   }
 }

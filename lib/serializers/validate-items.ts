@@ -98,7 +98,7 @@ function validateField(
 ): Promise<void> | undefined {
   const { field, input } = bound
   if (input === 'objects') {
-    return validateNested(serializer, bound, field as unknown as NestedSerializer, items, validateItems)
+    return validateNested(serializer, bound, field as NestedSerializer, items, validateItems)
   }
   if (input === 'keys' && !(scope.trustKeys === true && isTrusted(serializer, bound))) {
     return validateRelated(serializer, bound, field as RelatedField, items)

@@ -155,7 +155,7 @@ export class APIView implements View {
     const [first] = byMethod.values()
     byMethod.set('OPTIONS', { view: first?.view ?? this, route: { basename, parents, action: 'metadata', actions } })
     return function view(ctx) {
-      const answering = byMethod.get(ctx.method)
+      const answering = byMethod.get(ctx.req.method ?? '')
       if (answering === undefined) {
         answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
         return Promise.resolve()
@@ -222,7 +222,7 @@ export class APIView implements View {
    * @example override readsBody() { return this.action === 'bulkDestroy' || super.readsBody() }
    */
   readsBody(): boolean {
-    const { method } = read(this, 'ctx')
+    const { method = '' } = read(this, 'ctx').req
     return WITH_BODY.has(method) || (method === 'DELETE' && this.inputSerializer !== undefined)
   }
 

@@ -22,7 +22,7 @@ export async function dispatch(view: View): Promise<void> {
     if (authentication.length > 0) await authenticate(ctx, authentication)
     if (permissions.length > 0) await checkPermissions(ctx, view, permissions)
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
-    const data = ctx.method === 'OPTIONS' ? view.options() : await runAction(view)
+    const data = ctx.req.method === 'OPTIONS' ? view.options() : await runAction(view)
     respond(view, data)
     read(view, 'finalizeResponse').call(view)
   } catch (error) {

@@ -1,9 +1,10 @@
 /** A page of a list that PostgreSQL has written as JSON. */
 import type { Position, Rows } from '../pagination/pagination.js'
-import type { RawPage, RawRow } from '../queryset/row-format.js'
+import type { RawPage } from '../queryset/row-format.js'
 import { inBytes, JsonText } from '../renderers/json-text.js'
 import { RECORD_SEPARATOR } from '../serializers/native-sql.js'
 
+const SEPARATOR = String.fromCharCode(RECORD_SEPARATOR)
 const COMMA = 0x2c
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -12,14 +13,13 @@ const END_OF_BRACE = 0x7d
 const BRACKET = 0x5b
 const END_OF_BRACKET = 0x5d
 
-/** A whole page that PostgreSQL has written, behind the number of its rows and, with positions, a list for each term. */
+/** A whole page that PostgreSQL has written, behind the number of its rows and, with positions, the values of each term. */
 export class NativePage implements Rows {
   readonly length: number
   count: number | undefined = undefined
   readonly #page: RawPage | undefined
   /** The column that has the number of rows. */
   readonly #first: number
-  #positions: readonly Position[] | undefined = undefined
   #rows: WrittenRows | undefined = undefined
 
   /** @param first how many columns stand before the number of rows */
@@ -30,9 +30,11 @@ export class NativePage implements Rows {
   }
 
   position(index: number): Position {
-    this.#positions ??= positionsOf(this.#page?.texts ?? [], this.#first + 1)
+    const texts = this.#page?.texts ?? []
     const position: (string | null)[] = []
-    for (const term of this.#positions) position.push(term[index] ?? null)
+    for (let term = this.#first + 1; term < texts.length; term++) {
+      position.push(JSON.parse(valueAt(texts[term] ?? 'null', index, this.length)) as string | null)
+    }
     return position
   }
 
@@ -51,11 +53,17 @@ export class NativePage implements Rows {
   }
 }
 
-/** What the lists of a page say: for each term the values of all rows. */
-function positionsOf(texts: RawRow, first: number): readonly Position[] {
-  const positions: Position[] = []
-  for (let index = first; index < texts.length; index++) positions.push(JSON.parse(texts[index] ?? '[]') as Position)
-  return positions
+/** One of the values of a term: pages are asked for the position of their first row or of one near their end. */
+function valueAt(values: string, index: number, count: number): string {
+  if (index < count / 2) {
+    let start = 0
+    for (let left = index; left > 0; left--) start = values.indexOf(SEPARATOR, start) + 1
+    const end = values.indexOf(SEPARATOR, start)
+    return end === -1 ? values.slice(start) : values.slice(start, end)
+  }
+  let end = values.length
+  for (let left = count - 1 - index; left > 0; left--) end = values.lastIndexOf(SEPARATOR, end - 1)
+  return values.slice(values.lastIndexOf(SEPARATOR, end - 1) + 1, end)
 }
 
 /** Rows with commas between, and where each of them ends. */

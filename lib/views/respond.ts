@@ -18,14 +18,14 @@ import type { View } from './view.js'
 export function respond(view: View, data: unknown): void {
   const ctx = read(view, 'ctx')
   // the action has written the response itself
-  if (ctx.respond === false || ctx.headerSent) return
-  // past Koa's `set()`, which makes five arrays of a header
+  if (ctx.respond === false || ctx.res.headersSent) return
+  // Koa's `set()` makes five arrays of a header, and its other names for this lead here, too
   ctx.res.setHeader('X-Content-Type-Options', 'nosniff')
   if (data === undefined && (ctx.body === undefined || ctx.body === null)) {
     respondEmpty(ctx)
     return
   }
-  if (ctx.status >= 400) ctx.set('Cache-Control', 'no-store')
+  if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
   if (data === undefined) return
   const renderer = rendererOf(view)
   if (read(view, 'policies').renderers.length > 1) ctx.vary('Accept')

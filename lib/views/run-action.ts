@@ -28,7 +28,7 @@ export async function runAction(view: View): Promise<unknown> {
     write(view, 'knex', knex)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
-    const writes = knex && !READING.has(ctx.method) && view.atomic
+    const writes = knex && !READING.has(ctx.req.method ?? '') && view.atomic
     return await (writes ? callInTransaction(view, knex) : call(view))
   } finally {
     const body = read(view, 'body')

@@ -29,7 +29,8 @@ const selections = new WeakMap<GenericView, Selection | null>()
 export function selectionOf(view: GenericView): Selection | undefined {
   const ctx = read(view, 'ctx')
   // asked several times for each request: Koa's getters take longer
-  if (read(read(ctx, 'req'), 'url')?.includes('?') === false) return undefined
+  const url = read(read(ctx, 'req'), 'url') ?? ''
+  if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%'))) return undefined
   const { query } = ctx
   if (read(query, FIELDS) === undefined && read(query, EXPAND) === undefined) return undefined
   let selection = selections.get(view)

@@ -38,7 +38,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
 function created(view: GenericAPIView, object: unknown, body: unknown): unknown {
   const { ctx } = view
   const location = locationOf(view, object)
-  if (location !== undefined && !ctx.headerSent) ctx.res.setHeader('Location', location)
+  if (location !== undefined && !ctx.res.headersSent) ctx.res.setHeader('Location', location)
   ctx.status = 201
   return body
 }

@@ -41,7 +41,7 @@ function expectPart(page: NativePage, list: readonly Row[], [from, to, backwards
 it('shows each part of a page with positions, in both directions, and tells the position of each row', () => {
   fc.assert(
     fc.property(rows, places, fc.array(part, { minLength: 1 }), (list, cuts, parts) => {
-      const terms = [0, 1].map((term) => JSON.stringify(list.map(({ position }) => position[term])))
+      const terms = [0, 1].map((term) => list.map(({ position }) => JSON.stringify(position[term])).join('\u001e'))
       const page = new NativePage(pageOf(list, '\u001e', terms, cuts), 0)
       expect(page.length).toBe(list.length)
       for (const shown of parts) expectPart(page, list, shown)
@@ -61,7 +61,7 @@ it('shows each part of a page that was read as a whole', () => {
 })
 
 it('is read from a text where pg has read it', () => {
-  const page = new NativePage({ texts: ['7', '2', '["1","é"]'], json: ['{"a":"é"}\u001e{"a":2}'] }, 1)
+  const page = new NativePage({ texts: ['7', '2', '"1"\u001e"é"'], json: ['{"a":"é"}\u001e{"a":2}'] }, 1)
   expect(page.results(0, 1).text).toBe('[{"a":"é"}]')
   expect(page.results(0, 2, true).text).toBe('[{"a":2},{"a":"é"}]')
   expect(page.position(1)).toEqual(['é'])
