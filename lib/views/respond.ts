@@ -19,7 +19,7 @@ export function respond(view: View, data: unknown): void {
   const ctx = read(view, 'ctx')
   // the action has written the response itself
   if (ctx.respond === false || ctx.res.headersSent) return
-  // Koa's `set()` makes five arrays of a header, and its other names for this lead here, too
+  // past Koa's `set()`, which makes several arrays for each header
   ctx.res.setHeader('X-Content-Type-Options', 'nosniff')
   if (data === undefined && (ctx.body === undefined || ctx.body === null)) {
     respondEmpty(ctx)
