@@ -147,10 +147,10 @@ export class CursorTokens {
 function positionText(terms: readonly CursorTerm[], position: Position): string {
   let types = ''
   let parts = ''
-  for (const [index, { tag }] of terms.entries()) {
+  for (let index = 0; index < terms.length; index++) {
     const separator = index === 0 ? '' : ','
     const part = position[index] ?? null
-    types += separator + (part === null ? 'null' : tag)
+    types += separator + (part === null ? 'null' : (terms[index] as CursorTerm).tag)
     parts += separator + (part === null ? '' : escapePart(part))
   }
   return `${types}:${parts}`

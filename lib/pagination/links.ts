@@ -17,47 +17,55 @@ export type LinkParameter = readonly [name: string, value: string | null]
  */
 export function pageLink(originalUrl: string, ...parameters: readonly LinkParameter[]): string {
   const { path, search } = splitTarget(originalUrl)
-  const text = set(search, parameters)
-  return text === '' ? path : `${path}?${text}`
+  const pairs = set(search, parameters)
+  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
 /** As `URLSearchParams.set` does for each parameter; pair by pair, as most of them need no decoding. */
-function set(search: string, parameters: readonly LinkParameter[]): string {
-  const written: LinkParameter[] = []
-  let text = ''
-  for (const sent of search.split('&')) {
-    if (sent === '') continue
-    const pair = rewrite(sent)
-    const parameter = namedIn(pair, parameters)
-    if (!parameter) text += `&${pair}`
-    else if (!written.includes(parameter)) {
-      written.push(parameter)
-      text += pairOf(parameter)
-    }
+function set(search: string, parameters: readonly LinkParameter[]): string[] {
+  const changes = parameters.map(changeOf)
+  const pairs: string[] = []
+  for (let start = 0, end = 0; start < search.length; start = end + 1) {
+    const mark = search.indexOf('&', start)
+    end = mark === -1 ? search.length : mark
+    if (end === start) continue
+    const pair = rewrite(search.slice(start, end))
+    const change = changes.find((one) => pair.startsWith(one.name))
+    if (change) apply(change, pairs)
+    else pairs.push(pair)
   }
-  for (const parameter of parameters) if (!written.includes(parameter)) text += pairOf(parameter)
-  return text.slice(1)
+  for (const change of changes) apply(change, pairs)
+  return pairs
 }
 
-/** The parameter that a pair is of. */
-function namedIn(pair: string, parameters: readonly LinkParameter[]): LinkParameter | undefined {
-  const name = pair.slice(0, pair.indexOf('='))
-  for (const parameter of parameters) if (encode(parameter[0]) === name) return parameter
-  return undefined
+/** A parameter to set, once. */
+interface Change {
+  /** As it is written, with the equals sign that ends it. */
+  readonly name: string
+  /** Null takes the parameter out. */
+  readonly pair: string | null
+  isDone: boolean
+}
+
+function changeOf([parameter, value]: LinkParameter): Change {
+  const name = `${encode(parameter)}=`
+  return { name, pair: value === null ? null : name + encode(value), isDone: false }
+}
+
+function apply(change: Change, pairs: string[]): void {
+  if (change.pair !== null && !change.isDone) pairs.push(change.pair)
+  change.isDone = true
 }
 
 /** A pair as `URLSearchParams` writes what it reads. */
 function rewrite(pair: string): string {
   // it takes off a question mark that stands first
-  return PLAIN_PAIR.test(pair) ? pair.replaceAll(',', '%2C') : String(new URLSearchParams(`&${pair}`))
+  if (!PLAIN_PAIR.test(pair)) return String(new URLSearchParams(`&${pair}`))
+  return pair.includes(',') ? pair.replaceAll(',', '%2C') : pair
 }
 
 function encode(text: string): string {
   return PLAIN.test(text) ? text : String(new URLSearchParams([['', text]])).slice(1)
-}
-
-function pairOf([name, value]: LinkParameter): string {
-  return value === null ? '' : `&${encode(name)}=${encode(value)}`
 }
 
 /** The path of a request, as links have it. */

@@ -5,6 +5,7 @@ import type { Queryable } from '../models/objection.js'
 import { preparesStatements } from '../settings.js'
 import { type Recipient, RunningStatement } from './abandoned-statements.js'
 import type { CancellableConnection } from './cancel-statement.js'
+import { type ConnectionSource, lineOf } from './connection-line.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-format.js'
 import { asTexts, TextQuery } from './text-query.js'
 
@@ -20,6 +21,8 @@ export interface Statement {
 /** The connection of pg that knex hands out, as far as we use it. */
 interface Connection extends CancellableConnection {
   readonly __knexUid?: string
+  /** Why the pool is to make another in its place. */
+  __knex__disposed?: unknown
   /** pg's own pipelining, which refuses queries that it has not made. */
   readonly pipeline?: boolean
   query<Row>(query: TextQuery<Row>): void
@@ -37,9 +40,7 @@ interface Connection extends CancellableConnection {
 
 type Done<Row> = (error: Error | null, result?: { rows: Row[] }) => void
 
-interface Client {
-  acquireConnection(): Promise<Connection>
-  releaseConnection(connection: Connection): Promise<void>
+interface Client extends ConnectionSource<Connection> {
   emit(event: string, ...values: unknown[]): void
 }
 
@@ -92,10 +93,10 @@ export async function runStatementAs<Row>(
   values: readonly unknown[],
   recipient?: Recipient,
 ): Promise<Row[]> {
-  const client = knex.client as Client
+  const line = lineOf(knex.client as Client)
   const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
-  const connection = await client.acquireConnection()
+  const connection = await line.acquire()
   try {
     return await send(knex, connection, { text: statement.text, name }, values, format, reader)
   } catch (error) {
@@ -103,7 +104,7 @@ export async function runStatementAs<Row>(
     if (name === undefined || !STALE.has(code)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
-    return send(knex, await client.acquireConnection(), statement, values, format, reader)
+    return send(knex, await line.acquire(), statement, values, format, reader)
   }
 }
 
@@ -127,13 +128,15 @@ function send<Row>(
   recipient: Recipient | undefined,
 ): Promise<Row[]> {
   const client = knex.client as Client
+  const line = lineOf(client)
+  line.begin()
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
   try {
     if (recipient?.destroyed) throw new ClientGone()
     client.emit('query', event)
   } catch (error) {
-    return client.releaseConnection(connection).then(() => {
+    return line.end(connection, true).then(() => {
       throw error
     })
   }
@@ -144,13 +147,13 @@ function send<Row>(
       const stopping = running?.end()
       if (error && isLost(error)) dispose(connection, error)
       if (stopping) {
-        const release = () => client.releaseConnection(connection)
+        const release = () => line.end(connection, false)
         stopping
           .catch((failure) => dispose(connection, failure))
           .then(release)
           .catch(reject)
       } else {
-        client.releaseConnection(connection).catch(reject)
+        line.end(connection, !error && connection.__knex__disposed === undefined).catch(reject)
       }
       if (error) {
         client.emit('query-error', error, event)
@@ -174,8 +177,7 @@ function send<Row>(
 
 /** Has the pool make a new connection in place of this one. */
 function dispose(connection: Connection, reason: unknown): void {
-  const disposable = connection as { __knex__disposed?: unknown }
-  disposable.__knex__disposed ??= reason
+  connection.__knex__disposed ??= reason
 }
 
 /** True where rows can be read this way: knex over pg's own JavaScript client. */

@@ -1,4 +1,5 @@
 /** Compact JSON (wire format, section 6). */
+import { RecentMap } from '../recent-map.js'
 import { inBytes, JsonText, LONGEST_PIECE } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
 import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
@@ -29,18 +30,31 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
   }
 }
 
-/** A page whose results are written already. */
+/** The names of members as JSON: envelopes have few. */
+const names = new RecentMap<string>(64)
+
+function writeName(name: string): string {
+  let written = names.get(name)
+  if (written === undefined) {
+    written = `${JSON.stringify(name)}:`
+    names.set(name, written)
+  }
+  return written
+}
+
+/** A page whose results are written already. What JSON has no form for is left out, as `JSON.stringify` does. */
 function writeEnvelope(envelope: Record<string, unknown>): Buffer {
   const pieces: (string | Buffer)[] = []
   let text = '{'
+  let separator = ''
   for (const name in envelope) {
     const value = envelope[name]
-    if (text !== '{') text += ','
-    text += `${JSON.stringify(name)}:`
-    if (!(value instanceof JsonText)) {
-      text += JSON.stringify(value)
-      continue
-    }
+    const isWritten = value instanceof JsonText
+    const json = isWritten ? '' : value === null ? 'null' : (JSON.stringify(value) as string | undefined)
+    if (json === undefined) continue
+    text += separator + writeName(name) + json
+    separator = ','
+    if (!isWritten) continue
     for (const piece of value.pieces) {
       if (typeof piece === 'string') {
         text += piece

@@ -1,6 +1,7 @@
 /** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
 import type { Model } from 'objection'
 import { answerOnce } from '../caching/cache-response.js'
+import type { Context } from '../context.js'
 import { NotFound, ValidationError } from '../errors.js'
 import {
   type FilterPart,
@@ -13,33 +14,68 @@ import {
 import { externalIds } from '../ids/external-ids.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import type { ListSource, PageRequest } from '../pagination/pagination.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import { shownColumns } from '../serializers/row-plan.js'
-import type { GenericView } from './generic-view.js'
+import type { GenericView, GenericViewClass } from './generic-view.js'
 import { InstanceList } from './list-source.js'
 import { confirmParents } from './parents.js'
 import { read } from './properties.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireUser } from './require-user.js'
 import { rendererOf } from './respond.js'
-import { loadShown, represent, selectionParameters } from './selection.js'
-import { defaultOrder, filterViewOf, parametersOf, settleGeneric } from './settle-generic.js'
+import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
+import { defaultOrder, filterViewOf, parametersOf, type Settled, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 import { WatchedList } from './watched-list.js'
+
+/** What the steps of one list ask again and again. */
+interface Listing {
+  readonly view: GenericView
+  readonly viewClass: GenericViewClass
+  readonly settled: Settled
+  readonly declared: FilterView
+  readonly ctx: Context
+  readonly query: QueryParameters
+  /** The view's serializer class, and the part of it that the answer shows. */
+  readonly own: SerializerClass
+  readonly shown: SerializerClass
+  /** The list is written row by row, in whatever form. */
+  readonly writesRows: boolean
+}
+
+function listingOf(view: GenericView, writesRows = false): Listing {
+  const viewClass = read(view, 'viewClass')
+  const ctx = read(view, 'ctx')
+  const own = read(view, 'getSerializerClass').call(view)
+  return {
+    view,
+    viewClass,
+    settled: settleGeneric(viewClass),
+    declared: filterViewOf(viewClass),
+    ctx,
+    query: ctx.query,
+    own,
+    shown: narrowed(view, own),
+    writesRows,
+  }
+}
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
 export function readList(view: GenericView): Promise<unknown> {
   try {
-    const { keepsConnections } = settleGeneric(read(view, 'viewClass'))
+    const listing = listingOf(view)
+    const { keepsConnections } = listing.settled
     // all pages of a cursor have one URL
-    if (keepsConnections) answerOnce(read(view, 'ctx'))
-    const parts = askedParts(view)
+    if (keepsConnections) answerOnce(listing.ctx)
+    const parts = askedParts(listing)
     const timeout = keepsConnections ? undefined : guardOf(parts)
-    return timeout === undefined ? readPage(view, parts) : readGuardedPage(view, parts, timeout)
+    return timeout === undefined ? readPage(listing, parts) : readGuardedPage(listing, parts, timeout)
   } catch (error) {
     return rejection(error)
   }
@@ -51,15 +87,16 @@ async function rejection(error: unknown): Promise<never> {
 }
 
 /** The same in a transaction, which bounds the time of its statements. */
-async function readGuardedPage(view: GenericView, parts: readonly FilterPart[], timeout: number): Promise<unknown> {
+async function readGuardedPage(listing: Listing, parts: readonly FilterPart[], timeout: number): Promise<unknown> {
+  const { view } = listing
   const { trx } = view
   const knex = trx ?? view.knex
-  if (!knex) return readPage(view, parts)
-  checkOrdering(view)
+  if (!knex) return readPage(listing, parts)
+  checkOrdering(listing)
   return runGuarded(knex, timeout, async (guarded) => {
     view.trx = guarded
     try {
-      return await readPage(view, parts)
+      return await readPage(listing, parts)
     } finally {
       view.trx = trx
     }
@@ -68,35 +105,36 @@ async function readGuardedPage(view: GenericView, parts: readonly FilterPart[], 
 
 /** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
 export function wholeList(view: GenericView): ListSource {
-  const parts = askedParts(view)
-  checkOrdering(view)
-  return listSource(view, parts, { writesRows: true })
+  const listing = listingOf(view, true)
+  const parts = askedParts(listing)
+  checkOrdering(listing)
+  return listSource(listing, parts)
 }
 
 /** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
-function askedParts(view: GenericView): readonly FilterPart[] {
-  const viewClass = read(view, 'viewClass')
-  const ctx = read(view, 'ctx')
-  requireUser(view)
-  if (read(viewClass, 'strictParams')) refuseUnknown(ctx.query, view)
-  return readParts(ctx.query, filterViewOf(viewClass), { user: ctx.state['user'] })
+function askedParts(listing: Listing): readonly FilterPart[] {
+  const { view, viewClass, declared, query, ctx } = listing
+  requireUser(view, listing)
+  if (read(viewClass, 'strictParams')) refuseUnknown(query, view)
+  return readParts(query, declared, { user: ctx.state['user'] })
 }
 
 /** What a request has wrong is told before a connection is taken. */
-function checkOrdering({ viewClass, ctx }: GenericView): void {
-  const declared = filterViewOf(viewClass)
-  for (const backend of declared.backends) backend.ordering(ctx.query, declared)
+function checkOrdering({ declared, query }: Listing): void {
+  for (const backend of declared.backends) backend.ordering(query, declared)
 }
 
-function readPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
-  return read(view, 'parents').length === 0 ? cutPage(view, listSource(view, parts)) : readNestedPage(view, parts)
+function readPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
+  const isNested = read(listing.view, 'parents').length > 0
+  return isNested ? readNestedPage(listing, parts) : cutPage(listing, listSource(listing, parts))
 }
 
-async function readNestedPage(view: GenericView, parts: readonly FilterPart[]): Promise<unknown> {
-  const source = new WatchedList(listSource(view, parts))
+async function readNestedPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
+  const { view } = listing
+  const source = new WatchedList(listSource(listing, parts))
   let page: unknown
   try {
-    page = await cutPage(view, source)
+    page = await cutPage(listing, source)
   } catch (error) {
     if (error instanceof NotFound) await confirmParents(view)
     throw error
@@ -106,12 +144,11 @@ async function readNestedPage(view: GenericView, parts: readonly FilterPart[]): 
   return page
 }
 
-function cutPage(view: GenericView, source: ListSource): Promise<unknown> {
-  const { paginator, keepsConnections } = settleGeneric(read(view, 'viewClass'))
+function cutPage({ view, settled, ctx, query }: Listing, source: ListSource): Promise<unknown> {
+  const { paginator, keepsConnections } = settled
   if (!paginator) return readAll(source)
-  const ctx = read(view, 'ctx')
   const params = (ctx['params'] ?? {}) as Record<string, string>
-  const request: PageRequest = { ctx, url: ctx.originalUrl, query: ctx.query, params }
+  const request: PageRequest = { ctx, url: ctx.originalUrl, query, params }
   const asked = keepsConnections ? { ...request, resultsOnly: rendererOf(view).resultsOnly } : request
   return read(paginator, 'paginate').call(paginator, source, asked)
 }
@@ -122,24 +159,19 @@ async function readAll(source: ListSource): Promise<unknown> {
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
-function listSource(
-  view: GenericView,
-  asked: readonly FilterPart[],
-  options: { writesRows?: boolean } = {},
-): ListSource {
-  const viewClass = read(view, 'viewClass')
-  const declared = filterViewOf(viewClass)
+function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource {
+  const { view, viewClass, declared, own, shown, writesRows } = listing
   const description = {
     name: read(view, 'basename') ?? viewClass.name,
     parameters: parametersOf(declared),
-    shown: shownColumns(read(view, 'getSerializerClass').call(view)),
+    shown: shownColumns(own),
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
   const statementMilliseconds = guardOf(asked)
-  const rows = rowReader(view, 'list', options)
+  const rows = rowReader(view, 'list', { shown, writesRows })
   const scope = read(view, 'parentScope').call(view)
-  if (rows && isDescribedWhole(view, asked) && scope?.shape !== null) {
-    const order = wantedOrder(view, undefined)
+  if (rows && isDescribedWhole(listing, asked) && scope?.shape !== null) {
+    const order = wantedOrder(listing, undefined)
     const query = () => {
       const conditions = view.getQueryset() as AnyQueryBuilder
       for (const part of asked) part.apply(conditions)
@@ -152,7 +184,7 @@ function listSource(
   // an application's own queryset or filter may have lost it
   scope?.apply(query)
   checkQueryset(view, query)
-  const wanted = wantedOrder(view, query)
+  const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, declared.model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
     return rows.list({ description, order, shape: undefined, query: () => query.clone(), statementMilliseconds })
@@ -168,25 +200,26 @@ function listSource(
 }
 
 /** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
-function isDescribedWhole(view: GenericView, asked: readonly FilterPart[]): boolean {
-  const viewClass = read(view, 'viewClass')
+function isDescribedWhole({ view, viewClass }: Listing, asked: readonly FilterPart[]): boolean {
   for (const part of asked) if (part.shape === null || part.guarded !== undefined) return false
-  return (
-    read(viewClass, 'queryset') === null &&
-    isStandard(view, 'getQueryset', 'filterQueryset') &&
-    hasPlainQueries(read(viewClass, 'modelClass').call(viewClass)) &&
-    filterViewOf(viewClass).backends.every(isDescribed)
-  )
+  return hasDescribedLists(viewClass) && isStandard(view, 'getQueryset', 'filterQueryset')
 }
 
+/** The same of what is known before any request. */
+const hasDescribedLists = oncePerCatalogue(
+  (viewClass: GenericViewClass): boolean =>
+    viewClass.queryset === null &&
+    hasPlainQueries(viewClass.modelClass()) &&
+    filterViewOf(viewClass).backends.every(isDescribed),
+)
+
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
-function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
-  const viewClass = read(view, 'viewClass')
-  const declared: FilterView = filterViewOf(viewClass)
+function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
+  const { viewClass, declared, settled } = listing
   // a paginator with an order of its own knows rows by their place in it
-  if (query && settleGeneric(viewClass).paginator?.ordering !== undefined) query.clearOrder()
+  if (query && settled.paginator?.ordering !== undefined) query.clearOrder()
   for (const backend of declared.backends) {
-    const asked = backend.ordering(read(view, 'ctx').query, declared)
+    const asked = backend.ordering(listing.query, declared)
     if (!asked) continue
     const order = keptTotal(declared, asked)
     if (query && canOrderBy(query, declared.model, order)) query.clearOrder()
@@ -195,7 +228,7 @@ function wantedOrder(view: GenericView, query: AnyQueryBuilder | undefined): rea
   if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
   let order = unaskedOrders.get(declared)
   if (!order) {
-    order = totalOrder(declared.model, defaultOrder(viewClass, settleGeneric(viewClass).paginator))
+    order = totalOrder(declared.model, defaultOrder(viewClass, settled.paginator))
     unaskedOrders.set(declared, order)
   }
   return order

@@ -3,6 +3,7 @@ import { ConfigurationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { readsRawRows } from '../queryset/run-statement.js'
 import { schemaOf } from '../queryset/schema-of.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowPlan } from '../serializers/row-plan.js'
 import type { GenericView } from './generic-view.js'
@@ -19,17 +20,18 @@ const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * A reader of rows, where nothing of the application needs instances; else undefined.
+ * @param options.shown the serializer class of the answer
  * @param options.writesRows the answer is written row by row, in whatever form
  */
 export function rowReader(
   view: GenericView,
   action: 'list' | 'retrieve' | 'create' | 'bulkCreate',
-  options: { writesRows?: boolean } = {},
+  options: { shown?: SerializerClass; writesRows?: boolean } = {},
 ): RowReader | undefined {
   if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
   // code of the application's may look at what it gets
   if (!options.writesRows && (read(view, 'action') !== action || !isStandard(view, BODY[action]))) return undefined
-  const serializer = answerClass(view)
+  const serializer = options.shown ?? answerClass(view)
   const viewClass = read(view, 'viewClass')
   const model = read(viewClass, 'modelClass').call(viewClass)
   // a serializer may be shared by views of several tables

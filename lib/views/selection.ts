@@ -103,10 +103,11 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 /** The serializer class of the answer: the view's, or the part of it that the request asks for. */
 export function answerClass(view: GenericView): SerializerClass {
-  return narrow(view, read(view, 'getSerializerClass').call(view))
+  return narrowed(view, read(view, 'getSerializerClass').call(view))
 }
 
-function narrow(view: GenericView, serializer: SerializerClass): SerializerClass {
+/** The part of a serializer class that the request asks for; all of it where it asks for nothing. */
+export function narrowed(view: GenericView, serializer: SerializerClass): SerializerClass {
   const selection = selectionOf(view)
   return selection ? selectFields(serializer, view.viewClass.expandable, selection) : serializer
 }
@@ -120,9 +121,9 @@ export function represent(view: GenericView, obj: object, many = false): unknown
 /** A serializer of the same objects that shows what the request asks for; undefined where that is all. */
 function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
   const own = whole.constructor as SerializerClass
-  const narrowed = narrow(view, own)
-  if (narrowed === own || whole.obj === undefined) return undefined
-  return new narrowed({ obj: whole.obj, many: whole.many, context: whole.context }) as Serializer
+  const part = narrowed(view, own)
+  if (part === own || whole.obj === undefined) return undefined
+  return new part({ obj: whole.obj, many: whole.many, context: whole.context }) as Serializer
 }
 
 /** Loads what the answer shows of related objects: one query for each relation. */

@@ -56,4 +56,9 @@ describe('JSON in pieces', () => {
       }),
     )
   })
+
+  it('leaves out of its envelope what JSON has no form for', () => {
+    const envelope = { previous: undefined, results: new JsonText('[1]'), next: undefined, made: () => 1 }
+    expect(spell(renderer.render(envelope))).toBe('{"results":[1]}')
+  })
 })
