@@ -136,7 +136,7 @@ function send<Row>(
     if (recipient?.destroyed) throw new ClientGone()
     client.emit('query', event)
   } catch (error) {
-    return line.end(connection, true).then(() => {
+    return line.end(connection, isInOrder(connection)).then(() => {
       throw error
     })
   }
@@ -153,7 +153,7 @@ function send<Row>(
           .then(release)
           .catch(reject)
       } else {
-        line.end(connection, !error && connection.__knex__disposed === undefined).catch(reject)
+        line.end(connection, !error && isInOrder(connection)).catch(reject)
       }
       if (error) {
         client.emit('query-error', error, event)
@@ -173,6 +173,10 @@ function send<Row>(
       connection.query(name === undefined ? query : { ...query, name }, read)
     }
   })
+}
+
+function isInOrder(connection: Connection): boolean {
+  return connection.__knex__disposed === undefined
 }
 
 /** Has the pool make a new connection in place of this one. */
