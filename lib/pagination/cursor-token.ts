@@ -78,8 +78,8 @@ export class CursorTokens {
   readonly #hmac: Hmac
   /** What all that is signed begins with. */
   readonly #start: string
-  /** Tokens by direction and position. */
-  readonly #written = new RecentMap<string | null>(MOST_KEPT)
+  /** Tokens by position. */
+  readonly #written = { next: new RecentMap<string | null>(MOST_KEPT), prev: new RecentMap<string | null>(MOST_KEPT) }
   readonly #cursors = new RecentMap<Cursor>(MOST_KEPT)
 
   constructor(scope: CursorScope) {
@@ -91,13 +91,13 @@ export class CursorTokens {
   /** The token of a position; null when it would be too long. */
   write(cursor: Cursor): string | null {
     const { direction, position } = cursor
-    const plain = positionText(this.#scope.terms, position)
-    const key = direction + plain
-    let token = this.#written.get(key)
+    const written = this.#written[direction]
+    const key = this.#keyOf(position)
+    let token = written.get(key)
     if (token === undefined) {
-      token = this.#issue(direction, plain)
+      token = this.#issue(direction, positionText(this.#scope.terms, position))
       // long positions are not worth their room
-      if (key.length <= LONGEST_KEPT) this.#written.set(key, token)
+      if (key.length <= LONGEST_KEPT) written.set(key, token)
       if (token !== null) this.#keep(token, cursor)
     }
     return token
@@ -111,6 +111,12 @@ export class CursorTokens {
     const cursor = this.#verify(token)
     if (cursor) this.#keep(token, cursor)
     return cursor
+  }
+
+  /** A value by itself where there is one: no text of PostgreSQL's begins as the others do. */
+  #keyOf(position: Position): string {
+    const [value] = position
+    return position.length === 1 && typeof value === 'string' ? value : `\0${positionText(this.#scope.terms, position)}`
   }
 
   #keep(token: string, cursor: Cursor): void {

@@ -17,25 +17,25 @@ export type LinkParameter = readonly [name: string, value: string | null]
  */
 export function pageLink(originalUrl: string, ...parameters: readonly LinkParameter[]): string {
   const { path, search } = splitTarget(originalUrl)
-  const pairs = set(search, parameters)
-  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
+  const query = set(search, parameters)
+  return query === '' ? path : `${path}?${query}`
 }
 
 /** As `URLSearchParams.set` does for each parameter; pair by pair, as most of them need no decoding. */
-function set(search: string, parameters: readonly LinkParameter[]): string[] {
-  const changes = parameters.map(changeOf)
-  const pairs: string[] = []
+function set(search: string, parameters: readonly LinkParameter[]): string {
+  const changes: Change[] = []
+  for (const [name, value] of parameters) changes.push(changeOf(name, value))
+  let query = ''
   for (let start = 0, end = 0; start < search.length; start = end + 1) {
     const mark = search.indexOf('&', start)
     end = mark === -1 ? search.length : mark
     if (end === start) continue
     const pair = rewrite(search.slice(start, end))
-    const change = changes.find((one) => pair.startsWith(one.name))
-    if (change) apply(change, pairs)
-    else pairs.push(pair)
+    const change = changeAt(pair, changes)
+    query = change ? apply(change, query) : append(query, pair)
   }
-  for (const change of changes) apply(change, pairs)
-  return pairs
+  for (const change of changes) query = apply(change, query)
+  return query
 }
 
 /** A parameter to set, once. */
@@ -47,14 +47,24 @@ interface Change {
   isDone: boolean
 }
 
-function changeOf([parameter, value]: LinkParameter): Change {
+function changeOf(parameter: string, value: string | null): Change {
   const name = `${encode(parameter)}=`
   return { name, pair: value === null ? null : name + encode(value), isDone: false }
 }
 
-function apply(change: Change, pairs: string[]): void {
-  if (change.pair !== null && !change.isDone) pairs.push(change.pair)
+function changeAt(pair: string, changes: readonly Change[]): Change | undefined {
+  for (const change of changes) if (pair.startsWith(change.name)) return change
+  return undefined
+}
+
+function apply(change: Change, query: string): string {
+  const isNew = change.pair !== null && !change.isDone
   change.isDone = true
+  return isNew ? append(query, change.pair) : query
+}
+
+function append(query: string, pair: string): string {
+  return query === '' ? pair : `${query}&${pair}`
 }
 
 /** A pair as `URLSearchParams` writes what it reads. */

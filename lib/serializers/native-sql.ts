@@ -1,5 +1,7 @@
 /** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
+import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 import {
@@ -50,14 +52,14 @@ export const RECORD_SEPARATOR = 0x1e
 
 /**
  * Compiles a list that PostgreSQL writes as one row: the count (if asked for), the number of rows, and their JSON with
- * commas between. With positions the values of each of their terms stand before the rows, each a JSON text or null, and
- * these as well as the rows are separated by `RECORD_SEPARATOR`.
+ * commas between. With positions the values of each of their terms stand before the rows, and these as well as the rows are
+ * separated by `RECORD_SEPARATOR`. Values that may be any text are JSON strings, others stand as they are; NULL is `null`.
  */
 export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
-  const { plan, positions, counting } = selection
+  const { plan, model, positions, counting } = selection
   const { before, count, source } = sourceOf(query, selection)
   const object = objectColumns(plan.object, plan)
-  const page = positions ? positionedRows(positions, object, source) : joinedRows(object, source)
+  const page = positions ? positionedRows(model, positions, object, source) : joinedRows(object, source)
   const sql = counting ? `${before.sql}select ${count.sql}page.* from (${page.sql}) as page` : page.sql
   const bindings = [...before.bindings, ...count.bindings, ...page.bindings]
   return nativeSql((query.knex() as unknown as Queryable).raw(sql, bindings as never))
@@ -90,9 +92,17 @@ function joinedRows(object: Part, source: QueryPart): QueryPart {
   }
 }
 
-function positionedRows(terms: readonly OrderTerm[], object: Part, source: QueryPart): QueryPart {
+function positionedRows(
+  model: ModelDescription,
+  terms: readonly OrderTerm[],
+  object: Part,
+  source: QueryPart,
+): QueryPart {
   const separator = `chr(${RECORD_SEPARATOR})`
-  const lists = terms.map((_, index) => `string_agg(coalesce(to_json(r.p${index})::text, 'null'), ${separator}), `)
+  const lists = keysetTerms(model, terms).map(({ column }, index) => {
+    const value = positionTag(column) === 'str' ? `to_json(r.p${index})::text` : `r.p${index}`
+    return `string_agg(coalesce(${value}, 'null'), ${separator}), `
+  })
   const { sql, bindings } = nativeRows(terms, object, source)
   return {
     sql: `select count(*), ${lists.join('')}string_agg(r.json, ${separator}) from (${sql}) as r`,

@@ -33,7 +33,7 @@ export class NativePage implements Rows {
     const texts = this.#page?.texts ?? []
     const position: (string | null)[] = []
     for (let term = this.#first + 1; term < texts.length; term++) {
-      position.push(JSON.parse(valueAt(texts[term] ?? 'null', index, this.length)) as string | null)
+      position.push(readValue(valueAt(texts[term] ?? 'null', index, this.length)))
     }
     return position
   }
@@ -51,6 +51,12 @@ export class NativePage implements Rows {
     for (let index = end - 2; index >= start; index--) pieces.push(',', cut(index, index))
     return new JsonText(...pieces, ']')
   }
+}
+
+/** A value as it is, but for any text, which is a JSON string. */
+function readValue(value: string): string | null {
+  if (value.charCodeAt(0) === QUOTE) return JSON.parse(value) as string
+  return value === 'null' ? null : value
 }
 
 /** One of the values of a term: pages are asked for the position of their first row or of one near their end. */
