@@ -177,6 +177,25 @@ describe('a cursor token', () => {
     expect([readCursor(of, empty)?.position, readCursor(of, missing)?.position]).toEqual([[''], [null]])
   })
 
+  it('remembers no token for another position or direction', () => {
+    const values = [null, '', 'null', 'null:', 'str:', 'next', 'prev', ',']
+    for (const tags of [['str?'], ['str?', 'str?']]) {
+      const of = scope('book', 'a', tags)
+      const tokens = new CursorTokens(of)
+      const second = tags.length === 1 ? [[]] : values.map((value) => [value])
+      const positions = values.flatMap((value) => second.map((rest) => [value, ...rest]))
+      const cursors = positions.flatMap((position) => [
+        { direction: 'next' as const, position },
+        { direction: 'prev' as const, position },
+      ])
+      for (const cursor of [...cursors, ...cursors.toReversed()]) {
+        const token = tokens.write(cursor)
+        expect(token).toBe(writeCursor(of, cursor))
+        expect(tokens.read(token ?? '')).toEqual(cursor)
+      }
+    }
+  })
+
   it('is not written over 4,096 characters', () => {
     const of = scope('book', 'title', ['str'])
     const longest = 'x'.repeat(3072 - 'next:str::'.length - 32)
