@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import { readerOf } from '../filters/full-text.js'
 import { externalIds } from '../ids/external-ids.js'
+import { refuseInstanceFields } from '../instance-fields.js'
 import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
 import { describeModel } from '../models/describe-model.js'
@@ -33,6 +34,7 @@ export function checkView(prefix: string, view: unknown, nested: boolean): asser
     )
   }
   const viewClass = view as typeof APIView
+  refuseInstanceFields(viewClass)
   checkActions(viewClass)
   if (!(viewClass.prototype instanceof GenericAPIView)) return
   const generic = viewClass as typeof GenericAPIView

@@ -1,4 +1,5 @@
 /** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
+
 import type { Model } from 'objection'
 import { toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound } from '../errors.js'
@@ -9,6 +10,7 @@ import { ReadOnlyField } from '../fields/read-only-field.js'
 import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
+import { described } from '../instance-fields.js'
 import { buildModel, isExpression } from '../models/build-model.js'
 import {
   type Column,
@@ -249,6 +251,8 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     return knex.transaction((trx) => this.withContext({ ...this.context, knex: trx } satisfies SerializerContext, work))
   }
 }
+
+described(ModelSerializer)
 
 /** Does the work for each item; what is wrong with it stands under its position. */
 async function oneByOne<Item, Result>(

@@ -13,6 +13,7 @@ import { PrimaryKeyRelatedField, RelatedField } from '../fields/related-field.js
 import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
+import { refuseInstanceFields } from '../instance-fields.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import {
   describeModel,
@@ -62,6 +63,7 @@ function hasDeclaredFields(value: unknown): value is SerializerClass {
 }
 
 function compile(serializer: SerializerClass): SerializerPlan {
+  refuseInstanceFields(serializer)
   const { fields, model, writesRows } = serializer.describeFields()
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
   const bound = [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name)))

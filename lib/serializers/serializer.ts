@@ -1,6 +1,8 @@
 /** Checks input and writes output, one object or a list of them (spec section 2.1). */
+
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
+import { described } from '../instance-fields.js'
 import { nameColumns } from '../renderers/columns.js'
 import type {
   AnySerializer,
@@ -284,6 +286,8 @@ export class Serializer<T extends object = object> implements AnySerializer {
     return outcomes instanceof Promise ? outcomes.then(validityOfAll) : validityOfAll(outcomes)
   }
 }
+
+described(Serializer)
 
 function refuseInvalid({ valid, errors }: Validity): undefined {
   if (!valid) throw new ValidationError(errors)

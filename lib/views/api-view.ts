@@ -6,6 +6,7 @@ import { keepPrivate } from '../caching/cache-response.js'
 import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, MethodNotAllowed } from '../errors.js'
+import { described, refuseInstanceFields } from '../instance-fields.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
@@ -136,6 +137,7 @@ export class APIView implements View {
    * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
    */
   static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
+    refuseInstanceFields(this)
     const allowed = allowedMethods(actions)
     // each with the same properties in the same order: to V8 one shape
     const { basename, parents = [] } = route
@@ -264,6 +266,8 @@ export class APIView implements View {
     return toApiError(error, subjectOf(this.ctx.method)) ?? error
   }
 }
+
+described(APIView)
 
 // what a request begins with: on the prototype, so that it takes no time to set
 Object.assign(APIView.prototype, {

@@ -1,4 +1,5 @@
 /** The action `bulkCreate` (spec section 4.5). */
+import { described } from '../../instance-fields.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/write-relations.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../bulk-objects.js'
@@ -44,7 +45,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'bulkCreate', 'performBulkCreate')
-  return mixed
+  return described(mixed)
 }
 
 interface ItemHook {

@@ -1,6 +1,8 @@
 /** Validators and `Cache-Control` for lists and objects (spec section 4.9, "CacheableMixin"). */
+
 import { type CachePolicy, cachePolicy } from '../../caching/cache-policy.js'
 import { cacheResponse } from '../../caching/cache-response.js'
+import { described } from '../../instance-fields.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** What the mixin adds to a class. */
@@ -26,7 +28,7 @@ const policies = new WeakMap<object, CachePolicy>()
  * }
  */
 export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
-  return class extends base {
+  const mixed = class extends base {
     static cacheMaxAge = 0
     static cachePrivate = true
     static cacheNoCache = false
@@ -38,6 +40,7 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
       super.finalizeResponse()
     }
   }
+  return described(mixed)
 }
 
 /** True for a view class with the mixin. */

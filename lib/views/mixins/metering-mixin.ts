@@ -1,4 +1,5 @@
 /** One usage event for each request of a view (spec section 6). */
+import { described } from '../../instance-fields.js'
 import type { MeteringEngine } from '../../metering/engine.js'
 import { meterRequest } from '../../metering/meter-request.js'
 import { meteringOf } from '../../metering/metering-engine.js'
@@ -22,7 +23,7 @@ type AnyView = (new (
  * }
  */
 export function MeteringMixin<Base extends AnyView>(base: Base) {
-  return class extends base {
+  const mixed = class extends base {
     static meteringMeterName = 'api_usage'
     static meteringEnabled = true
     static meteringEngine: MeteringEngine | null = null
@@ -37,4 +38,5 @@ export function MeteringMixin<Base extends AnyView>(base: Base) {
       }
     }
   }
+  return described(mixed)
 }

@@ -1,5 +1,7 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
+
 import { ConfigurationError } from '../../errors.js'
+import { described } from '../../instance-fields.js'
 import { canStream } from '../../renderers/streaming.js'
 import type { APIView } from '../api-view.js'
 import { ListStreams } from '../list-streams.js'
@@ -63,7 +65,7 @@ export function StreamMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   if (!inherited || isStandard(base.prototype as object, 'list')) markStandard(mixed.prototype, 'list')
-  return mixed
+  return described(mixed)
 }
 
 /** Ends the streams of a view class. */

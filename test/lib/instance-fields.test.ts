@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  BulkModelViewSet,
+  CacheableMixin,
+  ConfigurationError,
+  IntegerField,
+  IsAuthenticated,
+  ModelSerializer,
+  ModelViewSet,
+  Serializer,
+} from '../../lib/index.js'
+import { Book, BookSerializer } from '../support/library.js'
+
+class Books extends CacheableMixin(BulkModelViewSet<Book>) {
+  static override model = Book
+  static override serializerClass = BookSerializer
+}
+
+describe('I23 what was written without static', () => {
+  it.each(['permissionClasses', 'ordering', 'maxBulkSize', 'cacheMaxAge'])('%s of a view set is told', (name) => {
+    class Forgetful extends Books {
+      constructor() {
+        super()
+        Object.assign(this, { [name]: [IsAuthenticated] })
+      }
+    }
+    const message = `Forgetful: ${name} is set on instances, where nobody reads it; write static ${name} = …`
+    expect(() => new APIRouter().register('books', Forgetful)).toThrow(new ConfigurationError(message))
+    expect(() => Forgetful.asView({ get: 'list' })).toThrow(message)
+  })
+
+  it('is told as a field of the class, and of one above it', () => {
+    class Open extends Books {
+      permissionClasses = [IsAuthenticated]
+    }
+    class Below extends Open {}
+    expect(() => Open.asView({ get: 'list' })).toThrow('Open: permissionClasses is set on instances')
+    expect(() => Below.asView({ get: 'list' })).toThrow('Below: permissionClasses is set on instances')
+  })
+
+  it('of a serializer is told', () => {
+    class Loose extends ModelSerializer<Book> {
+      static override model = Book
+      static override fields = ['id', 'title']
+      readOnlyFields = ['title']
+    }
+    class Input extends Serializer {
+      declaredFields = { n: new IntegerField() }
+    }
+    expect(() => Loose.plan).toThrow(
+      'Loose: readOnlyFields is set on instances, where nobody reads it; write static readOnlyFields = …',
+    )
+    expect(() => Input.plan).toThrow('Input: declaredFields is set on instances')
+  })
+
+  it("leaves what is an application's own, what works, and what needs a request", () => {
+    class Own extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static started = 0
+      started = Date.now()
+      #secret = 1
+      maxBulkSize = this.#secret
+    }
+    class Asking extends Books {
+      permissionClasses: unknown
+      constructor() {
+        super()
+        this.permissionClasses = this.ctx.state['user']
+      }
+    }
+    for (const view of [Own, Asking]) expect(() => view.asView({ get: 'list' })).not.toThrow()
+  })
+})
