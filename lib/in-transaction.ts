@@ -23,7 +23,7 @@ export async function inTransaction<Result>(
       trx.on('query-error', (error) => {
         failure = error
       })
-      const result = await work(trx)
+      const result = await settle(work(trx), name)
       if (refused()) throw new Refused(result)
       if (failure !== undefined) await checkUsable(trx, name, failure)
       return result
@@ -31,6 +31,15 @@ export async function inTransaction<Result>(
   } catch (error) {
     if (error instanceof Refused) return error.result as Result
     throw error
+  }
+}
+
+/** knex takes a rejection without a reason for no error, and the client would be told of a success. */
+async function settle<Result>(work: Promise<Result>, name: string): Promise<Result> {
+  try {
+    return await work
+  } catch (error) {
+    throw error ?? new Error(`${name} has thrown ${error}`)
   }
 }
 

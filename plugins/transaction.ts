@@ -1,6 +1,6 @@
 /** One transaction for a hand-written route, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
-import type { Middleware } from '../lib/context.js'
+import type { Context, Middleware } from '../lib/context.js'
 import { ConfigurationError } from '../lib/errors.js'
 import { inTransaction } from '../lib/in-transaction.js'
 
@@ -21,9 +21,15 @@ export function transaction(knex: Knex): Middleware {
       await next()
     }
     try {
-      await inTransaction(knex, { name: 'transaction()', work, refused: () => ctx.status >= 400 })
+      await inTransaction(knex, { name: 'transaction()', work, refused: () => hasRefused(ctx) })
     } finally {
       delete ctx.state['trx']
     }
   }
+}
+
+/** Koa begins with 404: one that nobody has set says nothing of the work, which another middleware may still answer for. */
+function hasRefused({ response }: Context): boolean {
+  const { _explicitStatus: isSet } = response as { readonly _explicitStatus?: boolean }
+  return response.status >= 400 && isSet === true
 }

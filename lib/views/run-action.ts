@@ -67,13 +67,7 @@ async function readInput(view: View, serializerClass: SerializerClass): Promise<
 async function callInTransaction(view: View, knex: Knex): Promise<unknown> {
   const work = async (trx: Knex.Transaction) => {
     view.trx = trx
-    try {
-      return await call(view)
-    } catch (error) {
-      // knex would take it for no error, and the client be told of a success
-      if (error === undefined) throw new Error(`${view.action}() has thrown undefined`)
-      throw error
-    }
+    return await call(view)
   }
   try {
     return await inTransaction(knex, { name: `${view.action}()`, work, refused: () => view.ctx.status >= 400 })

@@ -71,11 +71,29 @@ describe('transaction()', () => {
     expect(await codes()).toEqual([])
   })
 
-  it('rolls back where nobody has answered', async () => {
-    const { send } = await working(async (_ctx, trx) => {
+  it('A8 commits what a middleware around it answers for', async () => {
+    client = await serving(
+      async (ctx, next) => {
+        await next()
+        ctx.body = ctx.state['result']
+      },
+      transaction(database.knex),
+      async (ctx) => {
+        ctx.state['result'] = await ctx.state['trx']('shelves').insert({ code: 'a' }).returning('code')
+      },
+    )
+    expect(await client.send('POST', '/')).toMatchObject({ status: 200, json: [{ code: 'a' }] })
+    expect(await codes()).toEqual(['a'])
+  })
+
+  it.each([undefined, null])('A8 is no success when the handler throws %s', async (nothing) => {
+    const { send, reported } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
+      ctx.body = 'done'
+      throw nothing
     })
-    expect(await send('POST', '/')).toMatchObject({ status: 404, json: { detail: 'Not found' } })
+    expect(await send('POST', '/')).toMatchObject({ status: 500 })
+    expect(String(reported[0])).toBe(`Error: transaction() has thrown ${nothing}`)
     expect(await codes()).toEqual([])
   })
 
