@@ -13,7 +13,14 @@ export function etag(options: CacheOptions = {}): Middleware {
   const policy = cachePolicy('etag()', options)
   return async function addValidators(ctx, next) {
     const before = ctx.res.getHeader('Cache-Control')
-    await next()
-    cacheResponse(ctx, policy, { keep: ctx.res.getHeader('Cache-Control') !== before })
+    // what is there afterwards is the handler's own
+    ctx.remove('Cache-Control')
+    try {
+      await next()
+      cacheResponse(ctx, policy, { keep: ctx.res.hasHeader('Cache-Control') })
+    } finally {
+      const isOpen = !ctx.headerSent && !ctx.res.hasHeader('Cache-Control')
+      if (isOpen && before !== undefined) ctx.set('Cache-Control', String(before))
+    }
   }
 }

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import type Koa from 'koa'
 import { afterEach, describe, expect, it } from 'vitest'
 import { CSVRenderer, JSONRenderer } from '../../lib/index.js'
-import { contentNegotiation, errors, etag } from '../../plugins/index.js'
+import { authentication, contentNegotiation, errors, etag } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { connectTo } from '../support/server.js'
 
@@ -107,6 +107,40 @@ describe('etag()', () => {
       },
     )
     expect((await client.get('/')).headers['cache-control']).toBe('no-cache, public, max-age=60')
+  })
+
+  it("keeps the handler's own Cache-Control where the app says the same of all routes", async () => {
+    client = await serving(
+      async (ctx, next) => {
+        ctx.set('Cache-Control', 'no-store')
+        await next()
+      },
+      etag({ maxAge: 60 }),
+      (ctx) => {
+        if (ctx.path === '/empty') ctx.status = 204
+        else {
+          ctx.set('Cache-Control', 'no-store')
+          ctx.body = 'x'
+        }
+      },
+    )
+    for (const path of ['/', '/empty']) expect((await client.get(path)).headers['cache-control']).toBe('no-store')
+  })
+
+  it('G10 leaves what a known caller gets, whatever the app says of all routes', async () => {
+    client = await serving(
+      async (ctx, next) => {
+        ctx.set('Cache-Control', 'no-store')
+        ctx.state['user'] = { id: 1 }
+        await next()
+      },
+      etag({ maxAge: 60, private: false }),
+      authentication(),
+      (ctx) => {
+        ctx.body = 'x'
+      },
+    )
+    expect((await client.get('/')).headers['cache-control']).toBe('no-store')
   })
 
   it('16 gives no answer of 400 and more a tag', async () => {
