@@ -1,6 +1,6 @@
 /** Serves collected static files (spec section 9.2; wire format, section 7). */
 import serve from 'koa-static'
-import { describeFile } from '../lib/assets/describe-file.js'
+import { describeFile, undescribe } from '../lib/assets/describe-file.js'
 import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/assets/static-files.js'
 import type { Context, Middleware } from '../lib/context.js'
 import { pathOf } from '../lib/request-path.js'
@@ -33,6 +33,8 @@ export function staticAssets(options: StaticAssetsOptions = {}): Middleware {
     ctx.path = `/${encodeURIComponent(file.name)}`
     try {
       await send(ctx, async () => {
+        // the file has gone since it was found
+        undescribe(ctx)
         ctx.url = url
         await next()
       })

@@ -8,7 +8,7 @@ const CHANNEL = 'koa_viewsets_cache_bust'
 const RETRY_MILLISECONDS = { first: 1_000, longest: 30_000 }
 /** How often a connection on which nothing comes is asked whether it is still there. */
 const HEARTBEAT_MILLISECONDS = 30_000
-/** How long an answer to that, and a connection's end, may take. */
+/** How long an answer to that, and a connection's beginning and end, may take. */
 const ANSWER_MILLISECONDS = 5_000
 
 const POOLER =
@@ -92,21 +92,33 @@ export class CacheBustChannel {
   }
 
   async #connect(): Promise<void> {
-    const client = this.#knex.client as Client
-    const connection = await client.acquireRawConnection()
+    const connection = await this.#open()
     this.#connection = connection
     try {
       connection.on('notification', refreshAppVersion)
       connection.on('end', this.#onEnd)
-      const { rows } = await connection.query('select pg_backend_pid() as pid')
+      const { rows } = await within(ANSWER_MILLISECONDS, connection.query('select pg_backend_pid() as pid'))
       if (rows[0]?.['pid'] !== connection.processID) throw new ConfigurationError(POOLER)
-      await connection.query(`listen ${CHANNEL}`)
+      await within(ANSWER_MILLISECONDS, connection.query(`listen ${CHANNEL}`))
     } catch (error) {
       await this.#disconnect()
       throw error
     }
     this.#retryMilliseconds = RETRY_MILLISECONDS.first
     this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
+  }
+
+  /** A connection, unless a server takes it and says nothing. */
+  async #open(): Promise<Connection> {
+    const client = this.#knex.client as Client
+    const opening = client.acquireRawConnection()
+    try {
+      return await within(ANSWER_MILLISECONDS, opening)
+    } catch (error) {
+      // it may come yet
+      void opening.then((late) => client.destroyRawConnection(late)).catch(() => {})
+      throw error
+    }
   }
 
   async #disconnect(): Promise<void> {

@@ -30,6 +30,11 @@ export function describeFile(ctx: Context, name: string, file: FoundFile): boole
   return true
 }
 
+/** Takes away what was said of a file. */
+export function undescribe(ctx: Context): void {
+  for (const name of ['Cache-Control', 'ETag', 'Last-Modified', 'Content-Type', 'Content-Encoding']) ctx.remove(name)
+}
+
 /** RFC 9110 section 13.2.2: the date counts only where there are no tags. */
 function isKnown({ headers }: Context, { etag, modified }: FoundFile): boolean {
   const tags = headers['if-none-match']

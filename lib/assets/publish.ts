@@ -35,24 +35,27 @@ export class Publisher {
 
   /**
    * Gives a file this content; one that has it already is not touched.
-   * @param sameAs a file of ours with this content, to be linked to where the file system can
+   * @param sameAs a file of ours with this content, to be linked to where there is nothing yet and the file system can
    * @throws Error the name leads out of the folder
    */
   async put(name: string, content: Buffer, sameAs?: string): Promise<void> {
     const path = join(this.root, name)
     await this.#prepareFolder(dirname(path))
-    if (await holds(path, content)) {
+    const held = await compare(path, content)
+    if (held === 'same') {
       this.unchanged++
       return
     }
-    if (sameAs === undefined || !(await this.#link(sameAs, path))) await this.#replace(path, content)
+    // a link is as old as what it leads to: a compressed sibling of what was here would look newer
+    const isLinked = sameAs !== undefined && held === 'nothing' && (await this.#link(sameAs, path))
+    if (!isLinked) await this.#replace(path, content)
     this.written++
   }
 
   /** Like `put`, and on the disk when it returns: for the file that the others count by. */
   async putLast(name: string, content: Buffer): Promise<void> {
     const path = join(this.root, name)
-    if (!(await holds(path, content))) await this.#replace(path, content, { flush: true })
+    if ((await compare(path, content)) !== 'same') await this.#replace(path, content, { flush: true })
   }
 
   async close(): Promise<void> {
@@ -112,12 +115,14 @@ export class Publisher {
   }
 }
 
-async function holds(path: string, content: Buffer): Promise<boolean> {
+/** What stands at a path. */
+async function compare(path: string, content: Buffer): Promise<'same' | 'other' | 'nothing'> {
   try {
     const found = await lstat(path)
-    return found.isFile() && found.size === content.length && (await readFile(path)).equals(content)
+    const isSame = found.isFile() && found.size === content.length && (await readFile(path)).equals(content)
+    return isSame ? 'same' : 'other'
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return 'nothing'
     throw error
   }
 }

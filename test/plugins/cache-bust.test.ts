@@ -268,6 +268,23 @@ describe('CacheBustChannel', () => {
     await away.destroy()
   })
 
+  it('waits for no server that takes connections and says nothing', async () => {
+    const silent = createServer(() => {})
+    await new Promise<void>((resolve) => {
+      silent.listen(join(folder, '.s.PGSQL.1'), resolve)
+    })
+    const through = knexFactory({
+      client: 'pg',
+      connection: { host: folder, port: 1, user: 'x', database: 'x' },
+      log: quiet,
+    })
+    const channel = new CacheBustChannel(through)
+    await expect(channel.listen()).rejects.toThrow('no answer')
+    await channel.close()
+    await through.destroy()
+    silent.close()
+  })
+
   it('says so when a pooler stands between, and keeps no connection', async (test) => {
     const { host, port } = database.direct
     if (!host?.startsWith('/')) return test.skip('needs the socket of the PostgreSQL that the tests start')

@@ -162,6 +162,18 @@ describe('staticAssets()', () => {
     expect(answer).toMatchObject({ status: 404, headers: { 'x-path': `${HASHED}?x` } })
   })
 
+  it('says nothing of a vanished file where the app answers in its place', async () => {
+    await serving(staticAssets({ root }), (ctx) => {
+      ctx.body = 'index'
+    })
+    expect((await get(HASHED)).text).toBe(CODE)
+    rmSync(join(root, 'js/app.min.3879a5d930ae.js'))
+    const { status, text, headers } = await get(HASHED)
+    expect({ status, text }).toEqual({ status: 200, text: 'index' })
+    expect(headers['content-type']).toBe('text/plain; charset=utf-8')
+    for (const name of ['cache-control', 'etag', 'last-modified']) expect(headers).not.toHaveProperty(name)
+  })
+
   it('works under a prefix of its own, at the root, and under koa-mount', async () => {
     await serving(staticAssets({ root, prefix: '/a/b/' }))
     expect((await get('/a/b/js/app.min.js')).text).toBe(CODE)

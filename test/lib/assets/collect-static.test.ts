@@ -286,6 +286,21 @@ describe('what collectStatic refuses, naming all of it at once', () => {
   })
 })
 
+describe('a deployment that is taken back', () => {
+  it('leaves no compressed sibling of the other newer than its file', async () => {
+    const { source, root, names } = await collect({ 'app.js': 'one' })
+    utimesSync(join(root, names['app.js'] as string), 1_000, 1_000)
+    writeFiles(source, { 'app.js': 'two' })
+    await collectStatic({ staticDirs: [source], staticRoot: root })
+    writeFiles(root, { 'app.js.br': 'two, compressed' })
+    utimesSync(join(root, 'app.js.br'), 2_000, 2_000)
+    writeFiles(source, { 'app.js': 'one' })
+    await collectStatic({ staticDirs: [source], staticRoot: root })
+    expect(readFileSync(join(root, 'app.js'), 'utf8')).toBe('one')
+    expect(statSync(join(root, 'app.js')).mtimeMs).toBeGreaterThan(statSync(join(root, 'app.js.br')).mtimeMs)
+  })
+})
+
 describe('links', () => {
   it('inside the folders are followed', async () => {
     const source = createFolder({ 'real/a.js': 'x' })
