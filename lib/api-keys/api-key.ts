@@ -77,8 +77,13 @@ export async function createApiKeysTable(knex: Knex = boundKnex()): Promise<void
   await knex.transaction(async (trx) => {
     // two at once would both find it missing
     await trx.raw(`select pg_advisory_xact_lock(hashtext('${TABLE}'))`)
+    // a role that may not create tables may well use one
+    const { rows } = await trx.raw<{ rows: [{ found: boolean }] }>(
+      `select to_regclass('${TABLE}') is not null as found`,
+    )
+    if (rows[0].found) return
     await trx.raw(`
-      CREATE TABLE IF NOT EXISTS ${TABLE} (
+      CREATE TABLE ${TABLE} (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         key_hash text NOT NULL UNIQUE CHECK (key_hash ~ '^[0-9a-f]{64}$'),
         key_prefix text NOT NULL,

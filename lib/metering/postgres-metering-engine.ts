@@ -66,20 +66,23 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     this.#closeTimeout = closeTimeout
   }
 
-  /** Creates the table and its index where they are missing. */
+  /** Creates the table and its index where they are missing, whoever else does so at the same time. */
   async ensureTable(): Promise<void> {
     const name = this.#table.split('.').at(-1) as string
-    await this.#knex.raw(
-      `create table if not exists ?? (
-        batch uuid not null, position int not null, primary key (batch, position),
-        meter_name text not null, account_id text not null, requests bigint not null,
-        response_bytes bigint not null, duration_ms numeric not null, "timestamp" timestamptz not null)`,
-      [this.#table],
-    )
-    await this.#knex.raw('create index if not exists ?? on ?? (account_id, "timestamp")', [
-      `${name}_account_timestamp`,
-      this.#table,
-    ])
+    await this.#knex.transaction(async (trx) => {
+      // two at once would both find it missing
+      await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [this.#table])
+      // a role that may not create tables may well use one
+      if (await hasTable(trx, this.#table)) return
+      await trx.raw(
+        `create table ?? (
+          batch uuid not null, position int not null, primary key (batch, position),
+          meter_name text not null, account_id text not null, requests bigint not null,
+          response_bytes bigint not null, duration_ms numeric not null, "timestamp" timestamptz not null)`,
+        [this.#table],
+      )
+      await trx.raw('create index ?? on ?? (account_id, "timestamp")', [`${name}_account_timestamp`, this.#table])
+    })
   }
 
   record(event: UsageEvent): void {
@@ -121,7 +124,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     const written = this.#flushUntil(end.signal).catch(() => {})
     await Promise.race([written, delay(this.#closeTimeout, undefined, { signal: end.signal }).catch(() => {})])
     end.abort()
-    const left = this.#queue.length + (this.#batch?.events.length ?? 0)
+    const left = this.#lost + this.#queue.length + (this.#batch?.events.length ?? 0)
     if (left > 0) warn(`${left} usage events could not be written before the end`)
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -190,6 +193,14 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
       [this.#table, id, ...columns] as never,
     )
   }
+}
+
+async function hasTable(knex: Knex, table: string): Promise<boolean> {
+  const quoted = table.split('.').map((part) => `"${part.replaceAll('"', '""')}"`)
+  const { rows } = await knex.raw<{ rows: [{ found: boolean }] }>('select to_regclass(?) is not null as found', [
+    quoted.join('.'),
+  ])
+  return rows[0].found
 }
 
 /** True when the database has refused the values themselves. */

@@ -104,6 +104,20 @@ describe('PostgresMeteringEngine', () => {
     }
   })
 
+  it('creates its table once, whoever asks at the same time, and asks for no more than it must', async () => {
+    await Promise.all(Array.from({ length: 5 }, () => create().ensureTable()))
+    const user = `writer_${process.pid}`
+    await database.knex.raw(`create role ?? login; grant select, insert on koa_viewsets_usage to ??`, [user, user])
+    const connection = { ...database.connection, user } as Knex.PgConnectionConfig
+    const knex = knexLibrary({ client: 'pg', connection, pool: { min: 0, max: 1 } })
+    try {
+      await create({ knex }).ensureTable()
+    } finally {
+      await knex.destroy()
+      await database.knex.raw('drop owned by ??; drop role ??', [user, user])
+    }
+  })
+
   it('writes a full batch at once by one statement, and the rest when it is closed', async () => {
     const engine = create({ batchSize: 100 })
     await engine.ensureTable()
@@ -170,6 +184,14 @@ describe('PostgresMeteringEngine', () => {
     expect(await count()).toBe(60)
     expect(warn).toHaveBeenCalledTimes(2)
     expect(warn).toHaveBeenLastCalledWith('40 usage events were lost while the database was away', expect.anything())
+  })
+
+  it('G12 tells at its end of all that was lost', async () => {
+    const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
+    const engine = create({ batchSize: 10, maxQueue: 50, closeTimeout: 50 })
+    for (let index = 0; index < 100; index++) engine.record(event(String(index), NOW))
+    await engine.close()
+    expect(warn).toHaveBeenLastCalledWith('100 usage events could not be written before the end', expect.anything())
   })
 
   it('counts a batch once whose answer was lost', async () => {
