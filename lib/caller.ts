@@ -21,13 +21,13 @@ export function callerParts(caller: Caller): [kind: string, name: string] {
 }
 
 /**
- * One text for one caller: a zone is dropped, an IPv4-mapped address is IPv4, and IPv6 is cut to its /64, which is what
+ * One text for one caller: a port (as some proxies write it) and a zone are dropped, an IPv4-mapped address is IPv4, and IPv6 is cut to its /64, which is what
  * one subscriber has.
  * @example canonicalAddress('::ffff:203.0.113.7') // '203.0.113.7'
  * @example canonicalAddress('2001:DB8:1:2:3:4:5:6') // '2001:db8:1:2::/64'
  */
 export function canonicalAddress(text: string | undefined): string {
-  const [address = ''] = (text ?? '').split('%', 1)
+  const [address = ''] = withoutPort(text ?? '').split('%', 1)
   if (isIP(address) !== 6) return address
   // as Node writes IPv4 on a socket that takes both
   const mapped = address.startsWith('::ffff:') ? address.slice(7) : ''
@@ -40,6 +40,11 @@ export function canonicalAddress(text: string | undefined): string {
   const network = groups.slice(0, 4)
   while (network.at(-1) === 0) network.pop()
   return `${network.map((group) => group.toString(16)).join(':')}::/64`
+}
+
+/** Without `:port`, which is another one for each connection of the same caller. */
+function withoutPort(text: string): string {
+  return text.replace(/^\[(.*)\](?::\d+)?$|^(\d+(?:\.\d+){3}):\d+$/, '$1$2')
 }
 
 /** The eight groups of an IPv6 address. */

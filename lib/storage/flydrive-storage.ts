@@ -45,14 +45,16 @@ export class FlydriveStorage implements UploadStorage {
 
   async save(file: StorableFile): Promise<string> {
     const key = `${this.#prefix}${randomBytes(16).toString('hex')}.${file.extension}`
+    const content = file.stream()
     try {
-      await this.#disk.putStream(key, file.stream(), {
+      await this.#disk.putStream(key, content, {
         contentType: file.mediaType,
         contentDisposition: 'attachment',
         contentLength: file.size,
       })
       return key
     } catch (error) {
+      content.destroy()
       // a part of it may be there
       await this.#disk.delete(key).catch(() => {})
       throw error
