@@ -9,6 +9,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { APIView } from '../views/api-view.js'
 import { keyField, keyName } from '../views/bulk-objects.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { hasObjectPaths } from '../views/location.js'
 import { isCacheable } from '../views/mixins/cacheable-mixin.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { settleGeneric } from '../views/settle-generic.js'
@@ -303,7 +304,7 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   const { operation, view, endpoint } = subject
   const names: HeaderName[] = []
   const isVersioned = view instanceof GenericAPIView && view.viewClass.concurrency !== null
-  if (endpoint.kind === 'resource' && operation.action === 'create') names.push('Location')
+  if (endpoint.kind === 'resource' && operation.action === 'create' && hasObjectPaths(view)) names.push('Location')
   if (isValidated(subject)) names.push('Cache-Control')
   if (isValidated(subject) || (isVersioned && ['create', 'update', 'partialUpdate'].includes(operation.action))) {
     names.push('ETag')
@@ -333,6 +334,7 @@ function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Par
   if (hasModel(viewClass) && describeModel(viewClass.modelClass()).secured) statuses.add(403)
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
+  if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
   if (operation.action === 'list') {
     const page = settleGeneric(viewClass).paginator?.describePage({})
     for (const status of page?.statuses ?? []) statuses.add(status)

@@ -1,6 +1,7 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
 import type Router from '@koa/router'
 import type { Context } from '../context.js'
+import { setNamespace } from '../namespace.js'
 import { decodeSegment, matchesHint, type Segment } from '../path-pattern.js'
 import { setFormat, splitSuffix } from '../path-suffix.js'
 import type { ViewHandler } from '../views/api-view.js'
@@ -64,6 +65,7 @@ export function mountOn(router: Router, options: MountOptions): void {
     if (!paramsFit(ctx['params'] as Record<string, string>, matched)) return next()
     const suffix = splitSuffix(ctx.path, formats)
     if (suffix) setFormat(ctx, suffix.format)
+    if (namespace !== undefined) setNamespace(ctx, namespace)
     await options.serve(ctx, handler)
   }
   for (const method of [...Object.keys(endpoint.actions), 'options']) {

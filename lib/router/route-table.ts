@@ -31,14 +31,15 @@ export class RouteTable {
   /** The route of a path as the client sent it. */
   find(path: string): FoundRoute | undefined {
     const suffix = splitSuffix(path, this.#formats)
-    if (suffix) {
+    const whole = this.#tree.find(path)
+    // a fixed part that ends like a format is preferred to a parameter, as elsewhere
+    if (suffix && whole?.value.segments.at(-1)?.kind !== 'literal') {
       const found = this.#tree.find(suffix.path)
       if (found?.value.formats.has(suffix.format)) {
         return { endpoint: found.value, params: found.params, format: suffix.format }
       }
     }
-    const found = this.#tree.find(path)
-    return found && { endpoint: found.value, params: found.params }
+    return whole && { endpoint: whole.value, params: whole.params }
   }
 
   /** The path that a route of this name is on. */

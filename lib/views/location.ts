@@ -5,9 +5,11 @@ import { formatOf, guardSuffix } from '../path-suffix.js'
 import type { GenericView } from './generic-view.js'
 import { lookupKey } from './settle-generic.js'
 
+const OF_OBJECTS = ['retrieve', 'update', 'partialUpdate', 'destroy']
+
 /** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
 export function locationOf(view: GenericView, object: unknown): string | undefined {
-  if (typeof object !== 'object' || object === null) return undefined
+  if (typeof object !== 'object' || object === null || !hasObjectPaths(view)) return undefined
   const lookup = lookupKey(view.viewClass)
   const { property, primary, unique } = lookup.column
   if (primary && !unique) return undefined
@@ -22,6 +24,11 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   } catch {
     return undefined
   }
+}
+
+/** A view set has paths of objects by its actions; beside a view of an application's own router there may be one. */
+export function hasObjectPaths(view: { readonly basename: string | undefined }): boolean {
+  return view.basename === undefined || OF_OBJECTS.some((action) => action in view)
 }
 
 /** The path, where its end looks like one of the view's formats. */

@@ -16,6 +16,7 @@ import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { hasPlainQueries } from '../models/plain-model.js'
+import { qualifiedName } from '../namespace.js'
 import type { ListSource, PageRequest } from '../pagination/pagination.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { runGuarded } from '../queryset/guarded.js'
@@ -162,7 +163,7 @@ async function readAll(source: ListSource): Promise<unknown> {
 function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource {
   const { view, viewClass, declared, own, shown, writesRows } = listing
   const description = {
-    name: read(view, 'basename') ?? viewClass.name,
+    name: qualifiedName(read(view, 'ctx'), read(view, 'basename') ?? viewClass.name),
     parameters: parametersOf(declared),
     shown: shownColumns(own),
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,

@@ -3,7 +3,18 @@ import Koa from 'koa'
 // @ts-expect-error: the package has no types
 import mount from 'koa-mount'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { APIRouter, action, ModelViewSet, PageNumberPagination, ViewSet } from '../../../lib/index.js'
+import {
+  APIRouter,
+  action,
+  CreateMixin,
+  CursorPagination,
+  configure,
+  GenericViewSet,
+  ListMixin,
+  ModelViewSet,
+  PageNumberPagination,
+  ViewSet,
+} from '../../../lib/index.js'
 import { errors } from '../../../plugins/index.js'
 import { type Client, serving } from '../../support/client.js'
 import type { TestDatabase } from '../../support/database.js'
@@ -171,6 +182,50 @@ describe('routes()', () => {
   })
 })
 
+describe('paths', () => {
+  class FeedViewSet extends TagViewSet {
+    @action({ methods: ['GET'], detail: false, urlPath: 'feed.json' })
+    feed() {
+      return { slug: 'feed', label: 'all' }
+    }
+  }
+
+  it.each<[string, (api: APIRouter) => Koa.Middleware]>([
+    ['routes()', (api) => api.routes()],
+    [
+      'mount()',
+      (api) => {
+        const router = new Router()
+        api.mount(router)
+        return router.routes() as Koa.Middleware
+      },
+    ],
+  ])('62 whose fixed part ends like a format are preferred to those of objects, by %s', async (_name, middleware) => {
+    const { get } = await serve(middleware(new APIRouter().register('tags', FeedViewSet)))
+    await database.knex('tags').insert({ slug: 'feed', label: 'one' }).onConflict('slug').ignore()
+    expect((await get('/tags/feed.json')).json).toEqual({ slug: 'feed', label: 'all' })
+    expect((await get('/tags/feed')).json).toEqual({ slug: 'feed', label: 'one' })
+    expect((await get('/tags.json')).json).toContainEqual({ slug: 'feed', label: 'one' })
+  })
+
+  it('37 are no Location of objects that have none', async () => {
+    class Inbox extends CreateMixin(ListMixin(GenericViewSet<Tag>)) {
+      static override model = Tag
+      static override serializerClass = TagSerializer
+    }
+    const api = new APIRouter().register('inbox', Inbox, 'inbox').register('tags', TagViewSet)
+    const { send } = await serve(api.routes())
+    expect((await send('POST', '/tags', { slug: 'lo', label: 'A' })).headers.location).toBe('/tags/lo')
+    const { status, headers } = await send('POST', '/inbox', { slug: 'in', label: 'B' })
+    expect(status).toBe(201)
+    expect(headers).not.toHaveProperty('location')
+    await api.prepare()
+    const { paths } = api.getSchema({ title: 'x', version: '1' }) as any
+    const described = (path: string) => Object.keys(paths[path].post.responses[201].headers ?? {})
+    expect([described('/tags'), described('/inbox')]).toEqual([['Location'], []])
+  })
+})
+
 describe('mount()', () => {
   /** An application's own router, with routes before and after. */
   async function mounted(options: { prefix?: string; namespace?: string } = {}): Promise<{ router: Router } & Client> {
@@ -211,6 +266,28 @@ describe('mount()', () => {
     expect(router.url('v1:book-list', {})).toBe('/api/books')
     expect(router.url('v1:api-root', {})).toBe('/api')
     expect(router.route('book-list')).toBe(false)
+  })
+
+  it('D6 a cursor of another namespace is the first page', async () => {
+    configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+    class Feed extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override paginationClass = new CursorPagination({ ordering: 'id', pageSize: 1 })
+    }
+    const app = new Koa()
+    for (const namespace of ['v1', 'v2']) {
+      const router = new Router({ prefix: `/${namespace}` })
+      new APIRouter().register('books', Feed).mount(router, { namespace })
+      app.use(router.routes() as Koa.Middleware)
+    }
+    const { get, send } = await serve(mount(app) as Koa.Middleware)
+    for (const title of ['One', 'Two']) await send('POST', '/v1/books', { title })
+    const { next } = (await get('/v1/books')).json
+    expect((await get(next)).json.results).toMatchObject([{ title: 'Two' }])
+    const elsewhere = await get(next.replace('/v1/', '/v2/'))
+    expect(elsewhere.json).toMatchObject({ previous: null, results: [{ title: 'One' }] })
+    configure({})
   })
 
   it('leaves values that do not fit to later routes, from the first request on', async () => {
