@@ -8,11 +8,12 @@ import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { Queryable } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
+import { nativeSql } from '../queryset/compiled-sql.js'
 import { positionColumn } from '../queryset/keyset.js'
 import { runStatement, statementOf } from '../queryset/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
-import { nativeSql } from '../serializers/row-sql.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
+import { read } from './properties.js'
 import { rendererOf } from './respond.js'
 import type { Lookup } from './row-reader.js'
 
@@ -79,14 +80,19 @@ export async function getVersionedObject(view: GenericView): Promise<object> {
   return view.getObject() as Promise<object>
 }
 
+/** Refuses a request for another version than the one there is (RFC 9110 section 13.1.1). @throws ApiError 412 */
+export function checkIfMatch(view: GenericView): void {
+  const match = read(view, 'ctx').headers['if-match']
+  if (match !== undefined && !matchesRow(match, view.rowVersion)) throw new ApiError(412, 'Precondition failed')
+}
+
 /** @see GenericAPIView.getObjectToWrite */
 // biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
 export async function getObjectToWrite(view: GenericView): Promise<any> {
   const object = await getVersionedObject(view)
   const { 'if-match': match, 'if-none-match': noneMatch } = view.ctx.headers
-  if (match !== undefined) {
-    if (!matchesRow(match, view.rowVersion)) throw new ApiError(412, 'Precondition failed')
-  } else if (view.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
+  checkIfMatch(view)
+  if (match === undefined && view.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
   if (noneMatch !== undefined && isNamed(view, noneMatch, object)) throw new ApiError(412, 'Precondition failed')
   return object
 }

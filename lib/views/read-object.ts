@@ -4,7 +4,7 @@ import { ApiError, ConfigurationError, NotFound, ValidationError } from '../erro
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
-import { getVersionedObject, versionOf, versionTerms } from './concurrency.js'
+import { checkIfMatch, getVersionedObject, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { read } from './properties.js'
 import { checkQueryset, rowReader } from './read-rows.js'
@@ -18,13 +18,20 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   const rows = rowReader(view, 'retrieve')
   const guarded = read(view, 'policies').permissions.some((permission) => permission.guardsObjects())
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
-    return representFound(view, await getVersionedObject(view))
+    return readInstance(view)
   }
   const found = await lookedUp(() => rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass'))))
-  if (found === null) return representFound(view, await getVersionedObject(view))
+  if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
   view.rowVersion = versionOf(view, found.position)
+  if (view.rowVersion !== undefined) checkIfMatch(view)
   return found.text
+}
+
+async function readInstance(view: GenericView): Promise<unknown> {
+  const object = await getVersionedObject(view)
+  if (view.rowVersion !== undefined) checkIfMatch(view)
+  return representFound(view, object)
 }
 
 /** Looks up what the path names. @throws NotFound PostgreSQL cannot read the key as a value of its column */

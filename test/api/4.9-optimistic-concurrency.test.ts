@@ -247,6 +247,27 @@ describe('a view with static concurrency', () => {
     expect((await client.send('PATCH', path, { n: 2 }, { 'If-Match': tagOf(csv) })).status).toBe(200)
   })
 
+  it.each<[string, View]>([
+    ['rows', Documents],
+    [
+      'instances',
+      class extends Documents {
+        override checkObjectPermissions(object: object) {
+          return super.checkObjectPermissions(object)
+        }
+      },
+    ],
+  ])('12 reads %s of the version that If-Match names, and of no other', async (_name, view) => {
+    const { get } = await served(view)
+    const tag = tagOf(await get(path))
+    expect((await get(path, { 'If-Match': tag })).status).toBe(200)
+    expect((await get(path, { 'If-Match': '*' })).status).toBe(200)
+    for (const other of ['"0000000000000000-0000000000000000"', `W/${tag}`]) {
+      expect(await get(path, { 'If-Match': other })).toMatchObject(LOST)
+    }
+    expect((await get('/api/things/2', { 'If-Match': tag })).status).toBe(404)
+  })
+
   it('answers 428 without If-Match where it is required', async () => {
     class Strict extends Documents {
       static override requireIfMatch = true
