@@ -5,6 +5,9 @@ import { type FieldOptions, type FieldSchema, SerializerField } from './field.js
 import { readItems, readJson } from './json-text.js'
 import { type ClosedOptions, optionError } from './options.js'
 
+/** What PostgreSQL writes for numbers that a choice can be; no longer than a number is exact. */
+const DECIMAL = /^-?(?=[\d.]{1,16}$)\d+(?:\.\d+)?$/
+
 /** A value to choose; `1` and `'1'` are two values. */
 export type Choice = string | number
 
@@ -31,6 +34,10 @@ export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldO
 
   override toInternalValue(value: unknown): Options['choices'][number] {
     return this.#choices.check(value)
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return this.#choices.show(value)
   }
 
   override fromText(text: string): Choice {
@@ -65,6 +72,10 @@ export class MultipleChoiceField<const Options extends ChoiceFieldOptions = Choi
     return chosen as Choice[]
   }
 
+  override toRepresentation(value: unknown): unknown {
+    return Array.isArray(value) ? value.map((item) => this.#choices.show(item)) : value
+  }
+
   override fromText(text: string): unknown {
     return readJson(text)
   }
@@ -97,6 +108,15 @@ class ChoiceSet {
   check(value: unknown): Choice {
     if (!this.#values.has(value)) throw new ValidationError(`${quote(value)} is not a valid choice.`)
     return value as Choice
+  }
+
+  /** The choice that is stored: a driver reads large and decimal numbers as texts, such as `7.00`. */
+  show(value: unknown): unknown {
+    if (this.#values.has(value)) return value
+    const named = this.#byText.get(String(value))
+    if (named !== undefined) return named
+    const number = typeof value === 'string' && DECIMAL.test(value) ? Number(value) : undefined
+    return this.#values.has(number) ? number : value
   }
 
   fromText(text: string): Choice {

@@ -6,7 +6,7 @@ import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass } from '../models/objection.js'
 import { groupConditions } from '../queryset/group-conditions.js'
-import { readExactly } from '../queryset/read-exactly.js'
+import { readColumns } from '../queryset/read-columns.js'
 import { whereKeys } from '../queryset/where-keys.js'
 import { quote } from '../quote.js'
 import { ExternalIdField } from './external-id-field.js'
@@ -135,10 +135,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const stored = description.columns.get(storedProperty)
     const { column } = this.#describeKey(model)
     if (!stored) throw new ConfigurationError(`${model.name}: has no property "${storedProperty}"`)
-    const table = query.tableRefFor(query.modelClass())
-    const reference = `${table}.${column.column}`
-    const found = whereKeys(query, column, keys).select(`${table}.${stored.column} as stored`, `${reference} as key`)
-    const rows = (await readExactly(found)) as Row[]
+    const rows = await readColumns(whereKeys(query, column, keys), { stored, key: column })
     return new Map(rows.map((row): [string, unknown] => [keyText(column, row.key), exactValue(row.stored)]))
   }
 
@@ -225,11 +222,6 @@ function notAQuery(field: object): ConfigurationError {
   return new ConfigurationError(
     `${field.constructor.name}: the function of option queryset must return a query; do not make it async`,
   )
-}
-
-interface Row {
-  key: unknown
-  stored: unknown
 }
 
 function hasTransaction(query: AnyQueryBuilder): boolean {

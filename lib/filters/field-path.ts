@@ -110,7 +110,8 @@ const EXISTS: Form = (from, join, inner) => ({
 })
 
 const SELECT: Form = (from, join, inner) => ({
-  sql: `(select ${inner.sql} from ${from.sql} where ${join.sql})`,
+  // a has-one relation may have led to several: nothing but a unique constraint would keep them out
+  sql: `(select ${inner.sql} from ${from.sql} where ${join.sql} limit 1)`,
   bindings: [...inner.bindings, ...from.bindings, ...join.bindings],
 })
 

@@ -54,7 +54,7 @@ export const fullTextOf = oncePerView((view): { search: FullText | null } => {
     )
   }
   if (paths.length === 0) return { search: null }
-  const config = view.searchConfig
+  const config = asName(view.searchConfig)
   const document = (start: PathStart): SqlPart => {
     const { sql, bindings } = documentOf(start, paths)
     return { sql: `to_tsvector(?::regconfig, ${sql})`, bindings: [config, ...bindings] }
@@ -72,6 +72,12 @@ export const fullTextOf = oncePerView((view): { search: FullText | null } => {
     },
   }
 })
+
+/** What PostgreSQL reads as this name: it takes capitals for small letters where they have no quotes. */
+function asName(name: string): string {
+  const quoted = (part: string) => (/^[a-z_][a-z0-9_]*$/.test(part) ? part : `"${part.replaceAll('"', '""')}"`)
+  return name.split('.').map(quoted).join('.')
+}
 
 /**
  * The text that a client searches for; null when it asks for nothing.

@@ -47,6 +47,8 @@ export interface CatalogueTable {
   readonly secured: boolean
   /** An insert may leave rows out: a trigger or a rule stands before it. */
   readonly filtersInserts: boolean
+  /** Triggers run when rows are inserted. */
+  readonly hasInsertTriggers: boolean
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   /** The names of its partitions, which errors use. */
@@ -74,6 +76,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       table: Number(own[0]?.table),
       secured: own[0]?.secured === true,
       filtersInserts: own[0]?.filters === true,
+      hasInsertTriggers: own[0]?.triggers === true,
       columns: own.map((row) => toColumn(knex, row)),
       constraints: constraints
         .filter((row) => Number(row.ordinal) === index + 1)
@@ -99,6 +102,7 @@ interface ColumnRow {
   table: string | number
   secured: boolean
   filters: boolean
+  triggers: boolean
   name: string
   notnull: boolean
   identity: string
@@ -133,6 +137,9 @@ const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
   i: 'index',
 }
 
+/** What types are called that databases have made. */
+const TYPES_BY_KIND: Readonly<Record<string, string>> = { e: 'enum', c: 'composite' }
+
 const COLUMNS = `
   select w.ordinal, r.relname as relation, r.oid as table,
     array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
@@ -140,7 +147,8 @@ const COLUMNS = `
     r.relkind <> 'r' or r.relhasrules or exists (
       -- row triggers before, or instead of, an insert
       select from pg_trigger g where g.tgrelid = r.oid and g.tgtype & 5 = 5 and g.tgtype & 66 <> 0
-    ) as filters, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
+    ) as filters,
+    exists (select from pg_trigger g where g.tgrelid = r.oid and not g.tgisinternal and g.tgtype & 4 = 4) as triggers, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
     exists (select from pg_constraint f where f.contype = 'f' and f.confrelid = r.oid and a.attnum = any(f.confkey)) as referenced,
     t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,
@@ -221,7 +229,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
   return {
     column: modelColumn(knex, row.name),
     nativeName: row.name,
-    type: array ? 'array' : row.kind === 'e' ? 'enum' : row.type,
+    type: array ? 'array' : (TYPES_BY_KIND[row.kind] ?? row.type),
     sqlType: row.sqltype,
     oid: Number(row.oid),
     notNull: row.notnull,

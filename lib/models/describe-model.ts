@@ -90,6 +90,8 @@ export interface ModelDescription {
   readonly secured: boolean
   /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
   readonly filtersInserts: boolean
+  /** Triggers of the database run when rows are inserted. */
+  readonly hasInsertTriggers: boolean
   /** True once the catalogue was read. */
   readonly prepared: boolean
 }
@@ -199,6 +201,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     table: catalogue?.table,
     secured: catalogue?.secured ?? false,
     filtersInserts: catalogue?.filtersInserts ?? false,
+    hasInsertTriggers: catalogue?.hasInsertTriggers ?? false,
     foreignKeys: new Map(
       catalogue?.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
         kind === 'foreign' && own.length === 1 && target

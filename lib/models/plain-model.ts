@@ -1,7 +1,7 @@
 /** Tells models whose rows are exactly what the table holds from those that change rows or queries on the way. */
 import { isJsonAttribute } from './build-model.js'
 import { describeModel } from './describe-model.js'
-import type { ModelClass } from './objection.js'
+import type { AnyQueryBuilder, ModelClass } from './objection.js'
 import { oncePerCatalogue } from './once-per-catalogue.js'
 
 /** What a model class may override, of which we compare the functions only. */
@@ -113,6 +113,18 @@ function queriesPlainly(model: ModelClass): boolean {
   const own = model as unknown as Overridable
   const base = baseModel(model)
   return own.query === base.query && own.QueryBuilder === base.QueryBuilder
+}
+
+const EXECUTING = ['execute', 'then', 'toKnexQuery'] as const
+
+/** True when running a query is sending its SQL: its builder executes in no way of its own. */
+export function hasPlainExecution(query: AnyQueryBuilder): boolean {
+  const own = query as unknown as Record<string, unknown>
+  const { QueryBuilder } = baseModel(query.modelClass() as ModelClass) as unknown as {
+    QueryBuilder: { prototype: object }
+  }
+  const base = QueryBuilder.prototype as Record<string, unknown>
+  return EXECUTING.every((name) => own[name] === base[name])
 }
 
 /** Hooks of ours, whose work is done for plain inserts too, by the prototype whose hook they call. */

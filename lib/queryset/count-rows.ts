@@ -1,5 +1,8 @@
 /** Counts the rows of a list: its conditions only, no order, no columns, no related objects (promise D3). */
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { nativeSql } from './compiled-sql.js'
+import { readsBelow } from './read-columns.js'
+import { runStatement } from './run-statement.js'
 
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
 
@@ -13,15 +16,25 @@ export async function countRows(query: AnyQueryBuilder, kind: Kind = 'exact', li
   if (kind === 'estimated') return estimateRows(query)
   if (kind === 'capped') return countUpTo(query, limit)
   if (isShaped(query)) return Number(await query.clone().resultSize())
-  const [row] = await countQuery(query).castTo<{ count: string | number }[]>()
-  return Number(row?.count ?? 0)
+  const counting = countQuery(query)
+  if (!readsBelow(counting)) {
+    const [row] = await counting.castTo<{ count: string | number }[]>()
+    return Number(row?.count ?? 0)
+  }
+  // a number is no object, which hooks of the model would take it for
+  const { text, values } = nativeSql(counting.toKnexQuery())
+  const [row] = await runStatement(query.knex() as Queryable, { text, name: undefined }, values)
+  return Number(row?.[0] ?? 0)
 }
 
 /** What the planner expects. Without conditions that is the table's size when it was last analysed, scaled to its pages. */
 async function estimateRows(query: AnyQueryBuilder): Promise<number> {
-  const plan = unordered(query).toKnexQuery()
-  const { rows } = await (query.knex() as Queryable).raw<Explained>('explain (format json) ?', [plan])
-  return rows[0]?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? 0
+  const { text, values } = nativeSql(unordered(query).toKnexQuery())
+  const statement = { text: `explain (format json) ${text}`, name: undefined }
+  // raw: whatever an application does to names and to JSON
+  const [row] = await runStatement(query.knex() as Queryable, statement, values)
+  const [plan] = JSON.parse(row?.[0] ?? '[]') as Explained
+  return plan?.Plan['Plan Rows'] ?? 0
 }
 
 async function countUpTo(query: AnyQueryBuilder, limit: number): Promise<number> {
@@ -33,9 +46,7 @@ async function countUpTo(query: AnyQueryBuilder, limit: number): Promise<number>
   return Math.min(Number(rows[0]?.count ?? 0), limit)
 }
 
-interface Explained {
-  readonly rows: readonly { readonly 'QUERY PLAN': readonly { readonly Plan: { readonly 'Plan Rows': number } }[] }[]
-}
+type Explained = readonly { readonly Plan: { readonly 'Plan Rows': number } }[]
 
 interface Counted {
   readonly rows: readonly { readonly count: string | number }[]

@@ -1,20 +1,11 @@
 /** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { type CompiledSql, nativeSql } from '../queryset/compiled-sql.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
-import {
-  type CompiledSql,
-  fromClause,
-  LIST,
-  nativeSql,
-  type Part,
-  pageParts,
-  type QueryPart,
-  type RowSelection,
-  selectList,
-} from './row-sql.js'
+import { fromClause, LIST, type Part, pageParts, type QueryPart, type RowSelection, selectList } from './row-sql.js'
 
 /** Cells that PostgreSQL cannot write. */
 const IN_CODE: ReadonlySet<CellKind> = new Set<CellKind>(['value', 'id'])

@@ -190,7 +190,6 @@ const KINDS: ReadonlyMap<unknown, Readonly<Record<string, CellKind>>> = new Map<
   [EmailField, all(TEXTS, 'text')],
   [URLField, all(TEXTS, 'text')],
   [IPAddressField, { ...all(TEXTS, 'text'), inet: 'text' }],
-  [ChoiceField, { ...all([...TEXTS, 'enum'], 'text'), int2: 'number', int4: 'number' }],
   [IntegerField, { int2: 'number', int4: 'number' }],
   [BigIntegerField, { int2: 'number', int4: 'number', int8: 'bigint' }],
   [FloatField, { float4: 'float', float8: 'float' }],
@@ -201,6 +200,12 @@ const KINDS: ReadonlyMap<unknown, Readonly<Record<string, CellKind>>> = new Map<
   [TimeField, { time: 'time' }],
   [JSONField, { json: 'json', jsonb: 'json' }],
 ])
+
+/** Choices that are stored as what they are: texts as texts, numbers as numbers. */
+const CHOICE_KINDS: Readonly<Record<string, Readonly<Record<string, CellKind>>>> = {
+  string: all([...TEXTS, 'enum'], 'text'),
+  number: { int2: 'number', int4: 'number' },
+}
 
 /** Keys of related objects are written after the type of the key. */
 const KEY_KINDS: Readonly<Record<string, CellKind>> = {
@@ -224,6 +229,7 @@ function cellKind(field: SerializerField, column: Column): CellKind {
     if (options.queryset !== undefined && !(field as RelatedField).relatedModel()) return 'value'
     return KEY_KINDS[column.type] ?? 'value'
   }
+  if (made === ChoiceField) return CHOICE_KINDS[String(field.schema().type)]?.[column.type] ?? 'value'
   return KINDS.get(made)?.[column.type] ?? 'value'
 }
 

@@ -1,6 +1,7 @@
 /** The SQL behind a row plan: the list inside, the tables joined to it around it. */
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { type CompiledSql, nativeSql } from '../queryset/compiled-sql.js'
 import { positionColumn } from '../queryset/keyset.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import type { RowJoin, RowPlan } from './row-plan.js'
@@ -24,12 +25,6 @@ export interface RowSelection {
 export interface Part {
   readonly sql: string
   readonly bindings: readonly string[]
-}
-
-/** A text in PostgreSQL's notation, with the values it binds. */
-export interface CompiledSql {
-  readonly text: string
-  readonly values: readonly unknown[]
 }
 
 /** Knex's own builder, as far as we use it. */
@@ -155,12 +150,15 @@ export function compileListInsert(knex: Queryable, { plan, model, rows }: Insert
   return insertText(knex, { plan, model, names, source: `select * from unnest(${lists.join(', ')})` })
 }
 
-/** The columns where each can be one parameter. A list of lists cannot, and a row without a value needs the default. */
+/** Types whose values cannot be one parameter for many rows: lists of lists, of rows, and those not parted by commas. */
+export const ONE_BY_ONE: ReadonlySet<string> = new Set(['array', 'composite', 'box'])
+
+/** The columns where each can be one parameter; a row without a value needs the default. */
 export function listColumns({ model, rows }: Pick<InsertsSelection, 'model' | 'rows'>): readonly Column[] | undefined {
   const [first] = rows
   if (!first || first.size === 0) return undefined
   const columns = [...model.columns.values()].filter(({ column }) => first.has(column))
-  const fit = columns.every(({ type, sqlType }) => type !== 'array' && sqlType !== undefined)
+  const fit = columns.every(({ type, sqlType }) => !ONE_BY_ONE.has(type) && sqlType !== undefined)
   const isEven = rows.every((row) => row.size === first.size && columns.every(({ column }) => row.has(column)))
   return fit && isEven && columns.length === first.size ? columns : undefined
 }
@@ -198,13 +196,6 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
 /** Compiles a query as it is. */
 export function compileQuery(query: AnyQueryBuilder): CompiledSql {
   return nativeSql(query.toKnexQuery())
-}
-
-/** A knex query as PostgreSQL takes it. */
-export function nativeSql(query: unknown): CompiledSql {
-  const compilable = query as { toSQL(): { toNative(): { sql: string; bindings: readonly unknown[] } } }
-  const { sql, bindings } = compilable.toSQL().toNative()
-  return { text: sql, values: bindings }
 }
 
 /** The page of the list itself: its own columns, under plain names when something is put around it. */

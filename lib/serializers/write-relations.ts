@@ -8,6 +8,7 @@ import { exactValue } from '../models/database-text.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
 import { byExactKey, exactKey } from '../models/exact-key.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { readColumns } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -236,8 +237,11 @@ async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet,
   const key = describeModel(relation.model).columns.get(property)
   const textOf = (value: unknown) => (key ? keyText(key, value) : String(value))
   const column = `${relation.model.tableName}.${key?.column ?? property}`
-  const query = relatedQuery(serializer, relation, row).select(column) as unknown as AnyQueryBuilder
-  const present = ((await readExactly(query)) as Data[]).map((related) => exactValue(related[property]))
+  const query = relatedQuery(serializer, relation, row) as unknown as AnyQueryBuilder
+  const found = key
+    ? (await readColumns(query, { key })).map((related) => related.key)
+    : ((await readExactly(query.select(column))) as Data[]).map((related) => related[property])
+  const present = found.map(exactValue)
   const before = new Set(present.map(textOf))
   const wanted = new Set(keys.map(textOf))
   const removed = present.filter((value) => !wanted.has(textOf(value)))

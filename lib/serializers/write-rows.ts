@@ -8,9 +8,10 @@ import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { hasPlainChanges } from '../models/plain-model.js'
+import { nativeSql } from '../queryset/compiled-sql.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { readsRawRows, runStatement } from '../queryset/run-statement.js'
-import { nativeSql } from './row-sql.js'
+import { ONE_BY_ONE } from './row-sql.js'
 
 /** How many parameters we put into one statement; PostgreSQL takes 65,535. */
 export const MOST_PARAMETERS = 60_000
@@ -75,6 +76,8 @@ export function updatesRows(model: ModelClass, knex: Queryable): boolean {
     prepared &&
     primaryKey.length === 1 &&
     columns.has(primaryKey[0] ?? '') &&
+    // knex takes a question mark for the place of a value, in names too
+    [...columns.values()].every(({ column }) => !column.includes('?')) &&
     hasPlainChanges(model) &&
     readsRawRows(knex)
   )
@@ -87,7 +90,7 @@ export async function updateRows(model: ModelClass, changes: readonly RowChange[
   const width = new Set(changed.flatMap(({ values }) => [...values.keys()])).size
   const updated = new Map<string, Model>()
   for (const part of parts(changed, 2 * width + 1)) {
-    for (const row of await updatePart(model, part, knex)) updated.set(keyText(key, (row as Loose)[key.property]), row)
+    for (const [before, row] of await updatePart(model, part, knex)) updated.set(keyText(key, before), row)
   }
   return changes.map(({ instance, values }) => {
     const row = values.size > 0 ? updated.get(keyText(key, (instance as Loose)[key.property])) : instance
@@ -96,8 +99,15 @@ export async function updateRows(model: ModelClass, changes: readonly RowChange[
   })
 }
 
-/** One UPDATE for rows that need not change the same columns: what a row does not change is set to what it is. */
-async function updatePart(model: ModelClass, changes: readonly RowChange[], knex: Queryable): Promise<Model[]> {
+/**
+ * One UPDATE for rows that need not change the same columns: what a row does not change is set to what it is.
+ * @returns the keys that the rows had, and the rows
+ */
+async function updatePart(
+  model: ModelClass,
+  changes: readonly RowChange[],
+  knex: Queryable,
+): Promise<(readonly [key: unknown, row: Model])[]> {
   const { columns } = describeModel(model)
   const key = keyOf(model)
   const changing = [...columns.values()].filter(({ column }) => changes.some(({ values }) => values.has(column)))
@@ -121,29 +131,25 @@ async function updatePart(model: ModelClass, changes: readonly RowChange[], knex
       return sparse.has(column) ? [{ name: `h${index}`, type: 'bool', values: given() }] : []
     }),
   ]
-  // a list of lists cannot be one parameter
-  const source = changing.some(({ type }) => type === 'array') ? asRows(cells) : asLists(cells)
+  const source = changing.some(({ type }) => ONE_BY_ONE.has(type)) ? asRows(cells) : asLists(cells)
   const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
   const head = quoted(`update ?? as t set ${sets.map((set) => set.sql).join(', ')}`, [
     model.tableName,
     ...sets.flatMap((set) => set.bindings),
   ])
   const shown = [...columns.values()]
-  const tail = quoted(`where t.?? = v.k returning ${shown.map(() => 't.??').join(', ')}`, [
+  const tail = quoted(`where t.?? = v.k returning v.k, ${shown.map(() => 't.??').join(', ')}`, [
     key.column,
     ...shown.map(({ column }) => column),
   ])
   const text = `${head} from ${source.sql} as v (${cells.map(({ name }) => name).join(', ')}) ${tail}`
   const types = exactTypes(knex)
-  const parsers = shown.map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
+  const parsers = [key, ...shown].map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
   const found = await runStatement(knex, { text, name: undefined }, source.values)
   return found.map((row) => {
-    const stored: Record<string, unknown> = {}
-    for (const [index, { column }] of shown.entries()) {
-      const cell = row[index] as string | null
-      stored[column] = cell === null ? null : parsers[index]?.(cell)
-    }
-    return model.fromDatabaseJson(stored)
+    const [before, ...values] = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
+    const stored = Object.fromEntries(shown.map(({ column }, index) => [column, values[index]]))
+    return [before, model.fromDatabaseJson(stored)] as const
   })
 }
 

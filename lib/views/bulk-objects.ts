@@ -1,6 +1,6 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked (spec section 4.5). */
 import type { Model } from 'objection'
-import { ApiError, BadRequest, type ErrorMessages, ValidationError } from '../errors.js'
+import { ApiError, BadRequest, type ErrorMessages, NotFound, ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
@@ -9,11 +9,13 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainDeletes } from '../models/plain-model.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { groupConditions } from '../queryset/group-conditions.js'
+import { readColumns } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { orderBy } from '../queryset/total-order.js'
 import { whereKeys } from '../queryset/where-keys.js'
 import { quote } from '../quote.js'
 import type { BoundField } from '../serializers/contract.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { dropUploads } from '../serializers/store-uploads.js'
 import type { GenericView } from './generic-view.js'
@@ -40,7 +42,8 @@ export const DEFAULT_BULK_SIZE = 100
 /** The field by which items name objects: the one that shows what paths name them by. */
 export function keyField(view: GenericView): BoundField | undefined {
   const { column } = lookupKey(view.viewClass)
-  return serializerPlan(view.getSerializerClass()).readable.find((field) => field.column === column)
+  const { readable } = serializerPlan(view.getSerializerClass())
+  return readable.find(({ column: shown, field }) => shown === column && !(field instanceof NestedSerializer))
 }
 
 export function keyName(view: GenericView): string {
@@ -114,7 +117,10 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
   })
 }
 
-/** Deletes objects by one statement, or one by one where the model has hooks for each; their uploads go with them. */
+/**
+ * Deletes objects by one statement, or one by one where the model has hooks for each; their uploads go with them.
+ * @throws NotFound the database has kept one of them, by a trigger or a policy
+ */
 export async function deleteObjects(view: GenericView, objects: readonly Model[]): Promise<void> {
   const [first] = objects
   if (!first) return
@@ -123,12 +129,16 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const { columns, primaryKey } = describeModel(model)
   const key = columns.get(primaryKey[0] ?? '')
   if (primaryKey.length !== 1 || !key || !hasPlainDeletes(model)) {
-    for (const object of objects) await byExactKey(object, () => object.$query(knex).delete())
+    for (const object of objects) requireDeleted(await byExactKey(object, () => object.$query(knex).delete()), 1)
   } else {
     const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
-    await whereKeys(model.query(knex).delete(), key, keys)
+    requireDeleted(await whereKeys(model.query(knex).delete(), key, keys), keys.length)
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
+}
+
+function requireDeleted(deleted: unknown, count: number): void {
+  if (typeof deleted === 'number' && deleted < count) throw new NotFound()
 }
 
 type Loose = Model & Record<string, unknown>
@@ -164,8 +174,7 @@ async function lockObjects(view: GenericView, column: Column, keys: readonly unk
   // the rows of joins and groups cannot be locked: those of the table are, and then read
   const model = visible.modelClass() as ModelClass
   const chosen = visible.clone().clearSelect().clearOrder().select(`${table}.${column.column}`)
-  const rows = model.query(visible.knex()).select(column.column)
-  await lock(rows.whereIn(column.column, chosen as never))
+  await readColumns(lock(model.query(visible.knex()).whereIn(column.column, chosen as never)), { key: column })
   return (await readExactly(visible)) as Model[]
 }
 

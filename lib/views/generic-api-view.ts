@@ -1,4 +1,5 @@
 /** Views over a model and a serializer (spec section 4.6). */
+
 import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { answerError } from '../answer-error.js'
@@ -6,10 +7,12 @@ import { addETag } from '../caching/cache-response.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
-import type { BaseFilter, FilterPart, ParameterDescription } from '../filters/filter.js'
+import { type BaseFilter, type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
+import { described } from '../instance-fields.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
+import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
@@ -182,7 +185,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
     const view = filterViewOf(this.viewClass)
-    return view.backends.reduce((filtered, backend) => backend.filterQueryset(filtered, this.ctx, view), query)
+    return view.backends.reduce((narrowed, backend) => {
+      const filtered = backend.filterQueryset(narrowed, this.ctx, view)
+      // ours add conditions that are whole
+      return isDescribed(backend) ? filtered : groupConditions(filtered)
+    }, query)
   }
 
   /**
@@ -224,9 +231,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return readDetail(this)
   }
 
-  /** @internal A create that is one statement needs no transaction around it; versions of rows always do. */
+  /**
+   * @internal A create that is one statement needs no transaction around it; versions of rows always do. In a transaction
+   * of the application's it is a savepoint: a refusal must not end what is not ours.
+   */
   override get atomic(): boolean {
     if (this.viewClass.concurrency !== null) return true
+    if ((this.knex as Queryable | undefined)?.isTransaction) return super.atomic
     if (this.action === 'create') return super.atomic && !insertReader(this)
     return super.atomic && !(this.action === 'bulkCreate' && insertsReader(this))
   }
@@ -312,6 +323,8 @@ function subjectOfView(view: GenericView): ConstraintSubject {
     return subject
   }
 }
+
+described(GenericAPIView)
 
 Object.assign(GenericAPIView.prototype, { rowVersion: undefined, inserter: undefined })
 

@@ -1,11 +1,14 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
+import { toApiError } from '../database-errors.js'
+import { ValidationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../models/build-model.js'
 import type { Column, ModelDescription } from '../models/describe-model.js'
 import type { ModelClass, Queryable } from '../models/objection.js'
 import { hasPlainInput } from '../models/plain-model.js'
+import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { AnySerializer, SerializerPlan } from '../serializers/contract.js'
 import { insertsRows } from '../serializers/insert-plan.js'
 import { placeError } from '../serializers/refused-item.js'
@@ -43,7 +46,12 @@ function findInsertReader(view: GenericView): RowReader | undefined {
   const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')
   // last, so that a create of the application's begins before its queryset is asked for
   if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
-  return rowReader(view, 'create')
+  return freshReader(rowReader(view, 'create'))
+}
+
+/** A statement shows other tables as they were before it: so none that it has changed itself, by a trigger or by its rows. */
+function freshReader(reader: RowReader | undefined): RowReader | undefined {
+  return reader?.showsStale ? undefined : reader
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
@@ -69,7 +77,7 @@ export function insertsReader(view: GenericView): RowReader | undefined {
   const hooks = ['bulkCreate', 'performBulkCreate', 'getInputSerializer', 'getSerializerClass']
   const isPlain = isStandard(view, ...hooks, ...(view.performCreate ? ['performCreate'] : []))
   if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
-  return rowReader(view, 'bulkCreate')
+  return freshReader(rowReader(view, 'bulkCreate'))
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
@@ -83,7 +91,13 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   const items = serializer.validatedData as Record<string, unknown>[]
   const values: ReadonlyMap<string, unknown>[] = []
   for (const [position, item] of items.entries()) {
-    const row = await under([position], () => rowOf(serializer, rows.model, item))
+    const row = await under([position], () => {
+      try {
+        return rowOf(serializer, rows.model, item)
+      } catch (error) {
+        throw toApiError(error, constraintSubject(serializer.plan, 'write', item)) ?? error
+      }
+    })
     if (row) values.push(row)
   }
   const parameters = values.reduce((sum, { size }) => sum + size, 0)
@@ -95,6 +109,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   try {
     return await rows.insertAll(values)
   } catch (error) {
+    if (!(toApiError(error) instanceof ValidationError)) throw error
     // a key that leads nowhere is told for all items at once
     await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
     throw await placeError(error, items, knex, (item, trx) => {

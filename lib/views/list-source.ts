@@ -3,6 +3,7 @@ import type { Model } from 'objection'
 import { ConfigurationError } from '../errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { hasPlainExecution } from '../models/plain-model.js'
 import type {
   CountKind,
   ListPool,
@@ -13,12 +14,12 @@ import type {
   Rows,
   Slice,
 } from '../pagination/pagination.js'
+import { nativeSql } from '../queryset/compiled-sql.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { nativeSql } from '../serializers/row-sql.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 import type { ListDescription } from './row-list.js'
 
@@ -79,6 +80,12 @@ export class InstanceList implements ListSource {
   async open(options: RowCursorOptions): Promise<RowCursor> {
     const { query, statementMilliseconds } = this.#options
     const model = query.modelClass()
+    if (!hasPlainExecution(query)) {
+      throw new ConfigurationError(
+        `${model.name}: its QueryBuilder executes in its own way, which a cursor of the database does not; ` +
+          'add conditions in onBuild(), or choose another paginator',
+      )
+    }
     const all = this.#query({ limit: Number.POSITIVE_INFINITY })
     const limits = { ...options, statementMilliseconds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
@@ -135,8 +142,9 @@ export class InstanceList implements ListSource {
   }
 }
 
+/** One lower-case word, so that no mapper of names changes it. */
 function positionName(index: number): string {
-  return `position ${index}`
+  return `ofcursor${String.fromCodePoint(...[...String(index)].map((digit) => 97 + Number(digit)))}`
 }
 
 /** The values of a position that were there to be taken. */

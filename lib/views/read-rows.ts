@@ -1,6 +1,6 @@
 /** Whether a view's answers can be read as rows, without making instances of them. */
 import { ConfigurationError } from '../errors.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import { readsRawRows } from '../queryset/run-statement.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -50,7 +50,8 @@ export function rowReader(
 }
 
 /**
- * A queryset must be one that pages and lookups can narrow, in the database that the request works on.
+ * A queryset must be one that pages and lookups can narrow, in the database that the request works on; it is bound to the
+ * request's transaction, if it is in none.
  * @throws {ConfigurationError} it has a limit, is a union, joins what it loads, or reads elsewhere than it writes
  */
 export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
@@ -76,10 +77,13 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
       `${name}: its queryset reads another schema than its writes go to; name the schema in the model's tableName, or override getKnex()`,
     )
   }
-  if (!query.has(/^(limit|offset|first|range|page)$/)) return
-  throw new ConfigurationError(
-    `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
-  )
+  if (query.has(/^(limit|offset|first|range|page)$/)) {
+    throw new ConfigurationError(
+      `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
+    )
+  }
+  // an application's own may have forgotten the request's transaction
+  if (own && query.knex() !== own && !(query.knex() as Queryable).isTransaction) void query.transacting(own as never)
 }
 
 /** Objection documents it, but it is not in its types. */

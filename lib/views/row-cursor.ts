@@ -2,8 +2,8 @@
 import { ConfigurationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import type { ListPool, RowCursor, Rows } from '../pagination/pagination.js'
+import type { CompiledSql } from '../queryset/compiled-sql.js'
 import { DatabaseCursor, type DatabaseCursorOptions, poolSize } from '../queryset/database-cursor.js'
-import type { CompiledSql } from '../serializers/row-sql.js'
 
 /** knex's own default. */
 const USUAL_SIZE = 10

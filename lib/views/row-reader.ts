@@ -3,6 +3,7 @@ import type { SerializerContext } from '../fields/field.js'
 import type { FilterPart, FilterView } from '../filters/filter.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { hasPlainExecution } from '../models/plain-model.js'
 import { noneOf } from '../none-of.js'
 import type { Recipient } from '../queryset/abandoned-statements.js'
 import { exactTypes } from '../queryset/read-exactly.js'
@@ -67,6 +68,14 @@ export class RowReader {
     return this.#options.knex
   }
 
+  /** True when what an insert returns of related objects may be what they were before it. */
+  get showsStale(): boolean {
+    const { joins } = this.#options.plan
+    if (joins.length === 0) return false
+    const { hasInsertTriggers } = describeModel(this.model)
+    return hasInsertTriggers || joins.some(({ relation }) => relation.model.tableName === this.model.tableName)
+  }
+
   /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */
   canRead(query: AnyQueryBuilder): boolean {
     const { plan, knex } = this.#options
@@ -74,6 +83,7 @@ export class RowReader {
     return (
       query.knex() === (knex as unknown) &&
       readsWholeRows(query) &&
+      hasPlainExecution(query) &&
       // tables are joined by their models' names
       !(joined && (query.has(/^orderBy/) || schemaOf(query) !== undefined))
     )
@@ -152,11 +162,15 @@ export class RowReader {
       statement = statementOf(compileInsert(knex, { plan, model: describeModel(this.model), values, key }).text)
       if (cache.size < MOST_SHAPES) cache.set(shape, statement)
     }
-    return runStatement(knex, statement, [...values.values()]).then((rows) => {
-      const row = rows[0]
-      if (!row) throw leftOut()
-      return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
-    })
+    const found = statement
+    const insert = (trx: Queryable) =>
+      runStatement(trx, found, [...values.values()]).then((rows) => {
+        const row = rows[0]
+        // what a trigger has done in its place is undone
+        if (!row) throw leftOut()
+        return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#scope())) }
+      })
+    return describeModel(this.model).filtersInserts ? knex.transaction(insert) : insert(knex)
   }
 
   /** Inserts rows by one statement, all or none, and returns them as a JSON list. */

@@ -32,185 +32,234 @@ const SCHEMA = `
   insert into my_books (long_title, price_net, book_author_id)
     select 'title ' || n, n % 3, n % 2 + 1 from generate_series(1, 30) n;`
 
-type Naming = 'as the table has them' | 'by snakeCaseMappers()' | 'by knexSnakeCaseMappers()'
+/** As libraries for names convert: at whatever stands between words, and at any depth. */
+const ownMappers = {
+  wrapIdentifier: (name: string, quoted: (name: string) => string) =>
+    quoted(
+      name
+        .replaceAll(/[ -]+/g, '_')
+        .replaceAll(/([a-z\d])([A-Z])/g, '$1_$2')
+        .toLowerCase(),
+    ),
+  postProcessResponse: (result: unknown) => camelize(result),
+}
 
-describe.each<Naming>(['as the table has them', 'by snakeCaseMappers()', 'by knexSnakeCaseMappers()'])(
-  'columns named %s',
-  (naming) => {
-    const camel = naming !== 'as the table has them'
-    const atKnex = naming === 'by knexSnakeCaseMappers()'
-    /** A name as the model, and so the client, has it. */
-    const name = (snake: string) =>
-      camel ? snake.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) : snake
-    /** A name as relation mappings have it: the table's, unless knex itself converts. */
-    const raw = (snake: string) => (atKnex ? name(snake) : snake)
+function camelize(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(camelize)
+  const isPlain = typeof value === 'object' && value !== null && !(value instanceof Date)
+  if (!isPlain) return value
+  const named = Object.entries(value).map(([name, item]) => [
+    name.replaceAll(/[ _-]+(\w)/g, (_, letter: string) => letter.toUpperCase()),
+    camelize(item),
+  ])
+  return Object.fromEntries(named)
+}
 
-    let database: TestDatabase
-    let knex: Knex
-    let server: TestServer
+const AT_KNEX = {
+  'by knexSnakeCaseMappers()': knexSnakeCaseMappers(),
+  'by mappers of its own': ownMappers,
+}
 
-    beforeAll(async () => {
-      configure({ secretKey: '0123456789abcdef0123456789abcdef' })
-      database = await createDatabase({ schema: SCHEMA })
-      knex = knexLibrary({
-        client: 'pg',
-        connection: { ...database.connection } as Knex.PgConnectionConfig,
-        pool: { min: 0, max: 6 },
-        ...(atKnex ? knexSnakeCaseMappers() : {}),
-      })
-      const api = router()
-      await api.prepare()
-      server = await serve(new Koa().use(api.routes()))
-      async function close(): Promise<void> {
-        await server.close()
-        await api.close()
-        await knex.destroy()
-        await database.drop()
-      }
-      return close
+type Naming = 'as the table has them' | 'by snakeCaseMappers()' | keyof typeof AT_KNEX
+
+describe.each<Naming>([
+  'as the table has them',
+  'by snakeCaseMappers()',
+  'by knexSnakeCaseMappers()',
+  'by mappers of its own',
+])('columns named %s', (naming) => {
+  const camel = naming !== 'as the table has them'
+  const mappers = naming in AT_KNEX ? AT_KNEX[naming as keyof typeof AT_KNEX] : undefined
+  const atKnex = mappers !== undefined
+  /** A name as the model, and so the client, has it. */
+  const name = (snake: string) =>
+    camel ? snake.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()) : snake
+  /** A name as relation mappings have it: the table's, unless knex itself converts. */
+  const raw = (snake: string) => (atKnex ? name(snake) : snake)
+
+  let database: TestDatabase
+  let knex: Knex
+  let server: TestServer
+
+  beforeAll(async () => {
+    configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+    database = await createDatabase({ schema: SCHEMA })
+    knex = knexLibrary({
+      client: 'pg',
+      connection: { ...database.connection } as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 6 },
+      ...mappers,
     })
-    afterAll(() => configure({}))
-
-    function router(): APIRouter {
-      class BookAuthor extends Model {
-        static override tableName = raw('book_authors')
-      }
-      class MyBook extends Model {
-        static override tableName = raw('my_books')
-        static override relationMappings = () => ({
-          author: {
-            relation: Model.BelongsToOneRelation,
-            modelClass: BookAuthor,
-            join: { from: `${raw('my_books')}.${raw('book_author_id')}`, to: `${raw('book_authors')}.id` },
-          },
-        })
-      }
-      if (naming === 'by snakeCaseMappers()') {
-        BookAuthor.columnNameMappers = snakeCaseMappers()
-        MyBook.columnNameMappers = snakeCaseMappers()
-      }
-      for (const model of [BookAuthor, MyBook]) model.knex(knex)
-      class AuthorSerializer extends ModelSerializer {
-        static override model = BookAuthor
-        static override fields = '__all__'
-      }
-      class BookSerializer extends ModelSerializer {
-        static override model = MyBook
-        static override fields = '__all__'
-        static override declaredFields: DeclaredFields = {
-          author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
-        }
-      }
-      class Books extends ModelViewSet {
-        static override model = MyBook
-        static override serializerClass: typeof BookSerializer = BookSerializer
-        static override paginationClass: Pagination = PageNumberPagination
-        static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
-        static override filtersetFields = [name('price_net'), `author__${name('full_name')}`]
-        static override searchFields = [name('long_title')]
-        static override orderingFields = [name('price_net'), name('long_title')]
-      }
-      class InstanceSerializer extends BookSerializer {
-        override toRepresentation(object: Model): unknown {
-          return super.toRepresentation(object)
-        }
-      }
-      class Instances extends Books {
-        static override serializerClass = InstanceSerializer
-      }
-      class Native extends Books {
-        static override useNativeJson = true
-      }
-      class Feed extends Books {
-        static override paginationClass = new CursorPagination({ ordering: `-${name('price_net')}`, pageSize: 7 })
-      }
-      class Export extends Books {
-        static override paginationClass = new ServerCursorPagination({ pageSize: 7 })
-      }
-      class Authors extends ModelViewSet {
-        static override model = BookAuthor
-        static override serializerClass = AuthorSerializer
-      }
-      const api = new APIRouter({ prefix: '/api' })
-      api
-        .register('books', Books, 'book')
-        .register('instances', Instances, 'instance')
-        .register('native', Native, 'native')
-      api.register('feed', Feed, 'feed').register('export', Export, 'export').register('authors', Authors, 'author')
-      return api
+    const api = router()
+    await api.prepare()
+    server = await serve(new Koa().use(api.routes()))
+    async function close(): Promise<void> {
+      await server.close()
+      await api.close()
+      await knex.destroy()
+      await database.drop()
     }
+    return close
+  })
+  afterAll(() => configure({}))
 
-    const get = async (path: string) => (await server.send({ path: `/api/${path}` })).json
-    const send = (method: string, path: string, body: unknown) =>
-      server.send({
-        method,
-        path: `/api/${path}`,
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
+  function router(): APIRouter {
+    class BookAuthor extends Model {
+      static override tableName = raw('book_authors')
+    }
+    class MyBook extends Model {
+      static override tableName = raw('my_books')
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: BookAuthor,
+          join: { from: `${raw('my_books')}.${raw('book_author_id')}`, to: `${raw('book_authors')}.id` },
+        },
       })
+    }
+    if (naming === 'by snakeCaseMappers()') {
+      BookAuthor.columnNameMappers = snakeCaseMappers()
+      MyBook.columnNameMappers = snakeCaseMappers()
+    }
+    for (const model of [BookAuthor, MyBook]) model.knex(knex)
+    class AuthorSerializer extends ModelSerializer {
+      static override model = BookAuthor
+      static override fields = '__all__'
+    }
+    class BookSerializer extends ModelSerializer {
+      static override model = MyBook
+      static override fields = '__all__'
+      static override declaredFields: DeclaredFields = {
+        author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+      }
+    }
+    class Books extends ModelViewSet {
+      static override model = MyBook
+      static override serializerClass: typeof BookSerializer = BookSerializer
+      static override paginationClass: Pagination = PageNumberPagination
+      static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
+      static override filtersetFields = [name('price_net'), `author__${name('full_name')}`]
+      static override searchFields = [name('long_title')]
+      static override orderingFields = [name('price_net'), name('long_title')]
+    }
+    class InstanceSerializer extends BookSerializer {
+      override toRepresentation(object: Model): unknown {
+        return super.toRepresentation(object)
+      }
+    }
+    class Instances extends Books {
+      static override serializerClass = InstanceSerializer
+    }
+    class Native extends Books {
+      static override useNativeJson = true
+    }
+    class Feed extends Books {
+      static override paginationClass = new CursorPagination({ ordering: `-${name('price_net')}`, pageSize: 7 })
+    }
+    class InstanceFeed extends Feed {
+      static override serializerClass = InstanceSerializer
+    }
+    class Estimated extends Books {
+      static override paginationClass = new PageNumberPagination({ pageSize: 7, count: 'estimated' })
+    }
+    class Export extends Books {
+      static override paginationClass = new ServerCursorPagination({ pageSize: 7 })
+    }
+    class Authors extends ModelViewSet {
+      static override model = BookAuthor
+      static override serializerClass = AuthorSerializer
+    }
+    const api = new APIRouter({ prefix: '/api' })
+    api
+      .register('books', Books, 'book')
+      .register('instances', Instances, 'instance')
+      .register('native', Native, 'native')
+    api.register('instance-feed', InstanceFeed, 'instance-feed').register('estimated', Estimated, 'estimated')
+    api.register('feed', Feed, 'feed').register('export', Export, 'export').register('authors', Authors, 'author')
+    return api
+  }
 
-    it('are the fields of a book', async () => {
-      expect(await get('books/2')).toEqual({
-        id: 2,
-        [name('long_title')]: 'title 2',
-        [name('isbn_code')]: null,
-        [name('price_net')]: '2.00',
-        [name('written_at')]: '2026-01-02T03:04:05.678901Z',
-        [name('book_author_id')]: 1,
-        author: { id: 1, [name('full_name')]: 'Ada Lovelace' },
-      })
+  const get = async (path: string) => (await server.send({ path: `/api/${path}` })).json
+  const send = (method: string, path: string, body: unknown) =>
+    server.send({
+      method,
+      path: `/api/${path}`,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
     })
 
-    it('filter, search and order lists, the same on every path', async () => {
-      const query = `?${name('price_net')}__gte=1&author__${name('full_name')}=Ben&search=title&ordering=-${name('price_net')},${name('long_title')}`
-      const rows = await get(`books${query}`)
-      expect(rows.count).toBe(10)
-      expect(rows.results[0]).toMatchObject({ [name('price_net')]: '2.00', author: { [name('full_name')]: 'Ben' } })
-      expect((await get(`instances${query}`)).results).toEqual(rows.results)
-      expect((await get(`native${query}`)).results).toEqual(rows.results)
+  it('are the fields of a book', async () => {
+    expect(await get('books/2')).toEqual({
+      id: 2,
+      [name('long_title')]: 'title 2',
+      [name('isbn_code')]: null,
+      [name('price_net')]: '2.00',
+      [name('written_at')]: '2026-01-02T03:04:05.678901Z',
+      [name('book_author_id')]: 1,
+      author: { id: 1, [name('full_name')]: 'Ada Lovelace' },
     })
+  })
 
-    it('lead through cursors of both kinds, each book once', async () => {
-      const seen = new Set<number>()
-      for (let page = await get('feed'); ; page = (await server.send({ path: page.next })).json) {
-        for (const { id } of page.results) seen.add(id)
+  it('filter, search and order lists, the same on every path', async () => {
+    const query = `?${name('price_net')}__gte=1&author__${name('full_name')}=Ben&search=title&ordering=-${name('price_net')},${name('long_title')}`
+    const rows = await get(`books${query}`)
+    expect(rows.count).toBe(10)
+    expect(rows.results[0]).toMatchObject({ [name('price_net')]: '2.00', author: { [name('full_name')]: 'Ben' } })
+    expect((await get(`instances${query}`)).results).toEqual(rows.results)
+    expect((await get(`native${query}`)).results).toEqual(rows.results)
+  })
+
+  it('lead through cursors of both kinds, each book once', async () => {
+    const seen = new Set<number>()
+    const instances = new Set<number>()
+    for (const [path, ids] of [
+      ['feed', seen],
+      ['instance-feed', instances],
+    ] as const) {
+      for (let page = await get(path); ; page = (await server.send({ path: page.next })).json) {
+        for (const { id } of page.results) ids.add(id)
         if (page.next === null) break
       }
-      const exported = new Set<number>()
-      for (let page = await get('export'); ; page = await get(`export?server_cursor=${page.cursor_id}`)) {
-        for (const { id } of page.results) exported.add(id)
-        if (page.exhausted) break
-      }
-      expect({ seen: seen.size, exported: exported.size }).toEqual({ seen: 30, exported: 30 })
-    })
+    }
+    const exported = new Set<number>()
+    for (let page = await get('export'); ; page = await get(`export?server_cursor=${page.cursor_id}`)) {
+      for (const { id } of page.results) exported.add(id)
+      if (page.exhausted) break
+    }
+    const sizes = { seen: seen.size, instances: instances.size, exported: exported.size }
+    expect(sizes).toEqual({ seen: 30, instances: 30, exported: 30 })
+  })
 
-    it.each(['books', 'instances'])('are written, and named by what is wrong with them (%s)', async (path) => {
-      const book = {
-        [name('long_title')]: 'new',
-        [name('isbn_code')]: path,
-        [name('book_author_id')]: 2,
-        [name('price_net')]: 1.5,
-      }
-      const created = await send('POST', path, book)
-      expect(created.status).toBe(201)
-      expect(created.json).toMatchObject({ ...book, [name('price_net')]: '1.50', author: { id: 2 } })
-      const own = `${path}/${created.json.id}`
-      expect((await send('PATCH', own, { [name('long_title')]: 'newer' })).json).toMatchObject({
-        [name('long_title')]: 'newer',
-      })
-      expect((await send('POST', path, book)).json.errors).toEqual({
-        [name('isbn_code')]: ['This field must be unique.'],
-      })
-      expect(
-        (await send('POST', path, { [name('long_title')]: 'x', [name('book_author_id')]: 99 })).json.errors,
-      ).toEqual({
-        [name('book_author_id')]: ['Invalid pk "99" - object does not exist.'],
-      })
-      expect((await send('POST', path, { [name('long_title')]: 'x'.repeat(21) })).json.errors).toEqual({
-        [name('long_title')]: ['Ensure this field has no more than 20 characters.'],
-      })
-      expect((await send('DELETE', 'authors/2', {})).status).toBe(409)
-      expect((await send('DELETE', own, {})).status).toBe(204)
+  it('are counted by estimate', async () => {
+    expect(await get('estimated?page=2')).toMatchObject({ count: expect.any(Number), results: { length: 7 } })
+  })
+
+  it.each(['books', 'instances'])('are written, and named by what is wrong with them (%s)', async (path) => {
+    const book = {
+      [name('long_title')]: 'new',
+      [name('isbn_code')]: path,
+      [name('book_author_id')]: 2,
+      [name('price_net')]: 1.5,
+    }
+    const created = await send('POST', path, book)
+    expect(created.status).toBe(201)
+    expect(created.json).toMatchObject({ ...book, [name('price_net')]: '1.50', author: { id: 2 } })
+    const own = `${path}/${created.json.id}`
+    expect((await send('PATCH', own, { [name('long_title')]: 'newer' })).json).toMatchObject({
+      [name('long_title')]: 'newer',
     })
-  },
-)
+    expect((await send('POST', path, book)).json.errors).toEqual({
+      [name('isbn_code')]: ['This field must be unique.'],
+    })
+    expect((await send('POST', path, { [name('long_title')]: 'x', [name('book_author_id')]: 99 })).json.errors).toEqual(
+      {
+        [name('book_author_id')]: ['Invalid pk "99" - object does not exist.'],
+      },
+    )
+    expect((await send('POST', path, { [name('long_title')]: 'x'.repeat(21) })).json.errors).toEqual({
+      [name('long_title')]: ['Ensure this field has no more than 20 characters.'],
+    })
+    expect((await send('DELETE', 'authors/2', {})).status).toBe(409)
+    expect((await send('DELETE', own, {})).status).toBe(204)
+  })
+})

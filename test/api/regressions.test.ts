@@ -3,7 +3,9 @@ import { randomBytes } from 'node:crypto'
 import knexLibrary, { type Knex } from 'knex'
 import {
   APIRouter,
+  BaseFilter,
   BulkModelViewSet,
+  ChoiceField,
   CursorPagination,
   configure,
   type DeclaredFields,
@@ -13,6 +15,7 @@ import {
   JSONField,
   ModelSerializer,
   ModelViewSet,
+  MultipleChoiceField,
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
@@ -26,6 +29,7 @@ import {
 } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model, type ModelOptions, QueryBuilder, raw } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import type { AnyQueryBuilder } from '../../lib/models/objection.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
 
@@ -125,6 +129,11 @@ class Book extends Model {
     },
     reviews: {
       relation: Model.HasManyRelation,
+      modelClass: Review,
+      join: { from: 'books.id', to: 'reviews.book_id' },
+    },
+    verdict: {
+      relation: Model.HasOneRelation,
       modelClass: Review,
       join: { from: 'books.id', to: 'reviews.book_id' },
     },
@@ -1376,6 +1385,106 @@ describe('P14 A listener of the pool that throws', () => {
       expect((await client.get('/books/1')).status).toBe(200)
     } finally {
       await knex.destroy()
+    }
+  })
+})
+
+describe('P14 Filter backends', () => {
+  it('keep an OR of the application apart from what comes after it', async () => {
+    class OneOrTwo extends BaseFilter {
+      override filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
+        return query.where('id', 1).orWhere('id', 2)
+      }
+    }
+    const filters = {
+      filterBackends: [OneOrTwo, FieldFilter, SearchFilter],
+      filtersetFields: ['id'],
+      searchFields: ['title'],
+    }
+    const client = await serveViews({
+      rows: viewOf(Book, BookSerializer, filters),
+      instances: viewOf(Book, throughInstances(BookSerializer), filters),
+    })
+    for (const path of ['/rows', '/instances']) {
+      const ids = async (query: string) => (await client.get(path + query)).json.map(({ id }: { id: number }) => id)
+      expect(ascending(await ids(''))).toEqual([1, 2])
+      expect(await ids('?id__gt=1')).toEqual([2])
+      expect(await ids('?search=title+1')).toEqual([1])
+    }
+  })
+
+  it.each([SearchFilter, FullTextSearchFilter])(
+    'C13 %o searches a has-one relation that has led to two',
+    async (filter) => {
+      const searching = { filterBackends: [filter], searchFields: ['verdict__text'] }
+      const client = await serveViews({ rows: viewOf(Book, BookSerializer, searching) })
+      const { status, json } = await client.get('/rows?search=bad')
+      expect(status).toBe(200)
+      expect(json).toContainEqual({ id: 2, title: 'title 2', secret: 'secret 2' })
+    },
+  )
+
+  it('C15 name a configuration of full-text search that has capitals', async () => {
+    await database.knex.raw('create text search configuration "German_x" (copy = german)')
+    const searching = { filterBackends: [FullTextSearchFilter], searchFields: ['title'] }
+    const client = await serveViews({
+      plain: viewOf(Book, BookSerializer, { ...searching, searchConfig: 'German_x' }),
+      qualified: viewOf(Book, BookSerializer, { ...searching, searchConfig: 'public.German_x' }),
+    })
+    for (const path of ['/plain', '/qualified']) {
+      expect((await client.get(`${path}?search=title`)).json).toHaveLength(IDS.length)
+    }
+  })
+})
+
+describe('C10 A list by cursor', () => {
+  it('is refused where nothing tells rows apart that are alike in its order', async () => {
+    await database.knex.raw('create view made_books as select slug, title, made, score from books')
+    class MadeBook extends Model {
+      static override tableName = 'made_books'
+    }
+    const serializer = serializerOf(MadeBook, ['slug', 'title'])
+    const byScore = { lookupField: 'slug', paginationClass: new CursorPagination({ ordering: '-score' }) }
+    await expect(serveViews({ made: viewOf(MadeBook, serializer, byScore) })).rejects.toThrow(
+      'View: CursorPagination: nothing tells rows of MadeBook apart that are alike in their order, for there is no column "id"; ' +
+        'set static idColumn of the model to what does, or order by a unique column',
+    )
+    class Keyed extends MadeBook {
+      static override idColumn = 'title'
+    }
+    const keyed = serializerOf(Keyed, ['slug', 'title'])
+    const client = await serveViews({ made: viewOf(Keyed, keyed, byScore) })
+    expect((await client.get('/made?page_size=3')).json.results).toHaveLength(3)
+  })
+})
+
+describe('P14 Choices of numbers', () => {
+  it('are shown as what they are chosen by, whatever type their column has', async () => {
+    await database.knex.raw(`
+      create table levels (id serial primary key, large bigint, exact numeric(4, 2), small int, word text, many bigint[]);
+      insert into levels (large, exact, small, word, many) values (1, 7, 2, '3', '{1,2}'), (9, 7.5, 9, '9', '{9}')`)
+    class Level extends Model {
+      static override tableName = 'levels'
+    }
+    const choices = [0, 1, 2, 3, 7]
+    const serializer = serializerOf(Level, ['id', 'large', 'exact', 'small', 'word', 'many'], {
+      large: new ChoiceField({ choices }),
+      exact: new ChoiceField({ choices }),
+      small: new ChoiceField({ choices }),
+      word: new ChoiceField({ choices: [3, 'word'] }),
+      many: new MultipleChoiceField({ choices }),
+    })
+    const client = await serveViews({
+      rows: viewOf(Level, serializer),
+      native: viewOf(Level, serializer, { useNativeJson: true }),
+      instances: viewOf(Level, throughInstances(serializer)),
+    })
+    const level = { id: 1, large: 1, exact: 7, small: 2, word: 3, many: [1, 2] }
+    for (const path of ['/rows', '/native', '/instances']) {
+      expect((await client.get(`${path}/1`)).json).toEqual(level)
+      expect(await client.send('PUT', `${path}/1`, level)).toMatchObject({ status: 200, json: level })
+      // what is no choice any more is shown as it is
+      expect((await client.get(path)).json[1]).toMatchObject({ large: '9', exact: '7.50', small: 9, word: '9' })
     }
   })
 })

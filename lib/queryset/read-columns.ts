@@ -1,0 +1,39 @@
+/** Reads single columns of a query's rows, below the model. */
+import type { Column } from '../models/describe-model.js'
+import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { hasPlainExecution } from '../models/plain-model.js'
+import { nativeSql } from './compiled-sql.js'
+import { exactTypes, readExactly } from './read-exactly.js'
+import { readsRawRows, runStatement } from './run-statement.js'
+
+/**
+ * Columns of the rows that the query finds, by the names given here. The model's hooks and its own parsing do not see them:
+ * they expect whole objects. Only a query builder that executes in its own way is left to do so.
+ */
+export async function readColumns<Name extends string>(
+  query: AnyQueryBuilder,
+  columns: Readonly<Record<Name, Column>>,
+): Promise<Record<Name, unknown>[]> {
+  const table = query.tableRefFor(query.modelClass())
+  const entries = Object.entries<Column>(columns)
+  const reading = query.select(entries.map(([name, { column }]) => `${table}.${column} as ${name}`))
+  const knex = query.knex() as Queryable
+  if (!readsBelow(query)) return (await readExactly(reading)) as unknown as Record<Name, unknown>[]
+  const { text, values } = nativeSql(reading.toKnexQuery())
+  const rows = await runStatement(knex, { text, name: undefined }, values)
+  const parsers = entries.map(([name, { oid }]) => [name, exactTypes(knex).getTypeParser(oid ?? 0, 'text')] as const)
+  return rows.map((row) => {
+    // what the query itself selects comes before
+    const cells = row.slice(-parsers.length)
+    const read = parsers.map(([name, parse], index) => {
+      const cell = cells[index] as string | null
+      return [name, cell === null ? null : parse(cell)] as const
+    })
+    return Object.fromEntries(read) as Record<Name, unknown>
+  })
+}
+
+/** True when the SQL of a query finds what the query would. */
+export function readsBelow(query: AnyQueryBuilder): boolean {
+  return hasPlainExecution(query) && readsRawRows(query.knex() as Queryable)
+}

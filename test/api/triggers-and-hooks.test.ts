@@ -1,0 +1,441 @@
+/** Tables with triggers and unusual types, models with hooks and query builders of their own. */
+import knexLibrary, { type Knex } from 'knex'
+import type Koa from 'koa'
+import {
+  APIRouter,
+  BulkModelViewSet,
+  CursorPagination,
+  configure,
+  type DeclaredFields,
+  FullTextSearchFilter,
+  ModelSerializer,
+  type ModelViewSet,
+  NestedSerializer,
+  PageNumberPagination,
+  PrimaryKeyRelatedField,
+  SearchFilter,
+  ServerCursorPagination,
+} from 'koa-viewsets'
+import { transaction } from 'koa-viewsets/plugins'
+import { Model, type Pojo, QueryBuilder, raw } from 'objection'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+
+const SCHEMA = `
+  create table authors (id int primary key, name text not null, books_count int not null default 0);
+  insert into authors (id, name) values (1, 'Ada'), (2, 'Ben'), (3, 'Cleo');
+  create table books (id serial primary key, title text not null, author_id int references authors, deleted bool not null default false);
+  insert into books (title, author_id, deleted) select 'title ' || n, 1 + n % 3, n = 3 from generate_series(1, 6) n;
+  create function count_books() returns trigger language plpgsql as
+    $$ begin update authors set books_count = books_count + 1 where id = new.author_id; return new; end $$;
+  create trigger count_books after insert on books for each row execute function count_books();
+  create table tags (id int primary key, label text not null);
+  create table tagged (book_id int, tag_id int);
+  insert into tags values (1, 'a'), (2, 'b');
+  insert into tagged values (1, 1);
+
+  create table keeps (id int primary key, kept bool not null);
+  create function keep() returns trigger language plpgsql as $$ begin return case when old.kept then null else old end; end $$;
+  create trigger keep before delete on keeps for each row execute function keep();
+
+  create table inbox (id serial primary key, text text not null);
+  create table quarantine (text text not null);
+  create function divert() returns trigger language plpgsql as
+    $$ begin if new.text = 'bad' then insert into quarantine values (new.text); return null; end if; return new; end $$;
+  create trigger divert before insert on inbox for each row execute function divert();
+
+  create table categories (code text primary key, parent_code text references categories);
+  create type address as (street text, city text);
+  create table places (id serial primary key, address address, area box);
+  create table profiles (author_id int primary key references authors, bio text);
+  insert into profiles values (1, 'one'), (2, 'two');
+  create table coded (code text primary key, slug text not null unique, title text);
+  insert into coded values ('a', 's', 't'), ('b', 'u', 't');
+  create table settings (id serial primary key, meta jsonb not null, secret int);
+  create table invoices (id serial primary key, title text, "paid?" bool);
+  insert into invoices (title) values ('one'), ('two');
+`
+
+let database: TestDatabase
+const clients: Client[] = []
+
+beforeAll(async () => {
+  configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+  database = await createDatabase({ schema: SCHEMA })
+  Model.knex(database.knex)
+})
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close()
+})
+afterAll(async () => {
+  configure({})
+  await database.drop()
+})
+
+type SerializerClass = typeof ModelSerializer<Model>
+type ViewSetClass = typeof ModelViewSet<Model>
+
+function tableOf(tableName: string, statics: object = {}): typeof Model {
+  class Row extends Model {}
+  return Object.assign(Row, { tableName, ...statics })
+}
+
+function serializerOf(model: typeof Model, fields: string[], declaredFields: DeclaredFields = {}): SerializerClass {
+  return class extends ModelSerializer {
+    static override model = model
+    static override fields = fields
+    static override declaredFields = declaredFields
+  }
+}
+
+function viewOf(model: typeof Model, serializerClass: SerializerClass, statics: object = {}): ViewSetClass {
+  class View extends BulkModelViewSet {
+    static override model = model
+    static override serializerClass = serializerClass
+  }
+  return Object.assign(View, statics)
+}
+
+async function serve(views: Record<string, ViewSetClass>, ...before: Koa.Middleware[]): Promise<Client> {
+  const api = new APIRouter()
+  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
+  await api.prepare()
+  const client = await serving(...before, api.routes())
+  clients.push(client)
+  return client
+}
+
+async function rowsOf(sql: string): Promise<Record<string, unknown>[]> {
+  return (await database.knex.raw(sql)).rows
+}
+
+class Author extends Model {
+  static override tableName = 'authors'
+}
+class Book extends Model {
+  static override tableName = 'books'
+  static override relationMappings = () => ({
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+  })
+}
+const BookSerializer = serializerOf(Book, ['id', 'title', 'author_id'])
+
+describe('P14 Hooks that expect whole objects', () => {
+  class WholeAuthor extends Author {
+    override $parseDatabaseJson(json: Pojo): Pojo {
+      const known = Object.entries(super.$parseDatabaseJson(json)).filter(([name]) => name === 'id' || name === 'name')
+      return Object.fromEntries(known)
+    }
+  }
+  class WholeTag extends Model {
+    static override tableName = 'tags'
+    declare label: string
+    override $afterFind(): void {
+      this.label = this.label.trim()
+    }
+  }
+  class WholeBook extends Model {
+    static override tableName = 'books'
+    declare title: string
+    static override relationMappings = () => ({
+      author: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: WholeAuthor,
+        join: { from: 'books.author_id', to: 'authors.id' },
+      },
+      tags: {
+        relation: Model.ManyToManyRelation,
+        modelClass: WholeTag,
+        join: { from: 'books.id', through: { from: 'tagged.book_id', to: 'tagged.tag_id' }, to: 'tags.id' },
+      },
+    })
+    override $afterFind(): void {
+      this.title = this.title.trim()
+    }
+  }
+
+  it('do not see counts', async () => {
+    const paginationClass = new PageNumberPagination({ pageSize: 2 })
+    const view = viewOf(WholeAuthor, serializerOf(WholeAuthor, ['id', 'name']), { paginationClass })
+    const { get } = await serve({ authors: view })
+    expect((await get('/authors')).json).toMatchObject({ count: 3, next: '/authors?page=2' })
+    expect((await get('/authors?page=2')).json).toMatchObject({ count: 3, results: [{ id: 3, name: 'Cleo' }] })
+  })
+
+  it('do not see keys that are looked up', async () => {
+    const serializer = serializerOf(WholeBook, ['id', 'title', 'author_id', 'tags'], {
+      author_id: new PrimaryKeyRelatedField({ queryset: WholeAuthor }),
+      tags: new PrimaryKeyRelatedField({ queryset: WholeTag, many: true, required: false }),
+    })
+    class Shaping extends viewOf(WholeBook, serializer) {
+      override getQueryset() {
+        return super.getQueryset().select('books.*', raw('1').as('one'))
+      }
+    }
+    const { send } = await serve({ books: viewOf(WholeBook, serializer), shaping: Shaping })
+    expect(await send('POST', '/books', { title: 'new', author_id: 2, tags: [2] })).toMatchObject({
+      status: 201,
+      json: { author_id: 2, tags: [2] },
+    })
+    expect((await send('POST', '/books', { title: 'new', author_id: 9 })).json.errors).toEqual({
+      author_id: ['Invalid pk "9" - object does not exist.'],
+    })
+    expect((await send('PATCH', '/books/1', { tags: [2] })).json).toMatchObject({ id: 1, tags: [2] })
+    expect((await send('PATCH', '/shaping/bulk', [{ id: 1, title: 'title 1' }])).json).toMatchObject([{ id: 1 }])
+  })
+})
+
+describe('P14 A query builder that executes in its own way', () => {
+  class Visible<M extends Model, R = M[]> extends QueryBuilder<M, R> {
+    declare ArrayQueryBuilderType: Visible<M, M[]>
+    declare SingleQueryBuilderType: Visible<M, M>
+    declare MaybeSingleQueryBuilderType: Visible<M, M | undefined>
+    declare NumberQueryBuilderType: Visible<M, number>
+    declare PageQueryBuilderType: Visible<M, { results: M[]; total: number }>
+    override execute(): Promise<R> {
+      if (this.isFind() && !this.has('insert')) void this.where('deleted', false)
+      return super.execute()
+    }
+  }
+  class VisibleBook extends Book {
+    declare QueryBuilderType: Visible<this>
+    static override QueryBuilder = Visible
+  }
+  const serializer = serializerOf(VisibleBook, ['id', 'title'])
+
+  it('shows no row that it hides', async () => {
+    const { get, send } = await serve({
+      books: viewOf(VisibleBook, serializer, { paginationClass: PageNumberPagination }),
+      native: viewOf(VisibleBook, serializer, { paginationClass: PageNumberPagination, useNativeJson: true }),
+      feed: viewOf(VisibleBook, serializer, { paginationClass: new CursorPagination({ ordering: 'id' }) }),
+    })
+    const hidden = { id: 3, title: 'title 3' }
+    for (const path of ['/books', '/native', '/feed']) {
+      const { json } = await get(path)
+      expect(json.results.length).toBeGreaterThan(3)
+      expect(json.results).not.toContainEqual(hidden)
+      if (path !== '/feed') expect(json.count).toBe(json.results.length)
+      for (const answer of [await get(`${path}/3`), await send('PATCH', `${path}/3`, { title: 'x' })]) {
+        expect(answer.status).toBe(404)
+      }
+    }
+  })
+
+  it('is told that a cursor of the database knows nothing of it', async () => {
+    const { get, reported } = await serve({
+      export: viewOf(VisibleBook, serializer, { paginationClass: new ServerCursorPagination() }),
+    })
+    expect((await get('/export')).status).toBe(500)
+    expect(String(reported[0])).toMatch(/VisibleBook: its QueryBuilder executes in its own way/)
+  })
+})
+
+describe('P14 A queryset that was begun without the request', () => {
+  it('is read in its transaction, with no second connection', async () => {
+    const knex = knexLibrary({
+      client: 'pg',
+      connection: { ...database.connection } as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 1 },
+      acquireConnectionTimeout: 2_000,
+    })
+    class Alone extends Book {}
+    Alone.knex(knex)
+    class Books extends viewOf(Alone, serializerOf(Alone, ['id', 'title']), {
+      filterBackends: [FullTextSearchFilter],
+      searchFields: ['title'],
+    }) {
+      override getQueryset() {
+        return Alone.query().where('deleted', false)
+      }
+    }
+    class Matching extends Books {
+      static override filterBackends = [SearchFilter]
+      static override searchFields = ['$title']
+    }
+    try {
+      const { get, send } = await serve({ books: Books, matching: Matching })
+      expect((await send('PATCH', '/books/1', { title: 'title 1' })).status).toBe(200)
+      expect((await send('PATCH', '/books/bulk', [{ id: 1, title: 'title 1' }])).status).toBe(200)
+      expect((await get('/books?search=title')).json.length).toBeGreaterThan(3)
+      expect((await get('/matching?search=title.1')).json).toEqual([{ id: 1, title: 'title 1' }])
+    } finally {
+      await knex.destroy()
+    }
+  })
+})
+
+describe("A8 In a transaction of the application's", () => {
+  class Joined extends BulkModelViewSet {
+    static override model = Book
+    static override serializerClass = BookSerializer
+    override getKnex(): Knex {
+      return this.ctx.state['trx']
+    }
+  }
+
+  it('what the database refuses is told by its item, and ends no more than the request', async () => {
+    const statuses: number[] = []
+    const { send } = await serve({ books: Joined }, transaction(database.knex), async (ctx, next) => {
+      await next()
+      statuses.push(ctx.status)
+      // the transaction goes on
+      await ctx.state['trx'].raw('select 1')
+    })
+    const items = [
+      { title: 'new', author_id: 1 },
+      { title: 'new', author_id: 999 },
+    ]
+    expect((await send('POST', '/books/bulk', items)).json).toMatchObject({
+      status: 400,
+      errors: { 1: { author_id: ['Invalid pk "999" - object does not exist.'] } },
+    })
+    expect((await send('POST', '/books', items[1])).json).toMatchObject({
+      status: 400,
+      errors: { author_id: ['Invalid pk "999" - object does not exist.'] },
+    })
+    expect((await send('POST', '/books', items[0])).status).toBe(201)
+    expect(statuses).toEqual([400, 400, 201])
+  })
+})
+
+describe('A8 A trigger', () => {
+  it('that keeps rows keeps all of a bulk delete', async () => {
+    await database.knex('keeps').insert([
+      { id: 1, kept: false },
+      { id: 2, kept: true },
+    ])
+    const model = tableOf('keeps')
+    class Hooked extends model {
+      override $beforeDelete(): void {}
+    }
+    const { send } = await serve({
+      keeps: viewOf(model, serializerOf(model, ['id', 'kept'])),
+      hooked: viewOf(Hooked, serializerOf(Hooked, ['id', 'kept'])),
+    })
+    for (const path of ['/keeps/bulk', '/hooked/bulk']) {
+      expect((await send('DELETE', path, [1, 2])).status).toBe(404)
+      expect(await rowsOf('select id from keeps order by id')).toEqual([{ id: 1 }, { id: 2 }])
+    }
+    expect(await send('DELETE', '/keeps/bulk', [1])).toMatchObject({ status: 200, json: { deleted: [1] } })
+  })
+
+  it('that diverts a row leaves nothing of it where the answer is a refusal', async () => {
+    const model = tableOf('inbox')
+    const { send } = await serve({ inbox: viewOf(model, serializerOf(model, ['id', 'text'])) })
+    expect((await send('POST', '/inbox', { text: 'bad' })).status).toBe(400)
+    expect((await send('POST', '/inbox/bulk', [{ text: 'good' }, { text: 'bad' }])).status).toBe(400)
+    expect(await rowsOf('select * from quarantine')).toEqual([])
+    expect(await rowsOf('select * from inbox')).toEqual([])
+    expect((await send('POST', '/inbox', { text: 'good' })).status).toBe(201)
+  })
+})
+
+describe('P14 The answer to a create', () => {
+  it('shows related objects as they are after it', async () => {
+    const nested = serializerOf(Book, ['title', 'author_id'], {
+      author: new NestedSerializer(serializerOf(Author, ['id', 'books_count']), { readOnly: true }),
+    })
+    class Category extends Model {
+      static override tableName = 'categories'
+      static override idColumn = 'code'
+      static override relationMappings = () => ({
+        parent: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Category,
+          join: { from: 'categories.parent_code', to: 'categories.code' },
+        },
+      })
+    }
+    const parent = new NestedSerializer(serializerOf(Category, ['code']), { readOnly: true })
+    const { send } = await serve({
+      books: viewOf(Book, nested),
+      categories: viewOf(Category, serializerOf(Category, ['code', 'parent_code'], { parent }), {
+        lookupField: 'code',
+      }),
+    })
+    const [{ books_count: before } = {}] = await rowsOf('select books_count from authors where id = 3')
+    const { json } = await send('POST', '/books', { title: 'new', author_id: 3 })
+    expect(json.author).toEqual({ id: 3, books_count: Number(before) + 1 })
+    const both = [
+      { title: 'new', author_id: 3 },
+      { title: 'new', author_id: 3 },
+    ]
+    expect((await send('POST', '/books/bulk', both)).json[0].author.books_count).toBe(Number(before) + 3)
+    await send('POST', '/categories', { code: 'a', parent_code: null })
+    expect((await send('POST', '/categories', { code: 'b', parent_code: 'a' })).json.parent).toEqual({ code: 'a' })
+  })
+})
+
+describe('P14 Bulk writes', () => {
+  it('take columns of rows and of boxes', async () => {
+    const model = tableOf('places')
+    const { send } = await serve({ places: viewOf(model, serializerOf(model, ['id', 'address', 'area'])) })
+    const places = [
+      { address: '(Main,Rome)', area: '(1,1),(0,0)' },
+      { address: '("High St",Bath)', area: '(2,2),(0,0)' },
+    ]
+    const { status, json } = await send('POST', '/places/bulk', places)
+    expect({ status, json }).toMatchObject({ status: 201, json: places })
+    const swapped = json.map(({ id }: { id: number }, index: number) => ({ ...places[1 - index], id }))
+    expect(await send('PATCH', '/places/bulk', swapped)).toMatchObject({ status: 200, json: swapped })
+  })
+
+  it('change the key of a row that another column names', async () => {
+    const model = tableOf('coded', { idColumn: 'code' })
+    const view = viewOf(model, serializerOf(model, ['code', 'slug', 'title']), { lookupField: 'slug' })
+    const { send } = await serve({ coded: view })
+    const changes = [
+      { slug: 's', code: 'new' },
+      { slug: 'u', title: 'other' },
+    ]
+    expect(await send('PATCH', '/coded/bulk', changes)).toMatchObject({ status: 200, json: changes })
+  })
+
+  it('name objects by the plain field of a key that is shown in full, too', async () => {
+    class Profile extends Model {
+      static override tableName = 'profiles'
+      static override idColumn = 'author_id'
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Author,
+          join: { from: 'profiles.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    const author = new NestedSerializer(serializerOf(Author, ['id']), { readOnly: true })
+    const serializer = serializerOf(Profile, ['author', 'author_id', 'bio'], { author })
+    const { send } = await serve({ profiles: viewOf(Profile, serializer, { lookupField: 'author_id' }) })
+    const changed = { author_id: 1, bio: 'new' }
+    expect((await send('PATCH', '/profiles/bulk', [changed])).json).toMatchObject([changed])
+    expect((await send('DELETE', '/profiles/bulk', [{ author_id: 1 }])).json).toEqual({ deleted: [1] })
+  })
+
+  it("name what the model's schema refuses as single writes do", async () => {
+    const jsonSchema = {
+      type: 'object',
+      properties: { meta: { type: 'object', properties: { tags: { type: 'array', items: { type: 'string' } } } } },
+    }
+    const model = tableOf('settings', { jsonSchema })
+    const { send } = await serve({ settings: viewOf(model, serializerOf(model, ['id', 'meta'])) })
+    const wrong = { meta: { tags: [1] } }
+    const { errors } = (await send('POST', '/settings', wrong)).json
+    expect(Object.keys(errors)).toEqual(['meta'])
+    expect((await send('POST', '/settings/bulk', [{ meta: {} }, wrong])).json.errors).toEqual({ 1: errors })
+  })
+
+  it('work beside columns whose names have question marks', async () => {
+    const model = tableOf('invoices')
+    const { send } = await serve({ invoices: viewOf(model, serializerOf(model, ['id', 'title'])) })
+    const changes = [
+      { id: 1, title: 'a' },
+      { id: 2, title: 'b' },
+    ]
+    expect(await send('PATCH', '/invoices/bulk', changes)).toMatchObject({ status: 200, json: changes })
+  })
+})
