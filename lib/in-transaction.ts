@@ -39,7 +39,8 @@ async function settle<Result>(work: Promise<Result>, name: string): Promise<Resu
   try {
     return await work
   } catch (error) {
-    throw error ?? new Error(`${name} has thrown ${error}`)
+    if (error === undefined || error === null) throw new Error(`${name} has thrown ${error}`)
+    throw error
   }
 }
 

@@ -18,7 +18,7 @@ export async function readColumns<Name extends string>(
   const entries = Object.entries<Column>(columns)
   const reading = query.select(entries.map(([name, { column }]) => `${table}.${column} as ${name}`))
   const knex = query.knex() as Queryable
-  if (!readsBelow(query)) return (await readExactly(reading)) as unknown as Record<Name, unknown>[]
+  if (!readsBelow(query)) return (await readExactly(reading)) as unknown[] as Record<Name, unknown>[]
   const { text, values } = nativeSql(reading.toKnexQuery())
   const rows = await runStatement(knex, { text, name: undefined }, values)
   const parsers = entries.map(([name, { oid }]) => [name, exactTypes(knex).getTypeParser(oid ?? 0, 'text')] as const)

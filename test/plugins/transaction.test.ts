@@ -90,6 +90,7 @@ describe('transaction()', () => {
     const { send, reported } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
       ctx.body = 'done'
+      // oxlint-disable-next-line typescript/only-throw-error
       throw nothing
     })
     expect(await send('POST', '/')).toMatchObject({ status: 500 })
