@@ -193,7 +193,6 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['42501', denied],
   ['ECONNREFUSED', unavailable],
   ['ECONNRESET', unavailable],
-  ['ECONNABORTED', unavailable],
   ['EHOSTUNREACH', unavailable],
   ['ENETUNREACH', unavailable],
   ['EPIPE', unavailable],

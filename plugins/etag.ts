@@ -1,7 +1,7 @@
 /** Validators and `Cache-Control` for hand-written routes (spec section 4.9). */
 import { type CacheOptions, cachePolicy } from '../lib/caching/cache-policy.js'
 import { cacheResponse } from '../lib/caching/cache-response.js'
-import type { Middleware } from '../lib/context.js'
+import type { Context, Middleware } from '../lib/context.js'
 
 /**
  * Adds `ETag` and `Cache-Control` to 200 answers of GET and HEAD, and answers 304 to a client that has the
@@ -14,13 +14,22 @@ export function etag(options: CacheOptions = {}): Middleware {
   return async function addValidators(ctx, next) {
     const before = ctx.res.getHeader('Cache-Control')
     // what is there afterwards is the handler's own
-    ctx.remove('Cache-Control')
-    try {
-      await next()
-      cacheResponse(ctx, policy, { keep: ctx.res.hasHeader('Cache-Control') })
-    } finally {
-      const isOpen = !ctx.headerSent && !ctx.res.hasHeader('Cache-Control')
-      if (isOpen && before !== undefined) ctx.set('Cache-Control', String(before))
+    if (before !== undefined) fallBackTo(ctx, String(before))
+    await next()
+    if (ctx.status >= 400 && before !== undefined && !ctx.res.hasHeader('Cache-Control')) {
+      ctx.set('Cache-Control', String(before))
     }
+    cacheResponse(ctx, policy, { keep: ctx.res.hasHeader('Cache-Control') })
+  }
+}
+
+/** Takes the app's `Cache-Control` away until the headers are sent, by whomever: then it stands where no other does. */
+function fallBackTo(ctx: Context, control: string): void {
+  const { res } = ctx
+  ctx.remove('Cache-Control')
+  const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
+  res.writeHead = (...values: unknown[]) => {
+    if (!res.hasHeader('Cache-Control')) res.setHeader('Cache-Control', control)
+    return writeHead(...values)
   }
 }

@@ -6,7 +6,7 @@ import { inTransaction } from '../lib/in-transaction.js'
 
 /**
  * Runs what comes after it in a transaction, `ctx.state.trx`: committed when it returns, rolled back when it throws or has
- * set a status of 400 or more. The answer is sent when that is done, so a body that is a stream must not read from it.
+ * set a status of 400 or more; where it has answered nothing, a middleware around it may. The answer is sent when that is done, so a body that is a stream must not read from it.
  * Errors rise, those of COMMIT too: `errors()` answers them.
  * @throws {ConfigurationError} it is no knex
  * @example router.post('/orders', transaction(knex), async (ctx) => { ctx.body = await Order.query(ctx.state.trx).insert(…) })
@@ -29,7 +29,8 @@ export function transaction(knex: Knex): Middleware {
 }
 
 /** Koa begins with 404: one that nobody has set says nothing of the work, which another middleware may still answer for. */
-function hasRefused({ response }: Context): boolean {
-  const { _explicitStatus: isSet } = response as { readonly _explicitStatus?: boolean }
-  return response.status >= 400 && isSet === true
+function hasRefused({ response, respond }: Context): boolean {
+  const { _explicitStatus: isSet = false } = response as { readonly _explicitStatus?: boolean }
+  const isUnanswered = response.status === 404 && !isSet && !response.headerSent && respond !== false
+  return response.status >= 400 && !isUnanswered
 }

@@ -26,6 +26,7 @@ interface Connection {
 
 /** The part of knex that opens connections beside its pool. */
 interface Client {
+  readonly connectionSettings: object
   acquireRawConnection(): Promise<Connection>
   destroyRawConnection(connection: Connection): Promise<void>
 }
@@ -109,16 +110,10 @@ export class CacheBustChannel {
   }
 
   /** A connection, unless a server takes it and says nothing. */
-  async #open(): Promise<Connection> {
+  #open(): Promise<Connection> {
     const client = this.#knex.client as Client
-    const opening = client.acquireRawConnection()
-    try {
-      return await within(ANSWER_MILLISECONDS, opening)
-    } catch (error) {
-      // it may come yet
-      void opening.then((late) => client.destroyRawConnection(late)).catch(() => {})
-      throw error
-    }
+    const connectionSettings = { connectionTimeoutMillis: ANSWER_MILLISECONDS, ...client.connectionSettings }
+    return Object.assign(Object.create(client) as Client, { connectionSettings }).acquireRawConnection()
   }
 
   async #disconnect(): Promise<void> {

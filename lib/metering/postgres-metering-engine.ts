@@ -66,7 +66,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     this.#closeTimeout = closeTimeout
   }
 
-  /** Creates the table and its index where they are missing, whoever else does so at the same time. */
+  /** Creates the table, with its index, where it is missing, whoever else does so at the same time. */
   async ensureTable(): Promise<void> {
     const name = this.#table.split('.').at(-1) as string
     await this.#knex.transaction(async (trx) => {
@@ -126,6 +126,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     end.abort()
     const left = this.#lost + this.#queue.length + (this.#batch?.events.length ?? 0)
     if (left > 0) warn(`${left} usage events could not be written before the end`)
+    this.#lost = 0
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
@@ -196,9 +197,9 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
 }
 
 async function hasTable(knex: Knex, table: string): Promise<boolean> {
-  const quoted = table.split('.').map((part) => `"${part.replaceAll('"', '""')}"`)
   const { rows } = await knex.raw<{ rows: [{ found: boolean }] }>('select to_regclass(?) is not null as found', [
-    quoted.join('.'),
+    // as knex writes it
+    knex.raw('??', [table]).toQuery(),
   ])
   return rows[0].found
 }

@@ -45,9 +45,11 @@ export interface CatalogueTable {
   readonly table: number
   /** Rows are hidden by row-level security. */
   readonly secured: boolean
+  /** It holds no rows of its own, but shows those of others. */
+  readonly isView: boolean
   /** An insert may leave rows out: a trigger or a rule stands before it. */
   readonly filtersInserts: boolean
-  /** Triggers run when rows are inserted. */
+  /** Triggers or rules run when rows are inserted. */
   readonly hasInsertTriggers: boolean
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
@@ -75,6 +77,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       partitions: own[0]?.partitions ?? [],
       table: Number(own[0]?.table),
       secured: own[0]?.secured === true,
+      isView: own[0]?.view === true,
       filtersInserts: own[0]?.filters === true,
       hasInsertTriggers: own[0]?.triggers === true,
       columns: own.map((row) => toColumn(knex, row)),
@@ -101,6 +104,7 @@ interface ColumnRow {
   partitions: string[]
   table: string | number
   secured: boolean
+  view: boolean
   filters: boolean
   triggers: boolean
   name: string
@@ -144,11 +148,10 @@ const COLUMNS = `
   select w.ordinal, r.relname as relation, r.oid as table,
     array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
     r.relrowsecurity as secured,
-    r.relkind <> 'r' or r.relhasrules or exists (
-      -- row triggers before, or instead of, an insert
-      select from pg_trigger g where g.tgrelid = r.oid and g.tgtype & 5 = 5 and g.tgtype & 66 <> 0
-    ) as filters,
-    exists (select from pg_trigger g where g.tgrelid = r.oid and not g.tgisinternal and g.tgtype & 4 = 4) as triggers, a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
+    r.relkind not in ('r', 'p') as view,
+    r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.before as filters,
+    r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.triggers as triggers,
+    a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
     exists (select from pg_constraint f where f.contype = 'f' and f.confrelid = r.oid and a.attnum = any(f.confkey)) as referenced,
     t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,
@@ -158,6 +161,14 @@ const COLUMNS = `
   join pg_class r on r.oid = to_regclass(w.name)
   join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
   left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+  cross join lateral (
+    -- what a row may meet in the table or one of its partitions; row triggers before, or instead of, an insert may stop it
+    select bool_or(part.relkind = 'f') as foreign, bool_or(g.oid is not null) as triggers,
+      coalesce(bool_or(g.tgtype & 1 = 1 and g.tgtype & 66 <> 0), false) as before
+    from (select r.oid union select relid from pg_partition_tree(r.oid)) tree
+    join pg_class part on part.oid = tree.oid
+    left join pg_trigger g on g.tgrelid = tree.oid and g.tgtype & 4 = 4 and not g.tgisinternal
+  ) inserting
   cross join lateral (
     with recursive chain as (
       select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, a.atttypmod as mod, ty.typnotnull as strict

@@ -88,9 +88,11 @@ export interface ModelDescription {
   readonly table: number | undefined
   /** Rows are hidden by row-level security. */
   readonly secured: boolean
+  /** The table holds no rows of its own, but shows those of others. */
+  readonly isView: boolean
   /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
   readonly filtersInserts: boolean
-  /** Triggers of the database run when rows are inserted. */
+  /** Triggers or rules of the database run when rows are inserted. */
   readonly hasInsertTriggers: boolean
   /** True once the catalogue was read. */
   readonly prepared: boolean
@@ -200,6 +202,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     referenced: new Set(catalogue?.columns.filter((c) => c.referenced).map((c) => property(c.column))),
     table: catalogue?.table,
     secured: catalogue?.secured ?? false,
+    isView: catalogue?.isView ?? false,
     filtersInserts: catalogue?.filtersInserts ?? false,
     hasInsertTriggers: catalogue?.hasInsertTriggers ?? false,
     foreignKeys: new Map(

@@ -262,8 +262,10 @@ function isConditional({ endpoint, operation }: Subject): boolean {
 
 function conditionParameters(subject: Subject): readonly Parameter[] {
   const { view } = subject
-  if (!isConditional(subject) || !(view instanceof GenericAPIView) || view.viewClass.concurrency === null) return []
-  const required = view.viewClass.requireIfMatch
+  const isRead = subject.operation.action === 'retrieve'
+  if (!(isConditional(subject) || isRead)) return []
+  if (!(view instanceof GenericAPIView) || view.viewClass.concurrency === null) return []
+  const required = view.viewClass.requireIfMatch && !isRead
   const description = 'The `ETag` that the object was read with.'
   return [{ name: 'If-Match', in: 'header', description, required, schema: { type: 'string' } }]
 }

@@ -1,7 +1,7 @@
 /** Pages by position: `?cursor=…` (spec section 4.7; wire format, section 2). */
 import { BadRequest, ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
-import type { Column, ModelDescription } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/describe-model.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { currentSettings, getCursorSecret } from '../settings.js'
@@ -84,15 +84,6 @@ export class CursorPagination extends BasePagination {
       }
       positionTag(column)
     }
-    const { columns, primaryKey, prepared } = model
-    const isTotal =
-      primaryKey.every((key) => columns.has(key)) || order.some(({ property }) => isKey(columns.get(property)))
-    if (prepared && !isTotal) {
-      throw new ConfigurationError(
-        `${where}: nothing tells rows of ${model.model.name} apart that are alike in their order, for there is no column ` +
-          `"${primaryKey.join()}"; set static idColumn of the model to what does, or order by a unique column`,
-      )
-    }
     getCursorSecret()
   }
 
@@ -141,10 +132,6 @@ export class CursorPagination extends BasePagination {
       results: rows.results(0, length, backwards),
     }
   }
-}
-
-function isKey(column: Column | undefined): boolean {
-  return column?.unique === true && !column.holdsNull
 }
 
 interface Kept {

@@ -2,7 +2,7 @@
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import { nativeSql } from './compiled-sql.js'
 import { readsBelow } from './read-columns.js'
-import { runStatement } from './run-statement.js'
+import { readsRawRows, runStatement } from './run-statement.js'
 
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
 
@@ -29,10 +29,16 @@ export async function countRows(query: AnyQueryBuilder, kind: Kind = 'exact', li
 
 /** What the planner expects. Without conditions that is the table's size when it was last analysed, scaled to its pages. */
 async function estimateRows(query: AnyQueryBuilder): Promise<number> {
-  const { text, values } = nativeSql(unordered(query).toKnexQuery())
+  const explained = unordered(query).toKnexQuery()
+  const knex = query.knex() as Queryable
+  if (!readsRawRows(knex)) {
+    const { rows } = await knex.raw<PlanRows>('explain (format json) ?', [explained])
+    return rows[0]?.['QUERY PLAN'][0]?.Plan['Plan Rows'] ?? 0
+  }
+  const { text, values } = nativeSql(explained)
   const statement = { text: `explain (format json) ${text}`, name: undefined }
   // raw: whatever an application does to names and to JSON
-  const [row] = await runStatement(query.knex() as Queryable, statement, values)
+  const [row] = await runStatement(knex, statement, values)
   const [plan] = JSON.parse(row?.[0] ?? '[]') as Explained
   return plan?.Plan['Plan Rows'] ?? 0
 }
@@ -47,6 +53,10 @@ async function countUpTo(query: AnyQueryBuilder, limit: number): Promise<number>
 }
 
 type Explained = readonly { readonly Plan: { readonly 'Plan Rows': number } }[]
+
+interface PlanRows {
+  readonly rows: readonly { readonly 'QUERY PLAN': Explained }[]
+}
 
 interface Counted {
   readonly rows: readonly { readonly count: string | number }[]

@@ -4,11 +4,12 @@ import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import { hasPlainExecution } from '../models/plain-model.js'
 import { nativeSql } from './compiled-sql.js'
 import { exactTypes, readExactly } from './read-exactly.js'
+import { hasContextHooks } from './reads-whole-rows.js'
 import { readsRawRows, runStatement } from './run-statement.js'
 
 /**
  * Columns of the rows that the query finds, by the names given here. The model's hooks and its own parsing do not see them:
- * they expect whole objects. Only a query builder that executes in its own way is left to do so.
+ * they expect whole objects. Only a query that has hooks of its own, or executes in its own way, is left to do so.
  */
 export async function readColumns<Name extends string>(
   query: AnyQueryBuilder,
@@ -33,7 +34,10 @@ export async function readColumns<Name extends string>(
   })
 }
 
-/** True when the SQL of a query finds what the query would. */
+/** True when sending the SQL of a query finds what running it would, but for what happens to rows that were found. */
 export function readsBelow(query: AnyQueryBuilder): boolean {
-  return hasPlainExecution(query) && readsRawRows(query.knex() as Queryable)
+  const isPlain = hasPlainExecution(query) && !query.has(RUNNING) && !hasContextHooks(query)
+  return isPlain && readsRawRows(query.knex() as Queryable)
 }
+
+const RUNNING = /^(runBefore|runAfter|timeout)$/

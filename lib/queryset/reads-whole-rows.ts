@@ -12,7 +12,7 @@ export function readsWholeRows(query: AnyQueryBuilder): boolean {
 }
 
 /** Hooks that a query carries in its context: Objection runs them for its relations, too. */
-function hasContextHooks(query: AnyQueryBuilder): boolean {
+export function hasContextHooks(query: AnyQueryBuilder): boolean {
   const { onBuild, runBefore, runAfter } = query.context() as Record<string, unknown>
   return onBuild !== undefined || runBefore !== undefined || runAfter !== undefined
 }

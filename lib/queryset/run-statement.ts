@@ -190,5 +190,5 @@ export function readsRawRows(knex: Queryable): boolean {
 }
 
 function isLost(error: Error & { code?: unknown }): boolean {
-  return typeof error.code !== 'string' || error.code.length !== 5 || /^(?:08|57P|25P03)/.test(error.code)
+  return typeof error.code !== 'string' || error.code.length !== 5 || /^(?:08|57P|25P0[34])/.test(error.code)
 }

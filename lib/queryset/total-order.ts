@@ -43,12 +43,20 @@ function writeOrder(order: readonly OrderTerm[]): string {
 /** The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. */
 export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[]): readonly OrderTerm[] {
   const { columns, primaryKey } = model
-  const isTotal = terms.some(({ property }) => columns.get(property)?.unique && !columns.get(property)?.holdsNull)
-  if (isTotal) return terms
+  if (hasUnique(model, terms)) return terms
   const descending = terms.at(-1)?.descending ?? false
   const used = new Set(terms.map((term) => term.property))
   const keys = primaryKey.filter((property) => columns.has(property) && !used.has(property))
   return [...terms, ...keys.map((property) => ({ property, descending }))]
+}
+
+function hasUnique({ columns }: ModelDescription, terms: readonly OrderTerm[]): boolean {
+  return terms.some(({ property }) => columns.get(property)?.unique && !columns.get(property)?.holdsNull)
+}
+
+/** True when an order of these terms can be made total: a table may have no column that the model names its rows by. */
+export function canBeTotal(model: ModelDescription, terms: readonly OrderTerm[]): boolean {
+  return hasUnique(model, terms) || model.primaryKey.every((property) => model.columns.has(property))
 }
 
 /**

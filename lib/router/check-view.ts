@@ -5,9 +5,9 @@ import { externalIds } from '../ids/external-ids.js'
 import { refuseInstanceFields } from '../instance-fields.js'
 import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { isModelClass, type Queryable } from '../models/objection.js'
-import { hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -149,7 +149,18 @@ function checkPaginator(view: typeof GenericAPIView): readonly OrderTerm[] {
   const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
   paginator.check({ name: view.name, model, order, ordersByExpression })
   // only a paginator with an order of its own reads positions
-  return paginator.ordering === undefined ? [] : order
+  if (paginator.ordering === undefined) return []
+  checkTotal(view, model, [defaultOrder(view, paginator), ...asked.map((term) => [term])])
+  return order
+}
+
+/** Where rows that are alike in an order cannot be told apart, a cursor would lose those behind a page's end. */
+function checkTotal(view: typeof GenericAPIView, model: ModelDescription, orders: readonly (readonly OrderTerm[])[]) {
+  if (!model.prepared || orders.every((terms) => canBeTotal(model, terms))) return
+  throw new ConfigurationError(
+    `${view.name}: nothing tells rows of ${model.model.name} apart that are alike in an order of the list, as there is no ` +
+      `column "${model.primaryKey.join()}"; set static idColumn of the model to what does, or order by a unique column`,
+  )
 }
 
 /** A position in a list ordered by floats is exact only where PostgreSQL writes all their digits (its default). */

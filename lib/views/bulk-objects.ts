@@ -129,16 +129,17 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const { columns, primaryKey } = describeModel(model)
   const key = columns.get(primaryKey[0] ?? '')
   if (primaryKey.length !== 1 || !key || !hasPlainDeletes(model)) {
-    for (const object of objects) requireDeleted(await byExactKey(object, () => object.$query(knex).delete()), 1)
+    for (const object of objects) {
+      const deleted: unknown = await byExactKey(object, () => object.$query(knex).delete())
+      // one that is gone went with another, as a foreign key of the database says
+      if (deleted === 0 && (await byExactKey(object, () => object.$query(knex).resultSize())) > 0) throw new NotFound()
+    }
   } else {
     const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
-    requireDeleted(await whereKeys(model.query(knex).delete(), key, keys), keys.length)
+    const deleted: unknown = await whereKeys(model.query(knex).delete(), key, keys)
+    if (typeof deleted === 'number' && deleted < keys.length) throw new NotFound()
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
-}
-
-function requireDeleted(deleted: unknown, count: number): void {
-  if (typeof deleted === 'number' && deleted < count) throw new NotFound()
 }
 
 type Loose = Model & Record<string, unknown>

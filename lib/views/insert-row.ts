@@ -1,7 +1,7 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
-import { toApiError } from '../database-errors.js'
+import { subjectOf, toApiError } from '../database-errors.js'
 import { ValidationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../models/build-model.js'
@@ -109,7 +109,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   try {
     return await rows.insertAll(values)
   } catch (error) {
-    if (!(toApiError(error) instanceof ValidationError)) throw error
+    if (!(toApiError(error, subjectOf('POST')) instanceof ValidationError)) throw error
     // a key that leads nowhere is told for all items at once
     await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
     throw await placeError(error, items, knex, (item, trx) => {

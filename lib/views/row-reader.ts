@@ -72,8 +72,9 @@ export class RowReader {
   get showsStale(): boolean {
     const { joins } = this.#options.plan
     if (joins.length === 0) return false
-    const { hasInsertTriggers } = describeModel(this.model)
-    return hasInsertTriggers || joins.some(({ relation }) => relation.model.tableName === this.model.tableName)
+    const { hasInsertTriggers, table } = describeModel(this.model)
+    const related = joins.map(({ relation }) => describeModel(relation.model))
+    return hasInsertTriggers || related.some((joined) => joined.isView || joined.table === table)
   }
 
   /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */

@@ -1446,9 +1446,26 @@ describe('C10 A list by cursor', () => {
     const serializer = serializerOf(MadeBook, ['slug', 'title'])
     const byScore = { lookupField: 'slug', paginationClass: new CursorPagination({ ordering: '-score' }) }
     await expect(serveViews({ made: viewOf(MadeBook, serializer, byScore) })).rejects.toThrow(
-      'View: CursorPagination: nothing tells rows of MadeBook apart that are alike in their order, for there is no column "id"; ' +
+      'View: nothing tells rows of MadeBook apart that are alike in an order of the list, as there is no column "id"; ' +
         'set static idColumn of the model to what does, or order by a unique column',
     )
+    await database.knex.raw('create table keyless (code text unique not null, title text)')
+    class Keyless extends Model {
+      static override tableName = 'keyless'
+    }
+    for (const [ordering, orderingFields] of [
+      ['title', ['code']],
+      ['code', ['title']],
+    ] as const) {
+      const statics = {
+        lookupField: 'code',
+        paginationClass: new CursorPagination({ ordering }),
+        filterBackends: [OrderingFilter],
+        orderingFields,
+      }
+      const keyless = viewOf(Keyless, serializerOf(Keyless, ['code', 'title']), statics)
+      await expect(serveViews({ keyless })).rejects.toThrow('View: nothing tells rows of Keyless apart')
+    }
     class Keyed extends MadeBook {
       static override idColumn = 'title'
     }

@@ -30,6 +30,7 @@ const SCHEMA = `
   create function count_books() returns trigger language plpgsql as
     $$ begin update authors set books_count = books_count + 1 where id = new.author_id; return new; end $$;
   create trigger count_books after insert on books for each row execute function count_books();
+  create table plain (id int primary key, author_id int references authors);
   create table tags (id int primary key, label text not null);
   create table tagged (book_id int, tag_id int);
   insert into tags values (1, 'a'), (2, 'b');
@@ -38,6 +39,16 @@ const SCHEMA = `
   create table keeps (id int primary key, kept bool not null);
   create function keep() returns trigger language plpgsql as $$ begin return case when old.kept then null else old end; end $$;
   create trigger keep before delete on keeps for each row execute function keep();
+
+  create table nodes (id int primary key, parent_id int references nodes on delete cascade);
+
+  create table parted (id int, author_id int references authors) partition by range (id);
+  create table parted_low partition of parted for values from (0) to (100);
+  create trigger count_books after insert on parted_low for each row execute function count_books();
+  create table ruled (id int primary key, author_id int references authors);
+  create rule count_books as on insert to ruled do also update authors set books_count = books_count + 1 where id = new.author_id;
+  create view shown_books as select id, title, author_id from books;
+  create view author_counts as select a.id, a.name, (select count(*)::int from plain p where p.author_id = a.id) as books_count from authors a;
 
   create table inbox (id serial primary key, text text not null);
   create table quarantine (text text not null);
@@ -190,6 +201,34 @@ describe('P14 Hooks that expect whole objects', () => {
   })
 })
 
+describe('P14 A query with hooks of its own', () => {
+  const narrowed = (query: QueryBuilder<Model>) =>
+    query.runBefore(async (result, builder) => {
+      void builder.where('id', '<', 3)
+      return result
+    })
+
+  it('narrows counts and keys that are looked up, too', async () => {
+    class Few extends viewOf(Author, serializerOf(Author, ['id', 'name']), {
+      paginationClass: new PageNumberPagination({ pageSize: 1 }),
+    }) {
+      override getQueryset() {
+        return narrowed(super.getQueryset())
+      }
+    }
+    const author_id = new PrimaryKeyRelatedField({ queryset: () => narrowed(Author.query()) as never })
+    const { get, send } = await serve({
+      few: Few,
+      books: viewOf(Book, serializerOf(Book, ['id', 'title', 'author_id'], { author_id })),
+    })
+    expect((await get('/few')).json).toMatchObject({ count: 2, results: [{ id: 1 }] })
+    expect((await send('POST', '/books', { title: 'new', author_id: 2 })).status).toBe(201)
+    expect((await send('POST', '/books', { title: 'new', author_id: 3 })).json.errors).toEqual({
+      author_id: ['Invalid pk "3" - object does not exist.'],
+    })
+  })
+})
+
 describe('P14 A query builder that executes in its own way', () => {
   class Visible<M extends Model, R = M[]> extends QueryBuilder<M, R> {
     declare ArrayQueryBuilderType: Visible<M, M[]>
@@ -324,6 +363,19 @@ describe('A8 A trigger', () => {
     expect(await send('DELETE', '/keeps/bulk', [1])).toMatchObject({ status: 200, json: { deleted: [1] } })
   })
 
+  it('of a foreign key deletes with its parent what a bulk delete names, too', async () => {
+    await database.knex('nodes').insert([
+      { id: 1, parent_id: null },
+      { id: 2, parent_id: 1 },
+    ])
+    class Node extends Model {
+      static override tableName = 'nodes'
+      override $beforeDelete(): void {}
+    }
+    const { send } = await serve({ nodes: viewOf(Node, serializerOf(Node, ['id', 'parent_id'])) })
+    expect(await send('DELETE', '/nodes/bulk', [1, 2])).toMatchObject({ status: 200, json: { deleted: [1, 2] } })
+  })
+
   it('that diverts a row leaves nothing of it where the answer is a refusal', async () => {
     const model = tableOf('inbox')
     const { send } = await serve({ inbox: viewOf(model, serializerOf(model, ['id', 'text'])) })
@@ -336,6 +388,34 @@ describe('A8 A trigger', () => {
 })
 
 describe('P14 The answer to a create', () => {
+  it.each([
+    ['parted', 'authors'],
+    ['ruled', 'authors'],
+    ['shown_books', 'authors'],
+    ['plain', 'author_counts'],
+  ])('shows them for %s and %s as they are after it', async (tableName, related) => {
+    const RelatedAuthor = tableOf(related, { idColumn: 'id' })
+    class Row extends Model {
+      static override tableName = tableName
+      static override idColumn = 'id'
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: RelatedAuthor,
+          join: { from: `${tableName}.author_id`, to: `${related}.id` },
+        },
+      })
+    }
+    const author = new NestedSerializer(serializerOf(RelatedAuthor, ['id', 'books_count']), { readOnly: true })
+    const shown = tableName === 'shown_books' ? ['id', 'title', 'author_id'] : ['id', 'author_id']
+    const { get, send } = await serve({ rows: viewOf(Row, serializerOf(Row, shown, { author })) })
+    const created = await send('POST', '/rows', { id: 50, title: 'new', author_id: 2 })
+    expect(created.status).toBe(201)
+    const now = await get('/rows/50')
+    expect(created.json).toEqual(now.json)
+    expect(now.json.author.books_count).toBeGreaterThan(0)
+  })
+
   it('shows related objects as they are after it', async () => {
     const nested = serializerOf(Book, ['title', 'author_id'], {
       author: new NestedSerializer(serializerOf(Author, ['id', 'books_count']), { readOnly: true }),

@@ -118,13 +118,17 @@ describe('etag()', () => {
       etag({ maxAge: 60 }),
       (ctx) => {
         if (ctx.path === '/empty') ctx.status = 204
-        else {
+        else if (ctx.path === '/sent') {
+          ctx.respond = false
+          ctx.res.writeHead(200).end('sent')
+        } else {
           ctx.set('Cache-Control', 'no-store')
           ctx.body = 'x'
         }
       },
     )
-    for (const path of ['/', '/empty']) expect((await client.get(path)).headers['cache-control']).toBe('no-store')
+    for (const path of ['/', '/empty', '/sent'])
+      expect((await client.get(path)).headers['cache-control']).toBe('no-store')
   })
 
   it('G10 leaves what a known caller gets, whatever the app says of all routes', async () => {

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex'
 import type Koa from 'koa'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { ConfigurationError } from '../../lib/errors.js'
 import { errors, transaction } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
@@ -68,6 +68,22 @@ describe('transaction()', () => {
       ctx.body = { mine: true }
     })
     expect(await connectTo(port).send({ method: 'POST' })).toMatchObject({ status, json: { mine: true } })
+    expect(await codes()).toEqual([])
+  })
+
+  it.each(['end', 'writeHead'])('A8 rolls back where the handler refuses by itself, with res.%s()', async (by) => {
+    const { port } = await working(async (ctx, trx) => {
+      await trx('shelves').insert({ code: 'a' })
+      ctx.respond = false
+      if (by === 'writeHead') ctx.res.writeHead(404)
+      else ctx.res.statusCode = 404
+      ctx.res.end()
+    })
+    expect(await connectTo(port).send({ method: 'POST' })).toMatchObject({ status: 404 })
+    await vi.waitFor(async () => {
+      const { pool } = database.knex.client as { pool: { numUsed(): number } }
+      expect(pool.numUsed()).toBe(0)
+    })
     expect(await codes()).toEqual([])
   })
 

@@ -118,6 +118,17 @@ describe('PostgresMeteringEngine', () => {
     }
   })
 
+  it('finds its table again where knex maps names', async () => {
+    const connection = { ...database.connection } as Knex.PgConnectionConfig
+    const knex = knexLibrary({ client: 'pg', connection, pool: { min: 0, max: 1 }, ...knexSnakeCaseMappers() })
+    try {
+      for (let start = 0; start < 2; start++) await create({ knex, table: 'usageEvents' }).ensureTable()
+      expect(await database.knex('usage_events')).toEqual([])
+    } finally {
+      await knex.destroy()
+    }
+  })
+
   it('writes a full batch at once by one statement, and the rest when it is closed', async () => {
     const engine = create({ batchSize: 100 })
     await engine.ensureTable()
