@@ -1,6 +1,7 @@
 /** Counts one request: who, how many bytes, how long (spec section 6; promises G12, I10 and I12). */
 import type { ServerResponse } from 'node:http'
 import { type Context, userId } from '../context.js'
+import { isGone, whenResponseEnds } from '../response-end.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
 
 export interface Metering {
@@ -65,8 +66,8 @@ export function meterRequest(ctx: Context, metering: Metering): void {
   }
   health.open++
   // a client may have gone before we were asked
-  if (res.destroyed) done()
-  else res.once('close', done)
+  if (isGone(ctx)) done()
+  else whenResponseEnds(ctx, done)
 }
 
 /** Waits for the responses that are still being sent, and has the engine write what it has. */

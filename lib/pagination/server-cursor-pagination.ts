@@ -4,6 +4,7 @@ import { callerOf } from '../caller.js'
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import { isGone, whenResponseEnds } from '../response-end.js'
 import { getCursorSecret } from '../settings.js'
 import { frame } from '../signing.js'
 import {
@@ -174,7 +175,7 @@ export class ServerCursorPagination extends BasePagination {
   }
 
   async #read(held: HeldCursor, { ctx, id, text }: { ctx: Context; id: string; text: string }): Promise<Used<object>> {
-    ctx.res.once('close', () => {
+    whenResponseEnds(ctx, () => {
       // the client went away without its page: it cannot go on from here
       if (!ctx.res.writableFinished) void this.#cursors.abandon(id, held)
     })
@@ -182,7 +183,7 @@ export class ServerCursorPagination extends BasePagination {
     const exhausted = rows.length < this.pageSize
     const result = { cursor_id: exhausted ? null : text, results: rows.results(0, rows.length), exhausted }
     // nobody gets the id of a HEAD
-    const unread = ctx.method === 'HEAD' || ctx.res.destroyed || ctx.res.closed
+    const unread = ctx.method === 'HEAD' || isGone(ctx)
     return { result, ended: exhausted || unread }
   }
 

@@ -12,6 +12,7 @@ export interface CancellableConnection {
   readonly host?: string
   readonly port?: number
   readonly connection?: Protocol
+  readonly connectionParameters?: unknown
 }
 
 /** pg's protocol connection. */
@@ -47,7 +48,13 @@ export async function cancelStatement(knex: Queryable, running: CancellableConne
     await client.cancelQuery?.(running)
     return
   }
-  const { host = '', port = 0, connection } = new Client(client.connectionSettings)
+  // a pool of the application's own has settings that knex does not know
+  const known = Object.keys(client.connectionSettings ?? {}).length > 0
+  const {
+    host = '',
+    port = 0,
+    connection,
+  } = new Client(known ? client.connectionSettings : running.connectionParameters)
   if (!connection) return
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => connection.stream.destroy(), LONGEST_MILLISECONDS).unref()

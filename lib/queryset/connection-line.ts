@@ -60,6 +60,12 @@ export class ConnectionLine<Connection> {
     this.#source = source
   }
 
+  /** Undefined for a transaction, and for a pool of the application's own (knex's option `connectionPool`), which tells nothing. */
+  get #pool(): Pool | undefined {
+    const { pool } = this.#source
+    return pool && 'numUsed' in pool ? pool : undefined
+  }
+
   /** A connection; `begin()` is to be called once it is there. @throws what knex throws, such as `KnexTimeoutError` */
   acquire(): Promise<Connection> {
     if (!this.#mayWait()) return this.#ask()
@@ -100,7 +106,7 @@ export class ConnectionLine<Connection> {
 
   /** True where a connection comes from us at the soonest. */
   #mayWait(): boolean {
-    const { pool } = this.#source
+    const pool = this.#pool
     return (
       this.#used > 0 &&
       pool !== undefined &&
@@ -111,7 +117,7 @@ export class ConnectionLine<Connection> {
   }
 
   #isPoolAsked(): boolean {
-    const { pool } = this.#source
+    const pool = this.#pool
     return pool !== undefined && pool.numPendingAcquires() > 0
   }
 

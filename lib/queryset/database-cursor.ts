@@ -64,6 +64,8 @@ export class DatabaseCursor {
   ): Promise<DatabaseCursor> {
     const trx = await knex.transaction({ readOnly: true, isolationLevel: 'repeatable read' } as never)
     try {
+      // knex hands out transactions that have failed to begin
+      if (trx.isCompleted()) await trx.executionPromise
       const client = trx.client as { acquireConnection(): Promise<Connection> }
       const cursor = new DatabaseCursor(knex, trx, name, await client.acquireConnection())
       try {

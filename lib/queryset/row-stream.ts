@@ -67,11 +67,17 @@ export class RowStream {
 
   /** The query has been answered, or nobody waits for it any more. */
   end(sink: RowSink): void {
-    if (this.#sink === sink) this.#sink = undefined
+    if (this.#sink !== sink) return
+    this.#sink = undefined
+    this.#pieces = []
   }
 
   take(chunk: Buffer): void {
     const sink = this.#sink
+    if (!sink && this.#missing > 0) {
+      this.#skip(chunk)
+      return
+    }
     if (!sink || !(this.#isReading || isAnswer(chunk))) {
       this.#sink = undefined
       this.#parse(chunk)
@@ -100,6 +106,13 @@ export class RowStream {
     if (at < chunk.length) this.#sink = undefined
     this.#left = Math.max(0, at - chunk.length)
     if (handedOver < chunk.length) this.#parse(handedOver === 0 ? chunk : chunk.subarray(handedOver))
+  }
+
+  /** Leaves out the rest of a row whose query has ended: pg's parser would take it for messages. */
+  #skip(chunk: Buffer): void {
+    const skipped = Math.min(this.#missing, chunk.length)
+    this.#missing -= skipped
+    if (skipped < chunk.length) this.#parse(chunk.subarray(skipped))
   }
 
   /** Goes on with a row that came in pieces, and returns how much of the chunk belongs to it. */

@@ -1,5 +1,6 @@
 /** Runs SQL on a connection of knex's own pool: prepared by name, rows as raw text (promise I21). */
 import { createHash } from 'node:crypto'
+import type { Knex } from 'knex'
 import { ClientGone } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import { preparesStatements } from '../settings.js'
@@ -134,6 +135,9 @@ function send<Row>(
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
   try {
     if (recipient?.destroyed) throw new ClientGone()
+    // as knex does: its connection may be another request's by now
+    if (knex.isTransaction && (knex as Knex.Transaction).isCompleted())
+      throw new Error('Transaction query already complete')
     client.emit('query', event)
   } catch (error) {
     return line.end(connection, isInOrder(connection)).then(() => {
@@ -155,13 +159,17 @@ function send<Row>(
       } else {
         line.end(connection, !error && isInOrder(connection)).catch(reject)
       }
-      if (error) {
-        client.emit('query-error', error, event)
-        reject(stopping ? new ClientGone() : error)
-      } else {
-        client.emit('query-response', result, event)
-        resolve(result?.rows ?? [])
+      try {
+        // the third is knex's builder, of which there is none
+        if (error) client.emit('query-error', error, event, { toString: () => text })
+        else client.emit('query-response', result?.rows, event, { toString: () => text })
+      } catch (failure) {
+        // a listener's own: thrown from here it would end the process
+        reject(failure as Error)
+        return
       }
+      if (error) reject(stopping ? new ClientGone() : error)
+      else resolve(result?.rows ?? [])
     }
     const texts = connection.pipeline === true ? undefined : asTexts(bindings)
     if (texts) {

@@ -168,10 +168,26 @@ function whenSettled(knex: Knex | undefined, committed: () => unknown, rolledBac
     return
   }
   const trx = knex as Knex.Transaction
+  for (let outer: Knex.Transaction | undefined = trx; outer; outer = outer.parentTransaction) noteRollback(outer)
   trx.executionPromise.then(
-    () => whenSettled(trx.parentTransaction, committed, rolledBack),
+    () => (undone.has(trx) ? rolledBack() : whenSettled(trx.parentTransaction, committed, rolledBack)),
     () => rolledBack(),
   )
+}
+
+/** Transactions by whether they were rolled back: knex fulfils the promise of one that was rolled back for no error. */
+const noted = new WeakSet<Knex.Transaction>()
+const undone = new WeakSet<Knex.Transaction>()
+
+function noteRollback(trx: Knex.Transaction): void {
+  if (noted.has(trx)) return
+  noted.add(trx)
+  const rollback = trx.rollback.bind(trx)
+  trx.rollback = (error?: unknown) => {
+    // after the end it changes nothing
+    if (!trx.isCompleted()) undone.add(trx)
+    return rollback(error)
+  }
 }
 
 /** Removes files. What cannot be removed is left behind, with a warning: the write has its own outcome. */

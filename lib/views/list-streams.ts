@@ -2,13 +2,13 @@
 import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { callerOf, callerParts } from '../caller.js'
-import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
 import type { ListSource, RowCursor, Rows } from '../pagination/pagination.js'
 import { ServerCursorStore } from '../pagination/server-cursor-store.js'
 import { columnsOf } from '../renderers/columns.js'
 import { valueCell } from '../renderers/csv-text.js'
 import type { StreamedRows, StreamingRenderer } from '../renderers/streaming.js'
+import { isGone, whenResponseEnds } from '../response-end.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'
 import { wholeList } from './read-list.js'
@@ -34,7 +34,8 @@ const WAITING_BYTES = 64 * 1024
 export class ListStreams {
   readonly #limits: StreamLimits
   readonly #store: ServerCursorStore
-  readonly #open = new Set<Context>()
+  /** What ends each stream. */
+  readonly #open = new Set<() => void>()
 
   constructor(limits: StreamLimits) {
     this.#limits = limits
@@ -82,7 +83,7 @@ export class ListStreams {
 
   /** Ends all streams, and waits until their connections are given back. A client sees that its answer is not complete. */
   async close(): Promise<void> {
-    for (const { res } of this.#open) res.destroy()
+    for (const end of this.#open) end()
     await this.#store.close()
   }
 
@@ -90,34 +91,40 @@ export class ListStreams {
   async #run({ view, renderer, cursor }: Stream, started: () => void): Promise<void> {
     const { ctx } = view
     const { rows: size, maxIdleSeconds, maxLifetimeSeconds } = this.#limits
+    let body: Readable | undefined
     // a client that is gone, or too slow, ends the response; what PostgreSQL does for it is stopped
-    const cancel = () => void cursor.cancel?.()
+    const end = () => {
+      void cursor.cancel?.()
+      body?.destroy()
+      ctx.res.destroy()
+    }
     let watch: NodeJS.Timeout | undefined
-    const end = setTimeout(() => ctx.res.destroy(), maxLifetimeSeconds * 1000).unref()
-    ctx.res.once('close', cancel)
-    this.#open.add(ctx)
+    const lifetime = setTimeout(end, maxLifetimeSeconds * 1000).unref()
+    const stop = whenResponseEnds(ctx, end)
+    this.#open.add(end)
     try {
-      if (ctx.res.destroyed) return
+      if (isGone(ctx)) return
       const fetch = async () => {
         clearTimeout(watch)
         const rows = await cursor.fetch(size)
-        watch = setTimeout(() => ctx.res.destroy(), maxIdleSeconds * 1000).unref()
+        watch = setTimeout(end, maxIdleSeconds * 1000).unref()
         return rows
       }
       const texts = write(view, renderer, await fetch(), { size, fetch, close: () => cursor.close() })
-      const body = Readable.from(texts, { objectMode: false, highWaterMark: WAITING_BYTES })
-      const closed = new Promise((resolve) => body.once('close', resolve))
+      const made = Readable.from(texts, { objectMode: false, highWaterMark: WAITING_BYTES })
+      body = made
+      const closed = new Promise((resolve) => made.once('close', resolve))
       // an answer that is not complete must not look complete; Koa reports the error
-      body.once('error', () => ctx.res.destroy())
-      ctx.body = body
-      if (ctx.res.destroyed) body.destroy()
+      made.once('error', () => ctx.res.destroy())
+      ctx.body = made
+      if (isGone(ctx)) made.destroy()
       started()
       await closed
     } finally {
       clearTimeout(watch)
-      clearTimeout(end)
-      ctx.res.removeListener('close', cancel)
-      this.#open.delete(ctx)
+      clearTimeout(lifetime)
+      stop()
+      this.#open.delete(end)
     }
   }
 }

@@ -1,5 +1,4 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views (spec section 4.9). */
-import { finished } from 'node:stream'
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
 import { FormParser } from '../parsers/form-parser.js'
@@ -13,6 +12,7 @@ import { JSONRenderer } from '../renderers/json-renderer.js'
 import { renderBody } from '../renderers/render-body.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
+import { isGone, whenResponseEnds } from '../response-end.js'
 
 export interface NegotiationOptions {
   /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */
@@ -86,11 +86,11 @@ export function renderAnswer(ctx: Context, { renderers, formats, basename }: Neg
   renderBody(ctx, renderer, data, { basename })
 }
 
-function disposeAtEnd({ res }: Context, body: ParsedBody): void {
+function disposeAtEnd(ctx: Context, body: ParsedBody): void {
   if (!body.dispose) return
   const dispose = () => void body.dispose?.().catch(() => {})
-  if (res.destroyed || res.closed) dispose()
-  else finished(res, dispose)
+  if (isGone(ctx)) dispose()
+  else whenResponseEnds(ctx, dispose)
 }
 
 /** What Koa would write as JSON. */

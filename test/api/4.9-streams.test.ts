@@ -368,6 +368,26 @@ describe('a stream that fails', () => {
     await idle()
   })
 
+  it('I10 ends when the client of two pipelined streams goes away', async () => {
+    const socket = connect(client.port, '127.0.0.1')
+    sockets.push(socket)
+    const request = 'GET /api/rows.csv HTTP/1.1\r\nHost: x\r\n\r\n'
+    socket.write(request + request)
+    await once(socket, 'data')
+    socket.pause()
+    // both are open; the second waits for the first to be taken
+    await vi.waitFor(() => expect(database.knex.client.pool.numUsed()).toBe(2))
+    socket.destroy()
+    await idle()
+  })
+
+  it('ends a pipelined stream that waits too long behind another', async () => {
+    const { socket } = await beginReading('/api/rows.csv')
+    socket.write('GET /api/impatient.csv HTTP/1.1\r\nHost: x\r\n\r\n')
+    await vi.waitFor(() => expect(database.knex.client.pool.numUsed()).toBe(2))
+    await vi.waitFor(() => expect(database.knex.client.pool.numUsed()).toBe(1), { timeout: 4000 })
+  })
+
   it('ends when its backend is killed', async () => {
     const { socket } = await beginReading('/api/rows.csv')
     await vi.waitFor(async () => {

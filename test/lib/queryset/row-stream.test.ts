@@ -69,6 +69,7 @@ function connect() {
     names,
     rowStream,
     begin: () => rowStream?.begin(sink),
+    end: () => rowStream?.end(sink),
     own: () => own,
   }
 }
@@ -169,6 +170,23 @@ describe('rows from the bytes of a connection', () => {
         const texts = row.slice(0, -1)
         expect(pages.map((page) => ({ ...page, json: spell(page) }))).toEqual([{ texts, json: json ?? '' }])
         expect(PAGE.ofTexts(row)).toEqual({ texts, json: json === null ? [] : [json] })
+      }),
+    )
+  })
+
+  it('are no messages where their query has ended in the middle of one', () => {
+    fc.assert(
+      fc.property(cell, fc.nat(100_000), fc.array(fc.nat(100_000), { maxLength: 4 }), (value, place, places) => {
+        const { stream, begin, end, names } = connect()
+        const bytes = answer([[value, 'D\0\0\0\u0004T\0\0']])
+        const start = BIND_COMPLETE.length
+        // within the row, behind its header
+        const at = start + 5 + (place % dataRow([value, 'D\0\0\0\u0004T\0\0']).subarray(6).length)
+        begin()
+        stream.emit('data', bytes.subarray(0, at))
+        end()
+        for (const chunk of cut(bytes.subarray(at), places)) stream.emit('data', chunk)
+        expect(names).toEqual(['bindComplete', 'commandComplete', 'readyForQuery'])
       }),
     )
   })

@@ -1,0 +1,102 @@
+/** Statements of ours beside what knex does with its own. */
+import knexLibrary, { type Knex } from 'knex'
+import { Pool } from 'pg'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
+import { runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase({ schema: 'create table marks (n int)' })
+})
+afterAll(() => database.drop())
+
+async function withKnex(options: object, work: (knex: Knex) => Promise<void>): Promise<void> {
+  const connection = { ...database.connection } as Knex.PgConnectionConfig
+  const knex = knexLibrary({ client: 'pg', connection, pool: { min: 0, max: 2 }, ...options })
+  try {
+    await work(knex)
+  } finally {
+    await knex.destroy()
+  }
+}
+
+function run(knex: Knex, text: string, values: readonly unknown[] = []) {
+  return runStatement(knex as never, statementOf(text), values)
+}
+
+describe('a statement', () => {
+  it.each(['query', 'query-response'])('fails alone where a listener of %s throws', async (event) => {
+    await withKnex({}, async (knex) => {
+      const listener = () => {
+        throw new Error('of the listener')
+      }
+      knex.on(event, listener)
+      for (let time = 0; time < 3; time++) await expect(run(knex, 'select 1')).rejects.toThrow('of the listener')
+      expect(knex.client.pool.numUsed()).toBe(0)
+      knex.removeListener(event, listener)
+      expect(await run(knex, 'select 1')).toEqual([['1']])
+    })
+  })
+
+  it('fails alone where a listener of its error throws', async () => {
+    await withKnex({}, async (knex) => {
+      knex.on('query-error', () => {
+        throw new Error('of the listener')
+      })
+      await expect(run(knex, 'select 1/0')).rejects.toThrow('of the listener')
+      expect(await run(knex, 'select 1')).toEqual([['1']])
+    })
+  })
+
+  it('tells listeners what knex does: rows, the query, and something that is written as SQL', async () => {
+    await withKnex({}, async (knex) => {
+      const heard: unknown[] = []
+      knex.on('query-response', (rows, { sql }, builder) => heard.push(rows, sql, String(builder)))
+      await run(knex, 'select 1 as one')
+      expect(heard).toEqual([[['1']], 'select 1 as one', 'select 1 as one'])
+    })
+  })
+
+  it('A8 is refused once its transaction has ended, by whatever way', async () => {
+    await withKnex({}, async (knex) => {
+      const trx = await knex.transaction()
+      const point = await trx.transaction()
+      await trx.rollback()
+      for (const ended of [trx, point]) {
+        await expect(run(ended, 'insert into marks values (1)')).rejects.toThrow('Transaction query already complete')
+      }
+      expect(await run(knex, 'select count(*) from marks')).toEqual([['0']])
+    })
+  })
+
+  it("runs on a pool of the application's own", async () => {
+    const connectionPool = new Pool({ ...database.connection, max: 2 })
+    await withKnex({ connection: undefined, pool: undefined, connectionPool }, async (knex) => {
+      const all = await Promise.all(Array.from({ length: 20 }, (_, n) => run(knex, 'select $1::int', [n])))
+      expect(all.map(([row]) => Number(row?.[0]))).toEqual(Array.from({ length: 20 }, (_, n) => n))
+    })
+    if (!connectionPool.ended) await connectionPool.end()
+  })
+})
+
+describe('a cursor of the database', () => {
+  it('fails for what its transaction failed for, where that could not begin', async () => {
+    await withKnex({}, async (knex) => {
+      const { client } = knex as unknown as { client: { acquireConnection(): Promise<{ processID: number }> } }
+      const acquire = client.acquireConnection.bind(client)
+      client.acquireConnection = async () => {
+        const connection = await acquire()
+        await database.knex.raw('select pg_terminate_backend(?)', [connection.processID])
+        return connection
+      }
+      const statement = { text: 'select 1', values: [] }
+      const opening = DatabaseCursor.open(knex as never, { name: 'x', idleMilliseconds: 1000 }, statement)
+      await expect(opening).rejects.toThrow(/terminat|ended/i)
+      client.acquireConnection = acquire
+      await expect.poll(() => knex.client.pool.numUsed()).toBe(0)
+    })
+  })
+})
