@@ -28,8 +28,9 @@ function fallBackTo(ctx: Context, control: string): void {
   const { res } = ctx
   ctx.remove('Cache-Control')
   const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
-  res.writeHead = (...values: unknown[]) => {
+  const writeHeadWithControl = (...values: unknown[]) => {
     if (!res.hasHeader('Cache-Control')) res.setHeader('Cache-Control', control)
     return writeHead(...values)
   }
+  res.writeHead = writeHeadWithControl
 }

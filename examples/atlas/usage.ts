@@ -22,6 +22,8 @@ export function usageRoutes(report: UsageReport): Router {
 function readDay(name: string, text: string | string[] | undefined): Date | undefined {
   if (text === undefined) return undefined
   const day = typeof text === 'string' && /^\d{4}-\d\d-\d\d$/.test(text) ? new Date(`${text}T00:00:00Z`) : undefined
-  if (!day || Number.isNaN(day.getTime())) throw new ValidationError({ [name]: ['Use the format YYYY-MM-DD.'] })
+  // JavaScript takes 31 February for 3 March
+  if (!day || Number.isNaN(day.getTime()) || day.toISOString().slice(0, 10) !== text)
+    throw new ValidationError({ [name]: ['Use the format YYYY-MM-DD.'] })
   return day
 }

@@ -37,7 +37,10 @@ class DemoTokens extends TokenAuthentication {
 
 class DemoSession extends SessionAuthentication {
   constructor() {
-    super({ getUser: ({ session }) => (session?.['userId'] ? User.query().findById(session['userId']) : null) })
+    super({
+      getUser: ({ session }) => (session?.['userId'] ? User.query().findById(session['userId']) : null),
+      cookie: 'atlas',
+    })
   }
 }
 

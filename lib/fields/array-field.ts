@@ -89,6 +89,11 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     }
   }
 
+  override inputSchema(): FieldSchema {
+    const items = this.#child.inputSchema()
+    return { ...this.schema(), items: this.#child.allowNull ? orNull(items) : items }
+  }
+
   /** False for items of a further dimension: PostgreSQL does not tell `int[]` from `int[][]`. */
   #takesLists(): boolean {
     return this.#child instanceof JSONField || this.#child instanceof ArrayField

@@ -85,7 +85,7 @@ export class MultipleChoiceField<const Options extends ChoiceFieldOptions = Choi
   }
 
   override schema(): FieldSchema {
-    return { type: 'array', items: this.#choices.schema, uniqueItems: true }
+    return { type: 'array', items: this.#choices.schema }
   }
 }
 

@@ -1,6 +1,8 @@
 /** The key by which clients name a model's objects, in paths and in bodies: a column, or an external id made of one. */
+import { ConfigurationError } from '../errors.js'
 import type { IDContext, IDValue } from '../ids/codec.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
+import { externalKey } from '../ids/external-key.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { parseLookup, parseValue, writeLookup } from './parse-lookup.js'
@@ -36,14 +38,23 @@ export class ObjectKey {
 const keys = new WeakMap<Column, ObjectKey>()
 
 /**
- * The key of a model's objects by one of its properties: the primary key stands for the external id, where there is one.
- * Undefined when there is no such column.
+ * The key of a model's objects by one of its properties: the primary key stands for the external id, where there is one,
+ * and a foreign key for that of the model it leads to. Undefined when there is no such column.
+ * @throws {ConfigurationError} the external id of the other model is stored there
  */
 export function objectKey(model: ModelClass, property: string): ObjectKey | undefined {
   const own = externalIds(model)
-  const ids = own?.names(property) ? own : undefined
-  const column = ids ? ids.column : describeModel(model).columns.get(property)
+  const description = describeModel(model)
+  const isOwn = own?.names(property) === true
+  const column = isOwn ? own.column : description.columns.get(property)
   if (!column) return undefined
+  const foreign = isOwn ? undefined : externalKey(description, [property])
+  if (foreign && foreign.path.length > 1) {
+    throw new ConfigurationError(
+      `${model.name}: objects cannot be looked up by "${property}", whose external ids are stored in another table; use another lookupField`,
+    )
+  }
+  const ids = isOwn ? own : foreign?.ids
   let key = keys.get(column)
   if (!key) {
     key = new ObjectKey(column, ids)

@@ -12,18 +12,23 @@ import type { Header, Reference, Response, Schema } from './types.js'
 export type Side = 'Output' | 'Input' | 'Patch'
 
 /** Related objects that `?expand=` adds to what a serializer shows, by name. */
+/** Properties that the path decides where a serializer stands in a nested route: they are taken, and not asked for. */
+export type ForcedProperties = ReadonlyMap<SerializerClass, ReadonlySet<string>>
+
 export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, ReadonlySet<SerializerClass>>>
 
 /** Collects the components of one document. */
 export class Components {
   readonly #expansions: Expansions
+  readonly #forced: ForcedProperties
   readonly #names = new Map<string, { readonly of: object | string; schema: Schema }>()
   readonly #responses = new Map<string, Response>()
   readonly #headers = new Map<string, Header>()
   readonly #security = new Map<string, Readonly<Record<string, unknown>>>()
 
-  constructor(expansions: Expansions) {
+  constructor(expansions: Expansions, forced: ForcedProperties) {
     this.#expansions = expansions
+    this.#forced = forced
   }
 
   /** The schema of a serializer. @throws {ConfigurationError} another class has its name */
@@ -128,7 +133,9 @@ export class Components {
 
   #input(serializer: SerializerClass, side: 'Input' | 'Patch'): Schema {
     const written = serializerPlan(serializer).writable.filter(({ field }) => !(field instanceof HiddenField))
-    const required = side === 'Input' ? written.filter((bound) => bound.required).map(({ name }) => name) : []
+    const forced = this.#forced.get(serializer)
+    const isAsked = ({ required, column }: BoundField) => required && !(column && forced?.has(column.property))
+    const required = side === 'Input' ? written.filter(isAsked).map(({ name }) => name) : []
     return {
       type: 'object',
       properties: Object.fromEntries(written.map((bound) => [bound.name, this.#taken(bound, side)])),
@@ -139,11 +146,24 @@ export class Components {
   #taken(bound: BoundField, side: 'Input' | 'Patch'): Schema {
     const { field } = bound
     const words = wordsOf(field)
-    if (!(field instanceof NestedSerializer)) return { ...inputValue(bound), ...words }
+    if (!(field instanceof NestedSerializer)) return { ...inputValue(bound, side), ...words }
     const one = this.serializer(field.serializerClass, side)
-    const value: Schema = field.many ? { type: 'array', items: one, maxItems: field.maxItems } : { ...one }
+    const value: Schema = field.many
+      ? { type: 'array', items: withKey(one, field), maxItems: field.maxItems }
+      : { ...one }
     return { ...(field.allowNull ? orNull(value) : value), ...words }
   }
+}
+
+/** Objects of a nested list with the key by which an element names the object that it changes. */
+function withKey(one: Reference, { serializerClass }: NestedSerializer): Schema {
+  const { readable, writableFields, model } = serializerPlan(serializerClass)
+  const keys = readable.filter(
+    ({ name, column }) => column && model?.primaryKey.includes(column.property) && !writableFields.has(name),
+  )
+  if (keys.length === 0) return { ...one }
+  const properties = Object.fromEntries(keys.map((bound) => [bound.name, outputValue(bound)]))
+  return { allOf: [one, { type: 'object', properties }] }
 }
 
 /** What a component may be called. */

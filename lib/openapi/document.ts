@@ -4,7 +4,8 @@ import type { Segment } from '../path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { expansionsOf } from '../serializers/select-fields.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
-import { Components, type Expansions } from './components.js'
+import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
+import { Components, type Expansions, type ForcedProperties } from './components.js'
 import type { DescribedEndpoint } from './endpoint.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
@@ -35,7 +36,7 @@ export interface SchemaOptions {
  * @throws {ConfigurationError} two serializers, operations or security schemes have one name
  */
 export function buildDocument(endpoints: readonly DescribedEndpoint[], options: SchemaOptions = {}): OpenAPIDocument {
-  const components = new Components(expansionsIn(endpoints))
+  const components = new Components(expansionsIn(endpoints), forcedIn(endpoints))
   const paths = new Map<string, PathItem>()
   const operationIds = new Set<string>()
   for (const endpoint of endpoints) {
@@ -106,6 +107,20 @@ function expansionsIn(endpoints: readonly DescribedEndpoint[]): Expansions {
       names.set(name, (names.get(name) ?? new Set()).add(serializer))
       found.set(owner, names)
     }
+  }
+  return found
+}
+
+/** The foreign keys to the objects that nested view sets have on their paths. */
+function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
+  const found = new Map<SerializerClass, Set<string>>()
+  for (const { view, parents } of endpoints) {
+    const parent = parents.at(-1)?.view
+    if (!parent || !(view.prototype instanceof GenericAPIView)) continue
+    const nested = view as typeof GenericAPIView & NestedViewClass
+    if (!nested.serializerClass || nested.parentLookupField === undefined) continue
+    const { column } = parentKeyOf(nested, (parent as unknown as typeof GenericAPIView).modelClass())
+    found.set(nested.serializerClass, (found.get(nested.serializerClass) ?? new Set()).add(column.property))
   }
   return found
 }

@@ -1,14 +1,16 @@
 /** Fields as JSON Schema 2020-12 (wire format, section 13). */
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
+import { RelatedField } from '../fields/related-field.js'
 import { type Column, describeModel } from '../models/describe-model.js'
+import type { ModelClass } from '../models/objection.js'
 import type { BoundField } from '../serializers/contract.js'
 import type { Schema } from './types.js'
 
 /** What limits input. What is stored may be older than the limit, so it says nothing of output. */
 const LIMITS = new Set([
   ...['minLength', 'maxLength', 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  ...['pattern', 'minItems', 'maxItems', 'uniqueItems'],
+  ...['pattern', 'minItems', 'maxItems'],
 ])
 const OF_NUMBERS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
 
@@ -19,13 +21,14 @@ export function outputValue(bound: BoundField): Schema {
 }
 
 /** The schema of a value that a client writes. */
-export function inputValue({ field }: BoundField): Schema {
+export function inputValue(bound: BoundField, side: 'Input' | 'Patch'): Schema {
+  const { field } = bound
   const { options } = field
-  const isPlain = ['string', 'number', 'boolean'].includes(typeof options.default)
+  const takesDefault = side === 'Input' && ['string', 'number', 'boolean'].includes(typeof options.default)
   const schema = {
-    ...onlyNumbers(field.inputSchema()),
+    ...onlyNumbers(relatedSchema(bound) ?? field.inputSchema()),
     ...options.schema,
-    ...(isPlain && { default: options.default }),
+    ...(takesDefault && { default: options.default }),
   }
   return field.allowNull ? orNull(schema) : schema
 }
@@ -52,11 +55,19 @@ export function orNull(schema: Schema): Schema {
 }
 
 /** What the field says; where it shows a value of the model as it is, what the column says. */
-function ownSchema({ field, source, column, method, ...bound }: BoundField): FieldSchema {
-  const schema = field.schema()
+function ownSchema(described: BoundField): FieldSchema {
+  const { field, source, column, method, ...bound } = described
+  const schema = relatedSchema(described) ?? field.schema()
   if (Object.keys(schema).length > 0 || method !== undefined) return schema
   const shown = source.length > 1 ? columnAt(source, bound.relation?.model) : column
   return shown ? fieldForColumn(shown, {}).schema() : schema
+}
+
+/** The keys of related objects, of whatever model the relation leads to: the field itself may know only at a request. */
+function relatedSchema({ field, relation }: BoundField): FieldSchema | undefined {
+  if (!(field instanceof RelatedField) || !relation) return undefined
+  const key = field.keyFieldOf(relation.model).schema()
+  return field.many ? { type: 'array', items: key } : key
 }
 
 /** The column at the end of a dotted source. */
@@ -78,7 +89,10 @@ export function mayBeNull({ field, column, source, relation }: BoundField): bool
   const { many } = field.options as { readonly many?: boolean }
   if (many === true) return false
   const mayLeadNowhere = relation !== undefined && (relation.narrowed || relation.kind !== 'belongs-to-one')
-  return mayLeadNowhere || field.allowNull || column?.holdsNull === true
+  const shown = field instanceof RelatedField && relation ? field.shownProperty(relation.model) : undefined
+  const shownNull =
+    shown !== undefined && describeModel((relation as { model: ModelClass }).model).columns.get(shown)?.holdsNull
+  return mayLeadNowhere || shownNull === true || field.allowNull || column?.holdsNull === true
 }
 
 function withoutLimits(schema: FieldSchema): Schema {

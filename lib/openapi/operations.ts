@@ -1,11 +1,11 @@
 /** One method of a path as a document describes it (wire format, section 13). */
 import type { Context } from '../context.js'
-import { FileUploadField } from '../fields/file-upload-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { uploadField } from '../serializers/store-uploads.js'
 import type { APIView } from '../views/api-view.js'
 import { keyField, keyName } from '../views/bulk-objects.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -127,7 +127,7 @@ export function describeOperation({ endpoint, operation, components, apiVersion 
       }),
       ...ownResponses(components, operation.view.responses, mediaTypes(view)),
     },
-    security: securityOf(components, policies, endpoint, operation),
+    security: securityOf(components, policies, endpoint, operation, { needsUser: refusesAnonymous(subject) }),
   }
 }
 
@@ -144,7 +144,7 @@ function describeRoot(subject: Subject): Operation {
       '200': success('The path of each collection, by name.', { content: contentOf(mediaTypes(view), schema) }),
       ...errorResponses(components, [...(view.policies.versioning?.statuses() ?? []), 503]),
     },
-    security: securityOf(components, view.policies, endpoint, operation),
+    security: securityOf(components, view.policies, endpoint, operation, { needsUser: false }),
   }
 }
 
@@ -232,7 +232,9 @@ function requestBody(subject: Subject, standard: Standard | undefined): RequestB
   if (!schema || view.policies.parsers.length === 0) return undefined
   const types = view.policies.parsers.flatMap((parser) => parser.mediaTypes)
   const reads =
-    'type' in schema && schema['type'] === 'array' ? isJson : isBodyOf(inputSerializer ?? subject.serializer)
+    'type' in schema && schema['type'] === 'array'
+      ? isJson
+      : isBodyOf(inputSerializer ?? subject.serializer, !inputSerializer && operation.action === 'partialUpdate')
   const content = types.filter(reads).map((mediaType): [string, MediaType] => [mediaType, { schema }])
   return { required: true, content: Object.fromEntries(content) }
 }
@@ -243,9 +245,9 @@ function isJson(mediaType: string): boolean {
 }
 
 /** Only a multipart body can bring a file. */
-function isBodyOf(serializer: SerializerClass | undefined): (mediaType: string) => boolean {
-  const written = serializer ? serializerPlan(serializer).writable : []
-  const needsFile = written.some(({ field, required }) => required && field instanceof FileUploadField)
+function isBodyOf(serializer: SerializerClass | undefined, isPartial: boolean): (mediaType: string) => boolean {
+  const written = serializer && !isPartial ? serializerPlan(serializer).writable : []
+  const needsFile = written.some(({ field, required }) => required && uploadField(field) !== undefined)
   return (mediaType) => !needsFile || mediaType.startsWith('multipart/')
 }
 
@@ -315,18 +317,25 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   return names
 }
 
+const PARSED = new Set(['POST', 'PUT', 'PATCH'])
+
 /** The statuses of errors that the operation may answer with. */
 function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Parameter[]): ReadonlySet<number> {
   const { endpoint, operation, view, serializer } = subject
   const { ctx, policies } = view
   const { authentication, permissions, throttles, versioning, strictAccept } = policies
   const statuses = new Set([503])
-  if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
+  // a body is parsed whether the action asks for one or not
+  const parses = policies.parsers.length > 0 && (hasBody || PARSED.has(operation.method))
+  if (parses || isQueryChecked(subject, parameters)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
   if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
-  if (hasBody) statuses.add(413).add(415)
+  if (parses) statuses.add(413).add(415)
   if (operation.method === 'DELETE' || mayConflict(serializer, operation)) statuses.add(409)
-  if (isConditional(subject) || (endpoint.kind === 'bulk' && operation.method !== 'POST')) statuses.add(412)
+  // an object that the database keeps, or that is gone by now
+  const changesMany = endpoint.kind === 'bulk' && operation.method !== 'POST'
+  if (changesMany) statuses.add(404)
+  if (isConditional(subject) || changesMany) statuses.add(412)
   if (endpoint.parents.some(({ view: parent }) => guardsObjects(parent, ctx))) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
   if (strictAccept) statuses.add(406)
@@ -353,9 +362,23 @@ function guardsObjects(parent: ParentViewClass, ctx: Context): boolean {
 
 /** True where ids are written that only users have. */
 function needsUser(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
+  return (
+    showsIdsOfUsers(view, serializer) || Object.values(view.expandable).some((other) => serializerPlan(other).needsUser)
+  )
+}
+
+function showsIdsOfUsers(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
   if (serializer && serializerPlan(serializer).needsUser) return true
-  const expanded = Object.values(view.expandable).some((other) => serializerPlan(other).needsUser)
-  return expanded || (hasModel(view) && externalIds(view.modelClass())?.perUser === true)
+  return hasModel(view) && externalIds(view.modelClass())?.perUser === true
+}
+
+const ASKING_FIRST = new Set(['list', 'create', 'bulkCreate'])
+
+/** True where only users have the ids that the answer shows: it is refused before anything is done. */
+function refusesAnonymous({ operation, view, serializer }: Subject): boolean {
+  return (
+    ASKING_FIRST.has(operation.action) && view instanceof GenericAPIView && showsIdsOfUsers(view.viewClass, serializer)
+  )
 }
 
 /** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */

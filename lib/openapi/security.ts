@@ -11,12 +11,13 @@ export function securityOf(
   { authentication, permissions }: ViewPolicies,
   endpoint: DescribedEndpoint,
   { method }: DescribedOperation,
+  { needsUser }: { needsUser: boolean },
 ): readonly SecurityRequirement[] {
   const schemes = authentication.flatMap((scheme) => scheme.openapi ?? [])
   if (schemes.length === 0) return []
   for (const { name, definition } of schemes) components.securityScheme(name, definition)
   const alternatives = [...new Set(schemes.map(({ name }) => name))].map((name) => ({ [name]: [] }))
-  const isOpen = permissions.every((permission) => admitsAnonymous(permission, method, endpoint.detail))
+  const isOpen = !needsUser && permissions.every((permission) => admitsAnonymous(permission, method, endpoint.detail))
   return isOpen ? [...alternatives, {}] : alternatives
 }
 

@@ -3,8 +3,8 @@ import type { Column } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import { hasPlainExecution } from '../models/plain-model.js'
 import { nativeSql } from './compiled-sql.js'
+import { hasContextHooks } from './context-hooks.js'
 import { exactTypes, readExactly } from './read-exactly.js'
-import { hasContextHooks } from './reads-whole-rows.js'
 import { readsRawRows, runStatement } from './run-statement.js'
 
 /**

@@ -1,7 +1,8 @@
 /** Makes a query keep PostgreSQL's own text of dates beside the values the application gets (promise B15). */
 import type { Knex } from 'knex'
 import { keepItemTexts, keepText } from '../models/database-text.js'
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import { keepJsonTexts } from '../models/json-texts.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 
 type Parse = (text: string) => unknown
 interface TypeParsers {
@@ -10,6 +11,7 @@ interface TypeParsers {
 
 const TEXT_ARRAY = 1009
 const NUMERIC_ARRAY = 1231
+const INTERVAL = 1186
 const DATES = new Set([1082, 1114, 1184])
 /** Arrays of dates, by the type of their elements. */
 const DATE_ARRAYS = new Map([
@@ -30,7 +32,11 @@ export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query 
     onBuild(builder: AnyQueryBuilder) {
       onBuild?.(builder)
       void builder.onBuildKnex((knexQuery: Knex.QueryBuilder, built: AnyQueryBuilder) => {
-        knexQuery.options({ types: exactTypes(built.knex()) })
+        const types = exactTypes(built.knex())
+        knexQuery.options({ types })
+        knexQuery.on('query-response', (rows: unknown) => {
+          keepJsonTexts(built.modelClass() as ModelClass, rows, types)
+        })
       })
     },
   })
@@ -53,6 +59,8 @@ function keepingText(own: TypeParsers): TypeParsers {
       const parse = own.getTypeParser(oid, format)
       if (format === 'binary') return parse
       if (DATES.has(oid)) return (text) => keepText(parse(text), text)
+      // pg makes no time at all of it
+      if (oid === INTERVAL) return (text) => (text.endsWith('infinity') ? text : parse(text))
       if (oid === NUMERIC_ARRAY) {
         const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
         return (text) => keepItemTexts(parse(text), parseTexts(text))

@@ -1,5 +1,6 @@
 /** Tells queries that only choose rows of their table from those that also make something of them. */
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { hasContextHooks } from './context-hooks.js'
 import { isShaped } from './count-rows.js'
 
 /** What a query may do besides its conditions. */
@@ -9,10 +10,4 @@ const HOOKED =
 /** True when the query returns rows as its table has them: no columns of its own, no grouping, no graph, no hooks. */
 export function readsWholeRows(query: AnyQueryBuilder): boolean {
   return !query.hasSelects() && !isShaped(query) && !query.has(HOOKED) && !hasContextHooks(query)
-}
-
-/** Hooks that a query carries in its context: Objection runs them for its relations, too. */
-export function hasContextHooks(query: AnyQueryBuilder): boolean {
-  const { onBuild, runBefore, runAfter } = query.context() as Record<string, unknown>
-  return onBuild !== undefined || runBefore !== undefined || runAfter !== undefined
 }

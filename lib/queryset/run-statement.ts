@@ -165,7 +165,7 @@ function send<Row>(
         else client.emit('query-response', result?.rows, event, { toString: () => text })
       } catch (failure) {
         // a listener's own: thrown from here it would end the process
-        reject(failure as Error)
+        reject(failure instanceof Error ? failure : new Error(String(failure)))
         return
       }
       if (error) reject(stopping ? new ClientGone() : error)

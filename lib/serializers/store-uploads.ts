@@ -146,7 +146,7 @@ function keptBy({ field, column, source }: BoundField, object: object): Kept[] {
 }
 
 /** The field of a file, or of a list of files. */
-function uploadField(field: SerializerField): FileUploadField | undefined {
+export function uploadField(field: SerializerField): FileUploadField | undefined {
   const own: unknown = field instanceof ArrayField ? field.options.child : field
   return own instanceof FileUploadField ? own : undefined
 }
@@ -183,11 +183,12 @@ function noteRollback(trx: Knex.Transaction): void {
   if (noted.has(trx)) return
   noted.add(trx)
   const rollback = trx.rollback.bind(trx)
-  trx.rollback = (error?: unknown) => {
+  const noting = (error?: unknown) => {
     // after the end it changes nothing
     if (!trx.isCompleted()) undone.add(trx)
     return rollback(error)
   }
+  trx.rollback = noting
 }
 
 /** Removes files. What cannot be removed is left behind, with a warning: the write has its own outcome. */

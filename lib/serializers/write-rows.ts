@@ -6,6 +6,7 @@ import { keyText } from '../fields/key-text.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
+import { keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { hasPlainChanges } from '../models/plain-model.js'
 import { nativeSql } from '../queryset/compiled-sql.js'
@@ -149,6 +150,7 @@ async function updatePart(
   return found.map((row) => {
     const [before, ...values] = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
     const stored = Object.fromEntries(shown.map(({ column }, index) => [column, values[index]]))
+    keepJsonTexts(model, [stored], types)
     return [before, model.fromDatabaseJson(stored)] as const
   })
 }

@@ -25,6 +25,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { largestUpload } from '../serializers/store-uploads.js'
+import { actionClass } from './action-options.js'
 import { APIView, type ViewHandler } from './api-view.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
@@ -268,6 +269,10 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     const action = this.takingAction
     const hasSerializer = this.viewClass.serializerClass !== null || !isStandard(this, 'getSerializerClass')
     if (described || action === undefined || !hasSerializer) return described
+    if (isStandard(this, 'getSerializerClass')) {
+      const { serializerClass } = actionClass(this.viewClass, action)
+      return serializerClass ? serializerPlan(serializerClass) : undefined
+    }
     const { action: own } = this
     this.action = action
     try {

@@ -2,6 +2,7 @@
 import type { Model } from 'objection'
 import { ConfigurationError } from '../errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { hasPlainExecution } from '../models/plain-model.js'
 import type {
@@ -17,7 +18,7 @@ import type {
 import { nativeSql } from '../queryset/compiled-sql.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'
-import { readExactly } from '../queryset/read-exactly.js'
+import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
@@ -90,7 +91,9 @@ export class InstanceList implements ListSource {
     const limits = { ...options, statementMilliseconds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
-      const rows = (await cursor.fetch(size)).map((row) => model.fromDatabaseJson(row))
+      const found = await cursor.fetch(size)
+      keepJsonTexts(model as ModelClass, found, exactTypes(cursor.trx))
+      const rows = found.map((row) => model.fromDatabaseJson(row))
       // find hooks, as if the query itself had found the rows
       const items = (await query.clone().transacting(cursor.trx).resolve(rows)) as Model[]
       await this.#options.load(items, cursor.trx)

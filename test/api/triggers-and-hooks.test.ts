@@ -3,18 +3,24 @@ import knexLibrary, { type Knex } from 'knex'
 import type Koa from 'koa'
 import {
   APIRouter,
+  action,
   BulkModelViewSet,
   CursorPagination,
   configure,
   type DeclaredFields,
   FullTextSearchFilter,
+  IDMixin,
   ModelSerializer,
-  type ModelViewSet,
+  ModelViewSet,
+  NestedRouter,
   NestedSerializer,
+  NestedViewSetMixin,
   PageNumberPagination,
   PrimaryKeyRelatedField,
+  PublicIDMixin,
   SearchFilter,
   ServerCursorPagination,
+  SlugRelatedField,
 } from 'koa-viewsets'
 import { transaction } from 'koa-viewsets/plugins'
 import { Model, type Pojo, QueryBuilder, raw } from 'objection'
@@ -49,6 +55,11 @@ const SCHEMA = `
   create rule count_books as on insert to ruled do also update authors set books_count = books_count + 1 where id = new.author_id;
   create view shown_books as select id, title, author_id from books;
   create view author_counts as select a.id, a.name, (select count(*)::int from plain p where p.author_id = a.id) as books_count from authors a;
+
+  create table writers (id int primary key, public_id uuid not null unique);
+  create table pages (writer_id int primary key references writers, text text);
+  create table documents (id serial primary key, title text not null, meta jsonb, other json);
+  create table spans (id serial primary key, span interval);
 
   create table inbox (id serial primary key, text text not null);
   create table quarantine (text text not null);
@@ -92,8 +103,12 @@ function tableOf(tableName: string, statics: object = {}): typeof Model {
   return Object.assign(Row, { tableName, ...statics })
 }
 
+let count = 0
+
 function serializerOf(model: typeof Model, fields: string[], declaredFields: DeclaredFields = {}): SerializerClass {
+  count++
   return class extends ModelSerializer {
+    static override schemaName = `Shown${count}`
     static override model = model
     static override fields = fields
     static override declaredFields = declaredFields
@@ -517,5 +532,179 @@ describe('P14 Bulk writes', () => {
       { id: 2, title: 'b' },
     ]
     expect(await send('PATCH', '/invoices/bulk', changes)).toMatchObject({ status: 200, json: changes })
+  })
+})
+
+describe('B17 A text in a json column', () => {
+  class Document extends Model {
+    static override tableName = 'documents'
+    static override jsonAttributes = ['meta', 'other']
+  }
+  const serializer = serializerOf(Document, ['id', 'title', 'meta', 'other'])
+  class Instances extends serializer {
+    override toRepresentation(object: Model): unknown {
+      return super.toRepresentation(object)
+    }
+  }
+
+  it('stays a text, however it is read and written', async () => {
+    const views = {
+      rows: viewOf(Document, serializer),
+      instances: viewOf(Document, Instances),
+      export: viewOf(Document, Instances, { paginationClass: new ServerCursorPagination() }),
+    }
+    const { get, send } = await serve(views)
+    for (const path of ['/rows', '/instances']) {
+      for (const meta of ['123', 'true', 'null', '"', 'text', '{"a": 1}', 5, { a: '1' }, ['2'], null]) {
+        const { status, json } = await send('POST', path, { title: 'a', meta, other: meta })
+        expect({ status, json }).toMatchObject({ status: 201, json: { meta, other: meta } })
+        const own = `${path}/${json.id}`
+        expect((await get(own)).json).toMatchObject({ meta, other: meta })
+        expect((await send('PATCH', own, { title: 'b' })).json).toMatchObject({ meta, other: meta })
+        expect((await send('PUT', own, { title: 'c', meta, other: meta })).json).toMatchObject({ meta, other: meta })
+        expect((await send('PATCH', `${path}/bulk`, [{ id: json.id, title: 'd' }])).json).toMatchObject([{ meta }])
+        expect((await get('/instances')).json.at(-1)).toMatchObject({ meta, other: meta })
+        expect((await get('/export')).json.results.at(-1)).toMatchObject({ meta, other: meta })
+      }
+    }
+  })
+})
+
+describe('E14 A key of another model', () => {
+  const signed = { mode: 'signed', alphabet: '0123456789abcdef', hmacKeys: ['k'.repeat(32)] } as const
+  class Person extends IDMixin(Model) {
+    static override tableName = 'authors'
+    static override idConfig = signed
+  }
+  class Profile extends Model {
+    static override tableName = 'profiles'
+    static override idColumn = 'author_id'
+    static override relationMappings = () => ({
+      author: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Person,
+        join: { from: 'profiles.author_id', to: 'authors.id' },
+      },
+    })
+  }
+
+  it('is its external id in paths, Location and bulk bodies, too', async () => {
+    await database.knex('profiles').where({ author_id: 3 }).delete()
+    const { get, send } = await serve({
+      people: viewOf(Person, serializerOf(Person, ['id', 'name'])),
+      profiles: viewOf(Profile, serializerOf(Profile, ['author_id', 'bio'])),
+    })
+    const { id } = (await get('/people')).json.find(({ name }: { name: string }) => name === 'Cleo')
+    const created = await send('POST', '/profiles', { author_id: id, bio: 'x' })
+    expect(created).toMatchObject({ status: 201, json: { author_id: id }, headers: { location: `/profiles/${id}` } })
+    expect((await get(`/profiles/${id}`)).json).toEqual({ author_id: id, bio: 'x' })
+    expect((await get('/profiles/3')).status).toBe(404)
+    expect((await send('PATCH', '/profiles/bulk', [{ author_id: id, bio: 'y' }])).json).toEqual([
+      { author_id: id, bio: 'y' },
+    ])
+    expect((await send('DELETE', '/profiles/bulk', [3])).status).toBe(400)
+    expect((await send('DELETE', '/profiles/bulk', [id])).json).toEqual({ deleted: [id] })
+  })
+
+  it('cannot name objects where its external id is stored in another table', async () => {
+    class Writer extends PublicIDMixin(Model) {
+      static override tableName = 'writers'
+      static override publicIdConfig = { strategy: 'uuid7' } as const
+    }
+    class Page extends Model {
+      static override tableName = 'pages'
+      static override idColumn = 'writer_id'
+      static override relationMappings = () => ({
+        writer: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Writer,
+          join: { from: 'pages.writer_id', to: 'writers.id' },
+        },
+      })
+    }
+    await expect(serve({ pages: viewOf(Page, serializerOf(Page, ['text'])) })).rejects.toThrow(
+      'Page: objects cannot be looked up by "writer_id", whose external ids are stored in another table; use another lookupField',
+    )
+  })
+})
+
+describe('P12 The document', () => {
+  it('describes related objects by what is shown of them, though no queryset tells', async () => {
+    const author = new SlugRelatedField({ readOnly: true, slugField: 'name' })
+    const later = new PrimaryKeyRelatedField({ queryset: ({ user }) => Author.query().where('id', '>', user ? 1 : 0) })
+    const serializer = serializerOf(Book, ['id', 'title', 'author', 'author_id'], { author, author_id: later })
+    const api = new APIRouter().register('books', viewOf(Book, serializer), 'book')
+    await api.prepare()
+    const describe = () => (api.getSchema().components.schemas as any)[`${serializer.schemaName}Output`].properties
+    const before = describe()
+    expect(before.author).toEqual({ type: ['string', 'null'] })
+    expect(before.author_id.type).toContain('integer')
+    const client = await serving(api.routes())
+    clients.push(client)
+    expect((await client.get('/books/1')).json).toMatchObject({ author: 'Ben', author_id: 2 })
+    expect(describe()).toEqual(before)
+  })
+
+  it('asks for no key that the path gives', async () => {
+    class Nested extends NestedViewSetMixin(ModelViewSet<Model>) {
+      static override model = Book
+      static override serializerClass = serializerOf(Book, ['id', 'title', 'author_id'], {
+        author_id: new PrimaryKeyRelatedField({ queryset: Author }),
+      })
+      static override parentLookupField = 'author_id'
+    }
+    const api = new APIRouter().register('authors', viewOf(Author, serializerOf(Author, ['id', 'name'])), 'author')
+    new NestedRouter(api, 'authors', { lookup: 'author' }).register('books', Nested, 'book')
+    await api.prepare()
+    const schemas = api.getSchema().components.schemas as any
+    expect(schemas[`${Nested.serializerClass.schemaName}Input`].required).toEqual(['title'])
+  })
+
+  it('has what a body may be refused for, also where an action reads none', async () => {
+    class Marking extends viewOf(Book, BookSerializer) {
+      mark() {
+        return { id: 1, title: 'x', author_id: 1 }
+      }
+    }
+    action({ methods: ['PUT'], detail: true })(Marking.prototype.mark)
+    const { send } = await serve({ books: Marking })
+    for (const headers of [{ 'Content-Type': 'text/plain' }, { 'Content-Type': 'application/json' }]) {
+      // what the document does not describe fails in send()
+      const { status } = await send('PUT', '/books/1/mark', undefined, { ...headers, 'Content-Length': '0' })
+      expect([200, 400, 415]).toContain(status)
+    }
+  })
+})
+
+describe('4.10 OPTIONS', () => {
+  it('shows the fields of the action that takes an object', async () => {
+    class Covers extends viewOf(Book, BookSerializer) {
+      cover() {
+        return {}
+      }
+      setCover() {
+        return {}
+      }
+    }
+    action({ methods: ['GET'], detail: true, urlPath: 'cover' })(Covers.prototype.cover)
+    const serializerClass = serializerOf(Book, ['title'])
+    action({ methods: ['PUT'], detail: true, urlPath: 'cover', serializerClass })(Covers.prototype.setCover)
+    const { send } = await serve({ books: Covers })
+    expect(Object.keys((await send('OPTIONS', '/books/1/cover')).json.actions.fields)).toEqual(['title'])
+    expect(Object.keys((await send('OPTIONS', '/books/1')).json.actions.fields)).toEqual(['id', 'title', 'author_id'])
+  })
+})
+
+describe('B15 An interval without end', () => {
+  it('is shown as PostgreSQL has it, not as none', async () => {
+    const { rows } = await database.knex.raw(`select current_setting('server_version_num')::int >= 170000 as known`)
+    const model = tableOf('spans')
+    const serializer = serializerOf(model, ['id', 'span'])
+    const { get } = await serve({ spans: viewOf(model, serializer) })
+    await database.knex.raw(`insert into spans (span) values (?), ('1 day')`, [rows[0].known ? 'infinity' : '2 days'])
+    expect((await get('/spans')).json.map(({ span }: { span: string }) => span)).toEqual([
+      rows[0].known ? 'infinity' : 'P2D',
+      'P1D',
+    ])
   })
 })

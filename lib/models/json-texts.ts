@@ -1,0 +1,35 @@
+/** Texts in json columns, which Objection takes for JSON once more (promise B17). */
+import { isJsonAttribute } from './build-model.js'
+import { describeModel } from './describe-model.js'
+import type { ModelClass } from './objection.js'
+import { oncePerCatalogue } from './once-per-catalogue.js'
+
+const JSON_OIDS: Readonly<Record<string, number>> = { json: 114, jsonb: 3802 }
+
+interface TypeParsers {
+  getTypeParser(oid: number, format?: string): (text: string) => unknown
+}
+
+/** The json columns that Objection parses by itself, and their types. */
+const parsedTwice = oncePerCatalogue((model: ModelClass): readonly (readonly [column: string, oid: number])[] =>
+  [...describeModel(model).columns.values()].flatMap((column) => {
+    const oid = JSON_OIDS[column.type]
+    return oid !== undefined && isJsonAttribute(model, column) ? [[column.column, oid] as const] : []
+  }),
+)
+
+/**
+ * Writes texts in json columns as JSON again, in rows that the driver has parsed: from `"1"` Objection would make a number.
+ * @param types the parsers that the rows were read with; an application's own may leave JSON as it is
+ */
+export function keepJsonTexts(model: ModelClass, rows: unknown, types: TypeParsers): void {
+  if (!Array.isArray(rows)) return
+  const columns = parsedTwice(model).filter(([, oid]) => types.getTypeParser(oid, 'text')('"1"') === '1')
+  if (columns.length === 0) return
+  for (const row of rows as Record<string, unknown>[]) {
+    for (const [column] of columns) {
+      const value = row[column]
+      if (typeof value === 'string') row[column] = JSON.stringify(value)
+    }
+  }
+}
