@@ -124,6 +124,8 @@ export function describeOperation({ endpoint, operation, components, apiVersion 
       ...errorResponses(components, statusesOf(subject, body !== undefined, parameters), {
         bulk: endpoint.kind === 'bulk',
         throttled: policies.throttles.length > 0,
+        // a body is parsed whether the action asks for one or not
+        others: !body && policies.parsers.length > 0 && PARSED.has(operation.method),
       }),
       ...ownResponses(components, operation.view.responses, mediaTypes(view)),
     },
@@ -325,12 +327,10 @@ function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Par
   const { ctx, policies } = view
   const { authentication, permissions, throttles, versioning, strictAccept } = policies
   const statuses = new Set([503])
-  // a body is parsed whether the action asks for one or not
-  const parses = policies.parsers.length > 0 && (hasBody || PARSED.has(operation.method))
-  if (parses || isQueryChecked(subject, parameters)) statuses.add(400)
+  if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
   if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
-  if (parses) statuses.add(413).add(415)
+  if (hasBody) statuses.add(413).add(415)
   if (operation.method === 'DELETE' || mayConflict(serializer, operation)) statuses.add(409)
   // an object that the database keeps, or that is gone by now
   const changesMany = endpoint.kind === 'bulk' && operation.method !== 'POST'

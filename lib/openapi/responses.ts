@@ -118,11 +118,19 @@ export function headersOf(components: Components, names: readonly HeaderName[]):
   return Object.fromEntries(names.map((name) => [name, components.header(name, HEADERS[name])]))
 }
 
+/** What shapes the answers of an operation that fail. */
+interface Failing {
+  readonly bulk?: boolean
+  readonly throttled?: boolean
+  /** It may be refused with other statuses, too. */
+  readonly others?: boolean
+}
+
 /** The answers of an operation that fail, by status; of all of them the same components. */
 export function errorResponses(
   components: Components,
   statuses: Iterable<number>,
-  { bulk = false, throttled = false }: { readonly bulk?: boolean; readonly throttled?: boolean } = {},
+  { bulk = false, throttled = false, others = false }: Failing = {},
 ): Record<string, Reference> {
   const described = [...new Set(statuses)].sort((one, other) => one - other)
   const responses = described.map((status): [string, Reference] => {
@@ -130,7 +138,8 @@ export function errorResponses(
     return [String(status), errorResponse(components, error, status, throttled && status === 429)]
   })
   // every operation can be refused, if only for its method
-  if (!described.some((status) => status < 500)) responses.unshift(['4XX', errorResponse(components, REFUSED, 405)])
+  if (others || !described.some((status) => status < 500))
+    responses.unshift(['4XX', errorResponse(components, REFUSED, 405)])
   return Object.fromEntries(responses)
 }
 

@@ -2,6 +2,7 @@
 import knexLibrary, { type Knex } from 'knex'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { toApiError } from '../../../lib/database-errors.js'
 import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
 import { runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -94,7 +95,9 @@ describe('a cursor of the database', () => {
       }
       const statement = { text: 'select 1', values: [] }
       const opening = DatabaseCursor.open(knex as never, { name: 'x', idleMilliseconds: 1000 }, statement)
-      await expect(opening).rejects.toThrow(/terminat|ended/i)
+      const error: unknown = await opening.catch((caught: unknown) => caught)
+      expect(String(error)).not.toContain('already complete')
+      expect(toApiError(error)).toMatchObject({ status: 503 })
       client.acquireConnection = acquire
       await expect.poll(() => knex.client.pool.numUsed()).toBe(0)
     })
