@@ -20,7 +20,7 @@ export default defineConfig({
     pool: 'forks',
     // On two cores the default would be one file at a time, though most of the work is PostgreSQL's.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    testTimeout: 15_000,
+    testTimeout: 30_000,
     hookTimeout: 60_000,
     coverage: { enabled: false, include: ['lib/**', 'plugins/**'] },
   },
