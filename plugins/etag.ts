@@ -14,23 +14,37 @@ export function etag(options: CacheOptions = {}): Middleware {
   return async function addValidators(ctx, next) {
     const before = ctx.res.getHeader('Cache-Control')
     // what is there afterwards is the handler's own
-    if (before !== undefined) fallBackTo(ctx, String(before))
-    await next()
-    if (ctx.status >= 400 && before !== undefined && !ctx.res.hasHeader('Cache-Control')) {
-      ctx.set('Cache-Control', String(before))
+    const putBack = before === undefined ? undefined : fallBackTo(ctx, String(before))
+    try {
+      await next()
+    } catch (error) {
+      putBack?.()
+      throw error
     }
-    cacheResponse(ctx, policy, { keep: ctx.res.hasHeader('Cache-Control') })
+    const isOwn = ctx.res.hasHeader('Cache-Control')
+    if (ctx.status !== 200) putBack?.()
+    cacheResponse(ctx, policy, { keep: isOwn })
+    putBack?.()
   }
 }
 
-/** Takes the app's `Cache-Control` away until the headers are sent, by whomever: then it stands where no other does. */
-function fallBackTo(ctx: Context, control: string): void {
+/**
+ * Takes the app's `Cache-Control` away, but for an answer that the handler sends by itself.
+ * @returns puts it back, where there is no other
+ */
+function fallBackTo(ctx: Context, control: string): () => void {
   const { res } = ctx
+  let isAway = true
+  const putBack = () => {
+    if (isAway && !res.headersSent && !res.hasHeader('Cache-Control')) res.setHeader('Cache-Control', control)
+    isAway = false
+  }
   ctx.remove('Cache-Control')
   const writeHead = res.writeHead.bind(res) as (...values: unknown[]) => typeof res
   const writeHeadWithControl = (...values: unknown[]) => {
-    if (!res.hasHeader('Cache-Control')) res.setHeader('Cache-Control', control)
+    putBack()
     return writeHead(...values)
   }
   res.writeHead = writeHeadWithControl
+  return putBack
 }

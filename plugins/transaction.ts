@@ -29,8 +29,8 @@ export function transaction(knex: Knex): Middleware {
 }
 
 /** Koa begins with 404: one that nobody has set says nothing of the work, which another middleware may still answer for. */
-function hasRefused({ response, respond }: Context): boolean {
+function hasRefused({ response }: Context): boolean {
   const { _explicitStatus: isSet = false } = response as { readonly _explicitStatus?: boolean }
-  const isUnanswered = response.status === 404 && !isSet && !response.headerSent && respond !== false
+  const isUnanswered = response.status === 404 && !isSet && !response.headerSent
   return response.status >= 400 && !isUnanswered
 }

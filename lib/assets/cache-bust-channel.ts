@@ -110,10 +110,16 @@ export class CacheBustChannel {
   }
 
   /** A connection, unless a server takes it and says nothing. */
-  #open(): Promise<Connection> {
+  async #open(): Promise<Connection> {
     const client = this.#knex.client as Client
-    const connectionSettings = { connectionTimeoutMillis: ANSWER_MILLISECONDS, ...client.connectionSettings }
-    return Object.assign(Object.create(client) as Client, { connectionSettings }).acquireRawConnection()
+    const opening = withTimeout(client).acquireRawConnection()
+    try {
+      return await within(2 * ANSWER_MILLISECONDS, opening)
+    } catch (error) {
+      // it may come yet
+      void opening.then((late) => client.destroyRawConnection(late)).catch(() => {})
+      throw error
+    }
   }
 
   async #disconnect(): Promise<void> {
@@ -160,6 +166,15 @@ export class CacheBustChannel {
     this.#work = done.catch(() => {})
     return done
   }
+}
+
+/** The client, with an end to what pg waits for: it gives up its socket then. */
+function withTimeout(client: Client): Client {
+  // knex hides the password from those who copy
+  const settings = Object.getOwnPropertyDescriptors(client.connectionSettings)
+  const connectionTimeoutMillis = { value: ANSWER_MILLISECONDS, enumerable: true }
+  const connectionSettings = Object.defineProperties({}, { connectionTimeoutMillis, ...settings })
+  return Object.assign(Object.create(client) as Client, { connectionSettings })
 }
 
 /** Waits so long for an answer. @throws Error there was none */

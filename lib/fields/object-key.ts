@@ -12,27 +12,52 @@ export class ObjectKey {
   /** The column that holds the key: not the primary key where external ids are stored. */
   readonly column: Column
   readonly ids: ExternalIds | undefined
+  /** Why objects cannot be named by it; undefined where they can. */
+  readonly problem: string | undefined
+  /** The ids are those of another model, which this column leads to. */
+  readonly #isForeign: boolean
 
-  constructor(column: Column, ids: ExternalIds | undefined) {
+  constructor(column: Column, ids: ExternalIds | undefined, { isForeign = false, problem }: ObjectKeyOptions = {}) {
     this.column = column
     this.ids = ids
+    this.problem = problem
+    this.#isForeign = isForeign
   }
 
   /** What the column holds for a text of a path; undefined when no row can, so that no query need be sent. */
   fromText(text: string, context: IDContext): unknown {
-    return this.ids ? this.ids.decode(text, context) : parseLookup(this.column, text)
+    this.#check()
+    return this.ids ? this.#decode(text, context) : parseLookup(this.column, text)
   }
 
   /** The same for a value of a JSON body. */
   fromJson(value: unknown, context: IDContext): unknown {
-    return this.ids ? this.ids.decode(value, context) : parseValue(this.column, value)
+    this.#check()
+    return this.ids ? this.#decode(value, context) : parseValue(this.column, value)
   }
 
   /** The key as paths name it, for what the column holds. @throws {AuthenticationFailed} ids are per user, and there is none */
   toText(value: unknown, context: IDContext): unknown {
+    this.#check()
     if (value === null || value === undefined) return value
     return this.ids ? this.ids.encode(value as IDValue, context) : writeLookup(this.column, value)
   }
+
+  #decode(value: unknown, context: IDContext): unknown {
+    if (!this.#isForeign) return this.ids?.decode(value, context)
+    // raw ids of other models may be numbers; and this column may hold less than theirs
+    const id = this.ids?.decode(typeof value === 'number' ? String(value) : value, context)
+    return id === undefined ? undefined : parseLookup(this.column, String(id))
+  }
+
+  #check(): void {
+    if (this.problem !== undefined) throw new ConfigurationError(this.problem)
+  }
+}
+
+interface ObjectKeyOptions {
+  readonly isForeign?: boolean
+  readonly problem?: string | undefined
 }
 
 const keys = new WeakMap<Column, ObjectKey>()
@@ -40,25 +65,25 @@ const keys = new WeakMap<Column, ObjectKey>()
 /**
  * The key of a model's objects by one of its properties: the primary key stands for the external id, where there is one,
  * and a foreign key for that of the model it leads to. Undefined when there is no such column.
- * @throws {ConfigurationError} the external id of the other model is stored there
  */
 export function objectKey(model: ModelClass, property: string): ObjectKey | undefined {
   const own = externalIds(model)
-  const description = describeModel(model)
   const isOwn = own?.names(property) === true
-  const column = isOwn ? own.column : description.columns.get(property)
+  const column = isOwn ? own.column : describeModel(model).columns.get(property)
   if (!column) return undefined
-  const foreign = isOwn ? undefined : externalKey(description, [property])
-  if (foreign && foreign.path.length > 1) {
-    throw new ConfigurationError(
-      `${model.name}: objects cannot be looked up by "${property}", whose external ids are stored in another table; use another lookupField`,
-    )
-  }
-  const ids = isOwn ? own : foreign?.ids
   let key = keys.get(column)
   if (!key) {
-    key = new ObjectKey(column, ids)
+    key = isOwn ? new ObjectKey(column, own) : foreignKey(model, column)
     keys.set(column, key)
   }
   return key
+}
+
+function foreignKey(model: ModelClass, column: Column): ObjectKey {
+  const foreign = externalKey(describeModel(model), [column.property])
+  if (!foreign) return new ObjectKey(column, undefined)
+  if (foreign.path.length === 1) return new ObjectKey(column, foreign.ids, { isForeign: true })
+  return new ObjectKey(column, undefined, {
+    problem: `${model.name}: objects cannot be looked up by "${column.property}", whose external ids are stored in another table; use another lookupField`,
+  })
 }

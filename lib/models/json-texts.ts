@@ -1,6 +1,6 @@
 /** Texts in json columns, which Objection takes for JSON once more (promise B17). */
 import { isJsonAttribute } from './build-model.js'
-import { describeModel } from './describe-model.js'
+import { type Column, describeModel } from './describe-model.js'
 import type { ModelClass } from './objection.js'
 import { oncePerCatalogue } from './once-per-catalogue.js'
 
@@ -10,24 +10,39 @@ interface TypeParsers {
   getTypeParser(oid: number, format?: string): (text: string) => unknown
 }
 
-/** The json columns that Objection parses by itself, and their types. */
-const parsedTwice = oncePerCatalogue((model: ModelClass): readonly (readonly [column: string, oid: number])[] =>
-  [...describeModel(model).columns.values()].flatMap((column) => {
-    const oid = JSON_OIDS[column.type]
-    return oid !== undefined && isJsonAttribute(model, column) ? [[column.column, oid] as const] : []
-  }),
+/** The json columns that Objection parses by itself. */
+const parsedTwice = oncePerCatalogue((model: ModelClass): readonly Column[] =>
+  [...describeModel(model).columns.values()].filter(
+    (column) => JSON_OIDS[column.type] !== undefined && isJsonAttribute(model, column),
+  ),
 )
+
+/** A column of an answer, as pg describes it. */
+export interface AnswerField {
+  readonly name: string
+  readonly dataTypeID: number
+}
 
 /**
  * Writes texts in json columns as JSON again, in rows that the driver has parsed: from `"1"` Objection would make a number.
  * @param types the parsers that the rows were read with; an application's own may leave JSON as it is
+ * @param fields the columns of the answer, which may have other values under a column's name
  */
-export function keepJsonTexts(model: ModelClass, rows: unknown, types: TypeParsers): void {
+export function keepJsonTexts(
+  model: ModelClass,
+  rows: unknown,
+  types: TypeParsers,
+  fields?: readonly AnswerField[],
+): void {
   if (!Array.isArray(rows)) return
-  const columns = parsedTwice(model).filter(([, oid]) => types.getTypeParser(oid, 'text')('"1"') === '1')
+  const columns = parsedTwice(model).filter(({ type, nativeName }) => {
+    const oid = JSON_OIDS[type] as number
+    const isRead = fields?.some(({ name, dataTypeID }) => name === nativeName && dataTypeID === oid) !== false
+    return isRead && types.getTypeParser(oid, 'text')('"1"') === '1'
+  })
   if (columns.length === 0) return
   for (const row of rows as Record<string, unknown>[]) {
-    for (const [column] of columns) {
+    for (const { column } of columns) {
       const value = row[column]
       if (typeof value === 'string') row[column] = JSON.stringify(value)
     }

@@ -1,5 +1,6 @@
 /** The shared parts of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
 import { ConfigurationError } from '../errors.js'
+import { ExternalIdField } from '../fields/external-id-field.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -11,10 +12,10 @@ import type { Header, Reference, Response, Schema } from './types.js'
 /** What a serializer's schema is for: what it shows, what POST and PUT take, what PATCH takes. */
 export type Side = 'Output' | 'Input' | 'Patch'
 
-/** Related objects that `?expand=` adds to what a serializer shows, by name. */
 /** Properties that the path decides where a serializer stands in a nested route: they are taken, and not asked for. */
 export type ForcedProperties = ReadonlyMap<SerializerClass, ReadonlySet<string>>
 
+/** Related objects that `?expand=` adds to what a serializer shows, by name. */
 export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, ReadonlySet<SerializerClass>>>
 
 /** Collects the components of one document. */
@@ -158,9 +159,10 @@ export class Components {
 /** Objects of a nested list with the key by which an element names the object that it changes. */
 function withKey(one: Reference, { serializerClass }: NestedSerializer): Schema {
   const { readable, writableFields, model } = serializerPlan(serializerClass)
-  const keys = readable.filter(
-    ({ name, column }) => column && model?.primaryKey.includes(column.property) && !writableFields.has(name),
-  )
+  const own = readable.filter(({ field }) => field instanceof ExternalIdField)
+  const key =
+    own.length > 0 ? own : readable.filter(({ column }) => column && model?.primaryKey.includes(column.property))
+  const keys = key.filter(({ name }) => !writableFields.has(name))
   if (keys.length === 0) return { ...one }
   const properties = Object.fromEntries(keys.map((bound) => [bound.name, outputValue(bound)]))
   return { allOf: [one, { type: 'object', properties }] }

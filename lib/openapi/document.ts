@@ -111,16 +111,24 @@ function expansionsIn(endpoints: readonly DescribedEndpoint[]): Expansions {
   return found
 }
 
-/** The foreign keys to the objects that nested view sets have on their paths. */
+/** The foreign keys to the objects that nested view sets have on their paths, where all that take them have. */
 function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
-  const found = new Map<SerializerClass, Set<string>>()
-  for (const { view, parents } of endpoints) {
-    const parent = parents.at(-1)?.view
-    if (!parent || !(view.prototype instanceof GenericAPIView)) continue
-    const nested = view as typeof GenericAPIView & NestedViewClass
-    if (!nested.serializerClass || nested.parentLookupField === undefined) continue
-    const { column } = parentKeyOf(nested, (parent as unknown as typeof GenericAPIView).modelClass())
-    found.set(nested.serializerClass, (found.get(nested.serializerClass) ?? new Set()).add(column.property))
+  const found = new Map<SerializerClass, ReadonlySet<string>>()
+  for (const endpoint of endpoints) {
+    const { view } = endpoint
+    if (!(view.prototype instanceof GenericAPIView)) continue
+    const { serializerClass } = view as typeof GenericAPIView
+    if (!serializerClass) continue
+    const forced = forcedBy(endpoint)
+    const others = found.get(serializerClass)
+    found.set(serializerClass, new Set(forced.filter((property) => others?.has(property) !== false)))
   }
   return found
+}
+
+function forcedBy({ view, parents }: DescribedEndpoint): readonly string[] {
+  const parent = parents.at(-1)?.view
+  const nested = view as typeof GenericAPIView & NestedViewClass
+  if (!parent || nested.parentLookupField === undefined) return []
+  return [parentKeyOf(nested, (parent as unknown as typeof GenericAPIView).modelClass()).column.property]
 }

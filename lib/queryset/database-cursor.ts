@@ -21,7 +21,7 @@ interface Connection extends CancellableConnection {
 }
 
 /** Classes of SQLSTATE after which the connection is gone. */
-const LOST = /^(?:08|57P|25P03)/
+const LOST = /^(?:08|57P|25P0[34])/
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 /** Reads a query in portions. One statement at a time. */

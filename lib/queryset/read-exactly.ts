@@ -1,12 +1,17 @@
 /** Makes a query keep PostgreSQL's own text of dates beside the values the application gets (promise B15). */
 import type { Knex } from 'knex'
 import { keepItemTexts, keepText } from '../models/database-text.js'
-import { keepJsonTexts } from '../models/json-texts.js'
+import { type AnswerField, keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 
 type Parse = (text: string) => unknown
 interface TypeParsers {
   getTypeParser(oid: number, format?: string): Parse
+}
+
+/** What knex tells of a query that was answered. */
+interface Answered {
+  readonly response?: { readonly fields?: readonly AnswerField[] }
 }
 
 const TEXT_ARRAY = 1009
@@ -34,8 +39,8 @@ export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query 
       void builder.onBuildKnex((knexQuery: Knex.QueryBuilder, built: AnyQueryBuilder) => {
         const types = exactTypes(built.knex())
         knexQuery.options({ types })
-        knexQuery.on('query-response', (rows: unknown) => {
-          keepJsonTexts(built.modelClass() as ModelClass, rows, types)
+        knexQuery.on('query-response', (rows: unknown, { response }: Answered) => {
+          keepJsonTexts(built.modelClass() as ModelClass, rows, types, response?.fields)
         })
       })
     },

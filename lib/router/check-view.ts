@@ -20,7 +20,7 @@ import { checkStreams, closeStreams } from '../views/mixins/stream-mixin.js'
 import { modelsOf, serializersOfActions } from '../views/models-of.js'
 import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
 import { checkExpandable } from '../views/selection.js'
-import { defaultOrder, filterViewOf, lookupColumn, orders, settleGeneric } from '../views/settle-generic.js'
+import { defaultOrder, filterViewOf, lookupKey, orders, settleGeneric } from '../views/settle-generic.js'
 import { isStandard } from '../views/standard.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { checkParameters } from './check-parameters.js'
@@ -92,7 +92,10 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   if (generic.serializerClass) prepareSerializer(generic.serializerClass, new Set())
   if (!generic.model && !generic.queryset) return
   const { columns, model, primaryKey } = describeModel(generic.modelClass())
-  lookupColumn(generic)
+  const { problem } = lookupKey(generic)
+  const inBulk = ['bulkUpdate', 'bulkDestroy'].some((action) => action in generic.prototype)
+  const namesObjects = inBulk || routesOf(view).some(({ detail }) => detail)
+  if (problem !== undefined && namesObjects) throw new ConfigurationError(problem)
   checkExpandable(generic)
   if (primaryKey.length > 1 && generic.lookupField === 'id' && routesOf(view).some(({ detail }) => detail)) {
     throw new ConfigurationError(

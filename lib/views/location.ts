@@ -12,7 +12,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   if (typeof object !== 'object' || object === null || !hasObjectPaths(view)) return undefined
   const lookup = lookupKey(view.viewClass)
   const { property, primary, unique } = lookup.column
-  if (primary && !unique) return undefined
+  if ((primary && !unique) || lookup.problem !== undefined) return undefined
   const key = lookup.toText((object as Record<string, unknown>)[property], { user: view.ctx.state['user'] })
   const path = requestPath(view.ctx.originalUrl)
   const format = formatOf(view.ctx)

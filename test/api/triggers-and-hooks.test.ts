@@ -5,11 +5,14 @@ import {
   APIRouter,
   action,
   BulkModelViewSet,
+  CreateMixin,
   CursorPagination,
   configure,
   type DeclaredFields,
   FullTextSearchFilter,
+  GenericViewSet,
   IDMixin,
+  ListMixin,
   ModelSerializer,
   ModelViewSet,
   NestedRouter,
@@ -622,6 +625,13 @@ describe('E14 A key of another model', () => {
         },
       })
     }
+    class Feed extends CreateMixin(ListMixin(GenericViewSet<Model>)) {
+      static override model = Page
+      static override serializerClass = serializerOf(Page, ['text'])
+    }
+    const { get, send } = await serve({ feed: Feed as never })
+    expect((await get('/feed')).json).toEqual([])
+    expect((await send('POST', '/feed', {})).status).toBe(400)
     await expect(serve({ pages: viewOf(Page, serializerOf(Page, ['text'])) })).rejects.toThrow(
       'Page: objects cannot be looked up by "writer_id", whose external ids are stored in another table; use another lookupField',
     )

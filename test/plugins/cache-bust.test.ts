@@ -268,6 +268,30 @@ describe('CacheBustChannel', () => {
     await away.destroy()
   })
 
+  it("logs in with knex's password", async () => {
+    const heard: Buffer[] = []
+    const asking = createServer((socket) => {
+      // AuthenticationCleartextPassword
+      socket.once('data', () => socket.write(Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])))
+      socket.on('data', (data) => {
+        heard.push(data)
+        if (heard.length > 1) socket.destroy()
+      })
+    })
+    await new Promise<void>((resolve) => {
+      asking.listen(join(folder, '.s.PGSQL.1'), resolve)
+    })
+    const through = knexFactory({
+      client: 'pg',
+      connection: { host: folder, port: 1, user: 'x', database: 'x', password: 'of knex' },
+      log: quiet,
+    })
+    await expect(new CacheBustChannel(through).listen()).rejects.toThrow('Connection terminated')
+    expect(heard[1]?.toString('latin1')).toMatch(/^p.{4}of knex\0$/s)
+    await through.destroy()
+    asking.close()
+  })
+
   it('waits for no server that takes connections and says nothing', async () => {
     const silent = createServer(() => {})
     await new Promise<void>((resolve) => {

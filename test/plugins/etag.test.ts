@@ -147,6 +147,20 @@ describe('etag()', () => {
     expect((await client.get('/')).headers['cache-control']).toBe('no-store')
   })
 
+  it('leaves errors that Koa answers without what the app says of all routes', async () => {
+    client = await serving(
+      async (ctx, next) => {
+        ctx.set('Cache-Control', 'public, max-age=3600')
+        await next()
+      },
+      etag({ maxAge: 60 }),
+      (ctx) => ctx.throw(404, 'Not Found'),
+    )
+    const { status, headers } = await connectTo(client.port).send({})
+    expect(status).toBe(404)
+    expect(headers).not.toHaveProperty('cache-control')
+  })
+
   it('16 gives no answer of 400 and more a tag', async () => {
     const { port } = await answering((ctx) => {
       ctx.status = 404

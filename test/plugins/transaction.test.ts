@@ -87,6 +87,16 @@ describe('transaction()', () => {
     expect(await codes()).toEqual([])
   })
 
+  it('A8 commits what the handler answers later by itself', async () => {
+    const { port } = await working(async (ctx, trx) => {
+      await trx('shelves').insert({ code: 'a' })
+      ctx.respond = false
+      setTimeout(() => ctx.res.writeHead(200).end(), 50)
+    })
+    expect(await connectTo(port).send({ method: 'POST' })).toMatchObject({ status: 200 })
+    expect(await codes()).toEqual(['a'])
+  })
+
   it('A8 commits what a middleware around it answers for', async () => {
     client = await serving(
       async (ctx, next) => {
