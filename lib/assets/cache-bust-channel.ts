@@ -26,7 +26,10 @@ interface Connection {
 
 /** The part of knex that opens connections beside its pool. */
 interface Client {
-  readonly connectionSettings: object
+  readonly connectionSettings?: object
+  /** Where the application gives its settings by a function. */
+  connectionConfigProvider?(): object | Promise<object>
+  readonly version?: string
   acquireRawConnection(): Promise<Connection>
   destroyRawConnection(connection: Connection): Promise<void>
 }
@@ -109,17 +112,17 @@ export class CacheBustChannel {
     this.#schedule(HEARTBEAT_MILLISECONDS, () => this.#beat(connection))
   }
 
-  /** A connection, unless a server takes it and says nothing. */
+  /** A connection, unless a server takes it and says nothing: pg gives its socket up then. */
   async #open(): Promise<Connection> {
     const client = this.#knex.client as Client
-    const opening = withTimeout(client).acquireRawConnection()
-    try {
-      return await within(2 * ANSWER_MILLISECONDS, opening)
-    } catch (error) {
-      // it may come yet
-      void opening.then((late) => client.destroyRawConnection(late)).catch(() => {})
-      throw error
-    }
+    const given = (await client.connectionConfigProvider?.()) ?? client.connectionSettings ?? {}
+    // knex hides the password from those who copy
+    const settings = Object.getOwnPropertyDescriptors(given)
+    const connectionTimeoutMillis = { value: ANSWER_MILLISECONDS, enumerable: true }
+    const connectionSettings = Object.defineProperties({}, { connectionTimeoutMillis, ...settings })
+    // what knex would ask and set behind the login is needed for nothing, and has no end of its own
+    const connecting = { connectionSettings, version: client.version ?? '0', searchPath: undefined }
+    return Object.assign(Object.create(client) as Client, connecting).acquireRawConnection()
   }
 
   async #disconnect(): Promise<void> {
@@ -166,15 +169,6 @@ export class CacheBustChannel {
     this.#work = done.catch(() => {})
     return done
   }
-}
-
-/** The client, with an end to what pg waits for: it gives up its socket then. */
-function withTimeout(client: Client): Client {
-  // knex hides the password from those who copy
-  const settings = Object.getOwnPropertyDescriptors(client.connectionSettings)
-  const connectionTimeoutMillis = { value: ANSWER_MILLISECONDS, enumerable: true }
-  const connectionSettings = Object.defineProperties({}, { connectionTimeoutMillis, ...settings })
-  return Object.assign(Object.create(client) as Client, { connectionSettings })
 }
 
 /** Waits so long for an answer. @throws Error there was none */

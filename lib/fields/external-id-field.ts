@@ -16,7 +16,7 @@ export class ExternalIdField extends SerializerField<string> {
   override toInternalValue(value: unknown): string {
     if (typeof value === 'string') return value
     // the primary key of old is an id like any other that leads nowhere
-    if (typeof value === 'number') return String(value)
+    if (typeof value === 'number' && !isRounded(value)) return String(value)
     throw new ValidationError('Not a valid string.')
   }
 
@@ -27,4 +27,9 @@ export class ExternalIdField extends SerializerField<string> {
   override schema(): FieldSchema {
     return { type: 'string' }
   }
+}
+
+/** True for an integer that JSON may have rounded to another one. */
+function isRounded(value: number): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value)
 }

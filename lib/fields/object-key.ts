@@ -46,7 +46,7 @@ export class ObjectKey {
   #decode(value: unknown, context: IDContext): unknown {
     if (!this.#isForeign) return this.ids?.decode(value, context)
     // raw ids of other models may be numbers; and this column may hold less than theirs
-    const id = this.ids?.decode(typeof value === 'number' ? String(value) : value, context)
+    const id = this.ids?.decode(Number.isSafeInteger(value) ? String(value) : value, context)
     return id === undefined ? undefined : parseLookup(this.column, String(id))
   }
 

@@ -6,6 +6,8 @@ import { oncePerCatalogue } from './once-per-catalogue.js'
 
 const JSON_OIDS: Readonly<Record<string, number>> = { json: 114, jsonb: 3802 }
 
+const OIDS = new Set(Object.values(JSON_OIDS))
+
 interface TypeParsers {
   getTypeParser(oid: number, format?: string): (text: string) => unknown
 }
@@ -36,9 +38,9 @@ export function keepJsonTexts(
 ): void {
   if (!Array.isArray(rows)) return
   const columns = parsedTwice(model).filter(({ type, nativeName }) => {
-    const oid = JSON_OIDS[type] as number
-    const isRead = fields?.some(({ name, dataTypeID }) => name === nativeName && dataTypeID === oid) !== false
-    return isRead && types.getTypeParser(oid, 'text')('"1"') === '1'
+    // of several of one name the last counts
+    const oid = fields ? fields.findLast(({ name }) => name === nativeName)?.dataTypeID : JSON_OIDS[type]
+    return oid !== undefined && OIDS.has(oid) && types.getTypeParser(oid, 'text')('"1"') === '1'
   })
   if (columns.length === 0) return
   for (const row of rows as Record<string, unknown>[]) {

@@ -119,12 +119,15 @@ function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
     if (!(view.prototype instanceof GenericAPIView)) continue
     const { serializerClass } = view as typeof GenericAPIView
     if (!serializerClass) continue
+    if (![...endpoint.operations.values()].some(({ action }) => TAKING.has(action))) continue
     const forced = forcedBy(endpoint)
     const others = found.get(serializerClass)
     found.set(serializerClass, new Set(forced.filter((property) => others?.has(property) !== false)))
   }
   return found
 }
+
+const TAKING = new Set(['create', 'update', 'bulkCreate'])
 
 function forcedBy({ view, parents }: DescribedEndpoint): readonly string[] {
   const parent = parents.at(-1)?.view

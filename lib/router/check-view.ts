@@ -79,7 +79,11 @@ function checkNested(view: typeof GenericAPIView): void {
 /** Checks what the catalogue tells of a nested view set: its foreign key. @throws {ConfigurationError} */
 export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
   const nested = view as unknown as NestedViewClass
-  if (nested.parentLookupField !== undefined) parentKeyOf(nested, (parent as typeof GenericAPIView).modelClass())
+  const above = parent as typeof GenericAPIView
+  const looksUp = parent.prototype instanceof GenericAPIView && isStandard(parent.prototype, 'getObject')
+  const problem = looksUp && (above.model || above.queryset) ? lookupKey(above).problem : undefined
+  if (problem !== undefined) throw new ConfigurationError(problem)
+  if (nested.parentLookupField !== undefined) parentKeyOf(nested, above.modelClass())
 }
 
 /** Checks what the catalogue tells: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */

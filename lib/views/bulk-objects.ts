@@ -113,7 +113,8 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
   const context = view.getSerializerContext()
   return objects.map((object) => {
     const key = (object as Loose)[lookup.column.property]
-    return shown ? shown.field.toRepresentation(key, context) : lookup.toText(key, { user: context.user })
+    const isShown = shown !== undefined && lookup.ids === undefined
+    return isShown ? shown.field.toRepresentation(key, context) : lookup.toText(key, { user: context.user })
   })
 }
 

@@ -606,6 +606,11 @@ describe('E14 A key of another model', () => {
       { author_id: id, bio: 'y' },
     ])
     expect((await send('DELETE', '/profiles/bulk', [3])).status).toBe(400)
+    // a number that JSON has rounded names nobody
+    expect((await send('DELETE', '/profiles/bulk', [9_007_199_254_740_992])).status).toBe(400)
+    expect((await send('POST', '/profiles', { author_id: 9_007_199_254_740_992 })).json.errors).toEqual({
+      author_id: ['Not a valid string.'],
+    })
     expect((await send('DELETE', '/profiles/bulk', [id])).json).toEqual({ deleted: [id] })
   })
 
@@ -632,6 +637,16 @@ describe('E14 A key of another model', () => {
     const { get, send } = await serve({ feed: Feed as never })
     expect((await get('/feed')).json).toEqual([])
     expect((await send('POST', '/feed', {})).status).toBe(400)
+    class Comments extends ModelViewSet<Model> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      override getQueryset() {
+        return super.getQueryset()
+      }
+    }
+    const nested = new APIRouter().register('feed', Feed as never)
+    new NestedRouter(nested, 'feed', { lookup: 'page' }).register('comments', Comments)
+    await expect(nested.prepare()).rejects.toThrow('Page: objects cannot be looked up by "writer_id"')
     await expect(serve({ pages: viewOf(Page, serializerOf(Page, ['text'])) })).rejects.toThrow(
       'Page: objects cannot be looked up by "writer_id", whose external ids are stored in another table; use another lookupField',
     )

@@ -268,8 +268,9 @@ describe('CacheBustChannel', () => {
     await away.destroy()
   })
 
-  it("logs in with knex's password", async () => {
+  it.each(['an object', 'a function'])("logs in with knex's settings from %s, its password too", async (by) => {
     const heard: Buffer[] = []
+    const settings = { host: folder, port: 1, user: 'x', database: 'x', password: 'of knex' }
     const asking = createServer((socket) => {
       // AuthenticationCleartextPassword
       socket.once('data', () => socket.write(Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3])))
@@ -283,7 +284,7 @@ describe('CacheBustChannel', () => {
     })
     const through = knexFactory({
       client: 'pg',
-      connection: { host: folder, port: 1, user: 'x', database: 'x', password: 'of knex' },
+      connection: by === 'a function' ? async () => settings : settings,
       log: quiet,
     })
     await expect(new CacheBustChannel(through).listen()).rejects.toThrow('Connection terminated')
