@@ -644,7 +644,7 @@ describe('E14 A key of another model', () => {
         return super.getQueryset()
       }
     }
-    const nested = new APIRouter().register('feed', Feed as never)
+    const nested = new APIRouter().register('feed', Feed)
     new NestedRouter(nested, 'feed', { lookup: 'page' }).register('comments', Comments)
     await expect(nested.prepare()).rejects.toThrow('Page: objects cannot be looked up by "writer_id"')
     await expect(serve({ pages: viewOf(Page, serializerOf(Page, ['text'])) })).rejects.toThrow(
