@@ -2,6 +2,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Model } from 'objection'
+import { createTable } from '../create-table.js'
 import { ConfigurationError } from '../errors.js'
 import { encodeBase64Url } from '../signing.js'
 
@@ -74,16 +75,9 @@ export class APIKey extends Model {
  * @example export const up = (knex: Knex) => createApiKeysTable(knex)
  */
 export async function createApiKeysTable(knex: Knex = boundKnex()): Promise<void> {
-  await knex.transaction(async (trx) => {
-    // two at once would both find it missing
-    await trx.raw(`select pg_advisory_xact_lock(hashtext('${TABLE}'))`)
-    // a role that may not create tables may well use one
-    const { rows } = await trx.raw<{ rows: [{ found: boolean }] }>(
-      `select to_regclass('${TABLE}') is not null as found`,
-    )
-    if (rows[0].found) return
-    await trx.raw(`
-      CREATE TABLE ${TABLE} (
+  await createTable(knex, TABLE, (trx) =>
+    trx.raw(`
+      CREATE TABLE IF NOT EXISTS ${TABLE} (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         key_hash text NOT NULL UNIQUE CHECK (key_hash ~ '^[0-9a-f]{64}$'),
         key_prefix text NOT NULL,
@@ -94,8 +88,8 @@ export async function createApiKeysTable(knex: Knex = boundKnex()): Promise<void
         expires_at timestamptz,
         last_used_at timestamptz,
         created_at timestamptz NOT NULL DEFAULT now()
-      )`)
-  })
+      )`),
+  )
 }
 
 /**

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
+import { createTable } from '../create-table.js'
 import { ConfigurationError } from '../errors.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
@@ -69,19 +70,18 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   /** Creates the table, with its index, where it is missing, whoever else does so at the same time. */
   async ensureTable(): Promise<void> {
     const name = this.#table.split('.').at(-1) as string
-    await this.#knex.transaction(async (trx) => {
-      // two at once would both find it missing
-      await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [this.#table])
-      // a role that may not create tables may well use one
-      if (await hasTable(trx, this.#table)) return
+    await createTable(this.#knex, this.#knex.raw('??', [this.#table]).toQuery(), async (trx) => {
       await trx.raw(
-        `create table ?? (
+        `create table if not exists ?? (
           batch uuid not null, position int not null, primary key (batch, position),
           meter_name text not null, account_id text not null, requests bigint not null,
           response_bytes bigint not null, duration_ms numeric not null, "timestamp" timestamptz not null)`,
         [this.#table],
       )
-      await trx.raw('create index ?? on ?? (account_id, "timestamp")', [`${name}_account_timestamp`, this.#table])
+      await trx.raw('create index if not exists ?? on ?? (account_id, "timestamp")', [
+        `${name}_account_timestamp`,
+        this.#table,
+      ])
     })
   }
 
@@ -194,14 +194,6 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
       [this.#table, id, ...columns] as never,
     )
   }
-}
-
-async function hasTable(knex: Knex, table: string): Promise<boolean> {
-  const { rows } = await knex.raw<{ rows: [{ found: boolean }] }>('select to_regclass(?) is not null as found', [
-    // as knex writes it
-    knex.raw('??', [table]).toQuery(),
-  ])
-  return rows[0].found
 }
 
 /** True when the database has refused the values themselves. */

@@ -1,13 +1,11 @@
 /** Counts in PostgreSQL, shared by all processes (spec section 8; wire format, section 10). */
 import type { Knex } from 'knex'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
+import { createTable } from '../create-table.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 
 const TABLE = 'koa_viewsets_throttles'
-
-/** Every process may create the table at its start. */
-const LOCK = `select pg_advisory_xact_lock(hashtext('${TABLE}'))`
 
 const CREATE_TABLE = `
   CREATE UNLOGGED TABLE IF NOT EXISTS ${TABLE} (
@@ -42,22 +40,12 @@ const MOST_SWEPT = 10_000
 /** Throttles leave the rest of the pool to the application. */
 const MOST_CONNECTIONS = 5
 
-/** Creates the unlogged table, where it is missing. */
+/** Creates the unlogged table where it is missing; every process may do so at its start. */
 export async function ensureThrottleTable(knex: Knex): Promise<void> {
-  if (await hasTable(knex)) return
-  await knex.transaction(async (trx) => {
-    await trx.raw(LOCK)
+  await createTable(knex, TABLE, async (trx) => {
     await trx.raw(CREATE_TABLE)
     await trx.raw(CREATE_INDEX)
   })
-}
-
-/** Asked first, because a role that may not create tables may well use one. */
-async function hasTable(knex: Knex): Promise<boolean> {
-  const { rows } = (await knex.raw('select to_regclass(?) is not null as found', [TABLE])) as {
-    rows: [{ found: boolean }]
-  }
-  return rows[0].found
 }
 
 /** Keeps counts in a table, through a knex of the application's. */

@@ -1,0 +1,22 @@
+/** Tables of this package's own (spec sections 5, 6 and 8). */
+import type { Knex } from 'knex'
+
+/**
+ * Creates a table where it is missing, whoever else does so at the same time.
+ * @param table its name in SQL
+ * @param create does so, with what belongs to it, in the transaction that it is given; IF NOT EXISTS
+ */
+export async function createTable(
+  knex: Knex,
+  table: string,
+  create: (trx: Knex.Transaction) => Promise<unknown>,
+): Promise<void> {
+  // asked first, because a role that may not create tables may well use one
+  const { rows } = await knex.raw<{ rows: [{ found: boolean }] }>('select to_regclass(?) is not null as found', [table])
+  if (rows[0].found) return
+  await knex.transaction(async (trx) => {
+    // IF NOT EXISTS alone fails where two create it at once
+    await trx.raw('select pg_advisory_xact_lock(hashtext(?))', [table])
+    await create(trx)
+  })
+}
