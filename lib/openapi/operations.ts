@@ -1,9 +1,5 @@
 /** One method of a path as a document describes it (wire format, section 13). */
-import type { Context } from '../context.js'
-import { externalIds } from '../ids/external-ids.js'
-import { describeModel } from '../models/describe-model.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { uploadField } from '../serializers/store-uploads.js'
 import type { APIView } from '../views/api-view.js'
@@ -13,26 +9,15 @@ import { hasObjectPaths } from '../views/location.js'
 import { isCacheable } from '../views/mixins/cacheable-mixin.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { settleGeneric } from '../views/settle-generic.js'
-import type { ParentViewClass } from '../views/view.js'
-import type { Components, Side } from './components.js'
-import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
+import type { Side } from './components.js'
 import { outputValue } from './field-schema.js'
-import { hasModel, pathParameters, queryParameters, toParameter } from './parameters.js'
+import { pathParameters, queryParameters, toParameter } from './parameters.js'
 import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
+import { isConditional, refusesAnonymous, statusesOf } from './statuses.js'
+import { type OperationOptions, type Subject, subjectOf } from './subject.js'
 import type { MediaType, Operation, Parameter, RequestBody, Response, Schema } from './types.js'
 import { nounOf, phraseOf, sentence } from './words.js'
-
-/** What an operation is described from. */
-interface Subject {
-  readonly endpoint: DescribedEndpoint
-  readonly operation: DescribedOperation
-  readonly components: Components
-  /** A view of the class, as a request would have it. */
-  readonly view: APIView
-  /** The serializer of the view for this action. */
-  readonly serializer: SerializerClass | undefined
-}
 
 /** What is known of an action by its name. */
 interface Standard {
@@ -90,18 +75,10 @@ const STANDARD: Readonly<Record<string, Standard>> = {
   },
 }
 
-export interface OperationOptions {
-  readonly endpoint: DescribedEndpoint
-  readonly operation: DescribedOperation
-  readonly components: Components
-  /** The API version that is asked for, where views tell versions apart. */
-  readonly apiVersion: string | undefined
-}
-
 /** Describes an operation. @throws {ConfigurationError} two of its parts have one name */
-export function describeOperation({ endpoint, operation, components, apiVersion }: OperationOptions): Operation {
-  const view = openView(endpoint, operation, apiVersion)
-  const subject = { endpoint, operation, components, view, serializer: serializerOf(view) }
+export function describeOperation(options: OperationOptions): Operation {
+  const subject = subjectOf(options)
+  const { endpoint, operation, components, view } = subject
   if (endpoint.kind === 'root') return describeRoot(subject)
   const named = endpoint.kind === 'action' ? undefined : STANDARD[operation.action]
   // what a view without a model answers, only its own code knows
@@ -152,38 +129,6 @@ function describeRoot(subject: Subject): Operation {
 
 /** The tag of the API root. */
 export const ROOT_TAG = 'api'
-
-/** A view that answers nothing, made to ask it what it would do. */
-function openView(
-  endpoint: DescribedEndpoint,
-  { view, action, method }: DescribedOperation,
-  version?: string,
-): APIView {
-  const actions = Object.fromEntries(
-    [...endpoint.operations].map(([name, operation]) => [name.toLowerCase(), operation.action]),
-  )
-  const ctx = {
-    method,
-    state: { version },
-    query: {},
-    querystring: '',
-    params: {},
-    headers: {},
-    request: {},
-    get: () => '',
-  } as unknown as Context
-  return view.open(ctx, { action, actions, basename: endpoint.basename, parents: endpoint.parents })
-}
-
-/** The serializer of a view's action. A view that chooses it by what only a request knows has that of its class. */
-function serializerOf(view: APIView): SerializerClass | undefined {
-  if (!(view instanceof GenericAPIView)) return undefined
-  try {
-    return view.getSerializerClass()
-  } catch {
-    return view.viewClass.serializerClass ?? undefined
-  }
-}
 
 function serialized({ components, serializer }: Subject, side: Side): Schema | undefined {
   return serializer && { ...components.serializer(serializer, side) }
@@ -258,12 +203,6 @@ function readParameters({ view, serializer }: Subject): readonly Parameter[] {
   return (view.policies.versioning?.parameters() ?? []).map(toParameter)
 }
 
-const CONDITIONAL = new Set(['update', 'partialUpdate', 'destroy'])
-
-function isConditional({ endpoint, operation }: Subject): boolean {
-  return endpoint.kind === 'resource' && CONDITIONAL.has(operation.action)
-}
-
 function conditionParameters(subject: Subject): readonly Parameter[] {
   const { view } = subject
   const isRead = subject.operation.action === 'retrieve'
@@ -320,82 +259,6 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
 }
 
 const PARSED = new Set(['POST', 'PUT', 'PATCH'])
-
-/** The statuses of errors that the operation may answer with. */
-function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Parameter[]): ReadonlySet<number> {
-  const { endpoint, operation, view, serializer } = subject
-  const { ctx, policies } = view
-  const { authentication, permissions, throttles, versioning, strictAccept } = policies
-  const statuses = new Set([503])
-  if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
-  if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
-  if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
-  if (hasBody) statuses.add(413).add(415)
-  if (operation.method === 'DELETE' || mayConflict(serializer, operation)) statuses.add(409)
-  // an object that the database keeps, or that is gone by now
-  const changesMany = endpoint.kind === 'bulk' && operation.method !== 'POST'
-  if (changesMany) statuses.add(404)
-  if (isConditional(subject) || changesMany) statuses.add(412)
-  if (endpoint.parents.some(({ view: parent }) => guardsObjects(parent, ctx))) statuses.add(401).add(403)
-  if (throttles.length > 0) statuses.add(429)
-  if (strictAccept) statuses.add(406)
-  for (const status of versioning?.statuses() ?? []) statuses.add(status)
-  if (!(view instanceof GenericAPIView)) return statuses
-  const { viewClass } = view
-  if (hasModel(viewClass) && describeModel(viewClass.modelClass()).secured) statuses.add(403)
-  if (needsUser(viewClass, serializer)) statuses.add(401)
-  if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
-  if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
-  if (operation.action === 'list') {
-    const page = settleGeneric(viewClass).paginator?.describePage({})
-    for (const status of page?.statuses ?? []) statuses.add(status)
-    if (streamedFormats(viewClass).length > 0) statuses.add(429)
-  }
-  return statuses
-}
-
-/** True where a parent on the path is checked for the caller. */
-function guardsObjects(parent: ParentViewClass, ctx: Context): boolean {
-  const { policies } = parent.open(ctx, { action: 'retrieve', actions: { get: 'retrieve' } })
-  return policies.permissions.some((permission) => permission.guardsObjects())
-}
-
-/** True where ids are written that only users have. */
-function needsUser(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
-  return (
-    showsIdsOfUsers(view, serializer) || Object.values(view.expandable).some((other) => serializerPlan(other).needsUser)
-  )
-}
-
-function showsIdsOfUsers(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
-  if (serializer && serializerPlan(serializer).needsUser) return true
-  return hasModel(view) && externalIds(view.modelClass())?.perUser === true
-}
-
-const ASKING_FIRST = new Set(['list', 'create', 'bulkCreate'])
-
-/** True where only users have the ids that the answer shows: it is refused before anything is done. */
-function refusesAnonymous({ operation, view, serializer }: Subject): boolean {
-  return (
-    ASKING_FIRST.has(operation.action) && view instanceof GenericAPIView && showsIdsOfUsers(view.viewClass, serializer)
-  )
-}
-
-/** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */
-function isQueryChecked({ operation, view }: Subject, parameters: readonly Parameter[]): boolean {
-  if (!(view instanceof GenericAPIView)) return false
-  if (operation.action !== 'list' && !view.viewClass.strictParams) return false
-  return parameters.some((parameter) => parameter.in === 'query')
-}
-
-/** An update of nested objects meets those that another request has moved; a changed key, those that refer to it. */
-function mayConflict(serializer: SerializerClass | undefined, { action }: DescribedOperation): boolean {
-  if (!serializer || !['update', 'partialUpdate', 'bulkUpdate'].includes(action)) return false
-  const { model, writable } = serializerPlan(serializer)
-  return writable.some(
-    ({ field, column }) => field instanceof NestedSerializer || (column && model?.referenced.has(column.property)),
-  )
-}
 
 function mediaTypes(view: APIView): readonly string[] {
   return view.policies.renderers.map((renderer) => renderer.mediaType)

@@ -1,0 +1,98 @@
+/** The statuses of errors that an operation may answer with (wire format, sections 4 and 13). */
+import type { Context } from '../context.js'
+import { externalIds } from '../ids/external-ids.js'
+import { describeModel } from '../models/describe-model.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { streamedFormats } from '../views/mixins/stream-mixin.js'
+import { settleGeneric } from '../views/settle-generic.js'
+import type { ParentViewClass } from '../views/view.js'
+import type { DescribedOperation } from './endpoint.js'
+import { hasModel } from './parameters.js'
+import type { Subject } from './subject.js'
+import type { Parameter } from './types.js'
+
+/** The statuses of errors that the operation may answer with. */
+export function statusesOf(subject: Subject, hasBody: boolean, parameters: readonly Parameter[]): ReadonlySet<number> {
+  const { endpoint, operation, view, serializer } = subject
+  const { ctx, policies } = view
+  const { authentication, permissions, throttles, versioning, strictAccept } = policies
+  const statuses = new Set([503])
+  if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
+  if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
+  if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
+  if (hasBody) statuses.add(413).add(415)
+  if (operation.method === 'DELETE' || mayConflict(serializer, operation)) statuses.add(409)
+  // an object that the database keeps, or that is gone by now
+  const changesMany = endpoint.kind === 'bulk' && operation.method !== 'POST'
+  if (changesMany) statuses.add(404)
+  if (isConditional(subject) || changesMany) statuses.add(412)
+  if (endpoint.parents.some(({ view: parent }) => guardsObjects(parent, ctx))) statuses.add(401).add(403)
+  if (throttles.length > 0) statuses.add(429)
+  if (strictAccept) statuses.add(406)
+  for (const status of versioning?.statuses() ?? []) statuses.add(status)
+  if (!(view instanceof GenericAPIView)) return statuses
+  const { viewClass } = view
+  if (hasModel(viewClass) && describeModel(viewClass.modelClass()).secured) statuses.add(403)
+  if (needsUser(viewClass, serializer)) statuses.add(401)
+  if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
+  if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
+  if (operation.action === 'list') {
+    const page = settleGeneric(viewClass).paginator?.describePage({})
+    for (const status of page?.statuses ?? []) statuses.add(status)
+    if (streamedFormats(viewClass).length > 0) statuses.add(429)
+  }
+  return statuses
+}
+
+/** True where a parent on the path is checked for the caller. */
+function guardsObjects(parent: ParentViewClass, ctx: Context): boolean {
+  const { policies } = parent.open(ctx, { action: 'retrieve', actions: { get: 'retrieve' } })
+  return policies.permissions.some((permission) => permission.guardsObjects())
+}
+
+/** True where ids are written that only users have. */
+function needsUser(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
+  return (
+    showsIdsOfUsers(view, serializer) || Object.values(view.expandable).some((other) => serializerPlan(other).needsUser)
+  )
+}
+
+function showsIdsOfUsers(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
+  if (serializer && serializerPlan(serializer).needsUser) return true
+  return hasModel(view) && externalIds(view.modelClass())?.perUser === true
+}
+
+const ASKING_FIRST = new Set(['list', 'create', 'bulkCreate'])
+
+/** True where only users have the ids that the answer shows: it is refused before anything is done. */
+export function refusesAnonymous({ operation, view, serializer }: Subject): boolean {
+  return (
+    ASKING_FIRST.has(operation.action) && view instanceof GenericAPIView && showsIdsOfUsers(view.viewClass, serializer)
+  )
+}
+
+/** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */
+function isQueryChecked({ operation, view }: Subject, parameters: readonly Parameter[]): boolean {
+  if (!(view instanceof GenericAPIView)) return false
+  if (operation.action !== 'list' && !view.viewClass.strictParams) return false
+  return parameters.some((parameter) => parameter.in === 'query')
+}
+
+/** An update of nested objects meets those that another request has moved; a changed key, those that refer to it. */
+function mayConflict(serializer: SerializerClass | undefined, { action }: DescribedOperation): boolean {
+  if (!serializer || !['update', 'partialUpdate', 'bulkUpdate'].includes(action)) return false
+  const { model, writable } = serializerPlan(serializer)
+  return writable.some(
+    ({ field, column }) => field instanceof NestedSerializer || (column && model?.referenced.has(column.property)),
+  )
+}
+
+const CONDITIONAL = new Set(['update', 'partialUpdate', 'destroy'])
+
+/** True of what `If-Match` may make conditional. */
+export function isConditional({ endpoint, operation }: Subject): boolean {
+  return endpoint.kind === 'resource' && CONDITIONAL.has(operation.action)
+}

@@ -1,0 +1,63 @@
+/** What an operation is described from: its view, opened as a request would, and its serializer. */
+import type { Context } from '../context.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { APIView } from '../views/api-view.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import type { Components } from './components.js'
+import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
+
+export interface OperationOptions {
+  readonly endpoint: DescribedEndpoint
+  readonly operation: DescribedOperation
+  readonly components: Components
+  /** The API version that is asked for, where views tell versions apart. */
+  readonly apiVersion: string | undefined
+}
+
+/** What an operation is described from. */
+export interface Subject {
+  readonly endpoint: DescribedEndpoint
+  readonly operation: DescribedOperation
+  readonly components: Components
+  /** A view of the class, as a request would have it. */
+  readonly view: APIView
+  /** The serializer of the view for this action. */
+  readonly serializer: SerializerClass | undefined
+}
+
+export function subjectOf({ endpoint, operation, components, apiVersion }: OperationOptions): Subject {
+  const view = openView(endpoint, operation, apiVersion)
+  return { endpoint, operation, components, view, serializer: serializerOf(view) }
+}
+
+/** A view that answers nothing, made to ask it what it would do. */
+function openView(
+  endpoint: DescribedEndpoint,
+  { view, action, method }: DescribedOperation,
+  version?: string,
+): APIView {
+  const actions = Object.fromEntries(
+    [...endpoint.operations].map(([name, operation]) => [name.toLowerCase(), operation.action]),
+  )
+  const ctx = {
+    method,
+    state: { version },
+    query: {},
+    querystring: '',
+    params: {},
+    headers: {},
+    request: {},
+    get: () => '',
+  } as unknown as Context
+  return view.open(ctx, { action, actions, basename: endpoint.basename, parents: endpoint.parents })
+}
+
+/** The serializer of a view's action. A view that chooses it by what only a request knows has that of its class. */
+function serializerOf(view: APIView): SerializerClass | undefined {
+  if (!(view instanceof GenericAPIView)) return undefined
+  try {
+    return view.getSerializerClass()
+  } catch {
+    return view.viewClass.serializerClass ?? undefined
+  }
+}
