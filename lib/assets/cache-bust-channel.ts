@@ -24,11 +24,16 @@ interface Connection {
   removeListener(event: 'notification' | 'end', listener: () => void): void
 }
 
+interface ConnectionSettings {
+  /** 0: pg waits for ever. */
+  readonly connectionTimeoutMillis?: number
+}
+
 /** The part of knex that opens connections beside its pool. */
 interface Client {
-  readonly connectionSettings?: object
+  readonly connectionSettings?: ConnectionSettings
   /** Where the application gives its settings by a function. */
-  connectionConfigProvider?(): object | Promise<object>
+  connectionConfigProvider?(): ConnectionSettings | Promise<ConnectionSettings>
   readonly version?: string
   acquireRawConnection(): Promise<Connection>
   destroyRawConnection(connection: Connection): Promise<void>
@@ -115,11 +120,13 @@ export class CacheBustChannel {
   /** A connection, unless a server takes it and says nothing: pg gives its socket up then. */
   async #open(): Promise<Connection> {
     const client = this.#knex.client as Client
-    const given = (await client.connectionConfigProvider?.()) ?? client.connectionSettings ?? {}
+    const provided = await within(ANSWER_MILLISECONDS, Promise.resolve(client.connectionConfigProvider?.()))
+    const given: ConnectionSettings = provided ?? client.connectionSettings ?? {}
     // knex hides the password from those who copy
     const settings = Object.getOwnPropertyDescriptors(given)
-    const connectionTimeoutMillis = { value: ANSWER_MILLISECONDS, enumerable: true }
-    const connectionSettings = Object.defineProperties({}, { connectionTimeoutMillis, ...settings })
+    const value = given.connectionTimeoutMillis || ANSWER_MILLISECONDS
+    const connectionTimeoutMillis = { value, enumerable: true }
+    const connectionSettings = Object.defineProperties({}, { ...settings, connectionTimeoutMillis })
     // what knex would ask and set behind the login is needed for nothing, and has no end of its own
     const connecting = { connectionSettings, version: client.version ?? '0', searchPath: undefined }
     return Object.assign(Object.create(client) as Client, connecting).acquireRawConnection()
