@@ -6,19 +6,21 @@ import { ClientGone } from '../../../lib/errors.js'
 import { type RawRow, runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
-const WAIT_MILLISECONDS = 400
-
 let database: TestDatabase
 let knex: Knex
 
-beforeEach(async () => {
-  database = await createDatabase()
-  knex = knexLibrary({
+function connect(acquireConnectionTimeout: number): Knex {
+  return knexLibrary({
     client: 'pg',
     connection: { ...database.connection } as Knex.PgConnectionConfig,
     pool: { min: 0, max: 2 },
-    acquireConnectionTimeout: WAIT_MILLISECONDS,
+    acquireConnectionTimeout,
   })
+}
+
+beforeEach(async () => {
+  database = await createDatabase()
+  knex = connect(10_000)
   // both connections are there
   await Promise.all([run('select pg_sleep(0.05)'), run('select pg_sleep(0.05)')])
 })
@@ -137,6 +139,8 @@ describe('a connection', () => {
   })
 
   it("is waited for no longer than the pool's limit", async () => {
+    await knex.destroy()
+    knex = connect(400)
     const slow = [run('select pg_sleep(1.5)'), run('select pg_sleep(1.5)')]
     await expect.poll(sleeping).toBe(2)
     const waiting = Array.from({ length: 5 }, () => run('select 1'))
