@@ -159,9 +159,9 @@ export class Components {
 /** Objects of a nested list with the key by which an element names the object that it changes. */
 function withKey(one: Reference, { serializerClass }: NestedSerializer): Schema {
   const { readable, writableFields, model } = serializerPlan(serializerClass)
-  const own = readable.filter(({ field }) => field instanceof ExternalIdField)
-  const key =
-    own.length > 0 ? own : readable.filter(({ column }) => column && model?.primaryKey.includes(column.property))
+  const own = readable.filter(({ source, column }) => source.length === 1 && column)
+  const id = own.find(({ field }) => field instanceof ExternalIdField)
+  const key = id ? [id] : own.filter(({ column }) => column && model?.primaryKey.includes(column.property))
   const keys = key.filter(({ name }) => !writableFields.has(name))
   if (keys.length === 0) return { ...one }
   const properties = Object.fromEntries(keys.map((bound) => [bound.name, outputValue(bound)]))

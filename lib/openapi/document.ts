@@ -6,7 +6,7 @@ import { expansionsOf } from '../serializers/select-fields.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
 import { Components, type Expansions, type ForcedProperties } from './components.js'
-import type { DescribedEndpoint } from './endpoint.js'
+import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
 import { nounOf, sentence } from './words.js'
@@ -119,7 +119,7 @@ function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
     if (!(view.prototype instanceof GenericAPIView)) continue
     const { serializerClass } = view as typeof GenericAPIView
     if (!serializerClass) continue
-    if (![...endpoint.operations.values()].some(({ action }) => TAKING.has(action))) continue
+    if (![...endpoint.operations.values()].some(takes(serializerClass))) continue
     const forced = forcedBy(endpoint)
     const others = found.get(serializerClass)
     found.set(serializerClass, new Set(forced.filter((property) => others?.has(property) !== false)))
@@ -128,6 +128,10 @@ function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
 }
 
 const TAKING = new Set(['create', 'update', 'bulkCreate'])
+
+function takes(serializer: SerializerClass): (operation: DescribedOperation) => boolean {
+  return ({ action, inputSerializer }) => TAKING.has(action) || inputSerializer === serializer
+}
 
 function forcedBy({ view, parents }: DescribedEndpoint): readonly string[] {
   const parent = parents.at(-1)?.view

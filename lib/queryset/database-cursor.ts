@@ -1,9 +1,10 @@
 /** A cursor of PostgreSQL's own, in a transaction on a connection that is kept for it (spec section 4.7). */
 import type { Knex } from 'knex'
+import type { AnswerField } from '../models/json-texts.js'
 import type { Queryable } from '../models/objection.js'
 import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
 import { exactTypes } from './read-exactly.js'
-import { type RawRow, runStatement } from './run-statement.js'
+import { isLost, type RawRow, runStatement } from './run-statement.js'
 
 export interface DatabaseCursorOptions {
   /** A name of lower-case letters, digits and `_`. */
@@ -14,14 +15,18 @@ export interface DatabaseCursorOptions {
   readonly statementMilliseconds?: number | undefined
 }
 
+/** Rows, and their columns as pg describes them. */
+export interface FetchedRows {
+  readonly rows: Record<string, unknown>[]
+  readonly fields: readonly AnswerField[]
+}
+
 /** The part of pg's connection that tells of its end. */
 interface Connection extends CancellableConnection {
   on(event: 'error' | 'end', listener: () => void): void
   removeListener(event: 'error' | 'end', listener: () => void): void
 }
 
-/** Classes of SQLSTATE after which the connection is gone. */
-const LOST = /^(?:08|57P|25P0[34])/
 const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 /** Reads a query in portions. One statement at a time. */
@@ -99,15 +104,12 @@ export class DatabaseCursor {
   }
 
   /** The next rows, as objects with the values that the application's own parsers make. */
-  async fetch(size: number): Promise<Record<string, unknown>[]> {
+  async fetch(size: number): Promise<FetchedRows> {
     return this.#run(async () => {
-      const query = this.trx.raw(this.#fetchText(size)) as unknown as PromiseLike<{
-        rows: Record<string, unknown>[]
-      }> & {
-        options(options: object): PromiseLike<{ rows: Record<string, unknown>[] }>
+      const query = this.trx.raw(this.#fetchText(size)) as unknown as {
+        options(options: object): PromiseLike<FetchedRows>
       }
-      const { rows } = await query.options({ types: exactTypes(this.trx) })
-      return rows
+      return query.options({ types: exactTypes(this.trx) })
     })
   }
 
@@ -151,9 +153,7 @@ export class DatabaseCursor {
     try {
       return await statement()
     } catch (error) {
-      const { code } = error as { code?: unknown }
-      // an error without a SQLSTATE comes from the connection
-      if (typeof code !== 'string' || code.length !== 5 || LOST.test(code)) this.#lost = true
+      if (isLost(error)) this.#lost = true
       throw error
     } finally {
       this.#running = false

@@ -160,9 +160,10 @@ function send<Row>(
         line.end(connection, !error && isInOrder(connection)).catch(reject)
       }
       try {
-        // the third is knex's builder, of which there is none
-        if (error) client.emit('query-error', error, event, { toString: () => text })
-        else client.emit('query-response', result?.rows, event, { toString: () => text })
+        // in place of knex's builder
+        const builder = { toString: () => text }
+        if (error) client.emit('query-error', error, event, builder)
+        else client.emit('query-response', result?.rows, event, builder)
       } catch (failure) {
         // a listener's own: thrown from here it would end the process
         reject(failure instanceof Error ? failure : new Error(String(failure)))
@@ -197,6 +198,8 @@ export function readsRawRows(knex: Queryable): boolean {
   return (knex.client as { driverName?: string }).driverName === 'pg'
 }
 
-function isLost(error: Error & { code?: unknown }): boolean {
-  return typeof error.code !== 'string' || error.code.length !== 5 || /^(?:08|57P|25P0[34])/.test(error.code)
+/** True of an error after which the connection is gone. One without a SQLSTATE comes from the connection itself. */
+export function isLost(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return typeof code !== 'string' || code.length !== 5 || /^(?:08|57P|25P0[34])/.test(code)
 }

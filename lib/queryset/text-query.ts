@@ -1,5 +1,4 @@
 /** A query for pg's client whose rows are read from the texts that PostgreSQL sends: what pg would make of them is not made. */
-
 import type { RawRow, RowFormat } from './row-format.js'
 import { type ByteStream, type RowSink, type RowStream, rowStreamOf } from './row-stream.js'
 import { runMessage } from './run-message.js'

@@ -147,12 +147,16 @@ async function updatePart(
   const types = exactTypes(knex)
   const parsers = [key, ...shown].map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
   const found = await runStatement(knex, { text, name: undefined }, source.values)
-  return found.map((row) => {
+  const stored = found.map((row) => {
     const [before, ...values] = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
-    const stored = Object.fromEntries(shown.map(({ column }, index) => [column, values[index]]))
-    keepJsonTexts(model, [stored], types)
-    return [before, model.fromDatabaseJson(stored)] as const
+    return { before, after: Object.fromEntries(shown.map(({ column }, index) => [column, values[index]])) }
   })
+  keepJsonTexts(
+    model,
+    stored.map(({ after }) => after),
+    types,
+  )
+  return stored.map(({ before, after }) => [before, model.fromDatabaseJson(after)] as const)
 }
 
 /** A column of what the rows are changed by. */

@@ -2,6 +2,7 @@
 import type { Model } from 'objection'
 import { ApiError, BadRequest, type ErrorMessages, NotFound, ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
+import { RelatedField } from '../fields/related-field.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
@@ -113,7 +114,8 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
   const context = view.getSerializerContext()
   return objects.map((object) => {
     const key = (object as Loose)[lookup.column.property]
-    const isShown = shown !== undefined && lookup.ids === undefined
+    // a related field shows the id of the other object
+    const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
     return isShown ? shown.field.toRepresentation(key, context) : lookup.toText(key, { user: context.user })
   })
 }

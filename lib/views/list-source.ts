@@ -91,11 +91,11 @@ export class InstanceList implements ListSource {
     const limits = { ...options, statementMilliseconds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
-      const found = await cursor.fetch(size)
-      keepJsonTexts(model as ModelClass, found, exactTypes(cursor.trx))
-      const rows = found.map((row) => model.fromDatabaseJson(row))
+      const { rows, fields } = await cursor.fetch(size)
+      keepJsonTexts(model as ModelClass, rows, exactTypes(cursor.trx), fields)
+      const found = rows.map((row) => model.fromDatabaseJson(row))
       // find hooks, as if the query itself had found the rows
-      const items = (await query.clone().transacting(cursor.trx).resolve(rows)) as Model[]
+      const items = (await query.clone().transacting(cursor.trx).resolve(found)) as Model[]
       await this.#options.load(items, cursor.trx)
       return this.#rows(items, undefined)
     })

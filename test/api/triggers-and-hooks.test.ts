@@ -12,6 +12,7 @@ import {
   FullTextSearchFilter,
   GenericViewSet,
   IDMixin,
+  IntegerField,
   ListMixin,
   ModelSerializer,
   ModelViewSet,
@@ -138,6 +139,8 @@ async function serve(views: Record<string, ViewSetClass>, ...before: Koa.Middlew
 async function rowsOf(sql: string): Promise<Record<string, unknown>[]> {
   return (await database.knex.raw(sql)).rows
 }
+
+const signed = { mode: 'signed', alphabet: '0123456789abcdef', hmacKeys: ['k'.repeat(32)] } as const
 
 class Author extends Model {
   static override tableName = 'authors'
@@ -514,6 +517,19 @@ describe('P14 Bulk writes', () => {
     expect((await send('DELETE', '/profiles/bulk', [{ author_id: 1 }])).json).toEqual({ deleted: [1] })
   })
 
+  it('name what they have deleted as the output does', async () => {
+    class Plain extends IDMixin(Model) {
+      static override tableName = 'plain'
+      static override idConfig = { mode: 'raw' } as const
+    }
+    await database.knex('plain').insert({ id: 9 })
+    const serializer = serializerOf(Plain, ['id'], { id: new IntegerField({ readOnly: true }) })
+    const { get, send } = await serve({ plain: viewOf(Plain, serializer) })
+    const [{ id }] = (await get('/plain')).json
+    expect(id).toBe(9)
+    expect((await send('DELETE', '/plain/bulk', ['9'])).json).toEqual({ deleted: [id] })
+  })
+
   it("name what the model's schema refuses as single writes do", async () => {
     const jsonSchema = {
       type: 'object',
@@ -573,8 +589,28 @@ describe('B17 A text in a json column', () => {
   })
 })
 
+describe('B17 A text under the name of a json column', () => {
+  it('stays what the query made it, in lists and in cursors', async () => {
+    class Laid extends Model {
+      static override tableName = 'settings'
+      static override jsonSchema = { type: 'object', properties: { meta: { type: ['object', 'string'] } } }
+    }
+    const queryset = () => Laid.query().select('id', raw("'1'").as('meta'))
+    const serializer = serializerOf(Laid, ['id', 'meta'])
+    const views = {
+      list: viewOf(Laid, serializer, { queryset }),
+      cursor: viewOf(Laid, serializer, { queryset, paginationClass: new ServerCursorPagination() }),
+    }
+    const [{ id }] = (await database.knex('settings').insert({ meta: '{}' }).returning('id')) as [{ id: number }]
+    const { get } = await serve(views)
+    const [listed] = (await get('/list')).json
+    expect(listed.id).toBe(id)
+    expect((await get('/cursor')).json.results[0]).toEqual(listed)
+    await database.knex('settings').where({ id }).delete()
+  })
+})
+
 describe('E14 A key of another model', () => {
-  const signed = { mode: 'signed', alphabet: '0123456789abcdef', hmacKeys: ['k'.repeat(32)] } as const
   class Person extends IDMixin(Model) {
     static override tableName = 'authors'
     static override idConfig = signed
@@ -685,6 +721,72 @@ describe('P12 The document', () => {
     expect(schemas[`${Nested.serializerClass.schemaName}Input`].required).toEqual(['title'])
   })
 
+  it('asks for the key where an action takes the same serializer elsewhere', async () => {
+    const serializer = serializerOf(Book, ['id', 'title', 'author_id'], {
+      author_id: new PrimaryKeyRelatedField({ queryset: Author }),
+    })
+    class Nested extends NestedViewSetMixin(ModelViewSet<Model>) {
+      static override model = Book
+      static override serializerClass = serializer
+      static override parentLookupField = 'author_id'
+    }
+    class Books extends ListMixin(GenericViewSet<Model>) {
+      static override model = Book
+      static override serializerClass = serializer
+      offer() {
+        return {}
+      }
+    }
+    action({ methods: ['POST'], inputSerializer: serializer })(Books.prototype.offer)
+    const api = new APIRouter().register('authors', viewOf(Author, serializerOf(Author, ['id', 'name'])), 'author')
+    new NestedRouter(api, 'authors', { lookup: 'author' }).register('books', Nested, 'book')
+    api.register('books', Books, 'any-book')
+    await api.prepare()
+    const schemas = api.getSchema().components.schemas as any
+    expect(schemas[`${serializer.schemaName}Input`].required).toEqual(['title', 'author_id'])
+  })
+
+  it("shows a nested object's own key, not another's external id", async () => {
+    class Person extends IDMixin(Model) {
+      static override tableName = 'authors'
+      static override idConfig = signed
+    }
+    class Volume extends Model {
+      static override tableName = 'books'
+      static override relationMappings = () => ({
+        person: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Person,
+          join: { from: 'books.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    class Shelf extends Model {
+      static override tableName = 'authors'
+      static override relationMappings = () => ({
+        books: {
+          relation: Model.HasManyRelation,
+          modelClass: Volume,
+          join: { from: 'authors.id', to: 'books.author_id' },
+        },
+      })
+    }
+    class VolumeSerializer extends ModelSerializer {
+      static override schemaName = 'Volume'
+      static override model = Volume
+      static override fields = ['id', 'title', 'person_id']
+      static override extraKwargs = { person_id: { source: 'person.id' } }
+    }
+    const serializer = serializerOf(Shelf, ['id', 'name', 'books'], {
+      books: new NestedSerializer(VolumeSerializer, { many: true }),
+    })
+    const api = new APIRouter().register('shelves', viewOf(Shelf, serializer), 'shelf')
+    await api.prepare()
+    const schemas = api.getSchema().components.schemas as any
+    const { items } = schemas[`${serializer.schemaName}Input`].properties.books
+    expect(Object.keys(items.allOf[1].properties)).toEqual(['id'])
+  })
+
   it('has what a body may be refused for, also where an action reads none', async () => {
     class Marking extends viewOf(Book, BookSerializer) {
       mark() {
@@ -693,11 +795,8 @@ describe('P12 The document', () => {
     }
     action({ methods: ['PUT'], detail: true })(Marking.prototype.mark)
     const { send } = await serve({ books: Marking })
-    for (const headers of [{ 'Content-Type': 'text/plain' }, { 'Content-Type': 'application/json' }]) {
-      // what the document does not describe fails in send()
-      const { status } = await send('PUT', '/books/1/mark', undefined, { ...headers, 'Content-Length': '0' })
-      expect([200, 400, 415]).toContain(status)
-    }
+    // what the document does not describe fails in send()
+    expect((await send('PUT', '/books/1/mark', 'x', { 'Content-Type': 'text/plain' })).status).toBe(415)
   })
 })
 
