@@ -6,8 +6,8 @@ import { inTransaction } from '../lib/in-transaction.js'
 
 /**
  * Runs what comes after it in a transaction, `ctx.state.trx`: committed when it returns, rolled back when it throws or has
- * set a status of 400 or more; where it has answered nothing, a middleware around it may. The answer is sent when that is done, so a body that is a stream must not read from it.
- * Errors rise, those of COMMIT too: `errors()` answers them.
+ * set a status of 400 or more; where it has answered nothing, a middleware around it may. The answer is sent when that
+ * is done, so a body that is a stream must not read from it. Errors rise, those of COMMIT too: `errors()` answers them.
  * @throws {ConfigurationError} it is no knex
  * @example router.post('/orders', transaction(knex), async (ctx) => { ctx.body = await Order.query(ctx.state.trx).insert(…) })
  */

@@ -1,5 +1,4 @@
 /** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField (spec section 2.2). */
-
 import { ConfigurationError, ValidationError } from '../errors.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { exactValue } from '../models/database-text.js'

@@ -1,5 +1,4 @@
 /** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
-
 import type { Model } from 'objection'
 import { toApiError } from '../database-errors.js'
 import { ConfigurationError, NotFound } from '../errors.js'

@@ -1,5 +1,4 @@
 /** A serializer's output compiled for rows of raw text: which columns to select, what to join, how to write (promise E22). */
-
 import { BooleanField } from '../fields/boolean-field.js'
 import { ChoiceField } from '../fields/choice-fields.js'
 import { DateField, DateTimeField, TimeField } from '../fields/date-time-fields.js'

@@ -1,5 +1,4 @@
 /** Checks input and writes output, one object or a list of them (spec section 2.1). */
-
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import { described } from '../instance-fields.js'

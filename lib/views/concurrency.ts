@@ -1,5 +1,4 @@
 /** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
-
 import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../caching/entity-tags.js'
 import { matchesWeakly } from '../entity-tags.js'
 import { ApiError } from '../errors.js'

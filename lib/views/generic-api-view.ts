@@ -1,5 +1,4 @@
 /** Views over a model and a serializer (spec section 4.6). */
-
 import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { answerError } from '../answer-error.js'

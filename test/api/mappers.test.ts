@@ -1,5 +1,4 @@
 /** One API over models that name their columns as the table does, or in camelCase by either of Objection's mappers. */
-
 import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import {

@@ -1,5 +1,4 @@
 /** Lists and objects are written from raw rows or from instances: both are the same answer (promise E22). */
-
 import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import {

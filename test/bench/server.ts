@@ -1,5 +1,4 @@
 /** The contender of the side-by-side benchmark: books and authors, served by ordinary view sets. */
-
 import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import { configure } from 'koa-viewsets'

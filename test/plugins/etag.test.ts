@@ -13,6 +13,14 @@ afterEach(async () => {
   client = undefined
 })
 
+/** As an application sets a header of its own for all its routes. */
+function onAllRoutes(cacheControl: string): Koa.Middleware {
+  return async (ctx, next) => {
+    ctx.set('Cache-Control', cacheControl)
+    await next()
+  }
+}
+
 async function answering(handler: Koa.Middleware, options?: Parameters<typeof etag>[0]): Promise<Client> {
   client = await serving(errors(), etag(options), handler)
   return client
@@ -96,45 +104,31 @@ describe('etag()', () => {
   })
 
   it('stands above what the app says of all routes', async () => {
-    client = await serving(
-      async (ctx, next) => {
-        ctx.set('Cache-Control', 'no-store')
-        await next()
-      },
-      etag({ maxAge: 60, private: false, noCache: true }),
-      (ctx) => {
-        ctx.body = 'x'
-      },
-    )
+    client = await serving(onAllRoutes('no-store'), etag({ maxAge: 60, private: false, noCache: true }), (ctx) => {
+      ctx.body = 'x'
+    })
     expect((await client.get('/')).headers['cache-control']).toBe('no-cache, public, max-age=60')
   })
 
   it("keeps the handler's own Cache-Control where the app says the same of all routes", async () => {
-    client = await serving(
-      async (ctx, next) => {
+    client = await serving(onAllRoutes('no-store'), etag({ maxAge: 60 }), (ctx) => {
+      if (ctx.path === '/empty') ctx.status = 204
+      else if (ctx.path === '/sent') {
+        ctx.respond = false
+        ctx.res.writeHead(200).end('sent')
+      } else {
         ctx.set('Cache-Control', 'no-store')
-        await next()
-      },
-      etag({ maxAge: 60 }),
-      (ctx) => {
-        if (ctx.path === '/empty') ctx.status = 204
-        else if (ctx.path === '/sent') {
-          ctx.respond = false
-          ctx.res.writeHead(200).end('sent')
-        } else {
-          ctx.set('Cache-Control', 'no-store')
-          ctx.body = 'x'
-        }
-      },
-    )
+        ctx.body = 'x'
+      }
+    })
     for (const path of ['/', '/empty', '/sent'])
       expect((await client.get(path)).headers['cache-control']).toBe('no-store')
   })
 
   it('G10 leaves what a known caller gets, whatever the app says of all routes', async () => {
     client = await serving(
+      onAllRoutes('no-store'),
       async (ctx, next) => {
-        ctx.set('Cache-Control', 'no-store')
         ctx.state['user'] = { id: 1 }
         await next()
       },
@@ -148,13 +142,8 @@ describe('etag()', () => {
   })
 
   it('leaves errors that Koa answers without what the app says of all routes', async () => {
-    client = await serving(
-      async (ctx, next) => {
-        ctx.set('Cache-Control', 'public, max-age=3600')
-        await next()
-      },
-      etag({ maxAge: 60 }),
-      (ctx) => ctx.throw(404, 'Not Found'),
+    client = await serving(onAllRoutes('public, max-age=3600'), etag({ maxAge: 60 }), (ctx) =>
+      ctx.throw(404, 'Not Found'),
     )
     const { status, headers } = await connectTo(client.port).send({})
     expect(status).toBe(404)

@@ -1,5 +1,4 @@
 /** The action `bulkDestroy` (spec section 4.5). */
-
 import type { Model } from 'objection'
 import { described } from '../../instance-fields.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../bulk-objects.js'

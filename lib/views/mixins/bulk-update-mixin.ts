@@ -1,5 +1,4 @@
 /** The action `bulkUpdate` (spec section 4.5). */
-
 import type { Model } from 'objection'
 import { described } from '../../instance-fields.js'
 import type { Serializer } from '../../serializers/serializer.js'

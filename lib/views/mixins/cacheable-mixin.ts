@@ -1,5 +1,4 @@
 /** Validators and `Cache-Control` for lists and objects (spec section 4.9, "CacheableMixin"). */
-
 import { type CachePolicy, cachePolicy } from '../../caching/cache-policy.js'
 import { cacheResponse } from '../../caching/cache-response.js'
 import { described } from '../../instance-fields.js'

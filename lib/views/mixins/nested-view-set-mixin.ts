@@ -1,5 +1,4 @@
 /** View sets whose objects belong to those of another (spec section 4.4). */
-
 import type { QueryBuilder } from 'objection'
 import { described } from '../../instance-fields.js'
 import { isStandard, markStandard } from '../standard.js'

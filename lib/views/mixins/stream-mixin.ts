@@ -1,5 +1,4 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
-
 import { ConfigurationError } from '../../errors.js'
 import { described } from '../../instance-fields.js'
 import { canStream } from '../../renderers/streaming.js'

@@ -1,5 +1,4 @@
 /** What a model says of its own rows is honoured when a serializer writes them. */
-
 import knex from 'knex'
 import { type ModelDescription, ModelSerializer, prepareModels, type Serializer, SlugRelatedField } from 'koa-viewsets'
 import {

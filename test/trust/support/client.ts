@@ -1,5 +1,4 @@
 /** A client that fires many requests at once and keeps what came back of each. */
-
 import { once } from 'node:events'
 import http from 'node:http'
 
