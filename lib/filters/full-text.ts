@@ -23,6 +23,8 @@ const MOST_CHARACTERS = 250_000
 const MOST_OPERATORS = 24
 const HYPHENS = new RegExp(`[^\\p{L}\\p{N}"]{${MOST_OPERATORS},}`, 'gu')
 const NEGATIONS = new RegExp(`(?:!\\s*){${MOST_OPERATORS}}`)
+/** Parentheses that a raw query may open: the reader goes into each, and its stack has an end. */
+const MOST_PARENTHESES = 500
 
 export interface FullTextOptions {
   /** Milliseconds that a search may take. @default 5000 */
@@ -92,8 +94,12 @@ export function searchText(query: QueryParameters, view: FilterView): string | n
     if (error instanceof ValidationError) throw new ValidationError({ [view.searchParam]: error.messages })
     throw error
   }
-  if (view.searchType === 'raw' && NEGATIONS.test(text)) throw new BadRequest('Invalid search query.')
+  if (view.searchType === 'raw' && isTooDeep(text)) throw new BadRequest('Invalid search query.')
   return view.searchType === 'websearch' ? text.replace(HYPHENS, ' ') : text
+}
+
+function isTooDeep(text: string): boolean {
+  return NEGATIONS.test(text) || text.split('(').length - 1 > MOST_PARENTHESES
 }
 
 /** @throws {ConfigurationError} `searchType` is none of those that PostgreSQL reads */

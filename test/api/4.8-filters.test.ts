@@ -859,6 +859,8 @@ describe('FullTextSearchFilter', () => {
       const { status, json } = await client.get(`/api/ftraw?${parameters({ search })}`)
       expect([search, status, json]).toEqual([search, 400, { detail: 'Invalid search query.', status: 400 }])
     }
+    // as many as a header can hold
+    expect((await client.get(`/api/ftraw?search=${'('.repeat(15_000)}`)).status).toBe(400)
     expect(
       (await client.get(`/api/ftraw?${parameters({ search: `${'('.repeat(500)}a${')'.repeat(500)}` })}`)).status,
     ).toBe(200)
