@@ -124,7 +124,7 @@ function isBlocked(ctx: Context, nonce: string | undefined): boolean {
 interface Injection {
   readonly version: string
   readonly script: string
-  /** Of the element. A page that is kept would have an old one, so with a nonce nothing is answered 304. */
+  /** Of the element. A page that is kept would have an old one, so with a nonce it has no validator. */
   readonly nonce: string | undefined
 }
 
@@ -145,9 +145,11 @@ function takesScript(ctx: Context): boolean {
 
 /**
  * Puts the script before the page's last `</body>` and corrects the length; the page's entity tag becomes a weak one of
- * this version, and a client that has that page gets 304.
+ * this version, and a client that has that page gets 304. The time of the page's last change says nothing of the version.
  */
 function injectScript(ctx: Context, { version, script, nonce }: Injection): void {
+  ctx.remove('Last-Modified')
+  if (nonce !== undefined) ctx.remove('ETag')
   const tag = markTag(ctx, version)
   const { body } = ctx
   if (isText(body)) {
@@ -157,7 +159,7 @@ function injectScript(ctx: Context, { version, script, nonce }: Injection): void
   }
   if (ctx.method === 'HEAD') dropLength(ctx)
   const known = ctx.headers['if-none-match']
-  if (tag === undefined || nonce !== undefined || known === undefined || !matchesWeakly(known, tag)) return
+  if (tag === undefined || known === undefined || !matchesWeakly(known, tag)) return
   ctx.status = 304
   ctx.body = null
 }

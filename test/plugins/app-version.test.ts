@@ -297,6 +297,20 @@ describe('entity tags of pages', () => {
     expect((await send({ headers: { 'If-None-Match': 'W/"abc-d8de14bc"' } })).status).toBe(200)
   })
 
+  it('has no validator where middleware around it would keep a page whose nonce is old', async () => {
+    const send = await serving(page(PAGE, { ETag: '"abc"' }), { nonce: () => 'abc' })
+    expect((await send({})).headers).not.toHaveProperty('etag')
+  })
+
+  it('has no time of a last change, which a new version leaves as it is', async () => {
+    const headers = { 'Last-Modified': 'Mon, 02 Nov 2026 10:00:00 GMT' }
+    const send = await serving(page(PAGE, headers))
+    expect((await send({})).headers).not.toHaveProperty('last-modified')
+    await server?.close()
+    const plain = await serving(page('<p></p>', headers))
+    expect((await plain({})).headers).toMatchObject({ 'last-modified': headers['Last-Modified'] })
+  })
+
   it('a 304 of the application stays one', async () => {
     const send = await serving((ctx) => {
       ctx.set('ETag', '"abc"')
