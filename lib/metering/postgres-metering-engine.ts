@@ -49,6 +49,8 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   #timer: NodeJS.Timeout | undefined
   #failing = false
   #lost = 0
+  /** Events of the batches refused behind the one that was told; undefined once a batch was written. */
+  #refused: number | undefined
 
   /** @throws {ConfigurationError} a number is no whole number of at least 1 */
   constructor(options: PostgresMeteringEngineOptions) {
@@ -126,7 +128,9 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     end.abort()
     const left = this.#lost + this.#queue.length + (this.#batch?.events.length ?? 0)
     if (left > 0) warn(`${left} usage events could not be written before the end`)
+    if (this.#refused) warn(`${this.#refused} more usage events were refused and are lost`)
     this.#lost = 0
+    this.#refused = undefined
     clearTimeout(this.#timer)
     this.#timer = undefined
   }
@@ -161,7 +165,10 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
       if (isRefused(cause)) {
         // the same events would be refused again, and hold up all behind them
         this.#batch = undefined
-        warn(`${events.length} usage events were refused and are lost: ${describe(cause)}`)
+        if (this.#refused === undefined) {
+          warn(`${events.length} usage events were refused and are lost: ${describe(cause)}`)
+        }
+        this.#refused = this.#refused === undefined ? 0 : this.#refused + events.length
         return true
       }
       if (!this.#failing) warn(`usage events cannot be written and wait: ${describe(cause)}`)
@@ -170,7 +177,9 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
     }
     this.#batch = undefined
     if (this.#lost > 0) warn(`${this.#lost} usage events were lost while the database was away`)
+    if (this.#refused) warn(`${this.#refused} more usage events were refused and are lost`)
     this.#lost = 0
+    this.#refused = undefined
     this.#failing = false
     return true
   }

@@ -191,13 +191,19 @@ function noteRollback(trx: Knex.Transaction): void {
   trx.rollback = noting
 }
 
-/** Removes files. What cannot be removed is left behind, with a warning: the write has its own outcome. */
+/** Storages that have refused to remove a file, since one was last removed. */
+const failing = new WeakSet<UploadStorage>()
+
+/** Removes files. What cannot be removed is left behind, with a warning for the first: the write has its own outcome. */
 async function remove(files: readonly Kept[]): Promise<void> {
   for (const { storage, key } of files) {
     try {
       await storage.delete(key)
+      failing.delete(storage)
     } catch (error) {
-      process.emitWarning(`a file of an upload was left behind: ${(error as Error).message}`, {
+      if (failing.has(storage)) continue
+      failing.add(storage)
+      process.emitWarning(`a file of an upload was left behind: ${JSON.stringify((error as Error).message)}`, {
         code: 'KOA_VIEWSETS_UPLOAD',
       })
     }
