@@ -1,10 +1,8 @@
 /** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
-import { answerError } from '../answer-error.js'
-import { ConfigurationError, NotFound } from '../errors.js'
+import { ConfigurationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Hint, Segment } from '../path-pattern.js'
-import { formatOf } from '../path-suffix.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { URLPathVersioning } from '../versioning/url-path-versioning.js'
 import { actionClass, actionsOf, classesOf } from '../views/action-options.js'
@@ -111,29 +109,10 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       pattern: writePattern(segments),
       actions,
       operations,
-      ...withFormats(view.asView(actions, { basename, parents }), operations),
+      formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),
+      handler: view.asView(actions, { basename, parents }),
     }
   })
-}
-
-/** The formats of a path's actions, and its handler: 404 for a format that only other methods of the path write. */
-function withFormats(
-  handler: ViewHandler,
-  operations: ReadonlyMap<string, Operation>,
-): Pick<Endpoint, 'formats' | 'handler'> {
-  const byMethod = new Map([...operations].map(([method, { view }]) => [method, formatsOf(view)]))
-  const formats = new Set([...byMethod.values()].flatMap((own) => [...own]))
-  if ([...byMethod.values()].every((own) => own.size === formats.size)) return { formats, handler }
-  return {
-    formats,
-    handler(ctx) {
-      const format = formatOf(ctx)
-      const own = byMethod.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)
-      if (format === undefined || own?.has(format) !== false) return handler(ctx)
-      answerError(ctx, new NotFound())
-      return Promise.resolve()
-    },
-  }
 }
 
 /** What the renderers of a class write. */

@@ -5,7 +5,7 @@ import type { BaseAuthentication } from '../authentication/authentication.js'
 import { keepPrivate } from '../caching/cache-response.js'
 import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
-import { ConfigurationError, MethodNotAllowed } from '../errors.js'
+import { ConfigurationError, MethodNotAllowed, NotFound } from '../errors.js'
 import { described, refuseInstanceFields } from '../instance-fields.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
@@ -13,7 +13,7 @@ import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
-import { requestedFormat, setFormat } from '../path-suffix.js'
+import { formatOf, requestedFormat, setFormat } from '../path-suffix.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
@@ -162,6 +162,10 @@ export class APIView implements View {
         answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
         return Promise.resolve()
       }
+      if (isRouted && isOtherFormat(answering.view, ctx)) {
+        answerError(ctx, new NotFound())
+        return Promise.resolve()
+      }
       let opened: APIView
       try {
         opened = read(answering.view, 'open').call(answering.view, ctx, answering.route)
@@ -289,6 +293,12 @@ function methodsOf(view: typeof APIView): ActionMap {
     )
   }
   return actions
+}
+
+/** True where the path asks for a format that only other methods of it write. */
+function isOtherFormat(view: typeof APIView, ctx: Context): boolean {
+  const format = ctx.req.method === 'OPTIONS' ? undefined : formatOf(ctx)
+  return format !== undefined && settlePolicies(view).renderers.every((renderer) => renderer.format !== format)
 }
 
 function formatsOf({ policies }: APIView): ReadonlySet<string> {

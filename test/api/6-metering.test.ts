@@ -6,9 +6,12 @@ import type Koa from 'koa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
+  action,
   BaseThrottle,
   CacheableMixin,
+  CSVRenderer,
   InMemoryMeteringEngine,
+  JSONRenderer,
   type MeteringEngine,
   MeteringMixin,
   ModelViewSet,
@@ -111,6 +114,28 @@ const cases: Case[] = [
   { name: '429', method: 'GET', path: '/api/books', headers: { 'X-Refuse': '1', 'X-User': '7' }, status: 429 },
   { name: '500', method: 'DELETE', path: '/api/books/1', status: 500 },
 ]
+
+it('G12 counts what has a format that only other methods of its path write', async () => {
+  class Reports extends Books {
+    report() {
+      return []
+    }
+    makeReport() {
+      return []
+    }
+  }
+  action({ methods: ['GET'], rendererClasses: [JSONRenderer, CSVRenderer] })(Reports.prototype.report)
+  action({ methods: ['POST'], urlPath: 'report' })(Reports.prototype.makeReport)
+  const engine = new InMemoryMeteringEngine()
+  setMeteringEngine(engine)
+  const api = new APIRouter({ prefix: '/api' }).register('books', Reports)
+  await api.prepare()
+  const client = await serving(api.routes())
+  clients.push(client)
+  expect((await client.get('/api/books/report.csv')).status).toBe(200)
+  expect((await client.send('POST', '/api/books/report.csv', {})).status).toBe(404)
+  await vi.waitFor(() => expect(engine.events).toHaveLength(2))
+})
 
 describe.each(kinds)('metering %s', (_kind, start) => {
   it.each(cases)('G12 counts $name once, with its bytes', async ({ method, path, headers = {}, body, status }) => {
