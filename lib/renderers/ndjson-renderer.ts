@@ -25,12 +25,17 @@ export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
   }
 
   writeRows(rows: StreamedRows): string {
-    return mapRows(rows, (index) => `${rows.json(index)}\n`).join('')
+    return mapRows(rows, (index) => `${onOneLine(rows.json(index))}\n`).join('')
   }
 
   end(): string {
     return ''
   }
+}
+
+/** A column of type json keeps the line breaks that it was written with; in strings JSON has none. */
+function onOneLine(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]+/g, ' ') : json
 }
 
 function plain(value: unknown): unknown {
