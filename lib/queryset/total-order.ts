@@ -50,13 +50,27 @@ export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[])
   return [...terms, ...keys.map((property) => ({ property, descending }))]
 }
 
-function hasUnique({ columns }: ModelDescription, terms: readonly OrderTerm[]): boolean {
-  return terms.some(({ property }) => columns.get(property)?.unique && !columns.get(property)?.holdsNull)
+function hasUnique(model: ModelDescription, terms: readonly OrderTerm[]): boolean {
+  return uniqueAmong(model, terms) !== undefined
+}
+
+function uniqueAmong({ columns }: ModelDescription, terms: readonly OrderTerm[]): OrderTerm | undefined {
+  return terms.find(({ property }) => columns.get(property)?.unique && !columns.get(property)?.holdsNull)
 }
 
 /** True when an order of these terms can be made total: a table may have no column that the model names its rows by. */
 export function canBeTotal(model: ModelDescription, terms: readonly OrderTerm[]): boolean {
-  return hasUnique(model, terms) || model.primaryKey.every((property) => model.columns.has(property))
+  return hasUnique(model, terms) || hasKey(model)
+}
+
+function hasKey({ columns, primaryKey }: ModelDescription): boolean {
+  return primaryKey.every((property) => columns.has(property))
+}
+
+/** The properties that tell the rows of a list in this order apart: the primary key, or what of the order is unique. */
+export function rowKey(model: ModelDescription, terms: readonly OrderTerm[]): readonly string[] {
+  const unique = hasKey(model) ? undefined : uniqueAmong(model, terms)
+  return unique ? [unique.property] : model.primaryKey
 }
 
 /**

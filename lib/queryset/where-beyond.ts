@@ -2,7 +2,7 @@
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from './keyset.js'
-import { type OrderTerm, orderBy } from './total-order.js'
+import { type OrderTerm, orderBy, rowKey } from './total-order.js'
 
 export interface BeyondOptions {
   /** The rows beyond the position, from `rangesBeyond`. */
@@ -26,7 +26,7 @@ export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): voi
     void query.whereRaw(only.sql, only.bindings)
   } else {
     const table = query.tableRefFor(query.modelClass())
-    const references = model.primaryKey.map((key) => `${table}.${model.columns.get(key)?.column ?? key}`)
+    const references = rowKey(model, order).map((key) => `${table}.${model.columns.get(key)?.column ?? key}`)
     const ordered = order.map(({ property }) => `${table}.${model.columns.get(property)?.column ?? property}`)
     const pages = ranges.map(({ sql, bindings }) => {
       const keys = query
