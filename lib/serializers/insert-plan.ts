@@ -7,6 +7,7 @@ import { ModelSerializer } from './model-serializer.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { rowPlan } from './row-plan.js'
+import { uploadField } from './store-uploads.js'
 
 /** Methods that an application may put in the place of ours. */
 const METHODS = ['isValid', 'validate', 'save', 'create', 'createMany'] as const
@@ -21,7 +22,10 @@ function decide(serializer: SerializerClass): boolean {
   const { model, writable } = serializerPlan(serializer)
   const isPlain = writable.every(
     ({ field, hook }) =>
-      hook === undefined && !(field instanceof NestedSerializer) && !(field instanceof RelatedField && field.many),
+      hook === undefined &&
+      !(field instanceof NestedSerializer) &&
+      !(field instanceof RelatedField && field.many) &&
+      uploadField(field) === undefined,
   )
   return isPlain && model !== undefined && hasPlainInserts(model.model) && rowPlan(serializer)?.runsFields === false
 }

@@ -286,7 +286,8 @@ function generateFields(serializer: typeof ModelSerializer, model: ModelDescript
   const fields = new Map<string, SerializerField>()
   for (const name of listedNames(serializer, model)) {
     fields.set(name, declared.get(name) ?? generateField(serializer, model, name))
-    const nested = serializer.depth > 0 ? relationOfKey(model, name) : undefined
+    const isShown = serializer.depth > 0 && fields.get(name)?.writeOnly === false
+    const nested = isShown ? relationOfKey(model, name) : undefined
     if (nested && !fields.has(nested.name) && !declared.has(nested.name)) {
       fields.set(nested.name, nestedField(serializer, nested))
     }

@@ -63,8 +63,11 @@ export function forcedBy(serializer: AnySerializer, scope: ValidationScope): For
 }
 
 /** True for a field that the input cannot set. */
-export function isForced(forced: Forced | undefined, { column }: BoundField): boolean {
-  return forced !== undefined && column !== undefined && forced.has(column.property)
+export function isForced(forced: Forced | undefined, { column, relation }: BoundField): boolean {
+  if (forced === undefined) return false
+  if (column !== undefined) return forced.has(column.property)
+  // a nested object writes each column of the foreign key
+  return relation?.kind === 'belongs-to-one' && relation.ownerProperties.some((property) => forced.has(property))
 }
 
 type Forced = Pick<ReadonlySet<string>, 'has'>

@@ -144,7 +144,8 @@ export async function writeAfter(
       await under([bound.name], () => writeOne(serializer, child, relation, row, value as Data, current))
     }
   }
-  if (instance && writes.sets.length > 0) await byExactKey(row, () => row.$query(serializer.context.knex).forUpdate())
+  if (instance && writes.sets.length > 0)
+    await byExactKey(row, () => row.$query(serializer.context.knex).forNoKeyUpdate())
   for (const set of writes.sets) await under([set.name], () => replaceSet(serializer, set, row))
 }
 
@@ -174,7 +175,7 @@ const UNNAMED = subjectOf('POST')
  */
 async function lockKey(serializer: AnySerializer, relation: RelationDescription, instance: Model): Promise<void> {
   const stored = (await byExactKey(instance, () => {
-    const query = instance.$query(serializer.context.knex).forUpdate()
+    const query = instance.$query(serializer.context.knex).forNoKeyUpdate()
     return readExactly(query as unknown as AnyQueryBuilder)
   })) as Row | undefined
   const same = relation.ownerProperties.every(
@@ -192,7 +193,7 @@ async function lockRelated(
 ): Promise<void> {
   const related = await relatedQuery(serializer, relation, row)
     .findById(exactKey(target) as string)
-    .forUpdate()
+    .forNoKeyUpdate()
   if (!related) throw moved()
 }
 

@@ -174,11 +174,13 @@ async function lockObjects(view: GenericView, column: Column, keys: readonly unk
   if (!isStandard(view, 'getQueryset')) view.parentScope()?.apply(visible)
   const table = visible.tableRefFor(visible.modelClass())
   void whereKeys(visible, column, keys)
-  if (isLockable(visible)) return (await readExactly(lock(visible.clearOrder()))) as Model[]
+  const isLast = view.ctx.method === 'DELETE'
+  if (isLockable(visible)) return (await readExactly(lock(visible.clearOrder(), isLast))) as Model[]
   // the rows of joins and groups cannot be locked: those of the table are, and then read
   const model = visible.modelClass() as ModelClass
   const chosen = visible.clone().clearSelect().clearOrder().select(`${table}.${column.column}`)
-  await readColumns(lock(model.query(visible.knex()).whereIn(column.column, chosen as never)), { key: column })
+  const rows = model.query(visible.knex()).whereIn(column.column, chosen as never)
+  await readColumns(lock(rows, isLast), { key: column })
   return (await readExactly(visible)) as Model[]
 }
 
@@ -186,8 +188,10 @@ function isLockable(query: AnyQueryBuilder): boolean {
   return !query.hasSelects() && !isShaped(query) && !query.has(/join/i)
 }
 
-function lock(query: AnyQueryBuilder): AnyQueryBuilder {
+/** A row that stays is locked as an update of it does, which leaves it free to be referred to (promise I6). */
+function lock(query: AnyQueryBuilder, isLast: boolean): AnyQueryBuilder {
   const model = describeModel(query.modelClass() as ModelClass)
   const order = model.primaryKey.map((property) => ({ property, descending: false }))
-  return orderBy(query, model, order).forUpdate()
+  const ordered = orderBy(query, model, order)
+  return isLast ? ordered.forUpdate() : ordered.forNoKeyUpdate()
 }

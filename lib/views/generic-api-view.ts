@@ -26,6 +26,7 @@ import type { Serializer } from '../serializers/serializer.js'
 import { largestUpload } from '../serializers/store-uploads.js'
 import { actionClass } from './action-options.js'
 import { APIView, type ViewHandler } from './api-view.js'
+import { checkRequest } from './check-request.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { insertReader, insertsReader } from './insert-row.js'
@@ -180,6 +181,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal */
   parentScope(): FilterPart | undefined {
     return read(this, 'parents').length > 0 ? parentScope(this) : undefined
+  }
+
+  /** @internal */
+  checkRequest(): void {
+    checkRequest(this)
   }
 
   /** The query with the conditions of all filter backends, in order. */

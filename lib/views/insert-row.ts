@@ -49,9 +49,12 @@ function findInsertReader(view: GenericView): RowReader | undefined {
   return freshReader(rowReader(view, 'create'))
 }
 
-/** A statement shows other tables as they were before it: so none that it has changed itself, by a trigger or by its rows. */
+/**
+ * A statement shows other tables as they were before it: so none that it has changed itself, by a trigger or by its rows.
+ * Code of the application may fail on what `?expand=` shows, and then nothing may be stored.
+ */
 function freshReader(reader: RowReader | undefined): RowReader | undefined {
-  return reader?.showsStale ? undefined : reader
+  return reader?.showsStale || reader?.runsFields ? undefined : reader
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */

@@ -1,6 +1,7 @@
 /** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
 import { toApiError } from '../database-errors.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../errors.js'
+import type { Column } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
@@ -8,6 +9,7 @@ import { checkIfMatch, getVersionedObject, versionOf, versionTerms } from './con
 import type { GenericView } from './generic-view.js'
 import { read } from './properties.js'
 import { checkQueryset, rowReader } from './read-rows.js'
+import { requireOwner } from './require-user.js'
 import type { Lookup } from './row-reader.js'
 import { representFound } from './selection.js'
 import { lookupKey } from './settle-generic.js'
@@ -15,6 +17,7 @@ import { isStandard } from './standard.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
+  requireOwner(view)
   const rows = rowReader(view, 'retrieve')
   const guarded = read(view, 'policies').permissions.some((permission) => permission.guardsObjects())
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
@@ -42,8 +45,8 @@ export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
   })
 }
 
-/** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
-export function lookupOf(view: GenericView): Lookup {
+/** The key that the path names an object by. @throws NotFound when no row can have it */
+export function keyOnPath(view: GenericView): { readonly column: Column; readonly value: unknown } {
   const viewClass = read(view, 'viewClass')
   const ctx = read(view, 'ctx')
   const kwarg = read(viewClass, 'lookupUrlKwarg') ?? read(viewClass, 'lookupField')
@@ -52,9 +55,15 @@ export function lookupOf(view: GenericView): Lookup {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
   const key = lookupKey(viewClass)
-  const { column } = key
   const value = key.fromText(text, { user: ctx.state['user'] })
   if (value === undefined) throw new NotFound()
+  return { column: key.column, value }
+}
+
+/** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
+export function lookupOf(view: GenericView): Lookup {
+  const viewClass = read(view, 'viewClass')
+  const { column, value } = keyOnPath(view)
   const scope = read(view, 'parentScope').call(view)
   const isOwn = isStandard(view, 'getQueryset')
   return {

@@ -1,5 +1,5 @@
 /** Refuses anonymous callers where an answer would hold ids that only users have (wire format, section 4). */
-import { AuthenticationFailed } from '../errors.js'
+import { AuthenticationFailed, NotFound } from '../errors.js'
 import { callerId } from '../ids/codec.js'
 import { externalIds } from '../ids/external-ids.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -24,10 +24,21 @@ function answerOf(view: GenericView): Answer {
  * @throws {AuthenticationFailed}
  */
 export function requireUser(view: GenericView, { own, shown }: Answer = answerOf(view)): void {
-  const viewClass = read(view, 'viewClass')
-  const hasModel = read(viewClass, 'model') || read(viewClass, 'queryset')
-  const ids = hasModel ? externalIds(read(viewClass, 'modelClass').call(viewClass)) : undefined
   const needsUser = serializerPlan(own).needsUser || (shown !== own && serializerPlan(shown).needsUser)
-  if (ids?.perUser !== true && !needsUser) return
-  if (callerId({ user: read(view, 'ctx').state['user'] }) === undefined) throw new AuthenticationFailed()
+  if ((needsUser || namesPerUser(view)) && isAnonymous(view)) throw new AuthenticationFailed()
+}
+
+/** To an anonymous caller there is no object that has its id for users only, whatever the path names it by. @throws NotFound */
+export function requireOwner(view: GenericView): void {
+  if (namesPerUser(view) && isAnonymous(view)) throw new NotFound()
+}
+
+function namesPerUser(view: GenericView): boolean {
+  const viewClass = read(view, 'viewClass')
+  if (!(read(viewClass, 'model') || read(viewClass, 'queryset'))) return false
+  return externalIds(read(viewClass, 'modelClass').call(viewClass))?.perUser === true
+}
+
+function isAnonymous(view: GenericView): boolean {
+  return callerId({ user: read(view, 'ctx').state['user'] }) === undefined
 }

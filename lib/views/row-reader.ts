@@ -68,6 +68,11 @@ export class RowReader {
     return this.#options.knex
   }
 
+  /** True when code of the application takes part in what is written. */
+  get runsFields(): boolean {
+    return this.#options.plan.runsFields
+  }
+
   /** True when what an insert returns of related objects may be what they were before it. */
   get showsStale(): boolean {
     const { joins } = this.#options.plan

@@ -28,8 +28,9 @@ export async function runAction(view: View): Promise<unknown> {
     write(view, 'knex', knex)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
-    const writes = knex && !READING.has(ctx.req.method ?? '') && view.atomic
-    return await (writes ? callInTransaction(view, knex) : call(view))
+    if (READING.has(ctx.req.method ?? '')) return await call(view)
+    read(view, 'checkRequest')?.call(view)
+    return await (knex && view.atomic ? callInTransaction(view, knex) : call(view))
   } finally {
     const body = read(view, 'body')
     if (body.dispose) await body.dispose()

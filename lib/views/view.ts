@@ -57,6 +57,8 @@ export interface View {
   readonly parents: readonly ParentLink[]
   /** What the view's objects refer to their parent by, once it was looked for. */
   parentKey: unknown
+  /** Refuses a request that writes for what can be told without the database. */
+  checkRequest?(): void
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */

@@ -31,6 +31,7 @@ import { Model, type Pojo, QueryBuilder, raw } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, tableOf, type ViewSetClass, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create table authors (id int primary key, name text not null, books_count int not null default 0);
@@ -98,34 +99,6 @@ afterAll(async () => {
   configure({})
   await database.drop()
 })
-
-type SerializerClass = typeof ModelSerializer<Model>
-type ViewSetClass = typeof ModelViewSet<Model>
-
-function tableOf(tableName: string, statics: object = {}): typeof Model {
-  class Row extends Model {}
-  return Object.assign(Row, { tableName, ...statics })
-}
-
-let count = 0
-
-function serializerOf(model: typeof Model, fields: string[], declaredFields: DeclaredFields = {}): SerializerClass {
-  count++
-  return class extends ModelSerializer {
-    static override schemaName = `Shown${count}`
-    static override model = model
-    static override fields = fields
-    static override declaredFields = declaredFields
-  }
-}
-
-function viewOf(model: typeof Model, serializerClass: SerializerClass, statics: object = {}): ViewSetClass {
-  class View extends BulkModelViewSet {
-    static override model = model
-    static override serializerClass = serializerClass
-  }
-  return Object.assign(View, statics)
-}
 
 async function serve(views: Record<string, ViewSetClass>, ...before: Koa.Middleware[]): Promise<Client> {
   const api = new APIRouter()

@@ -1,0 +1,35 @@
+/** What a request that writes is refused for before its transaction takes a connection (promise R5). */
+import { NotFound } from '../errors.js'
+import { bulkItems } from './bulk-objects.js'
+import type { GenericView } from './generic-view.js'
+import { keyOnPath } from './read-object.js'
+import { requireOwner } from './require-user.js'
+import { selectionOf } from './selection.js'
+import { lookupKey } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+const NAMING = new Set(['update', 'partialUpdate', 'destroy'])
+const BULK = new Set(['bulkCreate', 'bulkUpdate', 'bulkDestroy'])
+
+/**
+ * Checks the keys on the path, the length of a list, and the names of `fields` and `expand`, for actions as they come with
+ * the package: what code of the application looks at is its own affair.
+ * @throws NotFound a key that no row can have
+ * @throws ValidationError, BadRequest no list, one that is too long, or an unknown name
+ */
+export function checkRequest(view: GenericView): void {
+  const { action, parents, ctx } = view
+  const params = ctx['params'] as Record<string, string> | undefined
+  for (const { view: parent, param } of parents) {
+    const viewClass = parent as unknown as GenericView['viewClass']
+    const text = params?.[param]
+    if (text === undefined || !isStandard(viewClass.prototype, 'getObject')) continue
+    if (lookupKey(viewClass).fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
+  }
+  selectionOf(view)
+  if (!isStandard(view, action)) return
+  if (BULK.has(action)) bulkItems(view)
+  if (!NAMING.has(action) || !isStandard(view, 'getObject', 'getObjectToWrite')) return
+  keyOnPath(view)
+  requireOwner(view)
+}

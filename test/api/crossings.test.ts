@@ -1,0 +1,343 @@
+/** Two features that meet in one request. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import knexLibrary, { type Knex } from 'knex'
+import {
+  APIRouter,
+  CursorPagination,
+  configure,
+  FileSystemStorage,
+  FileUploadField,
+  IDMixin,
+  JSONRenderer,
+  ModelSerializer,
+  ModelViewSet,
+  NDJSONRenderer,
+  NestedRouter,
+  NestedSerializer,
+  NestedViewSetMixin,
+  ServerCursorPagination,
+  StreamMixin,
+  StringField,
+} from 'koa-viewsets'
+import { Model } from 'objection'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { MULTIPART, multipart } from '../support/multipart.js'
+import { connectTo } from '../support/server.js'
+import { serializerOf, tableOf, type ViewSetClass, viewOf } from '../support/views.js'
+
+const SCHEMA = `
+  create table nodes (id int primary key, parent_id int references nodes, n int not null default 0);
+  create table contracts (id serial primary key, title text not null, file text);
+  create table writers (id int primary key, tenant_id int not null, name text not null, unique (tenant_id, id));
+  insert into writers values (1, 1, 'Ada');
+  create table texts (
+    id serial primary key, title text not null, tenant_id int not null default 1, writer_id int,
+    foreign key (tenant_id, writer_id) references writers (tenant_id, id)
+  );
+  create table keyless (code text not null unique, title text);
+  insert into keyless select 'c' || n, nullif(n % 3, 0)::text from generate_series(1, 9) n;
+  create table countries (id int primary key, name text not null);
+  insert into countries values (1, 'Ruritania');
+  create table authors (id int primary key, name text not null, country_id int references countries);
+  insert into authors values (1, 'Ada', 1);
+  create table books (id serial primary key, title text not null, author_id int references authors);
+  insert into books (title, author_id) values ('one', 1);
+  create table documents (id serial primary key, doc json);
+  insert into documents (doc) values (E'{\\n "a": "b\\\\nc",\\r\\n "d": 1}');
+  create table secrets (id serial primary key, slug text not null unique);
+  insert into secrets (slug) values ('known');
+`
+
+let database: TestDatabase
+const clients: Client[] = []
+const folder = mkdtempSync(join(tmpdir(), 'crossings-'))
+const storage = new FileSystemStorage({ root: folder, baseUrl: '/files' })
+
+beforeAll(async () => {
+  configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+  database = await createDatabase({ schema: SCHEMA })
+  Model.knex(database.knex)
+})
+afterEach(async () => {
+  for (const client of clients.splice(0)) await client.close()
+})
+afterAll(async () => {
+  configure({})
+  await database.drop()
+  rmSync(folder, { recursive: true })
+})
+
+async function serveRouter(api: APIRouter): Promise<Client> {
+  await api.prepare()
+  const client = await serving(api.routes())
+  clients.push(client)
+  return client
+}
+
+function serve(views: Record<string, ViewSetClass>): Promise<Client> {
+  const api = new APIRouter()
+  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
+  return serveRouter(api)
+}
+
+class Country extends Model {
+  static override tableName = 'countries'
+}
+class Author extends Model {
+  static override tableName = 'authors'
+  static override relationMappings = () => ({
+    country: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Country,
+      join: { from: 'authors.country_id', to: 'countries.id' },
+    },
+  })
+}
+class Book extends Model {
+  static override tableName = 'books'
+  static override relationMappings = () => ({
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+  })
+}
+
+describe('I6 Bulk requests over rows that refer to each other', () => {
+  it('do not wait for each other', async () => {
+    const Node = tableOf('nodes')
+    await database.knex('nodes').insert([1, 2, 3, 4].map((id) => ({ id })))
+    const { send } = await serve({ nodes: viewOf(Node, serializerOf(Node, ['id', 'parent_id', 'n'])) })
+    const statuses = new Set<number>()
+    for (let n = 0; n < 40; n++) {
+      const answers = await Promise.all([
+        send('PATCH', '/nodes/bulk', [{ id: 1, parent_id: 2 + (n % 2), n }]),
+        send('PATCH', '/nodes/bulk', [
+          { id: 2, parent_id: n % 2 ? 1 : null, n },
+          { id: 3, parent_id: n % 2 ? null : 1, n },
+        ]),
+      ])
+      for (const { status } of answers) statuses.add(status)
+    }
+    expect([...statuses]).toEqual([200])
+  })
+
+  it('leave rows that they change free to be referred to', async () => {
+    const { send } = await serve({ authors: viewOf(Author, serializerOf(Author, ['id', 'name'])) })
+    const trx = await database.knex.transaction()
+    await trx('books').insert({ title: 'two', author_id: 1 })
+    // the row's key is shared by the transaction that has just referred to it
+    expect((await send('PATCH', '/authors/bulk', [{ id: 1, name: 'Ada' }])).status).toBe(200)
+    await trx.rollback()
+  })
+})
+
+describe('F8 An upload that is not shown', () => {
+  it('is kept', async () => {
+    const Contract = tableOf('contracts')
+    const file = new FileUploadField({ storage, writeOnly: true })
+    const { port } = await serve({ contracts: viewOf(Contract, serializerOf(Contract, ['id', 'title'], { file })) })
+    const body = multipart(
+      { name: 'title', content: 'x' },
+      { name: 'file', filename: 'a.txt', type: 'text/plain', content: 'hello' },
+    )
+    const { status, json } = await connectTo(port).send({
+      method: 'POST',
+      path: '/contracts',
+      headers: MULTIPART,
+      body,
+    })
+    expect({ status, json }).toEqual({ status: 201, json: { id: 1, title: 'x' } })
+    const [stored] = await database.knex('contracts').pluck('file')
+    expect(readdirSync(folder, { recursive: true })).toContain(stored)
+  })
+})
+
+describe('E11 A nested object on a path', () => {
+  it('cannot move its row where the foreign key has several columns', async () => {
+    const Writer = tableOf('writers')
+    class Text extends Model {
+      static override tableName = 'texts'
+      static override relationMappings = () => ({
+        writer: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Writer,
+          join: { from: ['texts.tenant_id', 'texts.writer_id'], to: ['writers.tenant_id', 'writers.id'] },
+        },
+      })
+    }
+    const writer = new NestedSerializer(serializerOf(Writer, ['tenant_id', 'id', 'name']), { allowNull: true })
+    class Texts extends NestedViewSetMixin(ModelViewSet<Model>) {
+      static override model = Text
+      static override serializerClass = serializerOf(Text, ['id', 'title', 'writer'], { writer })
+      static override parentLookupField = 'writer_id'
+    }
+    const Writers = viewOf(Writer, serializerOf(Writer, ['id', 'name']))
+    const api = new APIRouter().register('writers', Writers, 'writer')
+    new NestedRouter(api, 'writers', { lookup: 'writer' }).register('texts', Texts, 'text')
+    const { get, send } = await serveRouter(api)
+    const other = { tenant_id: 1, id: 2, name: 'Eve' }
+    const created = await send('POST', '/writers/1/texts', { title: 't', writer: other })
+    expect(created).toMatchObject({ status: 201, json: { writer: { id: 1 } } })
+    const own = created.headers['location'] as string
+    expect((await get(own)).status).toBe(200)
+    expect((await send('PATCH', own, { writer: null })).json).toMatchObject({ writer: { id: 1 } })
+    expect(await database.knex('writers').pluck('name')).toEqual(['Ada'])
+  })
+})
+
+describe('A10 depth', () => {
+  it('does not show by its relation a key that is for writing only', async () => {
+    class Person extends Author {
+      static override jsonSchema = {
+        type: 'object',
+        properties: { id: {}, name: {}, country_id: { type: 'integer', writeOnly: true } },
+      }
+    }
+    class PersonSerializer extends ModelSerializer {
+      static override model = Person
+      static override fields = '__all__'
+      static override depth = 1
+    }
+    class Written extends Book {
+      static override relationMappings = () => ({
+        author: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Person,
+          join: { from: 'books.author_id', to: 'authors.id' },
+        },
+      })
+    }
+    class WrittenSerializer extends ModelSerializer {
+      static override model = Written
+      static override fields = ['id', 'author_id']
+      static override depth = 2
+    }
+    const { get } = await serve({
+      people: viewOf(Person, PersonSerializer as never),
+      books: viewOf(Written, WrittenSerializer as never),
+    })
+    expect((await get('/people/1')).json).toEqual({ id: 1, name: 'Ada' })
+    expect((await get('/books/1')).json).toEqual({ id: 1, author_id: 1, author: { id: 1, name: 'Ada' } })
+  })
+})
+
+describe('D9 A cursor over a table without the key of its model', () => {
+  it.each([['-title,code'], ['title,code']])('loses no row in the order %s', async (order) => {
+    const Keyless = tableOf('keyless')
+    const statics = {
+      lookupField: 'code',
+      paginationClass: new CursorPagination({ ordering: order.split(','), pageSize: 2 }),
+    }
+    const { get } = await serve({ keyless: viewOf(Keyless, serializerOf(Keyless, ['code', 'title']), statics) })
+    const seen: string[] = []
+    for (let path: string | null = '/keyless'; path !== null; ) {
+      const { status, json }: { status: number; json: any } = await get(path)
+      expect(status).toBe(200)
+      seen.push(...json.results.map(({ code }: { code: string }) => code))
+      path = json.next
+    }
+    expect(seen.toSorted()).toEqual(Array.from({ length: 9 }, (_, index) => `c${index + 1}`))
+  })
+})
+
+describe('A8 A create whose answer cannot be written', () => {
+  it.each(['/books', '/books/bulk'])('stores nothing, also where only ?expand= shows why: %s', async (path) => {
+    class Failing extends StringField {
+      override toRepresentation(): unknown {
+        throw new Error('a bug')
+      }
+    }
+    const expandable = { author: serializerOf(Author, ['id', 'name'], { name: new Failing() }) }
+    const { send } = await serve({
+      books: viewOf(Book, serializerOf(Book, ['id', 'title', 'author_id']), { expandable }),
+    })
+    const book = { title: 'kept?', author_id: 1 }
+    expect((await send('POST', `${path}?expand=author`, path === '/books' ? book : [book])).status).toBe(500)
+    expect(await database.knex('books').where({ title: 'kept?' })).toEqual([])
+  })
+})
+
+describe('R5 A write that the path or the list refuses', () => {
+  it('takes no connection', async () => {
+    const small = knexLibrary({
+      client: 'pg',
+      connection: { ...database.connection } as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 1 },
+      acquireConnectionTimeout: 300,
+    })
+    class Books extends viewOf(Book, serializerOf(Book, ['id', 'title', 'author_id'])) {
+      static override strictParams = true
+      override getKnex() {
+        return small
+      }
+    }
+    class Nested extends NestedViewSetMixin(Books) {
+      static override parentLookupField = 'author_id'
+    }
+    const api = new APIRouter().register('books', Books, 'book')
+    api.register('authors', viewOf(Author, serializerOf(Author, ['id', 'name'])), 'author')
+    new NestedRouter(api, 'authors', { lookup: 'author' }).register('books', Nested, 'authors-book')
+    const { send } = await serveRouter(api)
+    const held = await small.client.acquireConnection()
+    const many = Array.from({ length: 101 }, (_, id) => ({ id, title: 'x' }))
+    for (const [method, path, body, status] of [
+      ['PATCH', '/books/2147483648', {}, 404],
+      ['PUT', '/books/2147483648', {}, 404],
+      ['DELETE', '/books/2147483648', undefined, 404],
+      ['DELETE', '/authors/2147483648/books/1', undefined, 404],
+      ['POST', '/authors/2147483648/books', { title: 'x' }, 404],
+      ['PATCH', '/books/1?fields=nope', {}, 400],
+      ['PATCH', '/books/bulk', many, 400],
+      ['DELETE', '/books/bulk', {}, 400],
+      ['PATCH', '/books/1', { title: 'x' }, 503],
+    ] as const) {
+      expect([method, path, (await send(method, path, body)).status]).toEqual([method, path, status])
+    }
+    await small.client.releaseConnection(held)
+    await small.destroy()
+  })
+})
+
+describe('G3 A stream of lines', () => {
+  it('has a json column on one line, whatever it was written with', async () => {
+    const Document = tableOf('documents')
+    class Documents extends StreamMixin(ModelViewSet<Model>) {
+      static override model = Document
+      static override serializerClass = serializerOf(Document, ['id', 'doc'])
+      static override rendererClasses = [JSONRenderer, NDJSONRenderer]
+      static override paginationClass = new ServerCursorPagination()
+    }
+    const { get } = await serve({ documents: Documents as never })
+    const lines = (await get('/documents.ndjson')).text.trimEnd().split('\n')
+    expect(lines.map((line) => JSON.parse(line))).toEqual([{ id: 1, doc: { a: 'b\nc', d: 1 } }])
+  })
+})
+
+describe('E15 An object with an id for each user', () => {
+  class Secret extends IDMixin(Model) {
+    static override tableName = 'secrets'
+    static override idConfig = {
+      mode: 'signed',
+      includeUser: true,
+      alphabet: '0123456789abcdef',
+      hmacKeys: ['k'.repeat(32)],
+    } as const
+  }
+
+  it.each(['GET', 'PUT', 'PATCH', 'DELETE'])(
+    'is none for anonymous callers who name it in another way: %s',
+    async (method) => {
+      const statics = { lookupField: 'slug' }
+      const { send } = await serve({ secrets: viewOf(Secret, serializerOf(Secret, ['id', 'slug']), statics) })
+      const body = method === 'GET' || method === 'DELETE' ? undefined : { slug: 'known' }
+      expect((await send(method, '/secrets/unknown', body)).status).toBe(404)
+      expect((await send(method, '/secrets/known', body)).status).toBe(404)
+    },
+  )
+})
