@@ -8,7 +8,6 @@ import {
   CreateMixin,
   CursorPagination,
   configure,
-  type DeclaredFields,
   FullTextSearchFilter,
   GenericViewSet,
   IDMixin,
