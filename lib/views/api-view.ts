@@ -282,8 +282,11 @@ Object.assign(APIView.prototype, {
   trx: undefined,
 })
 
-/** The HTTP methods a class answers: by its static actions, and by methods of the same name. */
-function methodsOf(view: typeof APIView): ActionMap {
+/**
+ * The HTTP methods a class answers: by its static actions, and by methods of the same name.
+ * @throws {ConfigurationError} it answers none
+ */
+export function methodsOf(view: typeof APIView): ActionMap {
   const prototype = view.prototype as unknown as Record<string, unknown>
   const own = METHODS.filter((method) => typeof prototype[method] === 'function')
   const actions = { ...view.actions, ...Object.fromEntries(own.map((method) => [method, method])) }

@@ -4,7 +4,7 @@ import type { Model, QueryBuilder } from 'objection'
 import { answerError } from '../answer-error.js'
 import { addETag } from '../caching/cache-response.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
-import { ConfigurationError, NotFound, ServiceUnavailable } from '../errors.js'
+import { ConfigurationError, NotFound } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import { type BaseFilter, type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
 import { described } from '../instance-fields.js'
@@ -25,12 +25,12 @@ import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { largestUpload } from '../serializers/store-uploads.js'
 import { actionClass } from './action-options.js'
-import { APIView, type ViewHandler } from './api-view.js'
+import { APIView, methodsOf, type ViewHandler } from './api-view.js'
 import { checkRequest } from './check-request.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { insertReader, insertsReader } from './insert-row.js'
-import { isPrepared, prepareModelsOf } from './models-of.js'
+import { prepareModelsOf } from './models-of.js'
 import { forcedValues, parentScope } from './parents.js'
 import { read } from './properties.js'
 import { readList } from './read-list.js'
@@ -38,6 +38,7 @@ import { lookedUp, lookupOf, readDetail } from './read-object.js'
 import type { RowReader } from './row-reader.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
+import { checkUnregistered, prepareUnregistered } from './unregistered.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
@@ -132,16 +133,22 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     )
   }
 
-  /** @see APIView.asView. A view that no router has registered reads the database catalogue at its first request. */
-  static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {
+  /**
+   * @see APIView.asView. What a router checks of its views is checked of others, too: here what needs no database, the rest
+   * at the first request, which reads the database catalogue and answers 500 where something is wrong.
+   * @throws {ConfigurationError} also: no model, no serializer for an action that needs one, or a wrong option
+   */
+  static override asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
+    const isRegistered = route.basename !== undefined
+    if (!isRegistered) checkUnregistered(this)
     const answer = super.asView(actions, route)
     let prepared = false
     const prepareAndAnswer: ViewHandler = async (ctx) => {
       try {
-        if (!isPrepared(this)) await prepareModelsOf(this)
+        await (isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions))
         prepared = true
       } catch (error) {
-        answerError(ctx, new ServiceUnavailable(5, { cause: error }))
+        answerError(ctx, error)
         return
       }
       await answer(ctx)

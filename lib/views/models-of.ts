@@ -1,8 +1,8 @@
 /** The models whose tables a view touches; their catalogue must be read before the first request. */
+import { ServiceUnavailable } from '../errors.js'
 import { RelatedField } from '../fields/related-field.js'
 import { modelsOnPaths } from '../filters/resolve-paths.js'
 import { withoutPrefix } from '../filters/search-filter.js'
-import { externalIds } from '../ids/external-ids.js'
 import { describeModel, prepareModels } from '../models/describe-model.js'
 import { isModelClass, type ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -56,23 +56,23 @@ export function serializersOfActions(view: ActionClass): readonly SerializerClas
 
 const preparing = new WeakMap<ModelledView, Promise<void>>()
 
-/** True when the catalogue of the view's models was read, as a router's `prepare()` does. */
-export function isPrepared(view: ModelledView): boolean {
-  return (!view.model && !view.queryset) || describeModel(view.modelClass()).prepared
+/**
+ * Reads the catalogue of the view's models, unless that was done. What failed is tried again at the next call.
+ * @throws {ServiceUnavailable} it cannot be read
+ */
+export async function prepareModelsOf(view: ModelledView): Promise<void> {
+  try {
+    await (preparing.get(view) ?? readModels(view))
+  } catch (error) {
+    throw new ServiceUnavailable(5, { cause: error })
+  }
 }
 
-/** Reads it, for a view that no router has registered. What failed is tried again at the next call. */
-export function prepareModelsOf(view: ModelledView): Promise<void> {
-  let running = preparing.get(view)
-  if (!running) {
-    const models = modelsOf(view)
-    running = prepareModels(models)
-      .then(() => {
-        for (const model of models) externalIds(model)?.check()
-      })
-      .finally(() => preparing.delete(view))
-    preparing.set(view, running)
-  }
+function readModels(view: ModelledView): Promise<void> {
+  const models = modelsOf(view)
+  if (models.every((model) => describeModel(model).prepared)) return Promise.resolve()
+  const running = prepareModels(models).finally(() => preparing.delete(view))
+  preparing.set(view, running)
   return running
 }
 

@@ -1,4 +1,5 @@
 import Router from '@koa/router'
+import knex from 'knex'
 import type Koa from 'koa'
 import { koaBody } from 'koa-body'
 import type { QueryBuilder } from 'objection'
@@ -18,7 +19,10 @@ import {
   CreateAPIView,
   type Credentials,
   CSVRenderer,
+  CursorPagination,
+  configure,
   DestroyAPIView,
+  FullTextSearchFilter,
   GenericAPIView,
   type GuardedView,
   JSONRenderer,
@@ -33,12 +37,20 @@ import {
   RetrieveDestroyAPIView,
   RetrieveUpdateAPIView,
   RetrieveUpdateDestroyAPIView,
+  ServerCursorPagination,
   Throttled,
   UpdateAPIView,
 } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
-import { Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
+import {
+  Book,
+  BookSerializer,
+  createLibrary,
+  Membership,
+  MembershipSerializer,
+  removeBooks,
+} from '../support/library.js'
 
 let database: TestDatabase
 let client: Client | undefined
@@ -613,6 +625,186 @@ describe('the generic views', () => {
     expect((await get('/books')).json).toEqual([])
     expect((await send('DELETE', '/books')).status).toBe(404)
     expect((await send('PUT', '/books')).headers.allow).toBe('GET, DELETE, HEAD, OPTIONS')
+  })
+})
+
+describe('I23 a mistake in a view that no router has registered', () => {
+  const valid = { model: Book, serializerClass: BookSerializer }
+  type AnyView = typeof GenericAPIView
+
+  class Titles extends ModelSerializer<Book> {
+    static override model = Book
+    static override fields = ['id', 'title']
+  }
+
+  /** A view with these statics, whatever their types. */
+  function viewWith(base: AnyView, statics: Record<string, unknown>): AnyView {
+    const view = class Broken extends base {}
+    for (const [name, value] of Object.entries({ ...valid, ...statics })) {
+      Object.defineProperty(view, name, { value, configurable: true })
+    }
+    return view as never
+  }
+
+  it.each<[string, AnyView, Record<string, unknown>, RegExp]>([
+    ['no model', ListAPIView, { model: null }, /^Broken: set static model .*queryset/],
+    ['no serializer', ListAPIView, { serializerClass: null }, /^Broken: set static serializerClass, or override/],
+    ['no serializer to write by', UpdateAPIView, { serializerClass: null }, /^Broken: set static serializerClass, or/],
+    ['a serializer that is none', RetrieveAPIView, { serializerClass: {} }, /^Broken: static serializerClass is no/],
+    ['a wrong paginator', ListAPIView, { paginationClass: Map }, /^Broken\.paginationClass: has no method paginate/],
+    ['an unknown searchType', ListAPIView, { searchType: 'fuzzy' }, /^Broken: searchType "fuzzy" is unknown/],
+    [
+      'requireIfMatch alone',
+      UpdateAPIView,
+      { requireIfMatch: true },
+      /^Broken: requireIfMatch needs static concurrency/,
+    ],
+  ])('is told when it becomes a handler: %s', (_mistake, base, statics, message) => {
+    const view = viewWith(base, statics)
+    for (let time = 0; time < 2; time++) {
+      expect(() => view.asView()).toThrow(ConfigurationError)
+      expect(() => view.asView()).toThrow(message)
+    }
+  })
+
+  it('is none where what is missing is not needed', () => {
+    class Own extends GenericAPIView<Book> {
+      static override model = Book
+      get() {}
+    }
+    class Counts extends ListAPIView<Book> {
+      static override model = Book
+      override async getList() {
+        return []
+      }
+    }
+    class Chosen extends ListAPIView<Book> {
+      static override model = Book
+      override getSerializerClass() {
+        return BookSerializer
+      }
+    }
+    for (const view of [Own, Counts, Chosen]) expect(() => view.asView()).not.toThrow()
+  })
+
+  it.each<[string, AnyView, Record<string, unknown>, RegExp]>([
+    [
+      'a version that nothing changes',
+      RetrieveUpdateAPIView,
+      { serializerClass: Titles, concurrency: 'n' },
+      /^Broken: concurrency names "n", which nothing changes when a row is updated/,
+    ],
+    ['a cursor without a secret', ListAPIView, { paginationClass: CursorPagination }, /^SERVICE_SECRET_KEY is not set/],
+    [
+      'a server cursor without one',
+      ListCreateAPIView,
+      { paginationClass: new ServerCursorPagination() },
+      /^SERVICE_SECRET_KEY is not set/,
+    ],
+    [
+      'an order by no column',
+      ListAPIView,
+      { ordering: ['-nope'] },
+      /^Broken: ordering names "-nope", which is no column/,
+    ],
+    [
+      'an unknown configuration of full-text search',
+      ListAPIView,
+      { filterBackends: [FullTextSearchFilter], searchFields: ['title'], searchConfig: 'klingon' },
+      /^Broken: searchConfig "klingon" is no text search configuration/,
+    ],
+    [
+      'a key of several columns in the path',
+      RetrieveAPIView,
+      { model: Membership, serializerClass: MembershipSerializer },
+      /^Broken: Membership has a primary key of several columns/,
+    ],
+  ])('is told at each request: %s', async (_mistake, base, statics, message) => {
+    await Book.query().insert({ title: 'One' })
+    const answer = viewWith(base, statics).asView()
+    const { get, reported } = await routes((router) => router.get('/:id', answer))
+    const answers = [...(await Promise.all([get('/1'), get('/1')])), await get('/1')]
+    expect(answers.map(({ status }) => status)).toEqual([500, 500, 500])
+    expect(reported).toHaveLength(3)
+    for (const error of reported) {
+      expect(error).toBeInstanceOf(ConfigurationError)
+      expect((error as Error).message).toMatch(message)
+    }
+  })
+
+  it('is gone once a secret is set', async () => {
+    const Cursors = viewWith(ListAPIView, { paginationClass: CursorPagination })
+    const { get } = await routes((router) => router.get('/', Cursors.asView()))
+    expect((await get('/')).status).toBe(500)
+    configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+    expect((await get('/')).status).toBe(200)
+    configure({})
+  })
+
+  it('is told though a router has read the catalogue', async () => {
+    await new APIRouter().register('books', viewWith(ModelViewSet, {})).prepare()
+    const Unordered = viewWith(ListAPIView, { ordering: ['nope'] })
+    const { get, reported } = await routes((router) => router.get('/', Unordered.asView()))
+    expect((await get('/')).status).toBe(500)
+    expect(reported).toEqual([new ConfigurationError('Broken: ordering names "nope", which is no column of Book')])
+  })
+
+  it('is looked for once, by the first requests together', async () => {
+    const Searched = viewWith(ListAPIView, { filterBackends: [FullTextSearchFilter], searchFields: ['title'] })
+    const { get } = await routes((router) => {
+      router.get('/one', Searched.asView())
+      router.get('/two', Searched.asView())
+    })
+    const checks = async (...paths: string[]) => {
+      const texts = await countQueries(database.knex, () => Promise.all(paths.map((path) => get(path))))
+      return texts.filter((sql) => sql.includes('pg_ts_config')).length
+    }
+    expect(await checks('/one', '/two', '/one')).toBe(1)
+    expect(await checks('/one', '/two')).toBe(0)
+  })
+
+  it('is looked for again where the database was away: 503', async () => {
+    class Remote extends Book {}
+    const Searched = viewWith(ListAPIView, {
+      ...{ model: Remote, filterBackends: [FullTextSearchFilter], searchFields: ['title'], searchConfig: 'klingon' },
+    })
+    await new APIRouter().register('remote', viewWith(ModelViewSet, { model: Remote })).prepare()
+    const away = knex({ client: 'pg', connection: { ...database.direct, host: '127.0.0.1', port: 1 } as object })
+    Remote.knex(away)
+    const { get, reported } = await routes((router) => router.get('/', Searched.asView()))
+    expect((await get('/')).status).toBe(503)
+    Remote.knex(database.knex)
+    await away.destroy()
+    expect((await get('/')).status).toBe(500)
+    expect(reported.map((error) => error instanceof ConfigurationError)).toEqual([false, true])
+  })
+
+  it('is no key of several columns that paths need not name', async () => {
+    class Memberships extends ModelViewSet<Membership> {
+      static override model = Membership
+      static override serializerClass = MembershipSerializer
+    }
+    class OneMembership extends RetrieveAPIView<Membership> {
+      static override model = Membership
+      static override serializerClass = MembershipSerializer
+      override async getObject() {
+        const { author, club } = this.ctx['params']
+        return await this.getQueryset().findById([author, club]).throwIfNotFound()
+      }
+    }
+    const { get, send, reported } = await routes((router) => {
+      router.all('/members', Memberships.asView({ get: 'list', post: 'create' }))
+      router.get('/members/:id', Memberships.asView({ get: 'retrieve' }))
+      router.get('/authors/:author/clubs/:club', OneMembership.asView())
+    })
+    const member = { author_id: 1, club: 'x', since: null }
+    expect((await send('POST', '/members', { author_id: 1, club: 'x' })).status).toBe(201)
+    expect((await get('/members')).json).toEqual([member])
+    expect((await get('/authors/1/clubs/x')).json).toEqual(member)
+    expect(reported).toEqual([])
+    expect((await get('/members/1')).status).toBe(500)
+    expect(reported).toEqual([expect.any(ConfigurationError)])
+    await Membership.query().delete()
   })
 })
 

@@ -384,10 +384,19 @@ describe('CacheableMixin', () => {
     new APIRouter().register('a', withStatics({ cachePrivate: false }), 'a')
     new APIRouter().register('b', withStatics({ authenticationClasses }), 'b')
     expect(warn).not.toHaveBeenCalled()
-    new APIRouter().register('c', withStatics({ cachePrivate: false, authenticationClasses }), 'c')
+    new APIRouter().register('c', withStatics({ cachePrivate: false, authenticationClasses }), 'c').getUrls()
     expect(warn).toHaveBeenCalledExactlyOnceWith(expect.stringContaining('Books: its answers are public'), {
       code: 'KOA_VIEWSETS_PUBLIC',
     })
+    class List extends CacheableMixin(ListAPIView<Book>) {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override authenticationClasses = authenticationClasses
+      static override cachePrivate = false
+    }
+    List.asView()
+    List.asView()
+    expect(warn).toHaveBeenCalledTimes(2)
   })
 })
 

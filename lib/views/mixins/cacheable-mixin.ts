@@ -1,19 +1,10 @@
 /** Validators and `Cache-Control` for lists and objects (spec section 4.9, "CacheableMixin"). */
-import { type CachePolicy, cachePolicy } from '../../caching/cache-policy.js'
 import { cacheResponse } from '../../caching/cache-response.js'
 import { described } from '../../instance-fields.js'
+import { type Cacheable, policyOf } from '../cacheable.js'
 import type { ViewConstructor } from './mixin.js'
 
-/** What the mixin adds to a class. */
-export interface Cacheable {
-  readonly name: string
-  readonly cacheMaxAge: number
-  readonly cachePrivate: boolean
-  readonly cacheNoCache: boolean
-}
-
 const CACHED = new Set(['list', 'retrieve'])
-const policies = new WeakMap<object, CachePolicy>()
 
 /**
  * Adds `ETag` and `Cache-Control` to `list` and `retrieve`, and answers 304 to a client that has the representation. Pages
@@ -40,23 +31,4 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   return described(mixed)
-}
-
-/** True for a view class with the mixin. */
-export function isCacheable(view: object): view is Cacheable {
-  return 'cachePrivate' in view && 'cacheMaxAge' in view && 'cacheNoCache' in view
-}
-
-/** How the answers of a class may be kept; settled once. @throws {ConfigurationError} */
-export function policyOf(view: Cacheable): CachePolicy {
-  let policy = policies.get(view)
-  if (!policy) {
-    policy = cachePolicy(view.name, {
-      maxAge: view.cacheMaxAge,
-      private: view.cachePrivate,
-      noCache: view.cacheNoCache,
-    })
-    policies.set(view, policy)
-  }
-  return policy
 }

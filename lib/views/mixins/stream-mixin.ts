@@ -1,21 +1,11 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
-import { ConfigurationError } from '../../errors.js'
 import { described } from '../../instance-fields.js'
 import { canStream } from '../../renderers/streaming.js'
-import type { APIView } from '../api-view.js'
+import type { StreamingView } from '../check-streams.js'
 import { ListStreams } from '../list-streams.js'
 import { rendererOf } from '../respond.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
-
-/** What the mixin reads of a view class. */
-interface StreamingView {
-  readonly streamFormats: readonly string[]
-  readonly maxStreamsPerUser: number
-  readonly maxStreamIdleSeconds: number
-  readonly maxStreamSeconds: number
-  readonly streamRows: number
-}
 
 const streams = new WeakMap<object, ListStreams>()
 
@@ -76,30 +66,6 @@ export async function closeStreams(view: object): Promise<void> {
 export function streamedFormats(view: object): readonly string[] {
   return 'streamFormats' in view ? (view as StreamingView).streamFormats : []
 }
-
-/** Checks a view with the mixin before any request; any other passes. @throws {ConfigurationError} */
-export function checkStreams(view: typeof APIView, renderers: APIView['policies']['renderers']): void {
-  if (!('streamFormats' in view)) return
-  const { name, streamFormats, maxStreamsPerUser, streamRows, maxStreamIdleSeconds, maxStreamSeconds } =
-    view as unknown as StreamingView & { name: string }
-  const usable = renderers.filter(canStream).map(({ format }) => format)
-  if (!streamFormats.some((format) => usable.includes(format))) {
-    throw new ConfigurationError(
-      `${name}: none of its streamFormats (${streamFormats.join(', ')}) is written by its rendererClasses; add CSVRenderer or NDJSONRenderer`,
-    )
-  }
-  for (const [option, value] of Object.entries({ maxStreamsPerUser, streamRows })) {
-    if (Number.isSafeInteger(value) && value >= 1) continue
-    throw new ConfigurationError(`${name}: ${option} must be a whole number of at least 1`)
-  }
-  for (const [option, value] of Object.entries({ maxStreamIdleSeconds, maxStreamSeconds })) {
-    if (value > 0 && value <= LONGEST_SECONDS) continue
-    throw new ConfigurationError(`${name}: ${option} must be a number of seconds from above 0 to ${LONGEST_SECONDS}`)
-  }
-}
-
-/** What timers can wait for. */
-const LONGEST_SECONDS = 1_000_000
 
 function streamsOf(view: object): ListStreams {
   let made = streams.get(view)

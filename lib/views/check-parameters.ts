@@ -2,9 +2,9 @@
 import { ConfigurationError } from '../errors.js'
 import { FieldFilter } from '../filters/field-filter.js'
 import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
-import { settlePolicies } from '../views/api-view.js'
-import type { GenericAPIView } from '../views/generic-api-view.js'
-import { filterViewOf, settleGeneric } from '../views/settle-generic.js'
+import type { BaseVersioning } from '../versioning/versioning.js'
+import type { GenericViewClass } from './generic-view.js'
+import { filterViewOf, settleGeneric } from './settle-generic.js'
 
 interface Reader {
   readonly policy: object
@@ -16,10 +16,9 @@ interface Reader {
  * own code reads is its own affair.
  * @throws {ConfigurationError} naming view, parameter and both policies
  */
-export function checkParameters(view: typeof GenericAPIView): void {
+export function checkParameters(view: GenericViewClass, versioning: BaseVersioning | undefined): void {
   const filterView = filterViewOf(view)
   const { paginator } = settleGeneric(view)
-  const { versioning } = settlePolicies(view)
   const readers = [
     ...filterView.backends.flatMap((policy) => readersOf(policy, policy.parameters(filterView))),
     ...(paginator ? readersOf(paginator, paginator.parameters()) : []),

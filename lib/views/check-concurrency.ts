@@ -4,17 +4,18 @@ import { describeModel } from '../models/describe-model.js'
 import type { Queryable } from '../models/objection.js'
 import { hasPlainUpdates } from '../models/plain-model.js'
 import { positionTag } from '../queryset/keyset.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { concurrencyOf } from '../views/concurrency.js'
-import type { GenericAPIView } from '../views/generic-api-view.js'
-import { isStandard } from '../views/standard.js'
+import { concurrencyOf } from './concurrency.js'
+import type { GenericViewClass } from './generic-view.js'
+import { isStandard } from './standard.js'
 
 /**
  * The columns must exist, have a text of their own, be out of the client's reach, and change with every write.
  * @throws {ConfigurationError} naming class, attribute and fix
  */
-export async function checkConcurrency(view: typeof GenericAPIView, knex: Queryable | undefined): Promise<void> {
+export async function checkConcurrency(view: GenericViewClass, knex: Queryable | undefined): Promise<void> {
   if (view.concurrency === null) return
   const { columns, model, table } = describeModel(view.modelClass())
   const properties = concurrencyOf(view)
@@ -44,11 +45,7 @@ export async function checkConcurrency(view: typeof GenericAPIView, knex: Querya
 }
 
 /** What a client has read and sends back would set the version back, too. */
-function checkWritable(
-  view: typeof GenericAPIView,
-  serializer: NonNullable<(typeof GenericAPIView)['serializerClass']>,
-  property: string,
-): void {
+function checkWritable(view: GenericViewClass, serializer: SerializerClass, property: string): void {
   const field = serializerPlan(serializer).writable.find(({ column }) => column?.property === property)
   if (!field) return
   throw new ConfigurationError(
@@ -58,7 +55,7 @@ function checkWritable(
 }
 
 /** True when the serializer has an update of the application's. */
-function writesItself({ serializerClass }: typeof GenericAPIView): boolean {
+function writesItself({ serializerClass }: GenericViewClass): boolean {
   const prototype: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
   const own = ModelSerializer.prototype
   return prototype.update !== own.update || prototype.save !== own.save || prototype.validate !== own.validate

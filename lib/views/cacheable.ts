@@ -1,0 +1,31 @@
+/** What a view class with `CacheableMixin` says of its answers (spec section 4.9). */
+import { type CachePolicy, cachePolicy } from '../caching/cache-policy.js'
+
+/** What the mixin adds to a class. */
+export interface Cacheable {
+  readonly name: string
+  readonly cacheMaxAge: number
+  readonly cachePrivate: boolean
+  readonly cacheNoCache: boolean
+}
+
+const policies = new WeakMap<object, CachePolicy>()
+
+/** True for a view class with the mixin. */
+export function isCacheable(view: object): view is Cacheable {
+  return 'cachePrivate' in view && 'cacheMaxAge' in view && 'cacheNoCache' in view
+}
+
+/** How the answers of a class may be kept; settled once. @throws {ConfigurationError} */
+export function policyOf(view: Cacheable): CachePolicy {
+  let policy = policies.get(view)
+  if (!policy) {
+    policy = cachePolicy(view.name, {
+      maxAge: view.cacheMaxAge,
+      private: view.cachePrivate,
+      noCache: view.cacheNoCache,
+    })
+    policies.set(view, policy)
+  }
+  return policy
+}

@@ -1,0 +1,195 @@
+/** What can be wrong with a generic view before any request (promise I23). */
+import { ConfigurationError } from '../errors.js'
+import { readerOf } from '../filters/full-text.js'
+import { externalIds } from '../ids/external-ids.js'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { isModelClass, type Queryable } from '../models/objection.js'
+import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { ModelSerializer } from '../serializers/model-serializer.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
+import { serializerPlan } from '../serializers/plan.js'
+import type { ActionClass } from './action-options.js'
+import { type APIView, settlePolicies } from './api-view.js'
+import { type Cacheable, isCacheable, policyOf } from './cacheable.js'
+import { checkConcurrency } from './check-concurrency.js'
+import { checkParameters } from './check-parameters.js'
+import { checkStreams } from './check-streams.js'
+import type { GenericViewClass } from './generic-view.js'
+import { modelsOf, serializersOfActions } from './models-of.js'
+import { checkExpandable } from './selection.js'
+import { defaultOrder, filterViewOf, lookupKey, orders, settleGeneric } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+/** A generic view's class, with its policies. */
+export type CheckedClass = typeof APIView & GenericViewClass
+
+/**
+ * Checks what needs no database.
+ * @param options.needsSerializer its actions answer by a serializer
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSerializer: boolean }): void {
+  checkModel(view)
+  externalIds(view.modelClass())
+  const { maxBulkSize = 1 } = view as { maxBulkSize?: number }
+  if (!Number.isSafeInteger(maxBulkSize) || maxBulkSize < 1) {
+    throw new ConfigurationError(`${view.name}: maxBulkSize is ${maxBulkSize}; give a whole number of at least 1`)
+  }
+  if (needsSerializer && !view.serializerClass && isStandard(view.prototype, 'getSerializerClass')) {
+    throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
+  }
+  if (view.serializerClass) checkSerializer(view, view.serializerClass)
+  settleGeneric(view)
+  if (isCacheable(view)) checkCaching(view)
+  if (view.requireIfMatch && view.concurrency === null) {
+    throw new ConfigurationError(`${view.name}: requireIfMatch needs static concurrency, the columns to match`)
+  }
+  if (view.requireIfMatch && ['bulkUpdate', 'bulkDestroy'].some((action) => action in view.prototype)) {
+    throw new ConfigurationError(
+      `${view.name}: requireIfMatch cannot hold for bulk routes, which name no versions; leave out BulkUpdateMixin and BulkDestroyMixin`,
+    )
+  }
+  readerOf(view.name, view.searchType)
+  checkStreams(view, settlePolicies(view).renderers)
+}
+
+/** Checks what the catalogue tells: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
+export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
+  for (const model of modelsOf(view)) externalIds(model)?.check()
+  if (view.serializerClass) prepareSerializer(view.serializerClass, new Set())
+  const { columns, model } = describeModel(view.modelClass())
+  checkExpandable(view)
+  for (const term of view.ordering) {
+    const column = columns.get(parseOrderTerm(term).property)
+    if (!column) {
+      throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${model.name}`)
+    }
+    if (!hasOrder(column)) {
+      throw new ConfigurationError(
+        `${view.name}: ordering names "${term}" of type ${column.sqlType}, whose values have no order; name another column`,
+      )
+    }
+  }
+  const database = knex ?? (model.knex() as Queryable | undefined)
+  await checkConcurrency(view, database)
+  await checkFloats(view, checkPaginator(view), database)
+  const filterView = filterViewOf(view)
+  for (const backend of filterView.backends) await backend.check(filterView, database)
+  checkParameters(view, settlePolicies(view).versioning)
+}
+
+/** Where clients name the view's objects. */
+export interface NamedObjects {
+  /** In paths: `retrieve` and its kin. */
+  readonly inPaths: boolean
+  /** In bodies: bulk updates and deletes. */
+  readonly inBodies: boolean
+}
+
+/** Checks what the catalogue tells of the key that objects are looked up by. @throws {ConfigurationError} */
+export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: NamedObjects): void {
+  const { model, primaryKey } = describeModel(view.modelClass())
+  const { problem } = lookupKey(view)
+  if (problem !== undefined && (inPaths || inBodies)) throw new ConfigurationError(problem)
+  if (primaryKey.length > 1 && view.lookupField === 'id' && inPaths) {
+    throw new ConfigurationError(
+      `${view.name}: ${model.name} has a primary key of several columns, which no detail route can name; ` +
+        'set static lookupField to a unique column, or use only list and create',
+    )
+  }
+}
+
+/** Compiles the serializers that a view's actions name. @throws {ConfigurationError} */
+export function prepareActions(view: ActionClass): void {
+  for (const serializer of serializersOfActions(view)) prepareSerializer(serializer, new Set())
+}
+
+/** @throws {ConfigurationError} */
+function checkCaching(view: CheckedClass & Cacheable): void {
+  policyOf(view)
+  if (view.cachePrivate || view.authenticationClasses.length === 0) return
+  process.emitWarning(
+    `${view.name}: its answers are public (cachePrivate = false) though it knows callers by authenticationClasses; ` +
+      'shared caches may give one caller what another has asked for',
+    { code: 'KOA_VIEWSETS_PUBLIC' },
+  )
+}
+
+/** Checks the paginator against every order the list can have. */
+function checkPaginator(view: GenericViewClass): readonly OrderTerm[] {
+  const { paginator, filters } = settleGeneric(view)
+  if (!paginator) return []
+  const model = describeModel(view.modelClass())
+  const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
+  const order = [...totalOrder(model, defaultOrder(view, paginator)), ...asked]
+  const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
+  paginator.check({ name: view.name, model, order, ordersByExpression })
+  // only a paginator with an order of its own reads positions
+  if (paginator.ordering === undefined) return []
+  checkTotal(view, model, [defaultOrder(view, paginator), ...asked.map((term) => [term])])
+  return order
+}
+
+/** Where rows that are alike in an order cannot be told apart, a cursor would lose those behind a page's end. */
+function checkTotal(view: GenericViewClass, model: ModelDescription, orders: readonly (readonly OrderTerm[])[]) {
+  if (!model.prepared || orders.every((terms) => canBeTotal(model, terms))) return
+  throw new ConfigurationError(
+    `${view.name}: nothing tells rows of ${model.model.name} apart that are alike in an order of the list, as there is no ` +
+      `column "${model.primaryKey.join()}"; set static idColumn of the model to what does, or order by a unique column`,
+  )
+}
+
+/** A position in a list ordered by floats is exact only where PostgreSQL writes all their digits (its default). */
+async function checkFloats(
+  view: GenericViewClass,
+  order: readonly OrderTerm[],
+  knex: Queryable | undefined,
+): Promise<void> {
+  const { columns } = describeModel(view.modelClass())
+  const floats = order.filter(({ property }) => columns.get(property)?.type.startsWith('float'))
+  if (floats.length === 0 || !knex) return
+  const { rows } = (await knex.raw(`select current_setting('extra_float_digits')::int as digits`)) as {
+    rows: { digits: number }[]
+  }
+  if ((rows[0]?.digits ?? 0) >= 1) return
+  throw new ConfigurationError(
+    `${view.name}: ordering by "${floats[0]?.property}" needs the database's extra_float_digits at 1 or more, its default`,
+  )
+}
+
+/** Transactions, lookups and the catalogue need to know the model; `getQueryset()` alone cannot tell it early. */
+function checkModel({ name, model, queryset }: GenericViewClass): void {
+  if (queryset !== null && typeof queryset !== 'function') {
+    throw new ConfigurationError(`${name}: static queryset is no function; write static queryset = () => Model.query()`)
+  }
+  if (model !== null && !isModelClass(model)) {
+    throw new ConfigurationError(`${name}: static model is no Objection model; set it to a class that extends Model`)
+  }
+  if (model === null && queryset === null) {
+    throw new ConfigurationError(
+      `${name}: set static model to an Objection model, or static queryset to a function that returns a query`,
+    )
+  }
+}
+
+/** `fields` is checked early where that needs no catalogue: it must name something. */
+function checkSerializer(view: GenericViewClass, serializer: SerializerClass): void {
+  if (typeof serializer !== 'function' || typeof serializer.describeFields !== 'function') {
+    throw new ConfigurationError(
+      `${view.name}: static serializerClass is no serializer class; extend Serializer or ModelSerializer`,
+    )
+  }
+  const { fields } = serializer as unknown as Partial<typeof ModelSerializer>
+  if (fields === undefined) return
+  ;(serializer as unknown as typeof ModelSerializer).modelClass()
+  ;(serializer as unknown as typeof ModelSerializer).checkFields()
+}
+
+function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {
+  if (seen.has(serializer)) return
+  seen.add(serializer)
+  for (const { field } of serializerPlan(serializer).fields) {
+    if (field instanceof NestedSerializer) prepareSerializer(field.serializerClass, seen)
+  }
+}
