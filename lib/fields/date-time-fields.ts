@@ -6,6 +6,7 @@ import {
   readDateOf,
   readDateTime,
   readDateTimeOf,
+  readOffsetTime,
   readTime,
   writeDateOf,
   writeDateTime,
@@ -19,6 +20,8 @@ import { type ClosedOptions, optionError } from './options.js'
 const DATE_TIME_MESSAGE = 'Use the format YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM].'
 const DATE_MESSAGE = 'Use the format YYYY-MM-DD.'
 const TIME_MESSAGE = 'Use the format HH:MM:SS[.ffffff].'
+const OFFSET_TIME_MESSAGE = 'Use the format HH:MM:SS[.ffffff](Z|±HH[:MM]).'
+const OFFSET_TIME_PATTERN = '^\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d(:\\d\\d){0,2})$'
 
 export interface DateTimeFieldOptions extends FieldOptions {
   /**
@@ -124,5 +127,21 @@ export class TimeField<const Options extends FieldOptions = {}> extends Serializ
   override schema(): FieldSchema {
     // JSON Schema's format "time" has an offset; ours, as PostgreSQL's, has none.
     return { type: 'string', format: 'time-local' }
+  }
+}
+
+/**
+ * A time of day with its offset, as a column of type timetz keeps it: `15:30:00.5+02`. Takes any offset as `Z`, `±HH` or
+ * `±HH:MM`, and none without; shows it as PostgreSQL prints it.
+ */
+export class OffsetTimeField extends SerializerField<string> {
+  override toInternalValue(value: unknown): string {
+    const text = typeof value === 'string' ? readOffsetTime(value) : undefined
+    if (text === undefined) throw new ValidationError(OFFSET_TIME_MESSAGE)
+    return text
+  }
+
+  override schema(): FieldSchema {
+    return { type: 'string', pattern: OFFSET_TIME_PATTERN }
   }
 }

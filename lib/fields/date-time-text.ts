@@ -8,6 +8,8 @@ import { databaseText } from '../models/database-text.js'
 const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/
 /** The last is the end of the day, which PostgreSQL tells from the beginning of one. */
 const TIME = /^(?:(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?|24:00(?::00(?:\.0{1,6})?)?)$/
+/** The time of day; hours, minutes and seconds of the offset. Seconds are those of a local mean time. */
+const OFFSET_TIME = /^([\d:.]+)(?:Z|([+-](?:0\d|1[0-5]))(?::([0-5]\d)(?::([0-5]\d))?)?)$/
 /** Group 1 is the offset; without one the text is naive. */
 const DATE_TIME =
   /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/
@@ -17,6 +19,7 @@ const WIRE = /^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,5}[1-9])?Z$/
 const STAMP =
   /^([+-]?\d{4,6})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?( BC)?$/
 const TRAILING_ZEROS = /0+$/
+const ZERO_PARTS = /(?::00){1,2}$/
 
 const SPACE = 0x20
 const HYPHEN = 0x2d
@@ -38,6 +41,15 @@ export function readDate(text: string): string | undefined {
 export function readTime(text: string): string | undefined {
   if (!TIME.test(text)) return undefined
   return text.length === 5 ? `${text}:00` : writeTime(text)
+}
+
+/** The same with an offset of less than 16 hours, as PostgreSQL prints it: `12:30Z` becomes `12:30:00+00`. */
+export function readOffsetTime(text: string): string | undefined {
+  const [, written = '', hours = '+00', minutes = '00', seconds = '00'] = OFFSET_TIME.exec(text) ?? []
+  const time = readTime(written)
+  if (time === undefined) return undefined
+  const offset = `${hours}:${minutes}:${seconds}`.replace(ZERO_PARTS, '')
+  return `${time}${offset === '-00' ? '+00' : offset}`
 }
 
 /** A date and time in UTC as it is shown, naive text taken as UTC; undefined for anything but strict ISO 8601. */

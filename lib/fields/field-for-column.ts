@@ -5,7 +5,7 @@ import { ArrayField } from './array-field.js'
 import { BinaryField } from './binary-field.js'
 import { BooleanField } from './boolean-field.js'
 import { ChoiceField } from './choice-fields.js'
-import { DateField, DateTimeField, TimeField } from './date-time-fields.js'
+import { DateField, DateTimeField, OffsetTimeField, TimeField } from './date-time-fields.js'
 import { DecimalField, type DecimalFieldOptions } from './decimal-field.js'
 import { DurationField } from './duration-field.js'
 import { type FieldOptions, type RelatedQueryset, SerializerField } from './field.js'
@@ -174,7 +174,7 @@ const FIELDS: Readonly<Record<string, Make>> = {
   uuid: (_, options) => new UUIDField(options),
   date: (_, options) => new DateField(options),
   time: (column, options) => new TimeField({ ...options, ...places(column, options) }),
-  timetz: (column, options) => text(column, { ...options, ...places(column, options) }),
+  timetz: (column, options) => new OffsetTimeField({ ...options, ...places(column, options) }),
   timestamptz: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
   timestamp: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
   interval: (column, options) => new DurationField({ ...options, ...places(column, options) }),

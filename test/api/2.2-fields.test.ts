@@ -27,6 +27,7 @@ const schema = `
     twice bigint generated always as (n::bigint * 2) stored,
     spot point, area circle, spots point[], areas circle[],
     to_second timestamptz(0), to_tenth time(1), whole_span interval(0), sql_name name, seconds timestamp(0)[],
+    clock timetz, clocks timetz[], clock_to_tenth timetz(1),
     made timestamptz not null default '2020-01-01T00:00:00.000001Z'
   )`
 
@@ -163,6 +164,16 @@ const VALUES: Readonly<Record<string, readonly [sent: unknown, shown?: unknown][
   whole_span: [['P1DT2S']],
   sql_name: [['x'.repeat(63)], [`${'ü'.repeat(31)}x`]],
   seconds: [[['2026-03-28T15:30:00Z', null]]],
+  clock: [
+    ['15:30:00.5+02'],
+    ['15:30Z', '15:30:00+00'],
+    ['15:30:00+05:30'],
+    ['15:30:00.000001-08:00', '15:30:00.000001-08'],
+    ['24:00:00+00'],
+    ['15:30:00-15:59:59'],
+  ],
+  clocks: [[['15:30:00.5+02', null, '00:00:00+00']]],
+  clock_to_tenth: [['15:30:00.50Z', '15:30:00.5+00']],
 }
 const CASES = Object.entries(VALUES).flatMap(([name, pairs]) =>
   pairs.map(([sent, shown = sent]) => ({ name, sent, shown })),
@@ -264,6 +275,9 @@ const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
   whole_span: ['PT1.6S', 'PT-0.1S'],
   sql_name: ['x'.repeat(64), 'ü'.repeat(32)],
   seconds: [['2026-03-28T15:30:00Z', '2026-03-28T15:30:00.5Z']],
+  clock: ['now', 'allballs', '12:00:00', '12:00', '12:00:00 Europe/Berlin', '25:00:00Z', '12:00:00+16', 1, ''],
+  clocks: [['now'], ['12:00:00']],
+  clock_to_tenth: ['15:30:00.55Z'],
 }
 
 describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
@@ -367,6 +381,9 @@ const interval = fc
     ([months, days, micros]) =>
       `P${months}M${days}DT${micros < 0 ? '-' : ''}${Math.trunc(Math.abs(micros) / 1e6)}.${String(Math.abs(micros) % 1e6).padStart(6, '0')}S`,
   )
+const clock = fc
+  .tuple(instant, fc.constantFrom('Z', '+02', '-08', '+05:30', '-00:30', '+15:59'))
+  .map(([value, offset]) => `${value.slice(11, -1)}${offset}`)
 const ROW = fc
   .record({
     small: fc.integer({ min: -32768, max: 32767 }),
@@ -389,6 +406,8 @@ const ROW = fc
     at: instant,
     local: instant,
     tod: instant.map((value) => value.slice(11, -1)),
+    clock,
+    clocks: list(clock),
     span: interval,
     uid: fc.uuid(),
     ip: fc.ipV4(),
@@ -460,6 +479,7 @@ describe('B15 dates and times', () => {
     local: '2026-03-29T02:30:00.000001Z',
     day: '2024-02-29',
     tod: '02:30:00.5',
+    clock: '02:30:00.5-03:30',
     times: ['1969-12-31T23:59:59.999999Z', null],
     days: ['0001-01-01', '9999-12-31'],
   }

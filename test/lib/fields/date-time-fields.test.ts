@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
 import { ConfigurationError } from '../../../lib/errors.js'
-import { DateField, DateTimeField, TimeField } from '../../../lib/fields/date-time-fields.js'
+import { DateField, DateTimeField, OffsetTimeField, TimeField } from '../../../lib/fields/date-time-fields.js'
 import { keepText } from '../../../lib/models/database-text.js'
 import { refusal, shown } from './refusal.js'
 
@@ -250,6 +250,33 @@ describe('TimeField', () => {
     ['24:00:00', '24:00:00'],
   ])('shows %s as %s', (value, output) => {
     expect(shown(field, value)).toBe(output)
+  })
+})
+
+describe('OffsetTimeField', () => {
+  const field = new OffsetTimeField()
+
+  test.each([
+    ['15:30Z', '15:30:00+00'],
+    ['15:30:00.500+02', '15:30:00.5+02'],
+    ['15:30:00+02:00', '15:30:00+02'],
+    ['15:30:00-00:00', '15:30:00+00'],
+    ['15:30:00-00:30', '15:30:00-00:30'],
+    ['23:59:59.999999+05:30', '23:59:59.999999+05:30'],
+    ['24:00:00-15:59', '24:00:00-15:59'],
+    ['12:00:00+00:53:28', '12:00:00+00:53:28'],
+  ])('B6 takes %s and stores %s', (value, stored) => {
+    expect(field.toInternalValue(value)).toBe(stored)
+    expect(field.toInternalValue(stored)).toBe(stored)
+    expect(new RegExp(field.schema().pattern ?? 'none').test(value)).toBe(true)
+  })
+
+  test.each([
+    ...['', 'now', 'allballs', '15:30', '15:30:00', '15:30:00 ', '15:30:00z', '15:30:00+2', '15:30:00+0200'],
+    ...['15:30:00+16', '15:30:00+02:60', '24:00:01Z', '23:59:60Z', '15:30:00.1234567Z', '15:30:00 UTC', 153000],
+    ...['2026-03-28T15:30:00Z', '15:30:00+00:00:00:00', '15:30:00Z\n'],
+  ])('B6 refuses %j', async (value) => {
+    expect(await refusal(field, value)).toEqual(['Use the format HH:MM:SS[.ffffff](Z|±HH[:MM]).'])
   })
 })
 
