@@ -14,6 +14,7 @@ import { EmailField, IPAddressField, URLField, UUIDField } from './formatted-tex
 import { GeometryField } from './geometry-field.js'
 import { BigIntegerField, IntegerField } from './integer-fields.js'
 import { JSONField } from './json-field.js'
+import { RangeField, type RangeFieldOptions } from './range-field.js'
 import { StringField } from './string-field.js'
 import { counted } from './text.js'
 
@@ -152,6 +153,10 @@ const name: Make = (column, options) => {
 
 const geometry: Make = (_, options) => new GeometryField(options)
 
+function range(ends: RangeFieldOptions['ends'], multiple: boolean): Make {
+  return (_, options) => new RangeField({ ...options, ends, multiple })
+}
+
 const FIELDS: Readonly<Record<string, Make>> = {
   int2: (column, options) => new IntegerField({ bits: 16, ...bounds(column), ...options }),
   int4: (column, options) => new IntegerField({ ...bounds(column), ...options }),
@@ -178,6 +183,12 @@ const FIELDS: Readonly<Record<string, Make>> = {
   timestamptz: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
   timestamp: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
   interval: (column, options) => new DurationField({ ...options, ...places(column, options) }),
+  daterange: range('date', false),
+  tsrange: range('date-time', false),
+  tstzrange: range('date-time', false),
+  datemultirange: range('date', true),
+  tsmultirange: range('date-time', true),
+  tstzmultirange: range('date-time', true),
   json: (_, options) => new JSONField(options),
   jsonb: (_, options) => new JSONField(options),
   point: geometry,

@@ -17,6 +17,7 @@ const MOST_VALUES = 1_000
 const TYPES = new Set([
   ...['int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'bool', 'uuid', 'enum', 'bytea', 'inet'],
   ...['text', 'varchar', 'bpchar', 'citext', 'name', 'date', 'time', 'timestamptz', 'timestamp', 'interval'],
+  ...['daterange', 'tsrange', 'tstzrange', 'datemultirange', 'tsmultirange', 'tstzmultirange'],
 ])
 /** Types that the `jsonSchema` alone can tell. */
 const DECLARED = new Set(['int4', 'float8', 'bool', 'timestamptz', 'date', 'time', 'uuid'])

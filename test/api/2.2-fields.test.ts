@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import knex, { type Knex } from 'knex'
 import Koa from 'koa'
-import { APIRouter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
+import { APIRouter, FieldFilter, ModelSerializer, ModelViewSet } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -28,6 +28,7 @@ const schema = `
     spot point, area circle, spots point[], areas circle[],
     to_second timestamptz(0), to_tenth time(1), whole_span interval(0), sql_name name, seconds timestamp(0)[],
     clock timetz, clocks timetz[], clock_to_tenth timetz(1),
+    slot tstzrange, slots tstzmultirange, slot_list tstzrange[], local_slot tsrange, away daterange, aways datemultirange,
     made timestamptz not null default '2020-01-01T00:00:00.000001Z'
   )`
 
@@ -61,6 +62,8 @@ async function open(timezone: string): Promise<TestServer> {
   const Bound = Kind.bindKnex(db)
   class Kinds extends ModelViewSet<Kind> {
     static override model = Bound
+    static override filterBackends = [FieldFilter]
+    static override filtersetFields = ['slot', 'slots', 'clock', 'away']
     static override serializerClass = Object.assign(class extends KindSerializer {}, { model: Bound })
   }
   const api = new APIRouter({ prefix: '/api' }).register('kinds', Kinds)
@@ -174,6 +177,22 @@ const VALUES: Readonly<Record<string, readonly [sent: unknown, shown?: unknown][
   ],
   clocks: [[['15:30:00.5+02', null, '00:00:00+00']]],
   clock_to_tenth: [['15:30:00.50Z', '15:30:00.5+00']],
+  slot: [
+    ['[2026-03-28T15:30:00Z,2026-03-29T15:30:00.5Z)'],
+    ['["2026-03-28T15:30:00+02:00","2026-03-28T16:30:00"]', '[2026-03-28T13:30:00Z,2026-03-28T16:30:00Z]'],
+    ['(,2026-03-28T15:30:00.000001Z]'],
+    ['[,)', '(,)'],
+    ['empty'],
+  ],
+  slots: [
+    ['{[2026-03-28T15:30:00Z,2026-03-29T15:30:00Z),(2026-04-01T00:00:00Z,)}'],
+    ['{}'],
+    ['{empty,[2026-03-28T15:30:00+02:00,)}', '{[2026-03-28T13:30:00Z,)}'],
+  ],
+  slot_list: [[['[2026-03-28T15:30:00Z,)', null, 'empty']]],
+  local_slot: [['[2026-03-28T15:30:00+02:00,)', '[2026-03-28T13:30:00Z,)']],
+  away: [['[2026-03-28,2026-04-01]', '[2026-03-28,2026-04-02)'], ['(,2026-04-01)'], ['empty']],
+  aways: [['{[2026-03-28,2026-04-01)}']],
 }
 const CASES = Object.entries(VALUES).flatMap(([name, pairs]) =>
   pairs.map(([sent, shown = sent]) => ({ name, sent, shown })),
@@ -278,6 +297,15 @@ const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
   clock: ['now', 'allballs', '12:00:00', '12:00', '12:00:00 Europe/Berlin', '25:00:00Z', '12:00:00+16', 1, ''],
   clocks: [['now'], ['12:00:00']],
   clock_to_tenth: ['15:30:00.55Z'],
+  slot: [
+    ...['[now,infinity)', '[now,)', '[,infinity)', '(epoch,)', '[-infinity,)', 'now', '', ' empty', '[empty,)', '["",)'],
+    ...['[2026-03-28,)', '[2026-03-28 15:30:00+00,)', '[2026-02-30T00:00:00Z,)', '[,)[,)', '{[,)}', '[,', 1],
+  ],
+  slots: ['[,)', '{[now,)}', '{[,),}', '{(,),now}', '{[2026-03-28T15:30:00Z,tomorrow)}'],
+  slot_list: [['[today,)'], ['now'], '[,)'],
+  local_slot: ['[now,)'],
+  away: ['[today,)', '[2026-02-30,)', '[2026-03-28,infinity)', '[2026-03-28T00:00:00Z,)'],
+  aways: ['{[yesterday,)}', '[2026-03-28,)'],
 }
 
 describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
@@ -308,7 +336,7 @@ describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
   })
 
   it('is 400 where only the database knows', async () => {
-    for (const body of [{ positive: 0 }, { net: '10.0.0.1/8' }]) {
+    for (const body of [{ positive: 0 }, { net: '10.0.0.1/8' }, { away: '[2026-03-28,2026-03-27)' }]) {
       const answer = await send('POST', '', body)
       expect([answer.status, answer.json.errors]).toEqual([400, { non_field_errors: ['Invalid value.'] }])
     }
@@ -384,6 +412,9 @@ const interval = fc
 const clock = fc
   .tuple(instant, fc.constantFrom('Z', '+02', '-08', '+05:30', '-00:30', '+15:59'))
   .map(([value, offset]) => `${value.slice(11, -1)}${offset}`)
+const span = fc
+  .tuple(fc.constantFrom('[', '('), fc.uniqueArray(instant, { minLength: 2, maxLength: 2 }), fc.constantFrom(']', ')'))
+  .map(([open, ends, close]) => `${open}${ends.toSorted().join()}${close}`)
 const ROW = fc
   .record({
     small: fc.integer({ min: -32768, max: 32767 }),
@@ -408,6 +439,9 @@ const ROW = fc
     tod: instant.map((value) => value.slice(11, -1)),
     clock,
     clocks: list(clock),
+    slot: span,
+    slot_list: list(span),
+    slots: fc.array(span, { maxLength: 4 }).map((spans) => `{${spans.join()}}`),
     span: interval,
     uid: fc.uuid(),
     ip: fc.ipV4(),
@@ -467,6 +501,36 @@ it('B17 points and circles, which pg reads as objects, are shown as text', async
   }
 })
 
+describe('ranges of times', () => {
+  it('B15 show ends beyond those that a client may send as a timestamptz does', async () => {
+    const { id } = await created({})
+    await database.knex.raw(`update kinds set slot = '["0044-03-15 00:00:00+00 BC",infinity)' where id = ?`, [id])
+    for (const zone of ['UTC', 'Asia/Kolkata']) {
+      const { json } = await send('GET', `/${id}`, undefined, await open(zone))
+      expect(json.slot).toBe('[0044-03-15T00:00:00+00:00 BC,infinity)')
+    }
+  })
+
+  it('are found by their value, in any notation and time zone', async () => {
+    const { id } = await created({
+      slot: '[2031-03-28T15:30:00Z,2031-03-29T15:30:00Z)',
+      slots: '{[2031-03-28T15:30:00Z,)}',
+      clock: '03:31:00+02',
+      away: '[2031-03-28,2031-04-02)',
+    })
+    const other = await open('Asia/Kolkata')
+    for (const query of [
+      'slot=[2031-03-28T17:30:00%2B02:00,2031-03-29T15:30:00)',
+      'slots={[2031-03-28T15:30:00Z,)}',
+      'clock=03:31%2B02:00',
+      'away=[2031-03-28,2031-04-01]',
+    ]) {
+      expect([query, (await send('GET', `?${query}`, undefined, other)).json]).toMatchObject([query, [{ id }]])
+    }
+    expect((await send('GET', '?slot=[now,)')).status).toBe(400)
+  })
+})
+
 describe('B15 dates and times', () => {
   const own = process.env['TZ']
   afterEach(() => {
@@ -480,6 +544,10 @@ describe('B15 dates and times', () => {
     day: '2024-02-29',
     tod: '02:30:00.5',
     clock: '02:30:00.5-03:30',
+    slot: '[1969-12-31T23:59:59.999999Z,2026-03-28T15:30:00.1234Z)',
+    slots: '{(,2026-03-28T15:30:00Z),[2026-03-29T02:30:00Z,)}',
+    slot_list: ['[2026-03-29T02:30:00Z,)', null],
+    local_slot: '[2026-03-29T02:30:00.000001Z,)',
     times: ['1969-12-31T23:59:59.999999Z', null],
     days: ['0001-01-01', '9999-12-31'],
   }
