@@ -9,6 +9,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { warnOfSecrets } from '../serializers/warn-of-secrets.js'
 import type { ActionClass } from './action-options.js'
 import { type APIView, settlePolicies } from './api-view.js'
 import { type Cacheable, isCacheable, policyOf } from './cacheable.js'
@@ -189,7 +190,9 @@ function checkSerializer(view: GenericViewClass, serializer: SerializerClass): v
 function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {
   if (seen.has(serializer)) return
   seen.add(serializer)
-  for (const { field } of serializerPlan(serializer).fields) {
-    if (field instanceof NestedSerializer) prepareSerializer(field.serializerClass, seen)
+  for (const { field, readable } of serializerPlan(serializer).fields) {
+    if (!(field instanceof NestedSerializer)) continue
+    if (readable) warnOfSecrets(serializer, field.serializerClass)
+    prepareSerializer(field.serializerClass, seen)
   }
 }
