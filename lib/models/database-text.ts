@@ -39,10 +39,11 @@ interface ReadList extends Array<unknown> {
   [ITEM_TEXTS]?: readonly unknown[]
 }
 
-/** Remembers the texts that the numbers of a list were read from. */
+/** Remembers the texts that the numbers of a list were read from, and those of lists in it. */
 export function keepItemTexts(values: unknown, texts: unknown): unknown {
   if (Array.isArray(values) && Array.isArray(texts)) {
     Object.defineProperty(values, ITEM_TEXTS, { value: texts, enumerable: false })
+    for (const [position, value] of values.entries()) if (Array.isArray(value)) keepItemTexts(value, texts[position])
   }
   return values
 }

@@ -73,12 +73,13 @@ function keepingText(own: TypeParsers): TypeParsers {
       const element = DATE_ARRAYS.get(oid)
       if (element === undefined) return parse
       const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
-      return (text) => {
-        const values = parse(text)
-        if (!Array.isArray(values)) return values
-        const texts = parseTexts(text) as (string | null)[]
-        return values.map((value, index) => keepText(value, texts[index] ?? ''))
-      }
+      return (text) => keepTexts(parse(text), parseTexts(text))
     },
   }
+}
+
+/** The same for the dates of a list, and of lists in it. */
+function keepTexts(value: unknown, text: unknown): unknown {
+  if (!Array.isArray(value)) return typeof text === 'string' ? keepText(value, text) : value
+  return value.map((item, index) => keepTexts(item, Array.isArray(text) ? text[index] : undefined))
 }

@@ -789,7 +789,7 @@ describe('I23 a mistake in a view that no router has registered', () => {
       static override serializerClass = MembershipSerializer
       override async getObject() {
         const { author, club } = this.ctx['params']
-        return await this.getQueryset().findById([author, club]).throwIfNotFound()
+        return this.getQueryset().findById([author, club]).throwIfNotFound()
       }
     }
     const { get, send, reported } = await routes((router) => {

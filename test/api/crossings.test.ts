@@ -48,6 +48,9 @@ const SCHEMA = `
   insert into books (title, author_id) values ('one', 1);
   create table documents (id serial primary key, doc json);
   insert into documents (doc) values (E'{\\n "a": "b\\\\nc",\\r\\n "d": 1}');
+  create table matrices (id int primary key, amounts numeric[][], times timestamptz[][]);
+  insert into matrices values (1, '{{1.50,NULL},{123456789012345678901234567890.1,0.10}}',
+    '{{2026-03-28 15:30:00.123456Z},{1969-12-31 23:59:59.999999Z}}');
   create table secrets (id serial primary key, slug text not null unique);
   insert into secrets (slug) values ('known');
 `
@@ -219,8 +222,8 @@ describe('A10 depth', () => {
       static override depth = 2
     }
     const { get } = await serve({
-      people: viewOf(Person, PersonSerializer as never),
-      books: viewOf(Written, WrittenSerializer as never),
+      people: viewOf(Person, PersonSerializer),
+      books: viewOf(Written, WrittenSerializer),
     })
     expect((await get('/people/1')).json).toEqual({ id: 1, name: 'Ada' })
     expect((await get('/books/1')).json).toEqual({ id: 1, author_id: 1, author: { id: 1, name: 'Ada' } })
@@ -313,9 +316,34 @@ describe('G3 A stream of lines', () => {
       static override rendererClasses = [JSONRenderer, NDJSONRenderer]
       static override paginationClass = new ServerCursorPagination()
     }
-    const { get } = await serve({ documents: Documents as never })
+    const { get } = await serve({ documents: Documents })
     const lines = (await get('/documents.ndjson')).text.trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual([{ id: 1, doc: { a: 'b\nc', d: 1 } }])
+  })
+})
+
+describe('B17 Lists of lists', () => {
+  it('are shown with all their digits, through instances, too', async () => {
+    const Matrix = tableOf('matrices')
+    const serializer = serializerOf(Matrix, ['id', 'amounts', 'times'])
+    class Instances extends serializer {
+      override toRepresentation(object: Model): unknown {
+        return super.toRepresentation(object)
+      }
+    }
+    const { port } = await serve({ rows: viewOf(Matrix, serializer), instances: viewOf(Matrix, Instances) })
+    // PostgreSQL does not tell int[] from int[][]: the document knows of lists only
+    const { send } = connectTo(port)
+    const shown = {
+      id: 1,
+      amounts: [
+        ['1.50', null],
+        ['123456789012345678901234567890.1', '0.10'],
+      ],
+      times: [['2026-03-28T15:30:00.123456Z'], ['1969-12-31T23:59:59.999999Z']],
+    }
+    expect((await send({ path: '/rows/1' })).json).toEqual(shown)
+    expect((await send({ path: '/instances/1' })).json).toEqual(shown)
   })
 })
 
