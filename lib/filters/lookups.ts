@@ -46,8 +46,10 @@ export class Operand {
   }
 
   /** True for lookups that fit the column. Any but equality would tell of a hidden key what its digits are. */
-  takes({ ordered, equal }: Lookup): boolean {
+  takes({ ordered, equal, several }: Lookup): boolean {
     if (this.ids) return equal === true
+    // a range has a comma of its own
+    if (several && this.column.type.endsWith('range')) return false
     return this.comparable && (this.ordered || !ordered)
   }
 
@@ -85,6 +87,8 @@ export interface Lookup {
   readonly ordered?: true
   /** It takes whole values and tells whether they are equal. */
   readonly equal?: true
+  /** It takes several values, with commas between them. */
+  readonly several?: true
   /** The values to bind. @throws ValidationError the text stands for none */
   values(text: string, operand: Operand, caller: IDContext): readonly unknown[]
   /** SQL with `??` for the column's name, and a `?` for each value. */
@@ -136,6 +140,7 @@ const iexact: Lookup = {
 const anyOf: Lookup = {
   description: 'is one of these values',
   equal: true,
+  several: true,
   // nothing is no value: it matches nothing
   values: (text, operand, caller) => [
     text === ''
@@ -152,6 +157,7 @@ const anyOf: Lookup = {
 const range: Lookup = {
   description: 'lies between two values, or is one of them',
   ordered: true,
+  several: true,
   values: (text, operand) => {
     const ends = text.split(',', 3)
     if (ends.length !== 2) throw new ValidationError('Give two values, separated by a comma.')

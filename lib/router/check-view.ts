@@ -1,5 +1,6 @@
 /** What can be wrong with a view set before any request, and what must be known of it (promise I23). */
 import { ConfigurationError } from '../errors.js'
+import { externalIds } from '../ids/external-ids.js'
 import { refuseInstanceFields } from '../instance-fields.js'
 import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
@@ -27,6 +28,7 @@ export function checkView(prefix: string, view: unknown, nested: boolean): asser
   if (!(viewClass.prototype instanceof GenericAPIView)) return
   const generic = viewClass as typeof GenericAPIView
   checkGeneric(generic, { needsSerializer: true })
+  externalIds(generic.modelClass())
   if (nested) checkNested(generic)
 }
 

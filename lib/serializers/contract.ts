@@ -2,6 +2,7 @@
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/describe-model.js'
+import type { ModelClass } from '../models/objection.js'
 
 /** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */
 export type DeclaredFields = Readonly<Record<string, SerializerField>>
@@ -23,7 +24,13 @@ export interface SerializerOptions<T extends object = object> {
    * Values that the input cannot set, by property of the model, such as the foreign key that a nested route decides. They
    * are part of the validated data of new objects; those of stored ones stay.
    */
-  readonly forced?: ReadonlyMap<string, unknown> | undefined
+  readonly forced?: ForcedValues | undefined
+}
+
+/** Values by property of the model. */
+export interface ForcedValues extends ReadonlyMap<string, unknown> {
+  /** The model of the object that they lead to. */
+  readonly parent?: ModelClass
 }
 
 /** A serializer of any object. */
@@ -33,7 +40,7 @@ export interface AnySerializer {
   readonly partial: boolean
   readonly textual: boolean
   /** Values that the input cannot set. */
-  readonly forced: ReadonlyMap<string, unknown> | undefined
+  readonly forced: ForcedValues | undefined
   /** Validates the input. @throws ValidationError with `raiseException` */
   isValid(options?: { readonly raiseException?: boolean }): Promise<boolean>
   /** What was validated. */

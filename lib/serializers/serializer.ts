@@ -8,6 +8,7 @@ import type {
   BoundField,
   DeclaredFields,
   FieldsDescription,
+  ForcedValues,
   SerializerClass,
   SerializerOptions,
   SerializerPlan,
@@ -77,7 +78,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
   readonly partial: boolean
   readonly textual: boolean
   /** @internal */
-  readonly forced: ReadonlyMap<string, unknown> | undefined
+  readonly forced: ForcedValues | undefined
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
   #context: SerializerContext

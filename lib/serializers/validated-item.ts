@@ -1,7 +1,7 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
-import type { AnySerializer, BoundField } from './contract.js'
+import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 
 /** One object to validate, and the stored object it changes, if there is one. */
 export interface Candidate {
@@ -66,11 +66,12 @@ export function forcedBy(serializer: AnySerializer, scope: ValidationScope): For
 export function isForced(forced: Forced | undefined, { column, relation }: BoundField): boolean {
   if (forced === undefined) return false
   if (column !== undefined) return forced.has(column.property)
-  // a nested object writes each column of the foreign key
-  return relation?.kind === 'belongs-to-one' && relation.ownerProperties.some((property) => forced.has(property))
+  // one of several columns: another relation may share it
+  if (relation?.kind !== 'belongs-to-one' || relation.model !== forced.parent) return false
+  return relation.ownerProperties.some((property) => forced.has(property))
 }
 
-type Forced = Pick<ReadonlySet<string>, 'has'>
+type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'parent'>
 
 /**
  * The input of a field, when it is there to be checked. A missing value takes its default or is reported; null is kept

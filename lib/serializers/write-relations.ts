@@ -117,6 +117,8 @@ export async function writeBefore(
       related = (await under([bound.name], () => (current ? child.update(current, data) : child.create(data)))) as Data
     }
     for (const [index, property] of relation.ownerProperties.entries()) {
+      // what the path decides stays so: PostgreSQL tells whether there is such an object
+      if (serializer.forced?.has(property)) continue
       const key = related === null ? null : exactValue(related[relation.relatedProperties[index] as string])
       if (!current || related === null) writes.columns[property] = key
     }
@@ -144,8 +146,8 @@ export async function writeAfter(
       await under([bound.name], () => writeOne(serializer, child, relation, row, value as Data, current))
     }
   }
-  if (instance && writes.sets.length > 0)
-    await byExactKey(row, () => row.$query(serializer.context.knex).forNoKeyUpdate())
+  // inserts into the join table are waited for, too
+  if (instance && writes.sets.length > 0) await byExactKey(row, () => row.$query(serializer.context.knex).forUpdate())
   for (const set of writes.sets) await under([set.name], () => replaceSet(serializer, set, row))
 }
 

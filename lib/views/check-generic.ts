@@ -32,7 +32,6 @@ export type CheckedClass = typeof APIView & GenericViewClass
  */
 export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSerializer: boolean }): void {
   checkModel(view)
-  externalIds(view.modelClass())
   const { maxBulkSize = 1 } = view as { maxBulkSize?: number }
   if (!Number.isSafeInteger(maxBulkSize) || maxBulkSize < 1) {
     throw new ConfigurationError(`${view.name}: maxBulkSize is ${maxBulkSize}; give a whole number of at least 1`)
@@ -106,10 +105,13 @@ export function prepareActions(view: ActionClass): void {
   for (const serializer of serializersOfActions(view)) prepareSerializer(serializer, new Set())
 }
 
+const warned = new WeakSet<CheckedClass>()
+
 /** @throws {ConfigurationError} */
 function checkCaching(view: CheckedClass & Cacheable): void {
   policyOf(view)
-  if (view.cachePrivate || view.authenticationClasses.length === 0) return
+  if (view.cachePrivate || view.authenticationClasses.length === 0 || warned.has(view)) return
+  warned.add(view)
   process.emitWarning(
     `${view.name}: its answers are public (cachePrivate = false) though it knows callers by authenticationClasses; ` +
       'shared caches may give one caller what another has asked for',

@@ -26,8 +26,8 @@ export function checkRequest(view: GenericView): void {
     if (text === undefined || !isStandard(viewClass.prototype, 'getObject')) continue
     if (lookupKey(viewClass).fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
   }
+  if (!isStandard(view, action) || (action === 'partialUpdate' && !isStandard(view, 'update'))) return
   selectionOf(view)
-  if (!isStandard(view, action)) return
   if (BULK.has(action)) bulkItems(view)
   if (!NAMING.has(action) || !isStandard(view, 'getObject', 'getObjectToWrite')) return
   keyOnPath(view)

@@ -39,7 +39,7 @@ import type { RowReader } from './row-reader.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
 import { checkUnregistered, prepareUnregistered } from './unregistered.js'
-import type { ActionMap, RegisteredRoute } from './view.js'
+import { type ActionMap, CHECK_REQUEST, type RegisteredRoute } from './view.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
 export type Pagination = Policy<BasePagination> | null
@@ -140,7 +140,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
    */
   static override asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     const isRegistered = route.basename !== undefined
-    if (!isRegistered) checkUnregistered(this)
+    if (!isRegistered) checkUnregistered(this, actions)
     const answer = super.asView(actions, route)
     let prepared = false
     const prepareAndAnswer: ViewHandler = async (ctx) => {
@@ -191,7 +191,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** @internal */
-  checkRequest(): void {
+  [CHECK_REQUEST](): void {
     checkRequest(this)
   }
 

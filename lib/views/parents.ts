@@ -10,6 +10,7 @@ import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { orderBy } from '../queryset/total-order.js'
+import type { ForcedValues } from '../serializers/contract.js'
 import type { GenericView } from './generic-view.js'
 import { parentKeyOf } from './parent-key.js'
 import { lookupOf } from './read-object.js'
@@ -101,12 +102,13 @@ function first(column: Column, query: AnyQueryBuilder): AnyQueryBuilder {
 }
 
 /** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
-export function forcedValues(view: GenericView): ReadonlyMap<string, unknown> | undefined {
+export function forcedValues(view: GenericView): ForcedValues | undefined {
   const link = view.parents.at(-1)
   const { viewClass } = view
   if (!link || viewClass.parentLookupField === undefined) return undefined
-  const { column } = parentKeyOf(viewClass, (link.view as unknown as GenericView['viewClass']).modelClass())
-  return new Map([[column.property, view.parentKey]])
+  const parent = (link.view as unknown as GenericView['viewClass']).modelClass()
+  const { column } = parentKeyOf(viewClass, parent)
+  return Object.assign(new Map([[column.property, view.parentKey]]), { parent })
 }
 
 /** The view of the object that this one's belong to, as if its own path had been asked for. */

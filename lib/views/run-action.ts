@@ -7,7 +7,7 @@ import { selectRenderer } from '../renderers/select-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { checkParents } from './parents.js'
 import { read, write } from './properties.js'
-import type { View } from './view.js'
+import { CHECK_REQUEST, type View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -29,7 +29,7 @@ export async function runAction(view: View): Promise<unknown> {
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     if (READING.has(ctx.req.method ?? '')) return await call(view)
-    read(view, 'checkRequest')?.call(view)
+    read(view, CHECK_REQUEST)?.call(view)
     return await (knex && view.atomic ? callInTransaction(view, knex) : call(view))
   } finally {
     const body = read(view, 'body')

@@ -14,17 +14,18 @@ const READY_MADE = ['list', 'create', 'bulkCreate', ...OF_OBJECTS, ...IN_BULK]
 const LOOKUPS = ['getDetail', 'getObject', 'getObjectToWrite']
 /** The same of serializers. */
 const HOOKS = ['getList', ...LOOKUPS, 'getSerializer', 'getInputSerializer']
-const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
 
-const checked = new WeakSet<CheckedClass>()
 const preparing = new WeakMap<CheckedClass, Promise<void>>()
 
-/** Checks what needs no database, once for each class. @throws {ConfigurationError} naming class, attribute and fix */
-export function checkUnregistered(view: CheckedClass): void {
-  if (checked.has(view)) return
+/**
+ * Checks what needs no database. A method of the application's own may need neither model nor serializer.
+ * @param actions which method answers which HTTP method
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export function checkUnregistered(view: CheckedClass, actions: ActionMap): void {
   refuseInstanceFields(view)
-  checkGeneric(view, { needsSerializer: READY_MADE.some((action) => isStandard(view.prototype, action, ...HOOKS)) })
-  checked.add(view)
+  if (!hasModel(view) && !reaches(view, actions, READY_MADE)) return
+  checkGeneric(view, { needsSerializer: isStandard(view.prototype, ...HOOKS) && reaches(view, actions, READY_MADE) })
 }
 
 /**
@@ -34,17 +35,19 @@ export function checkUnregistered(view: CheckedClass): void {
  * @throws {ConfigurationError} naming class, attribute and fix
  */
 export async function prepareUnregistered(view: CheckedClass, actions: ActionMap): Promise<void> {
-  const names = Object.values(actions)
-  for (const one of new Set(names.map((action) => actionClass(view, action)))) await prepareOnce(one)
-  const inPaths = isStandard(view.prototype, ...LOOKUPS) && reaches(view, names, OF_OBJECTS)
-  const inBodies = reaches(view, names, IN_BULK)
+  for (const one of new Set(Object.values(actions).map((action) => actionClass(view, action)))) await prepareOnce(one)
+  const inPaths = isStandard(view.prototype, ...LOOKUPS) && reaches(view, actions, OF_OBJECTS)
+  const inBodies = reaches(view, actions, IN_BULK)
   if (inPaths || inBodies) checkLookup(view, { inPaths, inBodies })
 }
 
-/** True when requests come to one of the ready-made actions, or to a `get()`, `post()` … that may call it. */
-function reaches({ prototype }: CheckedClass, names: readonly string[], actions: readonly string[]): boolean {
-  const calls = names.some((name) => METHODS.has(name))
-  return actions.some((action) => isStandard(prototype, action) && (calls || names.includes(action)))
+/** True when requests come to one of these actions as it comes with the package. */
+function reaches({ prototype }: CheckedClass, actions: ActionMap, some: readonly string[]): boolean {
+  return Object.values(actions).some((action) => some.includes(action) && isStandard(prototype, action))
+}
+
+function hasModel({ model, queryset }: CheckedClass): boolean {
+  return model !== null || queryset !== null
 }
 
 function prepareOnce(view: CheckedClass): Promise<void> {
@@ -63,7 +66,7 @@ async function prepare(view: CheckedClass): Promise<void> {
   await prepareModelsOf(view)
   try {
     prepareActions(view)
-    await prepareGeneric(view, undefined)
+    if (hasModel(view)) await prepareGeneric(view, undefined)
   } catch (error) {
     throw error instanceof ConfigurationError ? error : new ServiceUnavailable(5, { cause: error })
   }

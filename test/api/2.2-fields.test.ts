@@ -539,6 +539,10 @@ describe('ranges of times', () => {
       expect([query, (await send('GET', `?${query}`, undefined, other)).json]).toMatchObject([query, [{ id }]])
     }
     expect((await send('GET', '?slot=[now,)')).status).toBe(400)
+    // several are parted by commas, which ranges have themselves
+    for (const name of ['slot__in', 'slots__range']) {
+      expect((await send('GET', `?${name}=[2031-03-28T15:30:00Z,)`)).text).toContain('gt, gte')
+    }
   })
 })
 

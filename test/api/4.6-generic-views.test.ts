@@ -3,7 +3,7 @@ import knex from 'knex'
 import type Koa from 'koa'
 import { koaBody } from 'koa-body'
 import type { QueryBuilder } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
   APIView,
@@ -684,7 +684,44 @@ describe('I23 a mistake in a view that no router has registered', () => {
         return BookSerializer
       }
     }
-    for (const view of [Own, Counts, Chosen]) expect(() => view.asView()).not.toThrow()
+    class Total extends ListAPIView<Book> {
+      static override model = Book
+      async get() {
+        return {}
+      }
+    }
+    for (const view of [Own, Counts, Chosen, Total]) expect(() => view.asView()).not.toThrow()
+    class Pings extends ModelViewSet<Book> {
+      static override model = Book
+      ping() {}
+    }
+    expect(() => Pings.asView({ get: 'ping' })).not.toThrow()
+  })
+
+  it('is no queryset that only a request can make', async () => {
+    const asked = vi.fn(() => Book.query())
+    const Listed = viewWith(ListAPIView, { model: null, queryset: asked })
+    const answer = Listed.asView()
+    expect(asked).not.toHaveBeenCalled()
+    const { get } = await routes((router) => router.get('/', answer))
+    expect((await get('/')).status).toBe(200)
+  })
+
+  it('is no view without a model that answers by itself', async () => {
+    class Plain extends GenericAPIView<Book> {
+      override getKnex() {
+        return database.knex
+      }
+      override getQueryset() {
+        return Book.query() as never
+      }
+      async get() {
+        return { count: await Book.query().resultSize() }
+      }
+    }
+    await removeBooks(database)
+    const { get } = await routes((router) => router.get('/', Plain.asView()))
+    expect((await get('/')).json).toEqual({ count: 0 })
   })
 
   it.each<[string, AnyView, Record<string, unknown>, RegExp]>([
@@ -792,7 +829,16 @@ describe('I23 a mistake in a view that no router has registered', () => {
         return this.getQueryset().findById([author, club]).throwIfNotFound()
       }
     }
+    class OwnMembership extends RetrieveAPIView<Membership> {
+      static override model = Membership
+      async get() {
+        const { author, club } = this.ctx['params']
+        const found = await this.getQueryset().findById([author, club])
+        return { found: found !== undefined }
+      }
+    }
     const { get, send, reported } = await routes((router) => {
+      router.get('/own/:author/clubs/:club', OwnMembership.asView())
       router.all('/members', Memberships.asView({ get: 'list', post: 'create' }))
       router.get('/members/:id', Memberships.asView({ get: 'retrieve' }))
       router.get('/authors/:author/clubs/:club', OneMembership.asView())
@@ -801,6 +847,7 @@ describe('I23 a mistake in a view that no router has registered', () => {
     expect((await send('POST', '/members', { author_id: 1, club: 'x' })).status).toBe(201)
     expect((await get('/members')).json).toEqual([member])
     expect((await get('/authors/1/clubs/x')).json).toEqual(member)
+    expect((await get('/own/1/clubs/x')).json).toEqual({ found: true })
     expect(reported).toEqual([])
     expect((await get('/members/1')).status).toBe(500)
     expect(reported).toEqual([expect.any(ConfigurationError)])

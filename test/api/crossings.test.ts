@@ -38,6 +38,8 @@ const SCHEMA = `
     id serial primary key, title text not null, tenant_id int not null default 1, writer_id int,
     foreign key (tenant_id, writer_id) references writers (tenant_id, id)
   );
+  create table tenants (id int primary key);
+  insert into tenants values (1), (2);
   create table keyless (code text not null unique, title text);
   insert into keyless select 'c' || n, nullif(n % 3, 0)::text from generate_series(1, 9) n;
   create table countries (id int primary key, name text not null);
@@ -162,19 +164,20 @@ describe('F8 An upload that is not shown', () => {
 })
 
 describe('E11 A nested object on a path', () => {
+  const Writer = tableOf('writers')
+  class Text extends Model {
+    static override tableName = 'texts'
+    static override relationMappings = () => ({
+      writer: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Writer,
+        join: { from: ['texts.tenant_id', 'texts.writer_id'], to: ['writers.tenant_id', 'writers.id'] },
+      },
+    })
+  }
+  const writer = new NestedSerializer(serializerOf(Writer, ['tenant_id', 'id', 'name']), { allowNull: true })
+
   it('cannot move its row where the foreign key has several columns', async () => {
-    const Writer = tableOf('writers')
-    class Text extends Model {
-      static override tableName = 'texts'
-      static override relationMappings = () => ({
-        writer: {
-          relation: Model.BelongsToOneRelation,
-          modelClass: Writer,
-          join: { from: ['texts.tenant_id', 'texts.writer_id'], to: ['writers.tenant_id', 'writers.id'] },
-        },
-      })
-    }
-    const writer = new NestedSerializer(serializerOf(Writer, ['tenant_id', 'id', 'name']), { allowNull: true })
     class Texts extends NestedViewSetMixin(ModelViewSet<Model>) {
       static override model = Text
       static override serializerClass = serializerOf(Text, ['id', 'title', 'writer'], { writer })
@@ -191,6 +194,32 @@ describe('E11 A nested object on a path', () => {
     expect((await get(own)).status).toBe(200)
     expect((await send('PATCH', own, { writer: null })).json).toMatchObject({ writer: { id: 1 } })
     expect(await database.knex('writers').pluck('name')).toEqual(['Ada'])
+  })
+
+  it('is written where its foreign key shares a column with that of the path, and stays in the parent', async () => {
+    const Tenant = tableOf('tenants')
+    class Texts extends NestedViewSetMixin(ModelViewSet<Model>) {
+      static override model = Text
+      static override serializerClass = serializerOf(Text, ['id', 'title', 'writer'], { writer })
+      static override parentLookupField = 'tenant_id'
+    }
+    const api = new APIRouter().register('tenants', viewOf(Tenant, serializerOf(Tenant, ['id'])), 'tenant')
+    new NestedRouter(api, 'tenants', { lookup: 'tenant' }).register('texts', Texts, 'text')
+    const { get, send } = await serveRouter(api)
+    const eve = { tenant_id: 1, id: 7, name: 'Eve' }
+    const created = await send('POST', '/tenants/1/texts', { title: 't', writer: eve })
+    expect(created).toMatchObject({ status: 201, json: { writer: eve } })
+    const own = created.headers['location'] as string
+    expect((await send('PATCH', own, { writer: { name: 'Eva' } })).json).toMatchObject({
+      writer: { ...eve, name: 'Eva' },
+    })
+    // a writer of another tenant
+    const mallory = { tenant_id: 2, id: 8, name: 'Mallory' }
+    expect((await send('POST', '/tenants/1/texts', { title: 't', writer: mallory })).status).toBe(400)
+    expect((await send('PATCH', own, { writer: null })).json).toMatchObject({ writer: null })
+    expect((await get(own)).status).toBe(200)
+    await database.knex('texts').delete()
+    await database.knex('writers').whereNot('id', 1).delete()
   })
 })
 
@@ -263,6 +292,25 @@ describe('A8 A create whose answer cannot be written', () => {
     const book = { title: 'kept?', author_id: 1 }
     expect((await send('POST', `${path}?expand=author`, path === '/books' ? book : [book])).status).toBe(500)
     expect(await database.knex('books').where({ title: 'kept?' })).toEqual([])
+  })
+})
+
+describe('An update() of the application', () => {
+  it('may name the object in its own way, for PATCH, too', async () => {
+    class People extends viewOf(Author, serializerOf(Author, ['id', 'name'])) {
+      override async update(options?: { partial?: boolean }): Promise<unknown> {
+        const params = this.ctx['params'] as Record<string, string>
+        if (params['id'] === '2147483648') params['id'] = '1'
+        return super.update(options)
+      }
+    }
+    const { send } = await serve({ people: People })
+    for (const method of ['PUT', 'PATCH']) {
+      expect(await send(method, '/people/2147483648', { id: 1, name: 'Ada' })).toMatchObject({
+        status: 200,
+        json: { id: 1 },
+      })
+    }
   })
 })
 
