@@ -699,7 +699,7 @@ describe('I23 a mistake in a view that no router has registered', () => {
   })
 
   it('is no queryset that only a request can make', async () => {
-    const asked = vi.fn(() => Book.query())
+    const asked = vi.fn<() => unknown>(() => Book.query())
     const Listed = viewWith(ListAPIView, { model: null, queryset: asked })
     const answer = Listed.asView()
     expect(asked).not.toHaveBeenCalled()
