@@ -66,9 +66,11 @@ export function forcedBy(serializer: AnySerializer, scope: ValidationScope): For
 export function isForced(forced: Forced | undefined, { column, relation }: BoundField): boolean {
   if (forced === undefined) return false
   if (column !== undefined) return forced.has(column.property)
-  // one of several columns: another relation may share it
-  if (relation?.kind !== 'belongs-to-one' || relation.model !== forced.parent) return false
-  return relation.ownerProperties.some((property) => forced.has(property))
+  if (relation?.kind !== 'belongs-to-one') return false
+  const decided = relation.ownerProperties.filter((property) => forced.has(property))
+  // a relation to another table may share a column with the one that is forced
+  const isShared = forced.parent !== undefined && forced.parent.tableName !== relation.model.tableName
+  return decided.length > 0 && (!isShared || decided.length === relation.ownerProperties.length)
 }
 
 type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'parent'>

@@ -117,9 +117,15 @@ export async function writeBefore(
       related = (await under([bound.name], () => (current ? child.update(current, data) : child.create(data)))) as Data
     }
     for (const [index, property] of relation.ownerProperties.entries()) {
-      // what the path decides stays so: PostgreSQL tells whether there is such an object
-      if (serializer.forced?.has(property)) continue
       const key = related === null ? null : exactValue(related[relation.relatedProperties[index] as string])
+      if (serializer.forced?.has(property)) {
+        const kept = instance ? (instance as Row)[property] : serializer.forced.get(property)
+        const column = serializer.plan.model?.columns.get(property)
+        if (key !== null && column && keyText(column, key) !== keyText(column, exactValue(kept))) {
+          throw new ValidationError({ [bound.name]: ['Invalid value.'] })
+        }
+        continue
+      }
       if (!current || related === null) writes.columns[property] = key
     }
   }
@@ -146,8 +152,8 @@ export async function writeAfter(
       await under([bound.name], () => writeOne(serializer, child, relation, row, value as Data, current))
     }
   }
-  // inserts into the join table are waited for, too
-  if (instance && writes.sets.length > 0) await byExactKey(row, () => row.$query(serializer.context.knex).forUpdate())
+  if (instance && writes.sets.length > 0)
+    await byExactKey(row, () => row.$query(serializer.context.knex).forNoKeyUpdate())
   for (const set of writes.sets) await under([set.name], () => replaceSet(serializer, set, row))
 }
 

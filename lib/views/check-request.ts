@@ -19,6 +19,8 @@ const BULK = new Set(['bulkCreate', 'bulkUpdate', 'bulkDestroy'])
  */
 export function checkRequest(view: GenericView): void {
   const { action, parents, ctx } = view
+  // one that is not generic
+  if ((view.viewClass as unknown) === undefined) return
   const params = ctx['params'] as Record<string, string> | undefined
   for (const { view: parent, param } of parents) {
     const viewClass = parent as unknown as GenericView['viewClass']

@@ -26,7 +26,6 @@ import type { Serializer } from '../serializers/serializer.js'
 import { largestUpload } from '../serializers/store-uploads.js'
 import { actionClass } from './action-options.js'
 import { APIView, methodsOf, type ViewHandler } from './api-view.js'
-import { checkRequest } from './check-request.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
 import { insertReader, insertsReader } from './insert-row.js'
@@ -39,7 +38,7 @@ import type { RowReader } from './row-reader.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
 import { checkUnregistered, prepareUnregistered } from './unregistered.js'
-import { type ActionMap, CHECK_REQUEST, type RegisteredRoute } from './view.js'
+import type { ActionMap, RegisteredRoute } from './view.js'
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
 export type Pagination = Policy<BasePagination> | null
@@ -188,11 +187,6 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal */
   parentScope(): FilterPart | undefined {
     return read(this, 'parents').length > 0 ? parentScope(this) : undefined
-  }
-
-  /** @internal */
-  [CHECK_REQUEST](): void {
-    checkRequest(this)
   }
 
   /** The query with the conditions of all filter backends, in order. */

@@ -5,9 +5,11 @@ import { parseBody } from '../parsers/parse-body.js'
 import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { checkRequest } from './check-request.js'
+import type { GenericView } from './generic-view.js'
 import { checkParents } from './parents.js'
 import { read, write } from './properties.js'
-import { CHECK_REQUEST, type View } from './view.js'
+import type { View } from './view.js'
 
 const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
@@ -29,7 +31,7 @@ export async function runAction(view: View): Promise<unknown> {
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     if (READING.has(ctx.req.method ?? '')) return await call(view)
-    read(view, CHECK_REQUEST)?.call(view)
+    checkRequest(view as GenericView)
     return await (knex && view.atomic ? callInTransaction(view, knex) : call(view))
   } finally {
     const body = read(view, 'body')

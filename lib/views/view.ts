@@ -24,9 +24,6 @@ export interface ViewPolicies {
   readonly metadata: BaseMetadata
 }
 
-/** The name of a method that no application's own can take the place of. */
-export const CHECK_REQUEST = Symbol('checks a request before its transaction')
-
 /** One request's view. */
 export interface View {
   readonly ctx: Context
@@ -60,8 +57,6 @@ export interface View {
   readonly parents: readonly ParentLink[]
   /** What the view's objects refer to their parent by, once it was looked for. */
   parentKey: unknown
-  /** Refuses a request that writes for what can be told without the database. */
-  [CHECK_REQUEST]?(): void
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */

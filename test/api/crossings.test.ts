@@ -40,6 +40,14 @@ const SCHEMA = `
   );
   create table tenants (id int primary key);
   insert into tenants values (1), (2);
+  create table staff (
+    key int generated always as identity primary key, tenant_id int not null, id int not null, name text not null,
+    unique (tenant_id, id)
+  );
+  create table notes (
+    id serial primary key, title text not null, tenant_id int not null, staff_id int,
+    foreign key (tenant_id, staff_id) references staff (tenant_id, id)
+  );
   create table keyless (code text not null unique, title text);
   insert into keyless select 'c' || n, nullif(n % 3, 0)::text from generate_series(1, 9) n;
   create table countries (id int primary key, name text not null);
@@ -198,28 +206,78 @@ describe('E11 A nested object on a path', () => {
 
   it('is written where its foreign key shares a column with that of the path, and stays in the parent', async () => {
     const Tenant = tableOf('tenants')
-    class Texts extends NestedViewSetMixin(ModelViewSet<Model>) {
-      static override model = Text
-      static override serializerClass = serializerOf(Text, ['id', 'title', 'writer'], { writer })
+    const Staff = tableOf('staff', { idColumn: 'key' })
+    class Note extends Model {
+      static override tableName = 'notes'
+      static override relationMappings = () => ({
+        staff: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Staff,
+          join: { from: ['notes.tenant_id', 'notes.staff_id'], to: ['staff.tenant_id', 'staff.id'] },
+        },
+      })
+    }
+    const staff = new NestedSerializer(serializerOf(Staff, ['tenant_id', 'id', 'name']), { allowNull: true })
+    class Notes extends NestedViewSetMixin(ModelViewSet<Model>) {
+      static override model = Note
+      static override serializerClass = serializerOf(Note, ['id', 'title', 'staff'], { staff })
       static override parentLookupField = 'tenant_id'
     }
     const api = new APIRouter().register('tenants', viewOf(Tenant, serializerOf(Tenant, ['id'])), 'tenant')
-    new NestedRouter(api, 'tenants', { lookup: 'tenant' }).register('texts', Texts, 'text')
+    new NestedRouter(api, 'tenants', { lookup: 'tenant' }).register('notes', Notes, 'note')
     const { get, send } = await serveRouter(api)
     const eve = { tenant_id: 1, id: 7, name: 'Eve' }
-    const created = await send('POST', '/tenants/1/texts', { title: 't', writer: eve })
-    expect(created).toMatchObject({ status: 201, json: { writer: eve } })
+    const created = await send('POST', '/tenants/1/notes', { title: 't', staff: eve })
+    expect(created).toMatchObject({ status: 201, json: { staff: eve } })
     const own = created.headers['location'] as string
-    expect((await send('PATCH', own, { writer: { name: 'Eva' } })).json).toMatchObject({
-      writer: { ...eve, name: 'Eva' },
+    expect((await send('PATCH', own, { staff: { name: 'Eva' } })).json).toMatchObject({
+      staff: { ...eve, name: 'Eva' },
     })
-    // a writer of another tenant
-    const mallory = { tenant_id: 2, id: 8, name: 'Mallory' }
-    expect((await send('POST', '/tenants/1/texts', { title: 't', writer: mallory })).status).toBe(400)
-    expect((await send('PATCH', own, { writer: null })).json).toMatchObject({ writer: null })
+    // one of another tenant, though this one has one with that id
+    const mallory = { tenant_id: 2, id: 7, name: 'Mallory' }
+    const refused = { staff: ['Invalid value.'] }
+    expect((await send('POST', '/tenants/1/notes', { title: 't', staff: mallory })).json.errors).toEqual(refused)
+    expect((await send('PATCH', own, { staff: null })).json).toMatchObject({ staff: null })
+    expect((await send('PATCH', own, { staff: mallory })).json.errors).toEqual(refused)
+    expect(await database.knex('staff').pluck('name')).toEqual(['Eva'])
     expect((await get(own)).status).toBe(200)
+  })
+
+  it('cannot move its row in a list of its owner either', async () => {
+    class Owner extends Writer {
+      static override relationMappings = () => ({
+        texts: {
+          relation: Model.HasManyRelation,
+          modelClass: Text,
+          join: { from: ['writers.tenant_id', 'writers.id'], to: ['texts.tenant_id', 'texts.writer_id'] },
+        },
+      })
+    }
+    const texts = new NestedSerializer(serializerOf(Text, ['id', 'title', 'writer'], { writer }), { many: true })
+    const { send } = await serve({
+      owners: viewOf(Owner, serializerOf(Owner, ['id', 'tenant_id', 'texts'], { texts })),
+    })
     await database.knex('texts').delete()
-    await database.knex('writers').whereNot('id', 1).delete()
+    const moved = { title: 'mine', writer: { tenant_id: 1, id: 9, name: 'Eve' } }
+    expect((await send('PATCH', '/owners/1', { texts: [moved] })).status).toBe(200)
+    expect(await database.knex('texts').select('title', 'writer_id')).toEqual([{ title: 'mine', writer_id: 1 }])
+  })
+
+  it('cannot move its row below a subclass of the model either', async () => {
+    class Public extends Writer {}
+    class Texts extends NestedViewSetMixin(ModelViewSet<Model>) {
+      static override model = Text
+      static override serializerClass = serializerOf(Text, ['id', 'title', 'writer'], { writer })
+      static override parentLookupField = 'writer_id'
+    }
+    const api = new APIRouter().register('writers', viewOf(Public, serializerOf(Public, ['id', 'name'])), 'writer')
+    new NestedRouter(api, 'writers', { lookup: 'writer' }).register('texts', Texts, 'text')
+    const { send } = await serveRouter(api)
+    const other = { tenant_id: 1, id: 2, name: 'Eve' }
+    expect((await send('POST', '/writers/1/texts', { title: 't', writer: other })).json).toMatchObject({
+      writer: { id: 1 },
+    })
+    expect(await database.knex('writers').pluck('name')).toEqual(['Ada'])
   })
 })
 
@@ -320,7 +378,7 @@ describe('R5 A write that the path or the list refuses', () => {
       client: 'pg',
       connection: { ...database.connection } as Knex.PgConnectionConfig,
       pool: { min: 0, max: 1 },
-      acquireConnectionTimeout: 300,
+      acquireConnectionTimeout: 2000,
     })
     class Books extends viewOf(Book, serializerOf(Book, ['id', 'title', 'author_id'])) {
       static override strictParams = true
