@@ -9,6 +9,7 @@ import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import {
   type Candidate,
+  type Forced,
   failAt,
   type Item,
   type Outcome,
@@ -34,7 +35,7 @@ export async function validateNested(
   validate: Validate,
 ): Promise<void> {
   const child = serializer.child(bound, field.serializerClass)
-  const forced = forcedBy(bound)
+  const forced = forcedBy(serializer, bound)
   const keys = keysOf(child, forced)
   const entries: { item: Item; position: number | undefined; candidate: Candidate }[] = []
   for (const item of items) {
@@ -79,9 +80,10 @@ function listProblem(input: unknown, maxItems: number): string | undefined {
 }
 
 /** Keys of the related model that the surrounding object decides. */
-function forcedBy({ relation }: BoundField): ReadonlySet<string> {
+function forcedBy({ plan }: AnySerializer, { relation }: BoundField): Forced {
   const forced = relation && (relation.kind === 'has-one' || relation.kind === 'has-many')
-  return new Set(forced ? relation.relatedProperties : [])
+  const properties = new Set(forced ? relation.relatedProperties : [])
+  return plan.model ? Object.assign(properties, { parent: plan.model.model }) : properties
 }
 
 function currentOf(item: Item, bound: BoundField): unknown {
@@ -145,7 +147,7 @@ interface NestedKeys {
   readonly areOwned: boolean
 }
 
-function keysOf({ plan }: AnySerializer, forced: ReadonlySet<string>): NestedKeys {
+function keysOf({ plan }: AnySerializer, forced: Forced): NestedKeys {
   const isOwn = ({ field, column }: BoundField) => column?.primary === true || field instanceof ExternalIdField
   const own = plan.readable.filter(
     (bound): bound is KeyField => bound.source.length === 1 && bound.column !== undefined && isOwn(bound),

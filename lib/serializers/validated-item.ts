@@ -17,6 +17,9 @@ export interface Outcome {
 /** Marks validated data of a nested object with the stored object it changes. Spreading the data keeps it. */
 export const TARGET = Symbol('the object that nested data changes')
 
+/** Marks validated data of a nested object with what the surrounding object decides, by property. Spreading the data keeps it. */
+export const DECIDED = Symbol('the values that the surrounding object decides')
+
 /** Marks validated data with the external ids that its keys were given as, by field name. Spreading the data keeps it. */
 export const GIVEN = Symbol('the external ids that keys were given as')
 
@@ -31,7 +34,7 @@ export interface Item {
 
 export interface ValidationScope {
   /** Properties that the surrounding object sets; input for them is not used. */
-  readonly forced?: ReadonlySet<string>
+  readonly forced?: Forced
   /** Foreign keys that the database checks itself are not looked up, unless something else is wrong. */
   readonly trustKeys?: boolean
   /** These objects stand inside another: `partial` holds only for those that exist already. */
@@ -69,11 +72,12 @@ export function isForced(forced: Forced | undefined, { column, relation }: Bound
   if (relation?.kind !== 'belongs-to-one') return false
   const decided = relation.ownerProperties.filter((property) => forced.has(property))
   // a relation to another table may share a column with the one that is forced
-  const isShared = forced.parent !== undefined && forced.parent.tableName !== relation.model.tableName
-  return decided.length > 0 && (!isShared || decided.length === relation.ownerProperties.length)
+  const isOwn = forced.parent?.tableName === relation.model.tableName
+  return decided.length > 0 && (isOwn || decided.length === relation.ownerProperties.length)
 }
 
-type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'parent'>
+/** Properties that the input cannot set, and the model of the object that decides them. */
+export type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'parent'>
 
 /**
  * The input of a field, when it is there to be checked. A missing value takes its default or is reported; null is kept

@@ -12,7 +12,7 @@ import { readColumns } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { TARGET } from './validated-item.js'
+import { DECIDED, TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
 type Row = Model & Data
@@ -21,6 +21,8 @@ type Row = Model & Data
 export interface Writes {
   /** Values of the object's own row, by property. */
   readonly columns: Data
+  /** What the surrounding object decides, by property. */
+  readonly decided: Data | undefined
   /** Nested objects that this row points to, written before it. */
   readonly before: readonly NestedWrite[]
   /** Nested objects that point to this row, written after it. */
@@ -82,7 +84,8 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
       columns[propertyOf(serializer, name)] = value
     }
   }
-  return { columns, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
+  const { [DECIDED]: decided } = data as { [DECIDED]?: Data }
+  return { columns, decided, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
 }
 
 /**
@@ -101,7 +104,10 @@ function unwritable(serializer: AnySerializer, name: string, reason: string): Co
   return new ConfigurationError(`${serializer.constructor.name}: cannot write "${name}": it ${reason}`)
 }
 
-/** Creates or updates the nested objects that the row points to, and puts their keys into its columns. */
+/**
+ * Creates or updates the nested objects that the row points to, and puts their keys into its columns.
+ * @throws ValidationError one of them is not of the object that the path, or the surrounding object, decides
+ */
 export async function writeBefore(
   serializer: AnySerializer,
   writes: Writes,
@@ -118,17 +124,33 @@ export async function writeBefore(
     }
     for (const [index, property] of relation.ownerProperties.entries()) {
       const key = related === null ? null : exactValue(related[relation.relatedProperties[index] as string])
-      if (serializer.forced?.has(property)) {
-        const kept = instance ? (instance as Row)[property] : serializer.forced.get(property)
+      if (isDecided(serializer, writes, property)) {
         const column = serializer.plan.model?.columns.get(property)
-        if (key !== null && column && keyText(column, key) !== keyText(column, exactValue(kept))) {
+        const kept = decidedValue(serializer, writes, instance, property)
+        if (key != null && kept !== undefined && column && keyText(column, key) !== keyText(column, kept)) {
           throw new ValidationError({ [bound.name]: ['Invalid value.'] })
         }
-        continue
-      }
-      if (!current || related === null) writes.columns[property] = key
+      } else if (!current || related === null) writes.columns[property] = key
     }
   }
+}
+
+/** True for a column of the row that no nested object may change. */
+function isDecided({ forced }: AnySerializer, { decided }: Writes, property: string): boolean {
+  return forced?.has(property) === true || (decided !== undefined && Object.hasOwn(decided, property))
+}
+
+/** What such a column holds; undefined where nobody has read it. */
+function decidedValue(
+  { forced }: AnySerializer,
+  { columns, decided }: Writes,
+  instance: Model | undefined,
+  property: string,
+): unknown {
+  if (decided && Object.hasOwn(decided, property)) return decided[property]
+  // what the application has given to save()
+  if (Object.hasOwn(columns, property)) return exactValue(columns[property])
+  return exactValue(instance ? (instance as Row)[property] : forced?.get(property))
 }
 
 /** Writes what points to the row: nested objects and sets of keys. `instance` is the object before an update. */
@@ -218,21 +240,38 @@ async function writeOne(
   current?: object,
 ): Promise<void> {
   const target = (value as { [TARGET]?: object })[TARGET] ?? current
+  const keys = keysFor(relation, row)
+  const data = keys && writesSome(child, relation.relatedProperties) ? { ...value, [DECIDED]: keys } : value
   if (target) {
     await lockRelated(serializer, relation, row, target as Row)
-    await child.update(target, value)
-    return
-  }
-  if (relation.kind === 'many-to-many' || relation.kind === 'has-one-through') {
-    const created = (await child.create(value)) as Row
+    await child.update(target, data)
+  } else if (keys) {
+    await child.create({ ...data, ...keys })
+  } else {
+    const created = (await child.create(data)) as Row
     await relate(serializer, relation, row, [exactValue(created[relation.relatedProperties[0] as string])])
-    return
   }
-  const keys = relation.relatedProperties.map((property, index) => [
-    property,
-    exactValue((row as Row)[relation.ownerProperties[index] as string]),
-  ])
-  await child.create({ ...value, ...Object.fromEntries(keys) })
+}
+
+/** The foreign key of objects that are related to the row by it; undefined where a join table relates them. */
+function keysFor(relation: RelationDescription, row: Model): Data | undefined {
+  if (relation.kind === 'many-to-many' || relation.kind === 'has-one-through') return undefined
+  return Object.fromEntries(
+    relation.relatedProperties.map((property, index) => [
+      property,
+      exactValue((row as Row)[relation.ownerProperties[index] as string]),
+    ]),
+  )
+}
+
+/** True when nested objects decide some of these columns: those of a foreign key of several columns may be shared. */
+function writesSome({ plan }: AnySerializer, properties: readonly string[]): boolean {
+  return plan.writable.some(
+    ({ field, relation }) =>
+      field instanceof NestedSerializer &&
+      relation?.kind === 'belongs-to-one' &&
+      relation.ownerProperties.some((property) => properties.includes(property)),
+  )
 }
 
 /** `null` for a nested object that points here: it stays, and is related to nothing. */

@@ -185,6 +185,19 @@ describe('E11 A nested object on a path', () => {
   }
   const writer = new NestedSerializer(serializerOf(Writer, ['tenant_id', 'id', 'name']), { allowNull: true })
 
+  const Staff = tableOf('staff', { idColumn: 'key' })
+  class Note extends Model {
+    static override tableName = 'notes'
+    static override relationMappings = () => ({
+      staff: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Staff,
+        join: { from: ['notes.tenant_id', 'notes.staff_id'], to: ['staff.tenant_id', 'staff.id'] },
+      },
+    })
+  }
+  const staff = new NestedSerializer(serializerOf(Staff, ['tenant_id', 'id', 'name']), { allowNull: true })
+
   it('cannot move its row where the foreign key has several columns', async () => {
     class Texts extends NestedViewSetMixin(ModelViewSet<Model>) {
       static override model = Text
@@ -206,18 +219,6 @@ describe('E11 A nested object on a path', () => {
 
   it('is written where its foreign key shares a column with that of the path, and stays in the parent', async () => {
     const Tenant = tableOf('tenants')
-    const Staff = tableOf('staff', { idColumn: 'key' })
-    class Note extends Model {
-      static override tableName = 'notes'
-      static override relationMappings = () => ({
-        staff: {
-          relation: Model.BelongsToOneRelation,
-          modelClass: Staff,
-          join: { from: ['notes.tenant_id', 'notes.staff_id'], to: ['staff.tenant_id', 'staff.id'] },
-        },
-      })
-    }
-    const staff = new NestedSerializer(serializerOf(Staff, ['tenant_id', 'id', 'name']), { allowNull: true })
     class Notes extends NestedViewSetMixin(ModelViewSet<Model>) {
       static override model = Note
       static override serializerClass = serializerOf(Note, ['id', 'title', 'staff'], { staff })
@@ -241,6 +242,42 @@ describe('E11 A nested object on a path', () => {
     expect((await send('PATCH', own, { staff: mallory })).json.errors).toEqual(refused)
     expect(await database.knex('staff').pluck('name')).toEqual(['Eva'])
     expect((await get(own)).status).toBe(200)
+  })
+
+  it('is written in a list of its owner where it shares a column, and stays with the owner', async () => {
+    class Tenant extends Model {
+      static override tableName = 'tenants'
+      static override relationMappings = () => ({
+        notes: {
+          relation: Model.HasManyRelation,
+          modelClass: Note,
+          join: { from: 'tenants.id', to: 'notes.tenant_id' },
+        },
+      })
+    }
+    const notes = new NestedSerializer(serializerOf(Note, ['id', 'title', 'staff'], { staff }), { many: true })
+    const { send } = await serve({ tenants: viewOf(Tenant, serializerOf(Tenant, ['id', 'notes'], { notes })) })
+    await database.knex('notes').delete()
+    await database.knex('staff').delete()
+    const eve = { tenant_id: 1, id: 7, name: 'Eve' }
+    const written = await send('PATCH', '/tenants/1', {
+      notes: [
+        { title: 't', staff: eve },
+        { title: 'u', staff: null },
+      ],
+    })
+    expect(written).toMatchObject({ status: 200, json: { notes: [{ staff: eve }, { staff: null }] } })
+    const [, { id }] = written.json.notes
+    const mallory = { tenant_id: 2, id: 7, name: 'Mallory' }
+    for (const note of [
+      { title: 'v', staff: mallory },
+      { id, staff: mallory },
+    ]) {
+      const refused = await send('PATCH', '/tenants/1', { notes: [note] })
+      expect(refused.json.errors).toEqual({ notes: { 0: { staff: ['Invalid value.'] } } })
+    }
+    expect(await database.knex('notes').pluck('tenant_id')).toEqual([1, 1])
+    expect(await database.knex('staff').pluck('name')).toEqual(['Eve'])
   })
 
   it('cannot move its row in a list of its owner either', async () => {
