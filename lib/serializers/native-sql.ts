@@ -40,17 +40,21 @@ function isNativeMember(member: RowMember): boolean {
  * even a `json` column, which keeps the white space that it was given (RFC 7464 section 2.2).
  */
 export const RECORD_SEPARATOR = 0x1e
+const SEPARATOR = `chr(${RECORD_SEPARATOR})`
 
 /**
  * Compiles a list that PostgreSQL writes as one row: the count (if asked for), the number of rows, and their JSON with
  * commas between. With positions the values of each of their terms stand before the rows, and these as well as the rows are
  * separated by `RECORD_SEPARATOR`. Values that may be any text are JSON strings, others stand as they are; NULL is `null`.
  */
-export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
+export function compileNative(query: AnyQueryBuilder, asked: RowSelection): CompiledSql {
+  const shown = asked.positions?.map((term) => memberOf(asked, term))
+  const names = shown?.every((name) => name !== undefined) ? shown : undefined
+  const selection = names ? { ...asked, positions: undefined } : asked
   const { plan, model, positions, counting } = selection
   const { before, count, source } = sourceOf(query, selection)
   const object = objectColumns(plan.object, plan)
-  const page = positions ? positionedRows(model, positions, object, source) : joinedRows(object, source)
+  const page = positions ? positionedRows(model, positions, object, source) : joinedRows(names, object, source)
   const sql = counting ? `${before.sql}select ${count.sql}page.* from (${page.sql}) as page` : page.sql
   const bindings = [...before.bindings, ...count.bindings, ...page.bindings]
   return nativeSql((query.knex() as unknown as Queryable).raw(sql, bindings as never))
@@ -76,9 +80,26 @@ function sourceOf(
   return { before, count, source }
 }
 
-function joinedRows(object: Part, source: QueryPart): QueryPart {
+/** Types that a member has the value of, and whose text is that of a position. */
+const SHOWN_AS_THEY_ARE = new Set(['int2', 'int4', 'uuid'])
+
+/** The member that shows a term's value as it is; undefined where the value must be selected by itself, which costs more. */
+function memberOf({ plan, model }: RowSelection, { property }: OrderTerm): string | undefined {
+  const wanted = model.columns.get(property)
+  if (!wanted || !SHOWN_AS_THEY_ARE.has(wanted.type)) return undefined
+  const isShown = (member: RowMember) =>
+    'cell' in member && member.cell.column === wanted && plan.columns[member.cell.index]?.table === 0
+  return plan.object.members.find(isShown)?.name
+}
+
+/** @param names the members that show the position; undefined where none is asked for */
+function joinedRows(names: readonly (string | undefined)[] | undefined, object: Part, source: QueryPart): QueryPart {
+  const lists = (names ?? []).map(
+    (name = '') => `string_agg(coalesce(r.${quoteName(name)}::text, 'null'), ${SEPARATOR}), `,
+  )
+  const rows = `string_agg(row_to_json(r)::text, ${names ? SEPARATOR : "','"})`
   return {
-    sql: `select count(*), string_agg(row_to_json(r)::text, ',') from (select ${object.sql}${source.sql}) as r`,
+    sql: `select count(*), ${lists.join('')}${rows} from (select ${object.sql}${source.sql}) as r`,
     bindings: [...object.bindings, ...source.bindings],
   }
 }
@@ -89,14 +110,13 @@ function positionedRows(
   object: Part,
   source: QueryPart,
 ): QueryPart {
-  const separator = `chr(${RECORD_SEPARATOR})`
   const lists = keysetTerms(model, terms).map(({ column }, index) => {
     const value = positionTag(column) === 'str' ? `to_json(r.p${index})::text` : `r.p${index}`
-    return `string_agg(coalesce(${value}, 'null'), ${separator}), `
+    return `string_agg(coalesce(${value}, 'null'), ${SEPARATOR}), `
   })
   const { sql, bindings } = nativeRows(terms, object, source)
   return {
-    sql: `select count(*), ${lists.join('')}string_agg(r.json, ${separator}) from (${sql}) as r`,
+    sql: `select count(*), ${lists.join('')}string_agg(r.json, ${SEPARATOR}) from (${sql}) as r`,
     bindings,
   }
 }

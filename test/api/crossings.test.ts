@@ -20,6 +20,7 @@ import {
   ServerCursorPagination,
   StreamMixin,
   StringField,
+  UUIDField,
 } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -61,6 +62,8 @@ const SCHEMA = `
   create table matrices (id int primary key, amounts numeric[][], times timestamptz[][]);
   insert into matrices values (1, '{{1.50,NULL},{123456789012345678901234567890.1,0.10}}',
     '{{2026-03-28 15:30:00.123456Z},{1969-12-31 23:59:59.999999Z}}');
+  create table ranked (id uuid primary key default gen_random_uuid(), rank int, title text);
+  insert into ranked (rank, title) select nullif(n % 4, 0), 'title ' || n from generate_series(1, 11) n;
   create table secrets (id serial primary key, slug text not null unique);
   insert into secrets (slug) values ('known');
 `
@@ -463,6 +466,32 @@ describe('G3 A stream of lines', () => {
     const lines = (await get('/documents.ndjson')).text.trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual([{ id: 1, doc: { a: 'b\nc', d: 1 } }])
   })
+})
+
+describe('D9 A cursor over rows that PostgreSQL writes', () => {
+  it.each([[['rank', 'id']], [['-rank', '-id']], [['id']], [['-title', 'id']]])(
+    'has the same pages, forwards and backwards, in the order %j',
+    async (ordering) => {
+      const Ranked = tableOf('ranked')
+      const statics = { lookupField: 'id', paginationClass: new CursorPagination({ ordering, pageSize: 3 }) }
+      const key = new UUIDField({ source: 'id', readOnly: true })
+      const serializer = serializerOf(Ranked, ['rank', 'title'], { "the key's": key })
+      const { get } = await serve({
+        rows: viewOf(Ranked, serializer, statics),
+        native: viewOf(Ranked, serializer, { ...statics, useNativeJson: true }),
+      })
+      const walk = async (name: string) => {
+        const pages: unknown[] = []
+        let { json } = await get(`/${name}`)
+        for (; json.next !== null; json = (await get(json.next)).json) pages.push(json.results)
+        for (; json.previous !== null; json = (await get(json.previous)).json) pages.push(json.results)
+        return [...pages, json.results]
+      }
+      const pages = await walk('rows')
+      expect(pages).toHaveLength(7)
+      expect(await walk('native')).toEqual(pages)
+    },
+  )
 })
 
 describe('B17 Lists of lists', () => {
