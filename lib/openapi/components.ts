@@ -6,6 +6,7 @@ import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaNameOf } from '../serializers/schema-name.js'
+import { type Forced, isForced } from '../serializers/validated-item.js'
 import { inputValue, mayBeNull, orNull, outputValue, wordsOf } from './field-schema.js'
 import type { Header, Reference, Response, Schema } from './types.js'
 
@@ -13,7 +14,7 @@ import type { Header, Reference, Response, Schema } from './types.js'
 export type Side = 'Output' | 'Input' | 'Patch'
 
 /** Properties that the path decides where a serializer stands in a nested route: they are taken, and not asked for. */
-export type ForcedProperties = ReadonlyMap<SerializerClass, ReadonlySet<string>>
+export type ForcedProperties = ReadonlyMap<SerializerClass, Forced>
 
 /** Related objects that `?expand=` adds to what a serializer shows, by name. */
 export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, ReadonlySet<SerializerClass>>>
@@ -135,7 +136,7 @@ export class Components {
   #input(serializer: SerializerClass, side: 'Input' | 'Patch'): Schema {
     const written = serializerPlan(serializer).writable.filter(({ field }) => !(field instanceof HiddenField))
     const forced = this.#forced.get(serializer)
-    const isAsked = ({ required, column }: BoundField) => required && !(column && forced?.has(column.property))
+    const isAsked = (bound: BoundField) => bound.required && !isForced(forced, bound)
     const required = side === 'Input' ? written.filter(isAsked).map(({ name }) => name) : []
     return {
       type: 'object',

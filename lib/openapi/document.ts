@@ -1,8 +1,10 @@
 /** An API as an OpenAPI 3.1 document (spec section 4.10; wire format, section 13). */
 import { ConfigurationError } from '../errors.js'
+import type { ModelClass } from '../models/objection.js'
 import type { Segment } from '../path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { expansionsOf } from '../serializers/select-fields.js'
+import type { Forced } from '../serializers/validated-item.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
 import { Components, type Expansions, type ForcedProperties } from './components.js'
@@ -113,16 +115,18 @@ function expansionsIn(endpoints: readonly DescribedEndpoint[]): Expansions {
 
 /** The foreign keys to the objects that nested view sets have on their paths, where all that take them have. */
 function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
-  const found = new Map<SerializerClass, ReadonlySet<string>>()
+  const found = new Map<SerializerClass, Forced>()
   for (const endpoint of endpoints) {
     const { view } = endpoint
     if (!(view.prototype instanceof GenericAPIView)) continue
     const { serializerClass } = view as typeof GenericAPIView
     if (!serializerClass) continue
     if (![...endpoint.operations.values()].some(takes(serializerClass))) continue
-    const forced = forcedBy(endpoint)
+    const { property, parent } = forcedBy(endpoint) ?? {}
     const others = found.get(serializerClass)
-    found.set(serializerClass, new Set(forced.filter((property) => others?.has(property) !== false)))
+    const isShared = property !== undefined && others?.has(property) !== false
+    const forced = new Set(isShared ? [property] : [])
+    found.set(serializerClass, parent ? Object.assign(forced, { parent }) : forced)
   }
   return found
 }
@@ -133,9 +137,10 @@ function takes(serializer: SerializerClass): (operation: DescribedOperation) => 
   return ({ action, inputSerializer }) => TAKING.has(action) || inputSerializer === serializer
 }
 
-function forcedBy({ view, parents }: DescribedEndpoint): readonly string[] {
-  const parent = parents.at(-1)?.view
+function forcedBy({ view, parents }: DescribedEndpoint): { property: string; parent: ModelClass } | undefined {
+  const link = parents.at(-1)
   const nested = view as typeof GenericAPIView & NestedViewClass
-  if (!parent || nested.parentLookupField === undefined) return []
-  return [parentKeyOf(nested, (parent as unknown as typeof GenericAPIView).modelClass()).column.property]
+  if (!link || nested.parentLookupField === undefined) return undefined
+  const parent = (link.view as unknown as typeof GenericAPIView).modelClass()
+  return { property: parentKeyOf(nested, parent).column.property, parent }
 }

@@ -23,12 +23,11 @@ import {
   UUIDField,
 } from 'koa-viewsets'
 import { Model } from 'objection'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Client, serving } from '../support/client.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { connectTo } from '../support/server.js'
-import { serializerOf, tableOf, type ViewSetClass, viewOf } from '../support/views.js'
+import { serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create table nodes (id int primary key, parent_id int references nodes, n int not null default 0);
@@ -69,7 +68,6 @@ const SCHEMA = `
 `
 
 let database: TestDatabase
-const clients: Client[] = []
 const folder = mkdtempSync(join(tmpdir(), 'crossings-'))
 const storage = new FileSystemStorage({ root: folder, baseUrl: '/files' })
 
@@ -78,27 +76,11 @@ beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   Model.knex(database.knex)
 })
-afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close()
-})
 afterAll(async () => {
   configure({})
   await database.drop()
   rmSync(folder, { recursive: true })
 })
-
-async function serveRouter(api: APIRouter): Promise<Client> {
-  await api.prepare()
-  const client = await serving(api.routes())
-  clients.push(client)
-  return client
-}
-
-function serve(views: Record<string, ViewSetClass>): Promise<Client> {
-  const api = new APIRouter()
-  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
-  return serveRouter(api)
-}
 
 class Country extends Model {
   static override tableName = 'countries'
@@ -128,7 +110,7 @@ describe('I6 Bulk requests over rows that refer to each other', () => {
   it('do not wait for each other', async () => {
     const Node = tableOf('nodes')
     await database.knex('nodes').insert([1, 2, 3, 4].map((id) => ({ id })))
-    const { send } = await serve({ nodes: viewOf(Node, serializerOf(Node, ['id', 'parent_id', 'n'])) })
+    const { send } = await serveViews({ nodes: viewOf(Node, serializerOf(Node, ['id', 'parent_id', 'n'])) })
     const statuses = new Set<number>()
     for (let n = 0; n < 40; n++) {
       const answers = await Promise.all([
@@ -144,7 +126,7 @@ describe('I6 Bulk requests over rows that refer to each other', () => {
   })
 
   it('leave rows that they change free to be referred to', async () => {
-    const { send } = await serve({ authors: viewOf(Author, serializerOf(Author, ['id', 'name'])) })
+    const { send } = await serveViews({ authors: viewOf(Author, serializerOf(Author, ['id', 'name'])) })
     const trx = await database.knex.transaction()
     await trx('books').insert({ title: 'two', author_id: 1 })
     // the row's key is shared by the transaction that has just referred to it
@@ -157,7 +139,9 @@ describe('F8 An upload that is not shown', () => {
   it('is kept', async () => {
     const Contract = tableOf('contracts')
     const file = new FileUploadField({ storage, writeOnly: true })
-    const { port } = await serve({ contracts: viewOf(Contract, serializerOf(Contract, ['id', 'title'], { file })) })
+    const { port } = await serveViews({
+      contracts: viewOf(Contract, serializerOf(Contract, ['id', 'title'], { file })),
+    })
     const body = multipart(
       { name: 'title', content: 'x' },
       { name: 'file', filename: 'a.txt', type: 'text/plain', content: 'hello' },
@@ -211,6 +195,8 @@ describe('E11 A nested object on a path', () => {
     const api = new APIRouter().register('writers', Writers, 'writer')
     new NestedRouter(api, 'writers', { lookup: 'writer' }).register('texts', Texts, 'text')
     const { get, send } = await serveRouter(api)
+    const { schemas } = api.getSchema().components as any
+    expect(schemas[`${Texts.serializerClass.schemaName}Input`].required).toEqual(['title'])
     const other = { tenant_id: 1, id: 2, name: 'Eve' }
     const created = await send('POST', '/writers/1/texts', { title: 't', writer: other })
     expect(created).toMatchObject({ status: 201, json: { writer: { id: 1 } } })
@@ -259,7 +245,7 @@ describe('E11 A nested object on a path', () => {
       })
     }
     const notes = new NestedSerializer(serializerOf(Note, ['id', 'title', 'staff'], { staff }), { many: true })
-    const { send } = await serve({ tenants: viewOf(Tenant, serializerOf(Tenant, ['id', 'notes'], { notes })) })
+    const { send } = await serveViews({ tenants: viewOf(Tenant, serializerOf(Tenant, ['id', 'notes'], { notes })) })
     await database.knex('notes').delete()
     await database.knex('staff').delete()
     const eve = { tenant_id: 1, id: 7, name: 'Eve' }
@@ -294,7 +280,7 @@ describe('E11 A nested object on a path', () => {
       })
     }
     const texts = new NestedSerializer(serializerOf(Text, ['id', 'title', 'writer'], { writer }), { many: true })
-    const { send } = await serve({
+    const { send } = await serveViews({
       owners: viewOf(Owner, serializerOf(Owner, ['id', 'tenant_id', 'texts'], { texts })),
     })
     await database.knex('texts').delete()
@@ -348,7 +334,7 @@ describe('A10 depth', () => {
       static override fields = ['id', 'author_id']
       static override depth = 2
     }
-    const { get } = await serve({
+    const { get } = await serveViews({
       people: viewOf(Person, PersonSerializer),
       books: viewOf(Written, WrittenSerializer),
     })
@@ -364,7 +350,7 @@ describe('D9 A cursor over a table without the key of its model', () => {
       lookupField: 'code',
       paginationClass: new CursorPagination({ ordering: order.split(','), pageSize: 2 }),
     }
-    const { get } = await serve({ keyless: viewOf(Keyless, serializerOf(Keyless, ['code', 'title']), statics) })
+    const { get } = await serveViews({ keyless: viewOf(Keyless, serializerOf(Keyless, ['code', 'title']), statics) })
     const seen: string[] = []
     for (let path: string | null = '/keyless'; path !== null; ) {
       const { status, json }: { status: number; json: any } = await get(path)
@@ -384,7 +370,7 @@ describe('A8 A create whose answer cannot be written', () => {
       }
     }
     const expandable = { author: serializerOf(Author, ['id', 'name'], { name: new Failing() }) }
-    const { send } = await serve({
+    const { send } = await serveViews({
       books: viewOf(Book, serializerOf(Book, ['id', 'title', 'author_id']), { expandable }),
     })
     const book = { title: 'kept?', author_id: 1 }
@@ -402,7 +388,7 @@ describe('An update() of the application', () => {
         return super.update(options)
       }
     }
-    const { send } = await serve({ people: People })
+    const { send } = await serveViews({ people: People })
     for (const method of ['PUT', 'PATCH']) {
       expect(await send(method, '/people/2147483648', { id: 1, name: 'Ada' })).toMatchObject({
         status: 200,
@@ -462,7 +448,7 @@ describe('G3 A stream of lines', () => {
       static override rendererClasses = [JSONRenderer, NDJSONRenderer]
       static override paginationClass = new ServerCursorPagination()
     }
-    const { get } = await serve({ documents: Documents })
+    const { get } = await serveViews({ documents: Documents })
     const lines = (await get('/documents.ndjson')).text.trimEnd().split('\n')
     expect(lines.map((line) => JSON.parse(line))).toEqual([{ id: 1, doc: { a: 'b\nc', d: 1 } }])
   })
@@ -476,7 +462,7 @@ describe('D9 A cursor over rows that PostgreSQL writes', () => {
       const statics = { lookupField: 'id', paginationClass: new CursorPagination({ ordering, pageSize: 3 }) }
       const key = new UUIDField({ source: 'id', readOnly: true })
       const serializer = serializerOf(Ranked, ['rank', 'title'], { "the key's": key })
-      const { get } = await serve({
+      const { get } = await serveViews({
         rows: viewOf(Ranked, serializer, statics),
         native: viewOf(Ranked, serializer, { ...statics, useNativeJson: true }),
       })
@@ -503,7 +489,7 @@ describe('B17 Lists of lists', () => {
         return super.toRepresentation(object)
       }
     }
-    const { port } = await serve({ rows: viewOf(Matrix, serializer), instances: viewOf(Matrix, Instances) })
+    const { port } = await serveViews({ rows: viewOf(Matrix, serializer), instances: viewOf(Matrix, Instances) })
     // PostgreSQL does not tell int[] from int[][]: the document knows of lists only
     const { send } = connectTo(port)
     const shown = {
@@ -534,7 +520,7 @@ describe('E15 An object with an id for each user', () => {
     'is none for anonymous callers who name it in another way: %s',
     async (method) => {
       const statics = { lookupField: 'slug' }
-      const { send } = await serve({ secrets: viewOf(Secret, serializerOf(Secret, ['id', 'slug']), statics) })
+      const { send } = await serveViews({ secrets: viewOf(Secret, serializerOf(Secret, ['id', 'slug']), statics) })
       const body = method === 'GET' || method === 'DELETE' ? undefined : { slug: 'known' }
       expect((await send(method, '/secrets/unknown', body)).status).toBe(404)
       expect((await send(method, '/secrets/known', body)).status).toBe(404)

@@ -1,6 +1,5 @@
 /** Tables with triggers and unusual types, models with hooks and query builders of their own. */
 import knexLibrary, { type Knex } from 'knex'
-import type Koa from 'koa'
 import {
   APIRouter,
   action,
@@ -27,10 +26,9 @@ import {
 } from 'koa-viewsets'
 import { transaction } from 'koa-viewsets/plugins'
 import { Model, type Pojo, QueryBuilder, raw } from 'objection'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Client, serving } from '../support/client.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { serializerOf, tableOf, type ViewSetClass, viewOf } from '../support/views.js'
+import { serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create table authors (id int primary key, name text not null, books_count int not null default 0);
@@ -84,29 +82,16 @@ const SCHEMA = `
 `
 
 let database: TestDatabase
-const clients: Client[] = []
 
 beforeAll(async () => {
   configure({ secretKey: '0123456789abcdef0123456789abcdef' })
   database = await createDatabase({ schema: SCHEMA })
   Model.knex(database.knex)
 })
-afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close()
-})
 afterAll(async () => {
   configure({})
   await database.drop()
 })
-
-async function serve(views: Record<string, ViewSetClass>, ...before: Koa.Middleware[]): Promise<Client> {
-  const api = new APIRouter()
-  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
-  await api.prepare()
-  const client = await serving(...before, api.routes())
-  clients.push(client)
-  return client
-}
 
 async function rowsOf(sql: string): Promise<Record<string, unknown>[]> {
   return (await database.knex.raw(sql)).rows
@@ -166,7 +151,7 @@ describe('P14 Hooks that expect whole objects', () => {
   it('do not see counts', async () => {
     const paginationClass = new PageNumberPagination({ pageSize: 2 })
     const view = viewOf(WholeAuthor, serializerOf(WholeAuthor, ['id', 'name']), { paginationClass })
-    const { get } = await serve({ authors: view })
+    const { get } = await serveViews({ authors: view })
     expect((await get('/authors')).json).toMatchObject({ count: 3, next: '/authors?page=2' })
     expect((await get('/authors?page=2')).json).toMatchObject({ count: 3, results: [{ id: 3, name: 'Cleo' }] })
   })
@@ -181,7 +166,7 @@ describe('P14 Hooks that expect whole objects', () => {
         return super.getQueryset().select('books.*', raw('1').as('one'))
       }
     }
-    const { send } = await serve({ books: viewOf(WholeBook, serializer), shaping: Shaping })
+    const { send } = await serveViews({ books: viewOf(WholeBook, serializer), shaping: Shaping })
     expect(await send('POST', '/books', { title: 'new', author_id: 2, tags: [2] })).toMatchObject({
       status: 201,
       json: { author_id: 2, tags: [2] },
@@ -210,7 +195,7 @@ describe('P14 A query with hooks of its own', () => {
       }
     }
     const author_id = new PrimaryKeyRelatedField({ queryset: () => narrowed(Author.query()) as never })
-    const { get, send } = await serve({
+    const { get, send } = await serveViews({
       few: Few,
       books: viewOf(Book, serializerOf(Book, ['id', 'title', 'author_id'], { author_id })),
     })
@@ -241,7 +226,7 @@ describe('P14 A query builder that executes in its own way', () => {
   const serializer = serializerOf(VisibleBook, ['id', 'title'])
 
   it('shows no row that it hides', async () => {
-    const { get, send } = await serve({
+    const { get, send } = await serveViews({
       books: viewOf(VisibleBook, serializer, { paginationClass: PageNumberPagination }),
       native: viewOf(VisibleBook, serializer, { paginationClass: PageNumberPagination, useNativeJson: true }),
       feed: viewOf(VisibleBook, serializer, { paginationClass: new CursorPagination({ ordering: 'id' }) }),
@@ -259,7 +244,7 @@ describe('P14 A query builder that executes in its own way', () => {
   })
 
   it('is told that a cursor of the database knows nothing of it', async () => {
-    const { get, reported } = await serve({
+    const { get, reported } = await serveViews({
       export: viewOf(VisibleBook, serializer, { paginationClass: new ServerCursorPagination() }),
     })
     expect((await get('/export')).status).toBe(500)
@@ -290,7 +275,7 @@ describe('P14 A queryset that was begun without the request', () => {
       static override searchFields = ['$title']
     }
     try {
-      const { get, send } = await serve({ books: Books, matching: Matching })
+      const { get, send } = await serveViews({ books: Books, matching: Matching })
       expect((await send('PATCH', '/books/1', { title: 'title 1' })).status).toBe(200)
       expect((await send('PATCH', '/books/bulk', [{ id: 1, title: 'title 1' }])).status).toBe(200)
       expect((await get('/books?search=title')).json.length).toBeGreaterThan(3)
@@ -312,7 +297,7 @@ describe("A8 In a transaction of the application's", () => {
 
   it('what the database refuses is told by its item, and ends no more than the request', async () => {
     const statuses: number[] = []
-    const { send } = await serve({ books: Joined }, transaction(database.knex), async (ctx, next) => {
+    const { send } = await serveViews({ books: Joined }, transaction(database.knex), async (ctx, next) => {
       await next()
       statuses.push(ctx.status)
       // the transaction goes on
@@ -345,7 +330,7 @@ describe('A8 A trigger', () => {
     class Hooked extends model {
       override $beforeDelete(): void {}
     }
-    const { send } = await serve({
+    const { send } = await serveViews({
       keeps: viewOf(model, serializerOf(model, ['id', 'kept'])),
       hooked: viewOf(Hooked, serializerOf(Hooked, ['id', 'kept'])),
     })
@@ -365,13 +350,13 @@ describe('A8 A trigger', () => {
       static override tableName = 'nodes'
       override $beforeDelete(): void {}
     }
-    const { send } = await serve({ nodes: viewOf(Node, serializerOf(Node, ['id', 'parent_id'])) })
+    const { send } = await serveViews({ nodes: viewOf(Node, serializerOf(Node, ['id', 'parent_id'])) })
     expect(await send('DELETE', '/nodes/bulk', [1, 2])).toMatchObject({ status: 200, json: { deleted: [1, 2] } })
   })
 
   it('that diverts a row leaves nothing of it where the answer is a refusal', async () => {
     const model = tableOf('inbox')
-    const { send } = await serve({ inbox: viewOf(model, serializerOf(model, ['id', 'text'])) })
+    const { send } = await serveViews({ inbox: viewOf(model, serializerOf(model, ['id', 'text'])) })
     expect((await send('POST', '/inbox', { text: 'bad' })).status).toBe(400)
     expect((await send('POST', '/inbox/bulk', [{ text: 'good' }, { text: 'bad' }])).status).toBe(400)
     expect(await rowsOf('select * from quarantine')).toEqual([])
@@ -401,7 +386,7 @@ describe('P14 The answer to a create', () => {
     }
     const author = new NestedSerializer(serializerOf(RelatedAuthor, ['id', 'books_count']), { readOnly: true })
     const shown = tableName === 'shown_books' ? ['id', 'title', 'author_id'] : ['id', 'author_id']
-    const { get, send } = await serve({ rows: viewOf(Row, serializerOf(Row, shown, { author })) })
+    const { get, send } = await serveViews({ rows: viewOf(Row, serializerOf(Row, shown, { author })) })
     const created = await send('POST', '/rows', { id: 50, title: 'new', author_id: 2 })
     expect(created.status).toBe(201)
     const now = await get('/rows/50')
@@ -425,7 +410,7 @@ describe('P14 The answer to a create', () => {
       })
     }
     const parent = new NestedSerializer(serializerOf(Category, ['code']), { readOnly: true })
-    const { send } = await serve({
+    const { send } = await serveViews({
       books: viewOf(Book, nested),
       categories: viewOf(Category, serializerOf(Category, ['code', 'parent_code'], { parent }), {
         lookupField: 'code',
@@ -447,7 +432,7 @@ describe('P14 The answer to a create', () => {
 describe('P14 Bulk writes', () => {
   it('take columns of rows and of boxes', async () => {
     const model = tableOf('places')
-    const { send } = await serve({ places: viewOf(model, serializerOf(model, ['id', 'address', 'area'])) })
+    const { send } = await serveViews({ places: viewOf(model, serializerOf(model, ['id', 'address', 'area'])) })
     const places = [
       { address: '(Main,Rome)', area: '(1,1),(0,0)' },
       { address: '("High St",Bath)', area: '(2,2),(0,0)' },
@@ -461,7 +446,7 @@ describe('P14 Bulk writes', () => {
   it('change the key of a row that another column names', async () => {
     const model = tableOf('coded', { idColumn: 'code' })
     const view = viewOf(model, serializerOf(model, ['code', 'slug', 'title']), { lookupField: 'slug' })
-    const { send } = await serve({ coded: view })
+    const { send } = await serveViews({ coded: view })
     const changes = [
       { slug: 's', code: 'new' },
       { slug: 'u', title: 'other' },
@@ -483,7 +468,7 @@ describe('P14 Bulk writes', () => {
     }
     const author = new NestedSerializer(serializerOf(Author, ['id']), { readOnly: true })
     const serializer = serializerOf(Profile, ['author', 'author_id', 'bio'], { author })
-    const { send } = await serve({ profiles: viewOf(Profile, serializer, { lookupField: 'author_id' }) })
+    const { send } = await serveViews({ profiles: viewOf(Profile, serializer, { lookupField: 'author_id' }) })
     const changed = { author_id: 1, bio: 'new' }
     expect((await send('PATCH', '/profiles/bulk', [changed])).json).toMatchObject([changed])
     expect((await send('DELETE', '/profiles/bulk', [{ author_id: 1 }])).json).toEqual({ deleted: [1] })
@@ -496,7 +481,7 @@ describe('P14 Bulk writes', () => {
     }
     await database.knex('plain').insert({ id: 9 })
     const serializer = serializerOf(Plain, ['id'], { id: new IntegerField({ readOnly: true }) })
-    const { get, send } = await serve({ plain: viewOf(Plain, serializer) })
+    const { get, send } = await serveViews({ plain: viewOf(Plain, serializer) })
     const [{ id }] = (await get('/plain')).json
     expect(id).toBe(9)
     expect((await send('DELETE', '/plain/bulk', ['9'])).json).toEqual({ deleted: [id] })
@@ -508,7 +493,7 @@ describe('P14 Bulk writes', () => {
       properties: { meta: { type: 'object', properties: { tags: { type: 'array', items: { type: 'string' } } } } },
     }
     const model = tableOf('settings', { jsonSchema })
-    const { send } = await serve({ settings: viewOf(model, serializerOf(model, ['id', 'meta'])) })
+    const { send } = await serveViews({ settings: viewOf(model, serializerOf(model, ['id', 'meta'])) })
     const wrong = { meta: { tags: [1] } }
     const { errors } = (await send('POST', '/settings', wrong)).json
     expect(Object.keys(errors)).toEqual(['meta'])
@@ -517,7 +502,7 @@ describe('P14 Bulk writes', () => {
 
   it('work beside columns whose names have question marks', async () => {
     const model = tableOf('invoices')
-    const { send } = await serve({ invoices: viewOf(model, serializerOf(model, ['id', 'title'])) })
+    const { send } = await serveViews({ invoices: viewOf(model, serializerOf(model, ['id', 'title'])) })
     const changes = [
       { id: 1, title: 'a' },
       { id: 2, title: 'b' },
@@ -544,7 +529,7 @@ describe('B17 A text in a json column', () => {
       instances: viewOf(Document, Instances),
       export: viewOf(Document, Instances, { paginationClass: new ServerCursorPagination() }),
     }
-    const { get, send } = await serve(views)
+    const { get, send } = await serveViews(views)
     for (const path of ['/rows', '/instances']) {
       for (const meta of ['123', 'true', 'null', '"', 'text', '{"a": 1}', 5, { a: '1' }, ['2'], null]) {
         const { status, json } = await send('POST', path, { title: 'a', meta, other: meta })
@@ -574,7 +559,7 @@ describe('B17 A text under the name of a json column', () => {
       cursor: viewOf(Laid, serializer, { queryset, paginationClass: new ServerCursorPagination() }),
     }
     const [{ id }] = (await database.knex('settings').insert({ meta: '{}' }).returning('id')) as [{ id: number }]
-    const { get } = await serve(views)
+    const { get } = await serveViews(views)
     const [listed] = (await get('/list')).json
     expect(listed.id).toBe(id)
     expect((await get('/cursor')).json.results[0]).toEqual(listed)
@@ -601,7 +586,7 @@ describe('E14 A key of another model', () => {
 
   it('is its external id in paths, Location and bulk bodies, too', async () => {
     await database.knex('profiles').where({ author_id: 3 }).delete()
-    const { get, send } = await serve({
+    const { get, send } = await serveViews({
       people: viewOf(Person, serializerOf(Person, ['id', 'name'])),
       profiles: viewOf(Profile, serializerOf(Profile, ['author_id', 'bio'])),
     })
@@ -642,7 +627,7 @@ describe('E14 A key of another model', () => {
       static override model = Page
       static override serializerClass = serializerOf(Page, ['text'])
     }
-    const { get, send } = await serve({ feed: Feed as never })
+    const { get, send } = await serveViews({ feed: Feed as never })
     expect((await get('/feed')).json).toEqual([])
     expect((await send('POST', '/feed', {})).status).toBe(400)
     class Comments extends ModelViewSet<Model> {
@@ -655,7 +640,7 @@ describe('E14 A key of another model', () => {
     const nested = new APIRouter().register('feed', Feed)
     new NestedRouter(nested, 'feed', { lookup: 'page' }).register('comments', Comments)
     await expect(nested.prepare()).rejects.toThrow('Page: objects cannot be looked up by "writer_id"')
-    await expect(serve({ pages: viewOf(Page, serializerOf(Page, ['text'])) })).rejects.toThrow(
+    await expect(serveViews({ pages: viewOf(Page, serializerOf(Page, ['text'])) })).rejects.toThrow(
       'Page: objects cannot be looked up by "writer_id", whose external ids are stored in another table; use another lookupField',
     )
   })
@@ -672,9 +657,8 @@ describe('P12 The document', () => {
     const before = describe()
     expect(before.author).toEqual({ type: ['string', 'null'] })
     expect(before.author_id.type).toContain('integer')
-    const client = await serving(api.routes())
-    clients.push(client)
-    expect((await client.get('/books/1')).json).toMatchObject({ author: 'Ben', author_id: 2 })
+    const { get } = await serveRouter(api)
+    expect((await get('/books/1')).json).toMatchObject({ author: 'Ben', author_id: 2 })
     expect(describe()).toEqual(before)
   })
 
@@ -766,7 +750,7 @@ describe('P12 The document', () => {
       }
     }
     action({ methods: ['PUT'], detail: true })(Marking.prototype.mark)
-    const { send } = await serve({ books: Marking })
+    const { send } = await serveViews({ books: Marking })
     // what the document does not describe fails in send()
     expect((await send('PUT', '/books/1/mark', 'x', { 'Content-Type': 'text/plain' })).status).toBe(415)
   })
@@ -785,7 +769,7 @@ describe('4.10 OPTIONS', () => {
     action({ methods: ['GET'], detail: true, urlPath: 'cover' })(Covers.prototype.cover)
     const serializerClass = serializerOf(Book, ['title'])
     action({ methods: ['PUT'], detail: true, urlPath: 'cover', serializerClass })(Covers.prototype.setCover)
-    const { send } = await serve({ books: Covers })
+    const { send } = await serveViews({ books: Covers })
     expect(Object.keys((await send('OPTIONS', '/books/1/cover')).json.actions.fields)).toEqual(['title'])
     expect(Object.keys((await send('OPTIONS', '/books/1')).json.actions.fields)).toEqual(['id', 'title', 'author_id'])
   })
@@ -796,7 +780,7 @@ describe('B15 An interval without end', () => {
     const { rows } = await database.knex.raw(`select current_setting('server_version_num')::int >= 170000 as known`)
     const model = tableOf('spans')
     const serializer = serializerOf(model, ['id', 'span'])
-    const { get } = await serve({ spans: viewOf(model, serializer) })
+    const { get } = await serveViews({ spans: viewOf(model, serializer) })
     await database.knex.raw(`insert into spans (span) values (?), ('1 day')`, [rows[0].known ? 'infinity' : '2 days'])
     expect((await get('/spans')).json.map(({ span }: { span: string }) => span)).toEqual([
       rows[0].known ? 'infinity' : 'P2D',

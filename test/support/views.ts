@@ -1,6 +1,9 @@
-/** Models, serializers and view sets of a test, made by one call each. */
-import { BulkModelViewSet, type DeclaredFields, ModelSerializer, type ModelViewSet } from 'koa-viewsets'
+/** Models, serializers and view sets of a test, made by one call each, and how they are served. */
+import type Koa from 'koa'
+import { APIRouter, BulkModelViewSet, type DeclaredFields, ModelSerializer, type ModelViewSet } from 'koa-viewsets'
 import { Model } from 'objection'
+import { onTestFinished } from 'vitest'
+import { type Client, serving } from './client.js'
 
 export type SerializerClass = typeof ModelSerializer<Model>
 export type ViewSetClass = typeof ModelViewSet<Model>
@@ -35,4 +38,19 @@ export function viewOf(model: typeof Model, serializerClass: SerializerClass, st
     static override serializerClass = serializerClass
   }
   return Object.assign(View, statics)
+}
+
+/** Serves a router until the test ends. */
+export async function serveRouter(api: APIRouter, ...before: Koa.Middleware[]): Promise<Client> {
+  await api.prepare()
+  const client = await serving(...before, api.routes())
+  onTestFinished(() => client.close())
+  return client
+}
+
+/** Serves view sets, each under its name. */
+export function serveViews(views: Record<string, ViewSetClass>, ...before: Koa.Middleware[]): Promise<Client> {
+  const api = new APIRouter()
+  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
+  return serveRouter(api, ...before)
 }
