@@ -32,6 +32,6 @@ export function checkRequest(view: GenericView): void {
   selectionOf(view)
   if (BULK.has(action)) bulkItems(view)
   if (!NAMING.has(action) || !isStandard(view, 'getObject', 'getObjectToWrite')) return
-  keyOnPath(view)
+  view.pathKey = keyOnPath(view)
   requireOwner(view)
 }

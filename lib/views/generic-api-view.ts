@@ -27,7 +27,7 @@ import { largestUpload } from '../serializers/store-uploads.js'
 import { actionClass } from './action-options.js'
 import { APIView, methodsOf, type ViewHandler } from './api-view.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
-import type { GenericView } from './generic-view.js'
+import type { GenericView, PathKey } from './generic-view.js'
 import { insertReader, insertsReader } from './insert-row.js'
 import { prepareModelsOf } from './models-of.js'
 import { forcedValues, parentScope } from './parents.js'
@@ -114,6 +114,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
   declare rowVersion: string | undefined
+  /** @internal The key on the path of a request that writes, once it was read. */
+  declare pathKey: PathKey | undefined
   /** @internal What a create inserts by, once that was asked; null where it needs instances. */
   declare inserter: RowReader | null | undefined
 
@@ -337,7 +339,7 @@ function subjectOfView(view: GenericView): ConstraintSubject {
 
 described(GenericAPIView)
 
-Object.assign(GenericAPIView.prototype, { rowVersion: undefined, inserter: undefined })
+Object.assign(GenericAPIView.prototype, { rowVersion: undefined, pathKey: undefined, inserter: undefined })
 
 markStandard(
   GenericAPIView.prototype,

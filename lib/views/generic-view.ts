@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
 import type { BaseFilter, FilterPart, ParameterDescription } from '../filters/filter.js'
+import type { Column } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Policies, Policy } from '../policy.js'
@@ -40,9 +41,18 @@ export interface GenericViewClass {
   modelClass(): ModelClass
 }
 
+/** What the path names an object by. */
+export interface PathKey {
+  readonly text: string
+  readonly column: Column
+  readonly value: unknown
+}
+
 /** One request's generic view. */
 export interface GenericView extends View {
   readonly viewClass: GenericViewClass
+  /** The key on the path of a request that writes, so that an external id is decoded once. */
+  pathKey: PathKey | undefined
   knex: Knex | undefined
   trx: Knex.Transaction | undefined
   /** The version of the object's row, for its tag. */

@@ -1,12 +1,11 @@
 /** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
 import { toApiError } from '../database-errors.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../errors.js'
-import type { Column } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { checkIfMatch, getVersionedObject, versionOf, versionTerms } from './concurrency.js'
-import type { GenericView } from './generic-view.js'
+import type { GenericView, PathKey } from './generic-view.js'
 import { read } from './properties.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { requireOwner } from './require-user.js'
@@ -46,7 +45,7 @@ export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
 }
 
 /** The key that the path names an object by. @throws NotFound when no row can have it */
-export function keyOnPath(view: GenericView): { readonly column: Column; readonly value: unknown } {
+export function keyOnPath(view: GenericView): PathKey {
   const viewClass = read(view, 'viewClass')
   const ctx = read(view, 'ctx')
   const kwarg = read(viewClass, 'lookupUrlKwarg') ?? read(viewClass, 'lookupField')
@@ -54,10 +53,12 @@ export function keyOnPath(view: GenericView): { readonly column: Column; readonl
   if (text === undefined) {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
+  const known = read(view, 'pathKey')
+  if (known?.text === text) return known
   const key = lookupKey(viewClass)
   const value = key.fromText(text, { user: ctx.state['user'] })
   if (value === undefined) throw new NotFound()
-  return { column: key.column, value }
+  return { text, column: key.column, value }
 }
 
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
