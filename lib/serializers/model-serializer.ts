@@ -30,7 +30,8 @@ import { attributesOf, declaredFieldsOf, serializerPlan } from './plan.js'
 import { placeError } from './refused-item.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
-import { splitWrites, under, writeAfter, writeBefore } from './write-relations.js'
+import { splitWrites } from './split-writes.js'
+import { under, writeAfter, writeBefore } from './write-relations.js'
 import { changeOf, insertRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
 
 /** Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns. */

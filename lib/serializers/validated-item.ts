@@ -17,7 +17,7 @@ export interface Outcome {
 /** Marks validated data of a nested object with the stored object it changes. Spreading the data keeps it. */
 export const TARGET = Symbol('the object that nested data changes')
 
-/** Marks validated data of a nested object with what the surrounding object decides, by property. Spreading the data keeps it. */
+/** Marks validated data of a nested object with what the surrounding one decides, by property. Spreading the data keeps it. */
 export const DECIDED = Symbol('the values that the surrounding object decides')
 
 /** Marks validated data with the external ids that its keys were given as, by field name. Spreading the data keeps it. */

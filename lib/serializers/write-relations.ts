@@ -1,108 +1,21 @@
 /** Writes what belongs to an object besides its own row: nested objects and many-to-many relations. */
 import type { Model } from 'objection'
 import { subjectOf, toApiError } from '../database-errors.js'
-import { ConfigurationError, Conflict, type ErrorMessages, ValidationError } from '../errors.js'
+import { Conflict, type ErrorMessages, ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
-import { RelatedField } from '../fields/related-field.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
 import { byExactKey, exactKey } from '../models/exact-key.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { readColumns } from '../queryset/read-columns.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
+import type { AnySerializer } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
+import type { KeySet, Writes } from './split-writes.js'
 import { DECIDED, TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
 type Row = Model & Data
-
-/** Validated data, split by where it is written. */
-export interface Writes {
-  /** Values of the object's own row, by property. */
-  readonly columns: Data
-  /** What the surrounding object decides, by property. */
-  readonly decided: Data | undefined
-  /** Nested objects that this row points to, written before it. */
-  readonly before: readonly NestedWrite[]
-  /** Nested objects that point to this row, written after it. */
-  readonly after: readonly NestedWrite[]
-  /** Lists of keys that become the set of related rows. */
-  readonly sets: readonly KeySet[]
-  readonly hasRelated: boolean
-}
-
-interface KeySet {
-  readonly name: string
-  readonly relation: RelationDescription
-  readonly keys: readonly unknown[]
-}
-
-interface NestedWrite {
-  readonly bound: BoundField
-  readonly field: NestedSerializer
-  readonly relation: RelationDescription
-  readonly value: Data | readonly Data[] | null
-}
-
-const byName = new WeakMap<SerializerPlan, ReadonlyMap<string, BoundField>>()
-
-function fieldsByName(plan: SerializerPlan): ReadonlyMap<string, BoundField> {
-  let fields = byName.get(plan)
-  if (!fields) {
-    fields = new Map(plan.fields.map((bound) => [bound.name, bound]))
-    byName.set(plan, fields)
-  }
-  return fields
-}
-
-/**
- * Sorts validated data (and what `save(extra)` adds: field names or properties of the model) by where it is written.
- * @throws {ConfigurationError} a key is neither a field nor a property, or nested data has no relation
- */
-export function splitWrites(serializer: AnySerializer, data: Data): Writes {
-  const { plan } = serializer
-  const fields = fieldsByName(plan)
-  const columns: Data = {}
-  const before: NestedWrite[] = []
-  const after: NestedWrite[] = []
-  const sets: KeySet[] = []
-  for (const [name, value] of Object.entries(data)) {
-    const bound = fields.get(name)
-    const { relation } = bound ?? {}
-    if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
-      if (!relation)
-        throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
-      const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
-      if (relation.kind === 'belongs-to-one') before.push(write)
-      else after.push(write)
-    } else if (bound?.field instanceof RelatedField && bound.field.many) {
-      if (relation?.kind !== 'many-to-many')
-        throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
-      sets.push({ name, relation, keys: value as unknown[] })
-    } else {
-      columns[propertyOf(serializer, name)] = value
-    }
-  }
-  const { [DECIDED]: decided } = data as { [DECIDED]?: Data }
-  return { columns, decided, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
-}
-
-/**
- * The property of the model in which a name of validated data is stored: a field's, or one of that name.
- * @throws {ConfigurationError} there is none
- */
-export function propertyOf(serializer: AnySerializer, name: string): string {
-  const { plan } = serializer
-  const bound = fieldsByName(plan).get(name)
-  const property = bound?.column?.property ?? (bound?.source.length === 1 ? bound.source[0] : undefined) ?? name
-  if (plan.model?.columns.has(property)) return property
-  throw unwritable(serializer, name, 'is neither a field nor a column of the model')
-}
-
-function unwritable(serializer: AnySerializer, name: string, reason: string): ConfigurationError {
-  return new ConfigurationError(`${serializer.constructor.name}: cannot write "${name}": it ${reason}`)
-}
 
 /**
  * Creates or updates the nested objects that the row points to, and puts their keys into its columns.
