@@ -20,6 +20,7 @@ import { rowPlan } from '../../lib/serializers/row-plan.js'
 import { compose, rowWriter } from '../../lib/serializers/row-writer.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { serve, type TestServer } from '../support/server.js'
+import { serializerOf, serveViews, viewOf } from '../support/views.js'
 import { report, size } from '../trust/support/size.js'
 
 /** Of `everything`, before the ones with odd values. */
@@ -506,8 +507,36 @@ describe('native JSON', () => {
   it('is one statement', async () => {
     const queries = await countQueries(database.knex, () => server.send({ path: '/api/native' }))
     expect(queries).toHaveLength(1)
-    expect(queries[0]).toContain('row_to_json')
+    expect(queries[0]).toContain('string_agg(')
   })
+
+  it.each([`it's`, 'a "quote"', 'a\\back\\slash\\', 'why? ?? \\? $1 :x :x:', 'Größe 😀', 'x'.repeat(100)])(
+    'may name members %j',
+    async (name) => {
+      const word = new StringField({ source: 'words', readOnly: true })
+      const author = new NestedSerializer(
+        serializerOf(Author, ['id'], { [name]: new StringField({ source: 'name' }) }),
+        {
+          readOnly: true,
+        },
+      )
+      const serializer = serializerOf(Everything, ['id'], { [name]: word, author })
+      const view = (useNativeJson: boolean) => viewOf(Everything, serializer, { useNativeJson, ordering: ['id'] })
+      const client = await serveViews({ native: view(true), rows: view(false) })
+      let native = { text: '' }
+      const queries = await countQueries(database.knex, async () => {
+        native = await client.get('/native/1')
+      })
+      expect(queries[0]).toContain(' as json ')
+      expect(native.text).toBe((await client.get('/rows/1')).text)
+      const stored = await database.knex('everything').where('id', 1).first()
+      expect(JSON.parse(native.text)).toMatchObject({
+        [name]: stored.words,
+        author: { [name]: `author ${stored.author_id}` },
+      })
+      expect((await client.get('/native')).text).toBe((await client.get('/rows')).text)
+    },
+  )
 })
 
 describe('P10 B15 E22 every way to the same answer', () => {
