@@ -29,6 +29,8 @@ interface Condition {
   readonly values: readonly unknown[]
   /** The SQL is known only once the query is built. */
   readonly narrowed: boolean
+  /** It is the like of a search. */
+  readonly expensive: boolean
   where(start: PathStart): SqlPart
 }
 
@@ -72,12 +74,14 @@ export class FieldFilter extends BaseFilter {
     const asked = this.#read(query, compiled(view), caller)
     if (asked.length === 0) return null
     let shape: string | null = 'filter'
+    let expensive = false
     const values: unknown[] = []
     for (const condition of asked) {
       shape = shape === null || condition.narrowed ? null : `${shape} ${condition.shape}`
       values.push(...condition.values)
+      if (condition.expensive) expensive = true
     }
-    return { shape, values, guarded: undefined, apply: (builder) => apply(builder, asked) }
+    return { shape, values, guarded: undefined, expensive, apply: (builder) => apply(builder, asked) }
   }
 
   override parameters(view: FilterView): readonly ParameterDescription[] {
@@ -184,6 +188,7 @@ function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, o
         shape: name,
         values,
         narrowed,
+        expensive: lookup.isPattern === true,
         where: (start) => path.where(start, (reference) => ({ sql, bindings: [reference, ...values] })),
       }
     },
@@ -215,6 +220,7 @@ function isNull({ name, position }: Place, path: FieldPath): Filter {
         shape: `${name}=${text}`,
         values: [],
         narrowed: path.narrowed,
+        expensive: false,
         where: (start) => condition(start, text === 'true'),
       }
     },

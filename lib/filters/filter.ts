@@ -50,6 +50,11 @@ export interface FilterPart {
    * many milliseconds.
    */
   readonly guarded?: number | undefined
+  /**
+   * Its conditions take the database longer than it takes to keep a row: a list is looked at once, not once more for its
+   * count, where it was short before.
+   */
+  readonly expensive?: boolean | undefined
   /** Adds the conditions to a query. */
   apply(query: AnyQueryBuilder): void
 }

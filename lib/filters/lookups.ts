@@ -89,6 +89,8 @@ export interface Lookup {
   readonly equal?: true
   /** It takes several values, with commas between them. */
   readonly several?: true
+  /** It looks for a pattern in a text. */
+  readonly isPattern?: true
   /** The values to bind. @throws ValidationError the text stands for none */
   values(text: string, operand: Operand, caller: IDContext): readonly unknown[]
   /** SQL with `??` for the column's name, and a `?` for each value. */
@@ -120,6 +122,7 @@ function compare(operator: string, description: string): Lookup {
 function matchPattern(operator: 'like' | 'ilike', pattern: (escaped: string) => string, description: string): Lookup {
   return {
     description,
+    isPattern: true,
     values: (text) => [pattern(escapeLike(checkedText(text)))],
     sql: ({ column }) => `${textOf(column)} ${operator} ?`,
     parameter: ofText,

@@ -121,6 +121,7 @@ export class SearchFilter extends BaseFilter {
       shape: narrowed ? null : `search ${names} ${kinds}`,
       values,
       guarded: kinds.includes('$') ? this.statementTimeout : undefined,
+      expensive: true,
       apply: (builder) => apply(builder, parts),
     }
   }

@@ -4,7 +4,7 @@ import { type CompiledSql, nativeSql } from '../queryset/compiled-sql.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
-import { fromClause, LIST, type Part, pageParts, type QueryPart, type RowSelection, selectList } from './row-sql.js'
+import { fromClause, LIST, type Part, pageParts, type QueryPart, type RowSelection } from './row-sql.js'
 
 /** Cells that PostgreSQL cannot write. */
 const IN_CODE: ReadonlySet<CellKind> = new Set<CellKind>(['value', 'id'])
@@ -72,7 +72,7 @@ function sourceOf(
   query: AnyQueryBuilder,
   selection: RowSelection,
 ): { before: QueryPart; count: QueryPart; source: QueryPart } {
-  const { before, count, list } = pageParts(selectList(query, selection, true), selection)
+  const { before, count, list } = pageParts(query, selection)
   const from = fromClause(selection)
   const source = { sql: ` from ${list.sql}${from.sql}`, bindings: [...list.bindings, ...from.bindings] }
   return { before, count, source }

@@ -17,8 +17,19 @@ export interface RowSelection {
   /** The literal LIMIT: PostgreSQL plans a statement anew each time when the limit is a parameter. */
   readonly limit: number | undefined
   readonly offset: number
-  /** The query that counts the list, where that is asked for. */
-  readonly counting: AnyQueryBuilder | undefined
+  /** How the list is counted, where that is asked for. */
+  readonly counting: Counting | undefined
+}
+
+/** A count in the statement that reads the page. */
+export interface Counting {
+  /** The query that counts. */
+  readonly query: AnyQueryBuilder
+  /**
+   * Up to so many rows are read once, then counted, sorted and cut; a list that is longer gives none. undefined reads the
+   * page by itself, which has no limit, but looks at the list once more for its count.
+   */
+  readonly upTo: number | undefined
 }
 
 /** A piece of SQL whose bindings are identifiers. */
@@ -35,6 +46,11 @@ interface KnexQuery {
 
 /** The name of the page in the SQL around it. */
 export const LIST = 'list'
+/** Names of what stands before a statement: there they hide tables of the same name, which an application may have. */
+const PAGE = 'koa_viewsets_page'
+const FOUND = 'koa_viewsets_found'
+const COUNTED = 'koa_viewsets_counted'
+const INSERTED = 'koa_viewsets_inserted'
 
 /**
  * Compiles a query that has its conditions and nothing else. Tables are joined to the page, not to the whole list, so
@@ -42,12 +58,10 @@ export const LIST = 'list'
  */
 export function compileRows(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
   const { plan, counting } = selection
-  const wrapped = plan.joins.length > 0 || counting !== undefined
-  const page = selectList(query, selection, wrapped)
-  if (!wrapped) return nativeSql(page)
+  if (plan.joins.length === 0 && !counting) return nativeSql(selectPage(query, selection, false))
   const columns = outerColumns(selection)
   const from = fromClause(selection)
-  const { before, count, list } = pageParts(page, selection)
+  const { before, count, list } = pageParts(query, selection)
   const knex = query.knex() as unknown as Queryable
   const bindings = [...before.bindings, ...count.bindings, ...columns.bindings, ...list.bindings, ...from.bindings]
   const sql = `${before.sql}select ${count.sql}${columns.sql} from ${list.sql}${from.sql}`
@@ -64,23 +78,57 @@ const NOTHING: QueryPart = { sql: '', bindings: [] }
 /** Any operation but the count itself. */
 const NARROWED = /^(?!count$)/
 
+/** What stands before a statement, what its first column is, and what it reads from. */
+interface PageParts {
+  readonly before: QueryPart
+  readonly count: QueryPart
+  readonly list: QueryPart
+}
+
 /**
- * What stands before the statement, what its first column is, and what it reads from. Where conditions may leave the page
- * less than full it is looked at first, and the list not counted then; a whole table is counted without, which is faster.
+ * The page, and its count. Where conditions may leave the page less than full it is looked at first, and the list not
+ * counted then; a whole table is counted without, which is faster.
  */
-export function pageParts(
-  page: unknown,
-  { counting, limit }: RowSelection,
-): { before: QueryPart; count: QueryPart; list: QueryPart } {
+export function pageParts(query: AnyQueryBuilder, selection: RowSelection): PageParts {
+  const { counting, limit } = selection
+  if (counting?.upTo !== undefined) return shortListParts(query, selection, counting.upTo)
+  const page = selectPage(query, selection, true)
   const inside = { sql: '? as ??', bindings: [page, LIST] }
   if (!counting) return { before: NOTHING, count: NOTHING, list: inside }
-  const query = counting.toKnexQuery()
-  if (!counting.has(NARROWED)) return { before: NOTHING, count: { sql: '?, ', bindings: [query] }, list: inside }
+  const count = counting.query.toKnexQuery()
+  if (!counting.query.has(NARROWED)) return { before: NOTHING, count: { sql: '?, ', bindings: [count] }, list: inside }
   return {
-    before: { sql: 'with ?? as materialized ? ', bindings: [LIST, page] },
-    count: { sql: `case when (select count(*) from ??) >= ${limit ?? 0} then ? end, `, bindings: [LIST, query] },
-    list: { sql: '??', bindings: [LIST] },
+    before: { sql: 'with ?? as materialized ? ', bindings: [PAGE, page] },
+    count: { sql: `case when (select count(*) from ??) >= ${limit ?? 0} then ? end, `, bindings: [PAGE, count] },
+    list: { sql: '?? as ??', bindings: [PAGE, LIST] },
   }
+}
+
+/**
+ * A list that is read once, for its count and for its page. PostgreSQL plans it as it plans a count, not as the first rows
+ * of an order, and reads no more than one row too many of it.
+ */
+function shortListParts(query: AnyQueryBuilder, selection: RowSelection, upTo: number): PageParts {
+  const { order, backwards, limit, offset } = selection
+  const terms = order.map((term) => `?? ${direction(term, backwards)}`)
+  const sorted = terms.length > 0 ? ` order by ${terms.join(', ')}` : ''
+  const cut = `${limit === undefined ? '' : ` limit ${limit}`}${offset > 0 ? ' offset ?' : ''}`
+  const count = '(select count from ??)'
+  return {
+    before: {
+      sql: `with ?? as materialized ?, ?? as (select count(*) from (select 1 from ?? limit ${upTo + 1}) as f) `,
+      bindings: [FOUND, selectColumns(query, selection, true).toKnexQuery(), COUNTED, FOUND],
+    },
+    count: { sql: `${count}, `, bindings: [COUNTED] },
+    list: {
+      sql: `(select * from ?? where ${count} <= ${upTo}${sorted}${cut}) as ??`,
+      bindings: [FOUND, COUNTED, ...order.map((_, index) => `o${index}`), ...(offset > 0 ? [offset] : []), LIST],
+    },
+  }
+}
+
+function direction({ descending }: OrderTerm, backwards: boolean): string {
+  return descending === backwards ? 'asc' : 'desc'
 }
 
 /** What to insert: values by column name. */
@@ -113,11 +161,12 @@ export function compileInsert(knex: Queryable, { plan, model, values, key }: Ins
   const columns = outerColumns(selection)
   const from = fromClause(selection)
   return nativeSql(
-    knex.raw(`with ?? as (${insert.sql}) select ??, ${columns.sql} from ??${from.sql}`, [
-      LIST,
+    knex.raw(`with ?? as (${insert.sql}) select ??, ${columns.sql} from ?? as ??${from.sql}`, [
+      INSERTED,
       ...insert.bindings,
       `${LIST}.key`,
       ...columns.bindings,
+      INSERTED,
       LIST,
       ...from.bindings,
     ] as never),
@@ -187,10 +236,10 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
   const from = fromClause(selection)
   const outer = quoted(
     // a join keeps no order
-    `select ${columns.sql} from (select row_number() over () as ordinal, inserted.* from inserted) as ??${from.sql} order by ??`,
+    `select ${columns.sql} from (select row_number() over () as ordinal, i.* from ${INSERTED} as i) as ??${from.sql} order by ??`,
     [...columns.bindings, LIST, ...from.bindings, `${LIST}.ordinal`],
   )
-  return `with inserted as (${insert}) ${outer}`
+  return `with ${INSERTED} as (${insert}) ${outer}`
 }
 
 /** Compiles a query as it is. */
@@ -199,8 +248,19 @@ export function compileQuery(query: AnyQueryBuilder): CompiledSql {
 }
 
 /** The page of the list itself: its own columns, under plain names when something is put around it. */
-export function selectList(query: AnyQueryBuilder, selection: RowSelection, wrapped: boolean): unknown {
-  const { plan, model, order, backwards, positions, limit, offset } = selection
+function selectPage(query: AnyQueryBuilder, selection: RowSelection, wrapped: boolean): unknown {
+  const { model, order, backwards, limit, offset } = selection
+  const page = selectColumns(query, selection, wrapped)
+  orderBy(page, model, order, backwards)
+  const built = page.toKnexQuery() as unknown as KnexQuery
+  if (limit !== undefined) built.limit(limit, { skipBinding: true })
+  if (offset > 0) built.offset(offset)
+  return built
+}
+
+/** The whole list without an order: its own columns. */
+function selectColumns(query: AnyQueryBuilder, selection: RowSelection, wrapped: boolean): AnyQueryBuilder {
+  const { plan, model, positions } = selection
   const table = query.tableRefFor(query.modelClass())
   const list = query.clone().clearSelect()
   for (const [index, term] of (positions ?? []).entries()) {
@@ -210,12 +270,8 @@ export function selectList(query: AnyQueryBuilder, selection: RowSelection, wrap
   }
   for (const [name, column] of innerColumns(selection, wrapped))
     void list.select(`${table}.${column.column} as ${name}`)
-  orderBy(list, model, order, backwards)
-  const built = list.toKnexQuery() as unknown as KnexQuery
-  if (plan.columns.length === 0 && !positions?.length) (built as unknown as { select(text: unknown): void }).select(1)
-  if (limit !== undefined) built.limit(limit, { skipBinding: true })
-  if (offset > 0) built.offset(offset)
-  return built
+  if (plan.columns.length === 0 && !positions?.length) void list.select(query.modelClass().raw('1'))
+  return list
 }
 
 /** Types of which a cell has the very text that a position has. */
@@ -272,7 +328,7 @@ function outerColumns({ plan, positions }: RowSelection): Part {
 export function fromClause({ plan, order, backwards }: RowSelection): Part {
   if (plan.joins.length === 0) return { sql: '', bindings: [] }
   const joins = plan.joins.map((join) => joinClause(join, plan))
-  const terms = order.map(({ descending }) => `?? ${descending === backwards ? 'asc' : 'desc'}`)
+  const terms = order.map((term) => `?? ${direction(term, backwards)}`)
   return {
     sql: joins.map((join) => join.sql).join('') + (terms.length > 0 ? ` order by ${terms.join(', ')}` : ''),
     bindings: [...joins.flatMap((join) => join.bindings), ...order.map((_, index) => `${LIST}.o${index}`)],

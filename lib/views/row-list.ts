@@ -33,6 +33,8 @@ export interface ListShape {
   readonly key: string
   /** The values that the conditions bind, in order. */
   readonly values: readonly unknown[]
+  /** The conditions take longer than to keep a row. */
+  readonly expensive: boolean
   readonly kept: KeptLists
 }
 
@@ -42,6 +44,8 @@ export class KeptLists {
   readonly statements = new Map<string, Statement>()
   /** How many rows the lists had that were counted last, by shape and values. */
   readonly counts = new RecentMap<number>(128)
+  /** The same by shape alone, where conditions are expensive. */
+  readonly lengths = new RecentMap<number>(128)
 }
 
 /** What the lists of a view have in common. */
@@ -77,8 +81,16 @@ export interface RowListOptions {
 export const MOST_SHAPES = 500
 /** What clients have sent is not kept where it is longer. */
 const LONGEST_KEY = 512
+/**
+ * Lists of at most so many rows are read once for their count and their page. More rows would have to be kept by PostgreSQL,
+ * and sorted, for little: the longer a list is, the less does its page cost beside its count.
+ */
+const SHORT = 1000
 const NO_PLACES: readonly undefined[] = []
 const NO_ROWS: readonly never[] = []
+
+/** How a list is counted: not at all, in the statement that reads its page, or by reading all of it. */
+type Counted = 'not' | 'beside' | 'whole'
 
 /** A slice with nothing left out, whatever a paginator has left out. */
 interface WholeSlice {
@@ -157,26 +169,50 @@ export class RowList implements ListSource {
     const slice = wholeSlice(asked)
     const { limit, offset, count: kind } = slice
     const exact = kind === 'exact' && Number.isFinite(limit)
+    if (exact && this.#seemsShort(slice)) {
+      const found = await this.#readWhole(slice)
+      if (found) return found
+    }
     // where it may end before, it is counted first; else together with its page
     const known = exact && offset > 0 && !this.#seemsToReach(offset) ? await this.count() : undefined
     const counted = exact && known === undefined
     const isEmpty = known !== undefined && offset >= known
-    let rows: TextRows | NativePage
-    let first: string | null | undefined
-    if (this.#options.native) {
-      const [page] = isEmpty ? NO_ROWS : await this.#run(PAGE, slice, counted)
-      rows = new NativePage(page, counted ? 1 : 0)
-      first = page?.texts[0]
-    } else {
-      const raw = isEmpty ? NO_ROWS : await this.#run(TEXTS, slice, counted)
-      rows = this.#textRows(raw, slice, counted)
-      first = raw[0]?.[0]
-    }
+    const { rows, first } = await this.#fetch(isEmpty ? undefined : slice, counted ? 'beside' : 'not')
     if (kind === undefined) return rows
     if (known !== undefined) rows.count = known
     else if (rows.length < limit && (rows.length > 0 || offset === 0)) rows.count = this.#note(offset + rows.length)
     else rows.count = counted && rows.length > 0 ? this.#note(Number(first)) : await this.count(kind)
     return rows
+  }
+
+  /** The slice of a list of which all was read; undefined where nothing is left of it, or the list is no short one. */
+  async #readWhole(slice: WholeSlice): Promise<Rows | undefined> {
+    const { rows, first } = await this.#fetch(slice, 'whole')
+    const count = Number(first ?? 0)
+    if (count <= slice.offset || count > SHORT) return undefined
+    rows.count = this.#note(count)
+    return rows
+  }
+
+  /** Rows, and the first column of the first of them. Nothing is asked for where there is no slice. */
+  async #fetch(
+    slice: WholeSlice | undefined,
+    counted: Counted,
+  ): Promise<{ rows: TextRows | NativePage; first: string | null | undefined }> {
+    if (this.#options.native) {
+      const [page] = slice ? await this.#run(PAGE, slice, counted) : NO_ROWS
+      return { rows: new NativePage(page, counted === 'not' ? 0 : 1), first: page?.texts[0] }
+    }
+    const raw = slice ? await this.#run(TEXTS, slice, counted) : NO_ROWS
+    return { rows: this.#textRows(raw, slice?.positions === true, counted), first: raw[0]?.[0] }
+  }
+
+  /** True when lists like this one were short when one was last counted, but not so short that its page needs no count. */
+  #seemsShort({ limit, after }: WholeSlice): boolean {
+    const { shape } = this.#options
+    if (!shape?.expensive || after) return false
+    const length = shape.kept.lengths.get(shape.key)
+    return length !== undefined && length >= limit && length <= SHORT
   }
 
   /** True when the list was longer than that when it was last counted. */
@@ -189,22 +225,25 @@ export class RowList implements ListSource {
     const { shape } = this.#options
     if (shape) {
       const key = countKey(shape)
-      if (key.length <= LONGEST_KEY) shape.kept.counts.set(key, count)
+      if (key.length <= LONGEST_KEY) {
+        shape.kept.counts.set(key, count)
+        if (shape.expensive) shape.kept.lengths.set(shape.key, count)
+      }
     }
     return count
   }
 
-  #textRows(raw: readonly RawRow[], slice: WholeSlice, counted: boolean): TextRows {
+  #textRows(raw: readonly RawRow[], positions: boolean, counted: Counted): TextRows {
     const { plan, scope } = this.#options
-    const first = counted ? 1 : 0
-    const places = slice.positions ? positionCells(plan, this.model, this.order) : NO_PLACES
+    const first = counted === 'not' ? 0 : 1
+    const places = positions ? positionCells(plan, this.model, this.order) : NO_PLACES
     let offset = first
     for (const place of places) if (place === undefined) offset++
     return new TextRows(raw, { plan, first, offset, places }, scope)
   }
 
   /** Runs the list: by a kept text where the shape has one, else by a text made now. */
-  #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: boolean): Promise<Row[]> {
+  #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: Counted): Promise<Row[]> {
     const { knex, shape, native, recipient } = this.#options
     const { limit, offset, after, backwards, positions } = slice
     if (!shape) {
@@ -220,7 +259,7 @@ export class RowList implements ListSource {
       }
     }
     if (offset > 0) values.push(offset)
-    if (counted) values.push(...shape.values)
+    if (counted === 'beside') values.push(...shape.values)
     const key = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${shape.key}`
     const kept = shape.kept.statements.get(key)
     if (kept) return runStatementAs(format, knex, kept, values, recipient)
@@ -244,7 +283,7 @@ export class RowList implements ListSource {
     return statement
   }
 
-  #compile(slice: WholeSlice, counted: boolean, ranges: readonly SqlPart[] | undefined): CompiledSql {
+  #compile(slice: WholeSlice, counted: Counted, ranges: readonly SqlPart[] | undefined): CompiledSql {
     const { plan, query } = this.#options
     const list = query()
     const { backwards, limit } = slice
@@ -257,7 +296,8 @@ export class RowList implements ListSource {
       positions: this.#positions(slice),
       limit: Number.isFinite(slice.limit) ? slice.limit : undefined,
       offset: slice.offset,
-      counting: counted ? countQuery(query()) : undefined,
+      counting:
+        counted === 'not' ? undefined : { query: countQuery(query()), upTo: counted === 'whole' ? SHORT : undefined },
     })
   }
 

@@ -99,11 +99,13 @@ export class RowReader {
   shapeOf(view: FilterView, parts: readonly FilterPart[]): ListShape {
     let key = view.name
     let values: readonly unknown[] = NO_VALUES
+    let expensive = false
     for (const part of parts) {
+      if (part.expensive) expensive = true
       key += `|${part.shape}`
       values = values === NO_VALUES ? part.values : [...values, ...part.values]
     }
-    return { key, values, kept: this.#kept() }
+    return { key, values, expensive, kept: this.#kept() }
   }
 
   list({
