@@ -86,11 +86,12 @@ describe('a statement', () => {
 describe('a cursor of the database', () => {
   it('fails for what its transaction failed for, where that could not begin', async () => {
     await withKnex({}, async (knex) => {
-      const { client } = knex as unknown as { client: { acquireConnection(): Promise<{ processID: number }> } }
+      type Connection = { connection: { stream: { destroy(): void } } }
+      const { client } = knex as unknown as { client: { acquireConnection(): Promise<Connection> } }
       const acquire = client.acquireConnection.bind(client)
       client.acquireConnection = async () => {
         const connection = await acquire()
-        await database.knex.raw('select pg_terminate_backend(?)', [connection.processID])
+        connection.connection.stream.destroy()
         return connection
       }
       const statement = { text: 'select 1', values: [] }
