@@ -15,7 +15,7 @@ export interface MemoryStoreOptions {
 
 interface Window {
   used: number
-  readonly end: number
+  end: number
 }
 
 /** Keeps counts in this process. Several processes count each for itself. */
@@ -56,7 +56,11 @@ class MemoryLimiter implements ThrottleLimiter {
   constructor({ seconds }: Rate, { maxKeys, now }: Required<MemoryStoreOptions>) {
     this.#length = seconds * 1000
     this.#now = now
-    this.#windows = new BoundedMap(maxKeys, (window, at) => !this.#isOpen(window, at))
+    this.#windows = new BoundedMap<Window>(
+      maxKeys,
+      () => ({ used: 0, end: 0 }),
+      (window, at) => !this.#isOpen(window, at),
+    )
   }
 
   get size(): number {
@@ -71,7 +75,9 @@ class MemoryLimiter implements ThrottleLimiter {
       window.used += 1
       return { used: window.used, wait: window.end - now }
     }
-    this.#windows.add(key, { used: 1, end: now + this.#length }, now)
+    const begun = this.#windows.add(key, now)
+    begun.used = 1
+    begun.end = now + this.#length
     return { used: 1, wait: this.#length }
   }
 

@@ -67,9 +67,9 @@ interface Batch {
 }
 
 interface Refusal {
-  readonly count: number
-  readonly end: number
-  readonly forgetAt: number
+  count: number
+  end: number
+  forgetAt: number
 }
 
 /**
@@ -83,7 +83,11 @@ class SharedLimiter implements ThrottleLimiter {
   readonly #limit: number
   readonly #running = new Map<string, Promise<unknown>>()
   readonly #waiting = new Map<string, Batch>()
-  readonly #refusals = new BoundedMap<Refusal>(MOST_REFUSED, ({ forgetAt }, now) => now >= forgetAt)
+  readonly #refusals = new BoundedMap<Refusal>(
+    MOST_REFUSED,
+    () => ({ count: 0, end: 0, forgetAt: 0 }),
+    ({ forgetAt }, now) => now >= forgetAt,
+  )
 
   constructor(store: SharedStore, counter: RateLimiterAbstract, memory: ThrottleLimiter, { limit }: Rate) {
     this.#store = store
@@ -174,7 +178,10 @@ class SharedLimiter implements ThrottleLimiter {
 
   #rememberRefusal(key: string, count: number, wait: number): void {
     const now = this.#now()
-    this.#refusals.add(key, { count, end: now + wait, forgetAt: now + Math.min(wait, REMEMBERED) }, now)
+    const refusal = this.#refusals.add(key, now)
+    refusal.count = count
+    refusal.end = now + wait
+    refusal.forgetAt = now + Math.min(wait, REMEMBERED)
   }
 
   #now(): number {

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { BoundedMap } from '../../../lib/throttling/bounded-map.js'
 
 interface Entry {
-  readonly end: number
+  end: number
 }
 
 /** The same, said the slow way. */
@@ -37,7 +37,11 @@ describe('BoundedMap', () => {
     })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 5 }), fc.array(step, { maxLength: 60 }), (most, steps) => {
-        const map = new BoundedMap<Entry>(most, ({ end }, at) => at >= end)
+        const map = new BoundedMap<Entry>(
+          most,
+          () => ({ end: 0 }),
+          ({ end }, at) => at >= end,
+        )
         const model = new Model(most)
         let now = 0
         for (const { key, length, pass, isDeletion } of steps) {
@@ -46,7 +50,7 @@ describe('BoundedMap', () => {
             map.delete(key)
             model.delete(key)
           } else {
-            map.add(key, { end: now + length }, now)
+            map.add(key, now).end = now + length
             model.add(key, now + length, now)
           }
           expect(map.size).toBe(model.entries.length)
@@ -55,5 +59,24 @@ describe('BoundedMap', () => {
         }
       }),
     )
+  })
+
+  it('finds every entry, however many come and go', () => {
+    const most = 5_000
+    const map = new BoundedMap<Entry>(
+      most,
+      () => ({ end: 0 }),
+      () => false,
+    )
+    const nameOf = (n: number) => `caller ${n} of many`
+    for (let n = 0; n < 3 * most; n++) {
+      map.add(nameOf(n), 0).end = n
+      if (n % 3 === 0) map.delete(nameOf(n))
+    }
+    const kept = Array.from({ length: 3 * most }, (_, n) => n).filter((n) => map.get(nameOf(n)))
+    const expected = Array.from({ length: 3 * most }, (_, n) => n).filter((n) => n % 3 !== 0)
+    expect(kept).toEqual(expected.slice(-most))
+    expect(kept.every((n) => map.get(nameOf(n))?.end === n)).toBe(true)
+    expect(map.size).toBe(most)
   })
 })
