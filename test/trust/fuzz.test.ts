@@ -20,7 +20,8 @@ let client: TrialClient
 
 beforeAll(async () => {
   database = await startTrialDatabase()
-  server = await startTrialServer(database.url)
+  // its half holds all server cursors of the four callers (5 each): more are 503, which P5 shows
+  server = await startTrialServer(database.url, { pool: 40 })
   client = createClient(server.port)
 })
 afterAll(async () => {
@@ -37,11 +38,6 @@ function mark({ path, body, ...shot }: Shot): Shot {
     path: marked,
     ...(typeof body === 'string' ? { body: body.replace(/"(?=[,}\]])/, `${CANARY}"`) } : { body }),
   }
-}
-
-/** More server cursors than may be open at once (D14). */
-function isFull({ shot, status, headers }: Hit): boolean {
-  return status === 503 && shot.path.startsWith('/api/exports') && headers['retry-after'] !== undefined
 }
 
 /** Each row of the slow list takes a tenth of a second, and two lists are always whole. */
@@ -65,7 +61,7 @@ it('P1 requests as our document says are taken, or refused for what no schema ca
   const right = describedShot(await server.document(), { without: WITHOUT, names, changes: false })
   const hits: Hit[] = []
   await client.fireAll(fc.sample(right, { numRuns: 500, seed }), (hit) => hits.push(hit))
-  const odd = hits.filter(({ status }) => ![200, 201, 204, 400, 401, 403, 404, 409, 429, 503].includes(status))
+  const odd = hits.filter(({ status }) => ![200, 201, 204, 400, 401, 403, 404, 409, 429].includes(status))
   expect(odd.map(({ shot, status }) => ({ shot, status }))).toEqual([])
   expect(hits.filter(({ status }) => status < 300).length).toBeGreaterThan(200)
   await database.reset()
@@ -84,13 +80,11 @@ it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half host
   const found: string[] = []
   const statuses = new Map<number, number>()
   let slowest: Hit | undefined
-  let worstDelay = 0
   const begin = performance.now()
   let fromDocument = new Set<Shot>()
   const look = (hit: Hit) => {
     statuses.set(hit.status, (statuses.get(hit.status) ?? 0) + 1)
     if (hit.milliseconds > (slowest?.milliseconds ?? 0)) slowest = hit
-    if (isFull(hit)) return
     const undescribed = fromDocument.has(hit.shot) ? findUndescribed(document, hit) : []
     for (const fault of [...findInAnswer(hit), ...undescribed]) {
       found.push(
@@ -110,22 +104,22 @@ it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half host
       look,
     )
     await database.reset()
-    const { loopDelay, failures } = await server.state()
-    worstDelay = Math.max(worstDelay, loopDelay)
-    found.push(...failures.filter((line) => !/^(?:4\d\d |503 "\/api\/exports)|ECONNRESET|EPIPE|aborted/.test(line)))
+    const { failures } = await server.state()
+    found.push(...failures.filter((line) => !/^4\d\d |ECONNRESET|EPIPE|aborted/.test(line)))
   }
   const rate = Math.round(REQUESTS / ((performance.now() - begin) / 1_000))
   client.close()
   found.push(...(await findLeftovers(server, database, before)))
   found.push(...(await findInStatements(database.log(), CANARY)))
   expect(await database.query('select * from canary')).toEqual([{ id: 1, text: 'untouched' }])
-  const grown = ((await server.state()).memory - before.memory) / 2 ** 20
+  const { memory, loopDelay } = await server.state()
+  const grown = (memory - before.memory) / 2 ** 20
   report('P1 fuzz', {
     seed,
     requests: REQUESTS,
     'per second': rate,
     slowest: describe(slowest),
-    'loop p99 ms': worstDelay.toFixed(1),
+    'loop p99 ms': loopDelay.toFixed(1),
     'memory MB': grown.toFixed(1),
     faults: found.length,
     statuses: [...statuses]
@@ -137,6 +131,7 @@ it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half host
   // the short run has other suites beside it
   if (isLong) {
     expect(slowest?.milliseconds).toBeLessThan(2_000)
+    expect(loopDelay).toBeLessThan(20)
     expect(grown).toBeLessThan(32)
   }
 })

@@ -414,7 +414,7 @@ interface Counts {
 function state(): TrialState {
   globalThis.gc?.()
   const { pool } = knex.client as { pool: Counts }
-  const result: TrialState = {
+  return {
     requests,
     used: pool.numUsed(),
     pending: pool.numPendingAcquires(),
@@ -425,8 +425,6 @@ function state(): TrialState {
     prototype: Reflect.ownKeys(Object.prototype).map(String),
     failures: failures.splice(0),
   }
-  delay.reset()
-  return result
 }
 
 const FLOOD = 1_000_000

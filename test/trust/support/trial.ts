@@ -22,7 +22,7 @@ export interface TrialState {
   readonly descriptors: number
   /** Resident bytes, after a garbage collection. */
   readonly memory: number
-  /** The 99th percentile of the event loop's delay since the last look, in milliseconds. */
+  /** The 99th percentile of the event loop's delay, in milliseconds: at rest the 5 at which it is looked at. */
   readonly loopDelay: number
   readonly prototype: readonly string[]
   /** What `app.on('error')` got since the last look. */
