@@ -232,8 +232,7 @@ it(`P6f I10 F8 R7 ${size(300, 10_000)} clients that break off leave nothing behi
   }
   await Promise.all(Array.from({ length: 12 }, work))
   const leftovers = await findLeftovers(server, database, before)
-  const { failures } = await server.state()
-  const faults = failures.filter((line) => line.startsWith('5') && !line.includes('/api/exports'))
+  const faults = (await server.failures()).filter((line) => line.startsWith('5') && !line.includes('/api/exports'))
   report('P6f broken off', { requests: size(300, 10_000), leftovers: leftovers.length, faults: faults.length })
   expect(leftovers).toEqual([])
   expect(faults).toEqual([])

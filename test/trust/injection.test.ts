@@ -206,7 +206,7 @@ it(`P2 A3 C2 C3 ${PAYLOADS.length} payloads in ${Object.keys(PLACES).length} pla
   const shots = Object.values(PLACES).flatMap((place) => PAYLOADS.map(place))
   const begin = performance.now()
   const found = await attack(shots)
-  found.push(...(await server.state()).failures.filter((line) => !/^4\d\d /.test(line)))
+  found.push(...(await server.failures()).filter((line) => !/^4\d\d /.test(line)))
   found.push(...(await findInStatements(database.log(), CANARY)))
   const unknown = (await database.query<Statement>(STATEMENTS)).filter(({ queryid }) => !known.has(queryid))
   found.push(...unknown.map(({ query }) => `a statement that only an attack sends: ${query}`))

@@ -2,7 +2,8 @@
  * The app that the trust suite attacks: one resource of each kind, in a process of its own.
  *
  * PORT and DATABASE_URL say where; FOLDER takes uploads; POOL, ACQUIRE_TIMEOUT and QUERY_TIMEOUT are its pool's. Over the
- * channel to its parent it answers `state` with what it holds, `document` with its OpenAPI document, and `stop` as it answers SIGTERM.
+ * channel to its parent it answers `state` with what it holds, `failures` with what went wrong, `document` with its
+ * OpenAPI document, and `stop` as it answers SIGTERM.
  */
 import { openSync, readdirSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -423,7 +424,6 @@ function state(): TrialState {
     memory: process.memoryUsage.rss(),
     loopDelay: delay.percentile(99) / 1e6,
     prototype: Reflect.ownKeys(Object.prototype).map(String),
-    failures: failures.splice(0),
   }
 }
 
@@ -472,6 +472,7 @@ process.on('SIGTERM', () => void stop())
 process.on('message', (message: { id: number; ask: string }) => {
   if (message.ask === 'stop') return void stop()
   if (message.ask === 'state') return process.send?.({ id: message.id, answer: state() })
+  if (message.ask === 'failures') return process.send?.({ id: message.id, answer: failures.splice(0) })
   if (message.ask === 'document') return process.send?.({ id: message.id, answer: api.getSchema() })
   return void Promise.resolve(faults[message.ask]?.()).then(() => process.send?.({ id: message.id, answer: null }))
 })

@@ -25,8 +25,6 @@ export interface TrialState {
   /** The 99th percentile of the event loop's delay, in milliseconds: at rest the 5 at which it is looked at. */
   readonly loopDelay: number
   readonly prototype: readonly string[]
-  /** What `app.on('error')` got since the last look. */
-  readonly failures: readonly string[]
 }
 
 export interface TrialServer {
@@ -35,6 +33,8 @@ export interface TrialServer {
   /** What it has written to stderr. */
   errors(): string
   state(): Promise<TrialState>
+  /** What `app.on('error')` got since the last look. */
+  failures(): Promise<readonly string[]>
   /** Its OpenAPI document. */
   document(): Promise<TestedDocument>
   /** Does one of the planted faults. */
@@ -197,6 +197,7 @@ export async function startTrialServer(url: string, options: TrialOptions = {}):
     child,
     errors: () => errors,
     state: async () => (await ask('state')) as TrialState,
+    failures: async () => (await ask('failures')) as string[],
     document: async () => (await ask('document')) as TestedDocument,
     async plant(fault) {
       await ask(fault)
