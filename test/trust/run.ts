@@ -1,6 +1,6 @@
 /**
- * The trust suite at its long sizes: `npm run test:trust` runs all of it, one file after the other, in about an hour and
- * a half; `npm run test:trust -- P3` the tests whose titles name P3. TRUST_SEED repeats a run's random data.
+ * The trust suite at its long sizes: `npm run test:trust` runs all of it, one file after the other, in an hour to an
+ * hour and a half; `npm run test:trust -- P3` the tests whose titles name P3. TRUST_SEED repeats a run's random data.
  */
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
