@@ -105,6 +105,69 @@ describe('third-party packages', () => {
     )
     expect(wrong.map(describeImport)).toEqual([])
   })
+
+  it('[F14] decode no image', () => {
+    const decoders = /sharp|jimp|canvas|image|png|jpe?g|gif|webp|avif|exif/i
+    expect(external.filter(({ to }) => decoders.test(to)).map(describeImport)).toEqual([])
+  })
+})
+
+describe('[D11] signatures', () => {
+  const sources = new Map(files.map((file) => [file, stripComments(readFileSync(join(root, file), 'utf8'))]))
+
+  it('are compared by timingSafeEqual, in one function', () => {
+    const named = [...sources].filter(([, source]) => source.includes('timingSafeEqual')).map(([file]) => file)
+    expect(named).toEqual(['lib/signing.ts'])
+    expect(bodyOf(sources.get('lib/signing.ts') as string, 'equalBytes')).toBe(
+      'return left.length === right.length && timingSafeEqual(left, right)',
+    )
+  })
+
+  it('are verified by it in these places, so often', () => {
+    const counts = [...sources].map(([file, source]) => [
+      file,
+      [...source.matchAll(/\bequalBytes\((?!left: )/g)].length,
+    ])
+    expect(Object.fromEntries(counts.filter(([, count]) => count !== 0))).toEqual({
+      'lib/assets/cache-bust.ts': 1,
+      'lib/ids/signed-codec.ts': 1,
+      'lib/pagination/cursor-token.ts': 1,
+      'lib/pagination/server-cursor-id.ts': 2,
+    })
+  })
+
+  it('are never compared otherwise, nor kept in a variable that could be', () => {
+    const found = [...sources].flatMap(([file, source]) => looseSignatures(source).map((code) => `${file}: ${code}`))
+    // what encrypts a position, and who opens a cursor: made by the same function, and never compared with what is sent
+    expect(found).toEqual([
+      "lib/pagination/cursor-token.ts: const nonce = mac(scope.secret, 'cursor/nonce/v1', [...context, filled], NONCE_BYTES)",
+      'lib/pagination/server-cursor-id.ts: const body = Buffer.concat([id, ownerTag(scope)])',
+      "lib/pagination/server-cursor-pagination.ts: const owner = ownerTag(scope).toString('hex')",
+    ])
+  })
+
+  it.each([
+    'if (this.#sign(payload) !== given) return null',
+    'if (given === sign(scope, body)) return body',
+    'const expected = signer.sign(signed, user)',
+    'const same = mac(token, LABEL, [given]).equals(mac(token, LABEL, [token]))',
+    'return Buffer.compare(given, ownerTag(scope)) === 0',
+    'return given.startsWith(this.#hmac.hex(text))',
+    'let wanted: string = hmac.hex(text).slice(0, 32)',
+    `if (createHmac('sha256', key).update(text).digest('hex') == given) return`,
+    'return this.#signers.some((signer) => signer.sign(signed, user) === given)',
+  ])('are seen where they would be: %s', (code) => {
+    expect(looseSignatures(code)).not.toEqual([])
+  })
+
+  it.each([
+    'const isSigned = equalBytes(bytes.subarray(16), sign(scope, node, body))',
+    'const token = encodeBase64Url(payload + this.#sign(payload))',
+    'return this.#hmac.hex(parts).slice(0, this.#length)',
+    'return Buffer.from(hmacOf(secret, label).hex(frame(...parts)), "hex").subarray(0, bytes)',
+  ])('may be handed on: %s', (code) => {
+    expect(looseSignatures(code)).toEqual([])
+  })
 })
 
 describe('functions that a request makes', () => {
@@ -198,9 +261,53 @@ function sourceFiles(folder: string): string[] {
   return names.filter((name) => name.endsWith('.ts')).map((name) => `${folder}/${name.replaceAll('\\', '/')}`)
 }
 
+function stripComments(source: string): string {
+  return source.replace(/\/\*.*?\*\//gs, '').replace(/^\s*\/\/.*$/gm, '')
+}
+
+/** What stands between the braces of a function at the top of a file. */
+function bodyOf(source: string, name: string): string | undefined {
+  return new RegExp(`^export function ${name}\\b[^{]*\\{\\n(?<body>.*?)\\n\\}`, 'ms')
+    .exec(source)
+    ?.groups?.['body']?.trim()
+}
+
+/** A call that makes a signature or a digest of a secret: by our functions, a `Signer`, an `Hmac` or Node. */
+const SIGNS = /(?:\b(?:mac|sign|ownerTag|hashToken)|#sign|\.(?:hex|sign)|\bcreateHmac)\(/
+const COMPARES = /[!=]==?|\.(?:equals|includes|startsWith|endsWith|indexOf|localeCompare)\(|\bcompare\(/
+
+/** Statements that compare a signature in a time that tells of it, or keep one where another statement could. */
+function looseSignatures(source: string): string[] {
+  return source
+    .split(/\n|;|(?<=\{)/)
+    .map((statement) => statement.trim())
+    .filter(
+      (statement) => SIGNS.test(statement) && !/^(?:export )?(?:async )?(?:function\b|#?sign\(.*\{$)/.test(statement),
+    )
+    .filter((statement) => {
+      // what stands among the arguments of equalBytes() is compared by it; what a template holds is written
+      const rest = withoutCallsOf('equalBytes', statement).replace(/\$\{[^}]*\}/g, '')
+      if (!SIGNS.test(rest)) return false
+      return COMPARES.test(rest) || /^(?:const|let|var) (?:\w+)(?:: [^=]+)? = (?!encodeBase64Url\(|\[)/.test(rest)
+    })
+}
+
+/** The text without the calls of a function and their arguments. */
+function withoutCallsOf(name: string, text: string): string {
+  const start = text.indexOf(`${name}(`)
+  if (start === -1) return text
+  let depth = 0
+  let end = start + name.length
+  do {
+    if (text[end] === '(') depth++
+    if (text[end] === ')') depth--
+    end++
+  } while (depth > 0 && end < text.length)
+  return withoutCallsOf(name, text.slice(0, start) + text.slice(end))
+}
+
 function readImports(file: string, source: string): Import[] {
-  const code = source.replace(/\/\*.*?\*\//gs, '').replace(/^\s*\/\/.*$/gm, '')
-  const statements = code.matchAll(
+  const statements = stripComments(source).matchAll(
     /^(?:import|export)\s+(?<type>type\s)?[^'"=()]*?from\s*'(?<from>[^']+)'|^import\s+'(?<effect>[^']+)'|\bimport\(\s*'(?<dynamic>[^']+)'/gm,
   )
   return [...statements].map(({ groups = {} }) => {
