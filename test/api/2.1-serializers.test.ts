@@ -425,7 +425,7 @@ describe('depth', () => {
     })
   })
 
-  it('A10 shows no column that the jsonSchema marks writeOnly', async () => {
+  it('[A10] shows no column that the jsonSchema marks writeOnly', async () => {
     for (const depth of [1, 2]) expect(JSON.stringify(await shown(Deep(depth)))).not.toContain('secret')
     expect(await saved(variant(AuthorSerializer, { fields: '__all__' }), { name: 'Cy', bio: '', secret: 's' })).toEqual(
       {
@@ -469,7 +469,7 @@ describe('validation', () => {
     expect(await failure(bad.isValid({ raiseException: true }))).toMatchObject({ status: 400, errors: bad.errors })
   })
 
-  it('B12 wants an object, and a list with many', async () => {
+  it('[B12] wants an object, and a list with many', async () => {
     for (const input of [undefined, null, 1, 'x', true, [], [{ title: 'x' }]]) {
       expect(await refused(BookSerializer, input)).toEqual({ non_field_errors: ['Expected an object.'] })
     }
@@ -491,7 +491,7 @@ describe('validation', () => {
     })
   })
 
-  it('R10 tells of a hundred objects in the lists of all, and of one in each further list', async () => {
+  it('[R10] tells of a hundred objects in the lists of all, and of one in each further list', async () => {
     const shelves = Array.from({ length: 100 }, () => ({ title: 'x', tags: Array.from({ length: 100 }, () => ({})) }))
     const errors = await refused(ShelfSerializer, shelves, { many: true })
     const tags = Object.values(errors as Record<string, { tags: object }>).map((each) => Object.keys(each.tags).length)
@@ -633,7 +633,7 @@ describe('keys that are no fields', () => {
     ['a create', {}],
     ['a partial update', { partial: true }],
     ['a full update', { partial: false }],
-  ])('A1 A3 do nothing in %s', async (kind, options) => {
+  ])('[A1 A3] do nothing in %s', async (kind, options) => {
     const obj = kind === 'a create' ? undefined : await book()
     const texts: string[] = []
     const values: unknown[] = []
@@ -663,14 +663,14 @@ describe('keys that are no fields', () => {
     })
   })
 
-  it('A1 A3 do nothing in a nested object either', async () => {
+  it('[A1 A3] do nothing in a nested object either', async () => {
     const author = { ...hostile, name: 'Dee', bio: '' }
     expect(await saved(FullBookSerializer, { title: 'x', author })).toMatchObject({ author: { id: 3, name: 'Dee' } })
     expect((await rows('authors'))[2]).toMatchObject({ secret: 'hush', owner_id: null })
   })
 
   it.each(['isRawInstance', 'isObjectionQueryBuilderBase', 'isObjectionRawBuilder', 'toKnexRaw', 'then'])(
-    'A3 a JSON value with the key %s is data, or refused, and never a part of the query',
+    '[A3] a JSON value with the key %s is data, or refused, and never a part of the query',
     async (key) => {
       const meta = { [key]: true, client: {}, sql: 'select 1', toSQL: 'x' }
       const made = new BookSerializer({ inputData: { title: 'x', meta } })
@@ -696,7 +696,7 @@ describe('save', () => {
     expect((await rows('books'))[0]).toMatchObject({ owner_id: 5, n: 9, title: 'One' })
   })
 
-  it('A9 sends no UPDATE when nothing was sent', async () => {
+  it('[A9] sends no UPDATE when nothing was sent', async () => {
     const obj = await book()
     const texts = await countQueries(database.knex, async () => {
       expect(await saved(BookSerializer, {}, { obj, partial: true })).toMatchObject({ id: 1, title: 'One' })
@@ -792,7 +792,7 @@ describe('a writable nested object', () => {
     expect(await saved(FullBookSerializer, { title: 'y', author: null })).toMatchObject({ author: null })
   })
 
-  it('A7 ignores an id on create, and makes a new object', async () => {
+  it('[A7] ignores an id on create, and makes a new object', async () => {
     expect(await saved(FullBookSerializer, { title: 'x', author: { ...author, id: 1 } })).toMatchObject({
       author: { id: 3 },
     })
@@ -816,7 +816,7 @@ describe('a writable nested object', () => {
   })
 
   it.each([2, '2', 99, '1x', 1.5, true, { id: 1 }, [1], [2]])(
-    "A7 refuses another object's id on update: %j",
+    "[A7] refuses another object's id on update: %j",
     async (id) => {
       for (const partial of [true, false]) {
         const errors = await refused(
@@ -830,7 +830,7 @@ describe('a writable nested object', () => {
     },
   )
 
-  it('A7 changes nothing when another request has moved the relation since it was checked', async () => {
+  it('[A7] changes nothing when another request has moved the relation since it was checked', async () => {
     const [ada, ben] = await Author.query().insert([
       { name: 'moved from', bio: 'b' },
       { name: 'moved to', bio: 'b' },
@@ -861,7 +861,7 @@ describe('a writable nested object', () => {
     expect(await Review.query().findById(review.id)).toMatchObject({ text: 'old' })
   })
 
-  it('A7 takes its own id, and none', async () => {
+  it('[A7] takes its own id, and none', async () => {
     for (const id of [1, '1', null]) {
       expect(
         await saved(FullBookSerializer, { author: { id, name: `is ${id}` } }, { obj: await book(), partial: true }),
@@ -876,7 +876,7 @@ describe('a writable nested object', () => {
     )
   })
 
-  it('A9 is partial where the update is, and whole where it is new', async () => {
+  it('[A9] is partial where the update is, and whole where it is new', async () => {
     expect(
       await saved(FullBookSerializer, { author: { name: 'x' } }, { obj: await book(), partial: true }),
     ).toMatchObject({
@@ -891,14 +891,14 @@ describe('a writable nested object', () => {
     })
   })
 
-  it('A8 is rolled back with the row, and the row with it', async () => {
+  it('[A8] is rolled back with the row, and the row with it', async () => {
     const error = await failure(saved(FullBookSerializer, { title: 'x', isbn: '222', author }))
     expect(error.errors).toEqual({ isbn: ['This field must be unique.'] })
     await failure(saved(FullBookSerializer, { title: 'x', isbn: '222', author }, { obj: await book() }))
     expect(await rows('authors')).toMatchObject([{ name: 'Ann' }, { name: 'Bob' }])
   })
 
-  it('A8 tells what the database refuses under the nested field', async () => {
+  it('[A8] tells what the database refuses under the nested field', async () => {
     const taken = { name: 'Bob', bio: '' }
     expect((await failure(saved(FullBookSerializer, { title: 'x', author: taken }))).errors).toEqual({
       author: { name: ['This field must be unique.'] },
@@ -1026,7 +1026,7 @@ describe('a writable nested object', () => {
     expect((await rows('reviews')).map(({ book_id }) => book_id)).toEqual([1, 1, 2, 3, 1])
   })
 
-  it('A7 B17 in a list is told by all columns of its key', async () => {
+  it('[A7 B17] in a list is told by all columns of its key', async () => {
     const obj = () => Sheet.query().findById(1).throwIfNotFound()
     const save = async (lines: object[]) =>
       (await saved(SheetSerializer, { lines }, { obj: await obj(), partial: true })).lines
@@ -1051,7 +1051,7 @@ describe('a writable nested object', () => {
     expect(await database.knex('lines').where('sheet_id', 2)).toEqual([{ sheet_id: 2, position: 1, text: 'other' }])
   })
 
-  it('B17 in a list is told by its key in any spelling that the key has', async () => {
+  it('[B17] in a list is told by its key in any spelling that the key has', async () => {
     const id = 'aaaaaaaa-9c0b-4ef8-bb6d-6bb9bd380a11'
     await database.knex('notes').insert({ id, sheet_id: 1, text: 'n' })
     const save = async (notes: object[]) => {
@@ -1165,7 +1165,7 @@ describe('a related field', () => {
     })
   })
 
-  it('R10 of many tells of a hundred missing objects, however many there are', async () => {
+  it('[R10] of many tells of a hundred missing objects, however many there are', async () => {
     const tags = Array.from({ length: 20_000 }, (_, index) => -1 - index)
     const told = tags.slice(0, 100).map((key) => `Invalid pk "${key}" - object does not exist.`)
     expect(await refused(TaggedSerializer, { title: 'x', tags })).toEqual({ tags: told })
@@ -1183,7 +1183,7 @@ describe('a related field', () => {
     }
   })
 
-  it('E12 chooses among what the request may see; forbidden and missing read the same', async () => {
+  it('[E12] chooses among what the request may see; forbidden and missing read the same', async () => {
     const Own = variant(BookSerializer, {
       fields: ['title'],
       declaredFields: {
@@ -1245,7 +1245,7 @@ describe('a related field', () => {
   })
 })
 
-describe('I22 queries', () => {
+describe('[I22] queries', () => {
   const shelf = (count: number) =>
     Array.from({ length: count }, (_, index) => ({
       title: `t${index}`,
@@ -1384,7 +1384,7 @@ describe('output', () => {
   })
 })
 
-describe('A2 a HiddenField', () => {
+describe('[A2] a HiddenField', () => {
   class Owned extends BookSerializer {
     static override fields = ['id', 'title']
     static override declaredFields = { owner_id: new HiddenField({ default: new CurrentUserDefault() }) }
@@ -1417,7 +1417,7 @@ describe('A2 a HiddenField', () => {
   })
 })
 
-describe('I23 a mistake of the programmer is a ConfigurationError with class, attribute and fix', () => {
+describe('[I23] a mistake of the programmer is a ConfigurationError with class, attribute and fix', () => {
   const plan = (serializer: SerializerClass) => () => (serializer as typeof Serializer).plan
   const broken = (statics: object) => plan(variant(BookSerializer, statics))
   const fields = ['title']
@@ -1559,7 +1559,7 @@ describe('over HTTP', () => {
   const send = (method: string, path: string, body: unknown) =>
     server.send({ method, path, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
 
-  it('A7 A8 A9 hold in one request', async () => {
+  it('[A7 A8 A9] hold in one request', async () => {
     expect((await send('PATCH', '/api/books/1', { author: { id: 2, name: 'pwn' } })).json).toEqual({
       detail: 'Validation failed',
       status: 400,
@@ -1578,7 +1578,7 @@ describe('over HTTP', () => {
     expect((await send('PATCH', '/api/books/1', {})).status).toBe(200)
   })
 
-  it('B12 a body of another shape is 400', async () => {
+  it('[B12] a body of another shape is 400', async () => {
     for (const body of [null, 1, 'x', []]) {
       const answer = await send('POST', '/api/books', body)
       expect([answer.status, answer.json.errors]).toEqual([400, { non_field_errors: ['Expected an object.'] }])
@@ -1587,7 +1587,7 @@ describe('over HTTP', () => {
     expect([empty.status, empty.json.errors]).toEqual([400, { title: ['This field is required.'] }])
   })
 
-  it('I22 a list costs one query and one for each relation', async () => {
+  it('[I22] a list costs one query and one for each relation', async () => {
     const texts = await countQueries(database.knex, async () => {
       expect((await server.send({ path: '/api/shelves' })).json).toHaveLength(2)
     })

@@ -319,8 +319,8 @@ const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
   aways: ['{[yesterday,)}', '[2026-03-28,)'],
 }
 
-describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
-  it('R10 is told of for a hundred items of a list', async () => {
+describe('[B3 B5 B6 B7 B8] a value that the column cannot hold', () => {
+  it('[R10] is told of for a hundred items of a list', async () => {
     const answer = await send('POST', '', { texts: Array.from({ length: 200_000 }).fill(1) })
     expect(answer.status).toBe(400)
     expect(Object.keys(answer.json.errors.texts)).toHaveLength(100)
@@ -353,7 +353,7 @@ describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
     }
   })
 
-  it('B5 is 400 as a number too large for any JSON number', async () => {
+  it('[B5] is 400 as a number too large for any JSON number', async () => {
     const answer = await server.send({
       path: '/api/kinds',
       headers: { 'Content-Type': 'application/json' },
@@ -363,7 +363,7 @@ describe('B3 B5 B6 B7 B8 a value that the column cannot hold', () => {
   })
 })
 
-describe('B13 a wrong JSON type', () => {
+describe('[B13] a wrong JSON type', () => {
   const TYPES = { object: { a: 1 }, list: ['a'], text: 'no such value \u{1f600}', number: 1.25, true: true, empty: {} }
   const TAKEN: Readonly<Record<string, readonly string[]>> = {
     txt: ['text'],
@@ -476,7 +476,7 @@ const ROW = fc
   })
   .chain((row) => fc.subarray(Object.entries(row), { minLength: 30 }).map((columns) => Object.fromEntries(columns)))
 
-it('B17 what is read may be sent back: every column stays as it was, of 100 random rows', async () => {
+it('[B17] what is read may be sent back: every column stays as it was, of 100 random rows', async () => {
   const before = () =>
     database.knex.raw('select k::text as row from kinds k where id = ?', [id]).then(({ rows }) => rows[0].row as string)
   let id = 0
@@ -493,7 +493,7 @@ it('B17 what is read may be sent back: every column stays as it was, of 100 rand
   }
 })
 
-it('B17 points and circles, which pg reads as objects, are shown as text', async () => {
+it('[B17] points and circles, which pg reads as objects, are shown as text', async () => {
   const shapes = [
     { spot: '(1,2)', area: '<(1,2),3>', spots: ['(1,2)', null, '(3,4.5)'], areas: ['<(1,2),3>', null] },
     { spot: '(-0,1e+21)', area: '<(0.1,-2),0>', spots: [], areas: null },
@@ -513,7 +513,7 @@ it('B17 points and circles, which pg reads as objects, are shown as text', async
 })
 
 describe('ranges of times', () => {
-  it('B15 show ends beyond those that a client may send as a timestamptz does', async () => {
+  it('[B15] show ends beyond those that a client may send as a timestamptz does', async () => {
     const { id } = await created({})
     await database.knex.raw(`update kinds set slot = '["0044-03-15 00:00:00+00 BC",infinity)' where id = ?`, [id])
     for (const zone of ['UTC', 'Asia/Kolkata']) {
@@ -546,7 +546,7 @@ describe('ranges of times', () => {
   })
 })
 
-describe('B15 dates and times', () => {
+describe('[B15] dates and times', () => {
   const own = process.env['TZ']
   afterEach(() => {
     if (own === undefined) delete process.env['TZ']

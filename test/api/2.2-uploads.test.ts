@@ -203,18 +203,18 @@ describe('an upload', () => {
       [{ ...png(), filename: 'a.gif' }],
       { image: ['The content does not match the extension.'] },
     ],
-    ['F13 a text', [{ name: 'image', content: 'x' }], { image: ['No file uploaded.'] }],
+    ['[F13] a text', [{ name: 'image', content: 'x' }], { image: ['No file uploaded.'] }],
     [
       'wrong in a list',
       [{ name: 'papers', filename: 'a.txt', content: 'x'.repeat(11) }],
       { papers: { 0: ['File too large: at most 10 bytes.'] } },
     ],
-  ])('F5 is 400 at its field when it is %s', async (_name, parts, errors) => {
+  ])('[F5] is 400 at its field when it is %s', async (_name, parts, errors) => {
     expect(await create('x', ...parts)).toMatchObject({ status: 400, json: { errors } })
     expect(kept()).toEqual([])
   })
 
-  it('F5 is 413 when it is twice as large as its field takes', async () => {
+  it('[F5] is 413 when it is twice as large as its field takes', async () => {
     expect((await create('x', png(Buffer.alloc(21 * 1024 * 1024)))).status).toBe(413)
     const tiny = (size: number) =>
       send('POST', '/tiny', { name: 'title', content: 'x' }, { ...png(), filename: 'a.txt', content: 'x'.repeat(size) })
@@ -232,7 +232,7 @@ describe('an upload', () => {
   })
 
   it.each(['/etc/passwd', 'data:image/png;base64,iVBOR', { filename: 'a.png', path: '/etc/passwd' }, [], 1])(
-    'F13 is nothing that JSON can say: %j',
+    '[F13] is nothing that JSON can say: %j',
     async (image) => {
       const { status, json } = await client.send('POST', '/photos', { title: 'x', image })
       expect({ status, json }).toMatchObject({ status: 400, json: { errors: { image: ['No file uploaded.'] } } })
@@ -248,7 +248,7 @@ describe('an upload', () => {
     `${'x'.repeat(5000)}.png`,
     'ü\u202egnp.png',
     'a.PNG',
-  ])('F10 stays inside the root: %j', async (filename) => {
+  ])('[F10] stays inside the root: %j', async (filename) => {
     const { status } = await create('x', { ...png(), filename })
     // NUL makes the header malformed
     expect(status).toBe(filename.includes('\0') ? 400 : 201)
@@ -260,7 +260,7 @@ describe('an upload', () => {
   })
 })
 
-describe('F8 a stored file', () => {
+describe('[F8] a stored file', () => {
   const title = { name: 'title', content: 'x' }
 
   it('is removed when the database refuses the row', async () => {
@@ -391,7 +391,7 @@ describe('F8 a stored file', () => {
   })
 })
 
-it('I23 a model serializer whose file field has no storage is refused', async () => {
+it('[I23] a model serializer whose file field has no storage is refused', async () => {
   class Homeless extends PhotoSerializer {
     static override declaredFields: DeclaredFields = { image: new FileUploadField() }
   }

@@ -117,7 +117,7 @@ async function serve(idConfig: object) {
 const MISSING = '{"detail":"Not found","status":404}'
 
 describe.each(MODES)('%s ids', (_mode, idConfig) => {
-  it('E14 stand in nested paths, lists and actions, and the keys nowhere', async () => {
+  it('[E14] stand in nested paths, lists and actions, and the keys nowhere', async () => {
     const { send, texts } = await serve(idConfig)
     const made = await send('POST', '/api/lists/bulk', [{ name: 'one' }, { name: 'two' }])
     expect(made.status).toBe(201)
@@ -146,7 +146,7 @@ describe.each(MODES)('%s ids', (_mode, idConfig) => {
     expect(texts.filter((text) => text.includes('1234567'))).toEqual([])
   })
 
-  it('E14 stand in what is expanded, in JSON and in CSV, and the keys nowhere', async () => {
+  it('[E14] stand in what is expanded, in JSON and in CSV, and the keys nowhere', async () => {
     const { send, texts } = await serve(idConfig)
     const one = (await send('POST', '/api/lists', { name: 'one' })).json.id as string
     const base = `/api/lists/${one}/entries`
@@ -161,7 +161,7 @@ describe.each(MODES)('%s ids', (_mode, idConfig) => {
     expect(texts.filter((text) => text.includes('1234567'))).toEqual([])
   })
 
-  it('E13, I5 that are none are those of missing objects: 404 in a path, one text in a list', async () => {
+  it('[E13 I5] that are none are those of missing objects: 404 in a path, one text in a list', async () => {
     const { send, texts } = await serve(idConfig)
     const one = (await send('POST', '/api/lists', { name: 'one' })).json.id as string
     const base = `/api/lists/${one}/entries`

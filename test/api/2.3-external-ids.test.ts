@@ -398,7 +398,7 @@ beforeEach(async () => {
   seed = { ada, ben, club: club.id, note, article: articles[0].id, secret: secret.id }
 })
 
-describe('E14 the primary key', () => {
+describe('[E14] the primary key', () => {
   it('appears in no answer of any route', async () => {
     for (const name of Object.keys(ROUTES)) {
       let page: string | null = `/${name}`
@@ -455,7 +455,7 @@ describe('E14 the primary key', () => {
     }
   })
 
-  it('E22 is the same ids on every path to the answer', async () => {
+  it('[E22] is the same ids on every path to the answer', async () => {
     const own = (row: any) => ({ ...row, label: undefined })
     const rows = (await get('/rows?ordering=id')).json
     expect((await get('/native')).text).toBe((await get('/rows')).text.replaceAll('/rows', '/native'))
@@ -463,7 +463,7 @@ describe('E14 the primary key', () => {
     expect(instances.results.map(own)).toEqual(rows.results.map(own))
   })
 
-  it('D8 is in no cursor, nor are keys of other models that the list is ordered by', async () => {
+  it('[D8] is in no cursor, nor are keys of other models that the list is ordered by', async () => {
     for (const path of [
       '/articles',
       '/articles?ordering=author_id',
@@ -522,7 +522,7 @@ describe('E14 the primary key', () => {
   })
 })
 
-describe('E13 what is no id of the caller', () => {
+describe('[E13] what is no id of the caller', () => {
   it('is a missing object, byte for byte, for 1,000 mutations and every method', async () => {
     const id = Article.encodeId(seed.article)
     const missing = await get(`/articles/${Article.encodeId(999_999)}`)
@@ -587,7 +587,7 @@ describe('E13 what is no id of the caller', () => {
     expect((await get(`/plain?secret_id=${id}`, bob)).json.results).toHaveLength(0)
   })
 
-  it('I19 is an id that has expired, by the clock of this server', async () => {
+  it('[I19] is an id that has expired, by the clock of this server', async () => {
     const { id } = (await get('/expiring')).json.results[0]
     expect((await get(`/expiring/${id}`)).status).toBe(200)
     const before = clock
@@ -691,7 +691,7 @@ describe('lists of keys', () => {
 })
 
 describe('nested writes', () => {
-  it('A7 touch the object that is related now, and refuse the id of another', async () => {
+  it('[A7] touch the object that is related now, and refuse the id of another', async () => {
     const id = Article.encodeId(seed.article)
     const author = { id: Person.encodeId(seed.ada), name: 'Ada Byron' }
     expect(await send('PATCH', `/writers/${id}`, { author })).toMatchObject({ status: 200, json: { author } })
@@ -721,7 +721,7 @@ describe('nested writes', () => {
   })
 })
 
-describe('E15 anonymous callers of ids per user', () => {
+describe('[E15] anonymous callers of ids per user', () => {
   const anonymous = {}
 
   it.each([
@@ -756,7 +756,7 @@ describe('E15 anonymous callers of ids per user', () => {
 })
 
 describe('queries', () => {
-  it('I22 are as many for one row as for many', async () => {
+  it('[I22] are as many for one row as for many', async () => {
     for (const [name, expected] of [
       ['rows', 1],
       ['native', 1],

@@ -185,7 +185,7 @@ describe('stored ids', () => {
     expect((await get(`/x/${id.toUpperCase()}`)).json.id).toBe(id)
   })
 
-  it('E15 are loaded although the serializer leaves them out', async () => {
+  it('[E15] are loaded although the serializer leaves them out', async () => {
     const { get, send } = await serve({ x: viewOf(Note, ['title']), y: viewOf(HookedNote, ['title']) })
     for (const path of ['/x', '/y']) {
       const created = await send('POST', path, { title: 'a' })
@@ -253,7 +253,7 @@ describe('related objects', () => {
     })
   })
 
-  it('E12 that the caller may not choose read like missing ones', async () => {
+  it('[E12] that the caller may not choose read like missing ones', async () => {
     const people = (await Person.query()
       .insert([{ name: 'Ada' }, { name: 'Ben' }] as never[])
       .returning('*')) as any[]

@@ -245,7 +245,7 @@ describe('the routes of a resource', () => {
     })
   })
 
-  it('E19 know no method but that of the request', async () => {
+  it('[E19] know no method but that of the request', async () => {
     const { send } = await api({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
     for (const name of ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']) {
@@ -280,38 +280,38 @@ describe('paths', () => {
   })
 
   it.each([
-    ['B1', '/api/books/2147483648'],
-    ['B1', '/api/books/9223372036854775807'],
-    ['B1', '/api/books/99999999999999999999'],
-    ['B2', '/api/books/%201'],
-    ['B2', '/api/books/1%20'],
-    ['B2', '/api/books/+1'],
-    ['B2', '/api/books/-1'],
-    ['B2', '/api/books/0x1'],
-    ['B2', '/api/books/1e0'],
-    ['B2', '/api/books/1.0'],
-    ['B2', `/api/books/${encodeURIComponent('１')}`],
-    ['B2', '/api/books/1%0A'],
-    ['B7', '/api/books/%00'],
-    ['B7', '/api/books/1%00'],
-    ['B10', '/api/books/%zz'],
-    ['B10', '/api/books/%'],
-    ['B10', '/api/%c0%af/books'],
-    ['E21', '/api//books'],
-    ['E21', '//api/books'],
-    ['E21', '/api/books/./1'],
-    ['E21', '/api/./books/1'],
-    ['E21', '/api/x/../books/1'],
-    ['E21', '/api/books/%2e%2e'],
-    ['E21', '/api/books/%2e/1'],
-    ['E21', '/API/books/1'],
-    ['E21', '/api/Books/1'],
-    ['E21', '/api/books;x=1'],
-    ['E21', '/api/books/1;x=1'],
-    ['E21', '/api/%62ooks/1'],
-    ['E21', '/api%2Fbooks/1'],
-    ['E21', '/api\\books\\1'],
-    ['E21', '/api/books/1%2F'],
+    ['[B1]', '/api/books/2147483648'],
+    ['[B1]', '/api/books/9223372036854775807'],
+    ['[B1]', '/api/books/99999999999999999999'],
+    ['[B2]', '/api/books/%201'],
+    ['[B2]', '/api/books/1%20'],
+    ['[B2]', '/api/books/+1'],
+    ['[B2]', '/api/books/-1'],
+    ['[B2]', '/api/books/0x1'],
+    ['[B2]', '/api/books/1e0'],
+    ['[B2]', '/api/books/1.0'],
+    ['[B2]', `/api/books/${encodeURIComponent('１')}`],
+    ['[B2]', '/api/books/1%0A'],
+    ['[B7]', '/api/books/%00'],
+    ['[B7]', '/api/books/1%00'],
+    ['[B10]', '/api/books/%zz'],
+    ['[B10]', '/api/books/%'],
+    ['[B10]', '/api/%c0%af/books'],
+    ['[E21]', '/api//books'],
+    ['[E21]', '//api/books'],
+    ['[E21]', '/api/books/./1'],
+    ['[E21]', '/api/./books/1'],
+    ['[E21]', '/api/x/../books/1'],
+    ['[E21]', '/api/books/%2e%2e'],
+    ['[E21]', '/api/books/%2e/1'],
+    ['[E21]', '/API/books/1'],
+    ['[E21]', '/api/Books/1'],
+    ['[E21]', '/api/books;x=1'],
+    ['[E21]', '/api/books/1;x=1'],
+    ['[E21]', '/api/%62ooks/1'],
+    ['[E21]', '/api%2Fbooks/1'],
+    ['[E21]', '/api\\books\\1'],
+    ['[E21]', '/api/books/1%2F'],
   ])('%s %s is 404', async (_id, path) => {
     const { port } = await api({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
@@ -319,7 +319,7 @@ describe('paths', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 404 /)
   })
 
-  it('B10 with broken encoding in the query are answered', async () => {
+  it('[B10] with broken encoding in the query are answered', async () => {
     const { get } = await api({ books: BookViewSet })
     expect((await get('/api/books?title=%zz&%=%')).status).toBe(200)
   })
@@ -404,7 +404,7 @@ describe('the lookup of one object', () => {
     expect((await get('/api/ledgers/9223372036854775808')).status).toBe(404)
   })
 
-  it('E21 takes a suffix for a format, and never for another object', async () => {
+  it('[E21] takes a suffix for a format, and never for another object', async () => {
     class Tags extends ModelViewSet<Tag> {
       static override model = Tag
       static override serializerClass = TagSerializer
@@ -602,7 +602,7 @@ async function createLibraryBeside(): Promise<TestDatabase> {
   return other
 }
 
-describe('I3 PATCH', () => {
+describe('[I3] PATCH', () => {
   it('writes only the fields it was given', async () => {
     const { send } = await api({ books: BookViewSet })
     await send('POST', '/api/books', { title: 'One', n: 1 })
@@ -627,7 +627,7 @@ describe('I3 PATCH', () => {
     expect(await Book.query().findById(1)).toMatchObject({ title: 'Last', n: 1 })
   })
 
-  it('A9 of nothing sends no UPDATE', async () => {
+  it('[A9] of nothing sends no UPDATE', async () => {
     const { send } = await api({ books: BookViewSet })
     await send('POST', '/api/books', { title: 'One' })
     const queries = await countQueries(database.knex, async () => {
@@ -658,7 +658,7 @@ describe('the transaction of a request that writes', () => {
     await Tag.query().delete()
   })
 
-  it('A8 is one, and holds everything', async () => {
+  it('[A8] is one, and holds everything', async () => {
     const { send } = await api({ books: viewThat(() => undefined) })
     const queries = await countQueries(database.knex, async () => {
       expect((await send('POST', '/api/books', { title: 'One' })).status).toBe(201)
@@ -669,7 +669,7 @@ describe('the transaction of a request that writes', () => {
     expect(await Tag.query().resultSize()).toBe(1)
   })
 
-  it('A8 is rolled back when a hook throws', async () => {
+  it('[A8] is rolled back when a hook throws', async () => {
     const { send } = await api({
       books: viewThat(() => {
         throw new ValidationError({ title: ['Too late.'] })
@@ -751,7 +751,7 @@ describe('the transaction of a request that writes', () => {
     expect([pool.numUsed(), pool.numPendingAcquires()]).toEqual([0, 0])
   })
 
-  it('R5, R6 does not begin for a request that is refused before its action', async () => {
+  it('[R5 R6] does not begin for a request that is refused before its action', async () => {
     const { send } = await api({ books: BookViewSet })
     const queries = await countQueries(database.knex, async () => {
       await send('DELETE', '/api/books')
@@ -793,13 +793,13 @@ describe('mistakes of the programmer', () => {
     ['a wrong versioning', { versioningClass: {} }, /^Broken\.versioningClass: has no method determineVersion\(\)/],
     ['a wrong filter', { filterBackends: [{}] }, /^Broken\.filterBackends\[0\]/],
     ['a path parameter that is no name', { lookupUrlKwarg: 'book-id' }, /^Broken.*lookupUrlKwarg.*"book-id"/],
-  ])('I23 %s is found at registration', (_mistake, statics, message) => {
+  ])('[I23] %s is found at registration', (_mistake, statics, message) => {
     const register = () => new APIRouter().register('books', viewWith(statics))
     expect(register).toThrow(ConfigurationError)
     expect(register).toThrow(message)
   })
 
-  it('I23 a class that is no view set is found at registration', () => {
+  it('[I23] a class that is no view set is found at registration', () => {
     for (const wrong of [class {}, {}, undefined, Book]) {
       const register = () => new APIRouter().register('books', wrong as never)
       expect(register).toThrow(
@@ -810,7 +810,7 @@ describe('mistakes of the programmer', () => {
     }
   })
 
-  it('I23 a view without model needs a basename', () => {
+  it('[I23] a view without model needs a basename', () => {
     class Clock extends ViewSet {
       list() {
         return []
@@ -821,12 +821,12 @@ describe('mistakes of the programmer', () => {
     )
   })
 
-  it('I23 a view without any action has no routes, and that is a mistake', () => {
+  it('[I23] a view without any action has no routes, and that is a mistake', () => {
     class Nothing extends ViewSet {}
     expect(() => new APIRouter().register('nothing', Nothing, 'nothing')).toThrow(/^Nothing: has no action/)
   })
 
-  it('I23 a prefix or a basename that is taken is named with both classes', () => {
+  it('[I23] a prefix or a basename that is taken is named with both classes', () => {
     class Others extends ModelViewSet {
       static override model = Author
       static override serializerClass = AuthorSerializer
@@ -840,7 +840,7 @@ describe('mistakes of the programmer', () => {
     router.register('books/{number:int}', Others)
   })
 
-  it('I23 two routes with one path are named with both classes by prepare()', async () => {
+  it('[I23] two routes with one path are named with both classes by prepare()', async () => {
     class Others extends ModelViewSet {
       static override model = Author
       static override serializerClass = AuthorSerializer
@@ -860,13 +860,13 @@ describe('mistakes of the programmer', () => {
     ['{id:float}', /unknown hint "float"/],
     ['{files:path}', /rest of the path/],
     ['authors/{id:int}/books', /the parameter "id" occurs twice/],
-  ])('I23 the prefix %s is a mistake', (prefix, message) => {
+  ])('[I23] the prefix %s is a mistake', (prefix, message) => {
     const register = () => new APIRouter({ prefix: '/api' }).register(prefix, BookViewSet)
     expect(register).toThrow(ConfigurationError)
     expect(register).toThrow(message)
   })
 
-  it('I23 what the catalogue shows is found by prepare(), all of it at once', async () => {
+  it('[I23] what the catalogue shows is found by prepare(), all of it at once', async () => {
     class Volume extends Book {}
     class Unknown extends ModelSerializer<Book> {
       static override model = Volume
@@ -912,7 +912,7 @@ describe('mistakes of the programmer', () => {
       { columnNameMappers: snakeCaseMappers() },
       'field "line1" is the column "line_1", which the columnNameMappers of Odd write to as "line1"',
     ],
-  ])('I23 a column whose name has %s is found by prepare()', async (_what, column, statics, message) => {
+  ])('[I23] a column whose name has %s is found by prepare()', async (_what, column, statics, message) => {
     await database.knex.raw('drop table if exists odd')
     await database.knex.schema.raw(
       `create table odd (id int generated always as identity primary key, "${column.replace('?', '\\?')}" text)`,
@@ -939,7 +939,7 @@ describe('mistakes of the programmer', () => {
     if (!column.includes('?')) await prepared({ readOnlyFields: [column === 'line_1' ? 'line1' : column] })
   })
 
-  it('I23 a key of several columns has no detail route, and list and create work', async () => {
+  it('[I23] a key of several columns has no detail route, and list and create work', async () => {
     class Memberships extends ModelViewSet<Membership> {
       static override model = Membership
       static override serializerClass = MembershipSerializer
@@ -964,7 +964,7 @@ describe('mistakes of the programmer', () => {
     await Membership.query().delete()
   })
 
-  it('I23 a model without database or table is named by prepare()', async () => {
+  it('[I23] a model without database or table is named by prepare()', async () => {
     class Lost extends Model {
       static override tableName = 'lost'
     }
@@ -1086,7 +1086,7 @@ describe('an API that nobody prepared', () => {
 })
 
 describe('close()', () => {
-  it('I12 lets running requests end, refuses new ones, and may be called twice', async () => {
+  it('[I12] lets running requests end, refuses new ones, and may be called twice', async () => {
     let release: () => void = () => {}
     const entered = new Promise<void>((resolve) => {
       class Slow extends ViewSet {
@@ -1114,7 +1114,7 @@ describe('close()', () => {
 })
 
 describe('a client that goes away', () => {
-  it('I10 leaves no transaction behind', async () => {
+  it('[I10] leaves no transaction behind', async () => {
     let entered: () => void = () => {}
     const inside = new Promise<void>((resolve) => {
       entered = resolve

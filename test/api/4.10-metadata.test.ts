@@ -206,7 +206,7 @@ describe('the metadata of a path', () => {
     })
   })
 
-  it('E16 shows no choices of relations and no hidden fields', async () => {
+  it('[E16] shows no choices of relations and no hidden fields', async () => {
     await database.knex('authors').insert({ name: 'Ada' })
     class Related extends BookSerializer {
       static override fields = ['title', 'price', 'author_id']
@@ -355,14 +355,14 @@ describe('metadata and the steps before it', () => {
     static override throttleClasses = [Never]
   }
 
-  it('E16 runs after authentication, permissions and throttles', async () => {
+  it('[E16] runs after authentication, permissions and throttles', async () => {
     const { send } = await serve(Private)
     expect((await send('OPTIONS', '/api/books')).status).toBe(401)
     expect((await send('OPTIONS', '/api/books', undefined, { 'X-Key': 'busy' })).status).toBe(429)
     expect((await send('OPTIONS', '/api/books', undefined, { 'X-Key': 'a' })).status).toBe(200)
   })
 
-  it('E16 touches no database, and answers with the pool exhausted', async () => {
+  it('[E16] touches no database, and answers with the pool exhausted', async () => {
     const { send } = await serve(BookViewSet)
     expect(await countQueries(database.knex, () => send('OPTIONS', '/api/books'))).toEqual([])
     const small = knex({
@@ -406,7 +406,7 @@ describe('an own metadata class', () => {
     client = undefined
   })
 
-  it('I23 is checked at registration', () => {
+  it('[I23] is checked at registration', () => {
     class Wrong extends BookViewSet {
       static override metadataClass = {} as never
     }

@@ -83,7 +83,7 @@ describe('the API root', () => {
     expect(await send('POST', '/api', {})).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
   })
 
-  it('D4 names no host, whatever the request says', async () => {
+  it('[D4 R8] names no host, whatever the request says', async () => {
     const { get, port } = await api('/api')
     const { text } = await get('/api')
     expect((await get('/api', { Host: 'evil.test', 'X-Forwarded-Host': 'evil.test' })).text).toBe(text)

@@ -367,7 +367,7 @@ describe('an input serializer', () => {
 })
 
 describe('an action', () => {
-  it('E10 finds objects as other details do: 404, and object permissions', async () => {
+  it('[E10] finds objects as other details do: 404, and object permissions', async () => {
     class Mine extends BasePermission {
       override hasObjectPermission(_ctx: Context, _view: GuardedView, book: object): boolean {
         return (book as Book).id === 1
@@ -387,7 +387,7 @@ describe('an action', () => {
     )
   })
 
-  it('A8 is one transaction: what it has written is undone when it throws', async () => {
+  it('[A8] is one transaction: what it has written is undone when it throws', async () => {
     class Books extends BookViewSet {
       @action({ methods: ['POST'] })
       async fail() {
@@ -525,7 +525,7 @@ describe('mount()', () => {
   })
 })
 
-describe('I23 mistakes of the programmer', () => {
+describe('[I23] mistakes of the programmer', () => {
   const withAction = (options: Parameters<typeof action>[0], name = 'publish') => {
     class Books extends ModelViewSet<Book> {
       static override model = Book

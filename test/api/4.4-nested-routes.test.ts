@@ -255,7 +255,7 @@ const NOWHERE = [
   '/api/authors/1/books/1/reviews/4',
 ]
 
-describe('E11 the chain of parents', () => {
+describe('[E11] the chain of parents', () => {
   it.each(NOWHERE)('%s is 404, by every method, and nothing is written', async (path) => {
     const { get, send } = await serve()
     const before = await database.knex.raw(
@@ -392,7 +392,7 @@ describe('E11 the chain of parents', () => {
     expect(api.url('review-best', { author_id: 1, book_id: 1 })).toBe('/api/authors/1/books/1/reviews/best')
   })
 
-  it('I22 costs no query where the answer itself tells, and one where it cannot', async () => {
+  it('[I22] costs no query where the answer itself tells, and one where it cannot', async () => {
     const { get, send } = await serve()
     const base = '/api/authors/1/books/1/reviews'
     const count = async (work: () => Promise<unknown>) =>
@@ -407,7 +407,7 @@ describe('E11 the chain of parents', () => {
     expect(await count(() => send('DELETE', `${base}/1`))).toBe(2)
   })
 
-  it('E22 gives the same bytes where PostgreSQL writes the JSON', async () => {
+  it('[E22] gives the same bytes where PostgreSQL writes the JSON', async () => {
     class Native extends ReviewViewSet {
       static override useNativeJson = true
     }
@@ -432,7 +432,7 @@ describe('E11 the chain of parents', () => {
   })
 })
 
-describe('E11 the foreign key', () => {
+describe('[E11] the foreign key', () => {
   it('comes from the path on create, whatever the body says', async () => {
     const { send } = await serve()
     const created = await send('POST', '/api/authors/1/books/2/reviews', { text: 'x', book_id: 3 })
@@ -547,7 +547,7 @@ describe('E11 the foreign key', () => {
 })
 
 describe('a cursor', () => {
-  it('D7 is bound to the parents on the path', async () => {
+  it('[D7] is bound to the parents on the path', async () => {
     class Paged extends ReviewViewSet {
       static override paginationClass = new CursorPagination({ pageSize: 1 })
     }
@@ -564,7 +564,7 @@ describe('a cursor', () => {
   })
 })
 
-describe('A1 nested bodies', () => {
+describe('[A1] nested bodies', () => {
   it('are validated by actions as elsewhere', async () => {
     class Input extends Serializer {
       static override declaredFields = { text: new StringField({ minLength: 2 }) }
@@ -600,7 +600,7 @@ describe('mount()', () => {
   })
 })
 
-describe('I23 mistakes of the programmer', () => {
+describe('[I23] mistakes of the programmer', () => {
   const nested = (view: unknown, options: object = { lookup: 'author_id' }) => {
     const api = new APIRouter().register('authors', AuthorViewSet)
     new NestedRouter(api, 'authors', options as never).register('books', view as never)

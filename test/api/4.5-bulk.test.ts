@@ -205,7 +205,7 @@ describe('bulk routes', () => {
   })
 })
 
-describe('I5 the list', () => {
+describe('[I5] the list', () => {
   it.each([
     ['POST', { title: 'x' }],
     ['POST', 'x'],
@@ -216,7 +216,7 @@ describe('I5 the list', () => {
     ['DELETE', { id: 1 }],
     ['DELETE', 1],
     ['DELETE', undefined],
-  ])('B12 of %s must be one: %j', async (method, body) => {
+  ])('[B12] of %s must be one: %j', async (method, body) => {
     await three()
     const { send } = await api(BookViewSet)
     const response = await send(method, '/api/books/bulk', body)
@@ -248,7 +248,7 @@ describe('I5 the list', () => {
     },
   )
 
-  it('I23 must have a maximum', () => {
+  it('[I23] must have a maximum', () => {
     class Wrong extends BookViewSet {
       static override maxBulkSize = 0
     }
@@ -257,7 +257,7 @@ describe('I5 the list', () => {
   })
 })
 
-describe('I5 ids', () => {
+describe('[I5] ids', () => {
   const missing = (key: string) => ({ id: [`Invalid pk "${key}" - object does not exist.`] })
 
   it.each<[string, unknown[], Record<string, object>]>([
@@ -346,7 +346,7 @@ describe('I5 ids', () => {
   })
 })
 
-describe('I4 all or nothing', () => {
+describe('[I4] all or nothing', () => {
   it.each(WAYS)('one bad item of a hundred is told by its position, as %s', async (_way, view) => {
     const { send } = await api(view)
     const items: object[] = Array.from({ length: 100 }, (_, index) => ({ title: `t${index}` }))
@@ -462,7 +462,7 @@ describe('I4 all or nothing', () => {
     expect(reported).toEqual([])
   })
 
-  it('I22 related keys are looked up in one query for the list', async () => {
+  it('[I22] related keys are looked up in one query for the list', async () => {
     const { send } = await api(BookViewSet)
     const items = Array.from({ length: 50 }, (_, index) => ({
       title: `t${index}`,
@@ -477,7 +477,7 @@ describe('I4 all or nothing', () => {
     expect(texts).toHaveLength(2)
   })
 
-  it('A8 what hooks have written is undone with the rest', async () => {
+  it('[A8] what hooks have written is undone with the rest', async () => {
     class Books extends BookViewSet {
       override async performBulkCreate(serializer: Serializer<Book>): Promise<unknown> {
         await Author.query(this.trx).insert({ name: 'of the hook' })
@@ -508,7 +508,7 @@ describe('I4 all or nothing', () => {
   })
 })
 
-describe('A1 read-only, hidden and unknown keys', () => {
+describe('[A1] read-only, hidden and unknown keys', () => {
   it('are ignored in lists as elsewhere', async () => {
     class Limited extends ModelSerializer<Book> {
       static override model = Book
@@ -526,7 +526,7 @@ describe('A1 read-only, hidden and unknown keys', () => {
     expect(await Book.query().findById(1)).toMatchObject({ isbn: null, n: 0 })
   })
 
-  it('A4 do not pollute', async () => {
+  it('[A4 R9] do not pollute', async () => {
     const { send } = await api(BookViewSet)
     for (const body of ['[{"title":"x","__proto__":{"n":1}}]', '[{"constructor":{"prototype":{"n":1}}}]']) {
       const response = await serverSend(body)
@@ -547,7 +547,7 @@ describe('A1 read-only, hidden and unknown keys', () => {
   }
 })
 
-describe('E9 object permissions', () => {
+describe('[E9] object permissions', () => {
   class Own extends BasePermission {
     override hasObjectPermission(ctx: Context, _view: GuardedView, book: object): boolean {
       return String((book as Book).author_id) === ctx.get('X-Author')
@@ -812,7 +812,7 @@ describe('nested routes', () => {
     static override serializerClass = AuthorSerializer
   }
 
-  it('E11 have bulk routes, whose objects are those of the parent', async () => {
+  it('[E11] have bulk routes, whose objects are those of the parent', async () => {
     const router = new APIRouter({ prefix: '/api' }).register('authors', Authors)
     new NestedRouter(router, 'authors', { lookup: 'author_id' }).register('books', NestedBooks)
     await router.prepare()
@@ -892,7 +892,7 @@ describe('statements', () => {
     expect(await titles()).toEqual([])
   })
 
-  it('A9 nothing is updated where nothing changes', async () => {
+  it('[A9] nothing is updated where nothing changes', async () => {
     await three()
     const { send } = await api(BookViewSet)
     const texts = await countQueries(database.knex, () =>
@@ -901,7 +901,7 @@ describe('statements', () => {
     expect(writing(texts)).toEqual([])
   })
 
-  it('I22 are as many for one item as for a hundred', async () => {
+  it('[I22] are as many for one item as for a hundred', async () => {
     class Full extends ModelSerializer<Book> {
       static override model = Book
       static override fields = '__all__'
@@ -1013,7 +1013,7 @@ describe('column types', () => {
   })
 })
 
-describe('I3 conditions', () => {
+describe('[I3] conditions', () => {
   it('of one object cannot be those of a list', async () => {
     await three()
     const { send } = await api(BookViewSet)
@@ -1033,7 +1033,7 @@ describe('I3 conditions', () => {
   })
 })
 
-describe('I6 crossing lists', () => {
+describe('[I6] crossing lists', () => {
   it('never wait for each other: 200 rounds without a deadlock', async () => {
     await Book.query().insert(Array.from({ length: 6 }, (_, index) => ({ title: `t${index}` })))
     const { send } = await api(BookViewSet)
@@ -1080,7 +1080,7 @@ describe('bulkCreate()', () => {
   })
 })
 
-describe('F8 files', () => {
+describe('[F8] files', () => {
   it('of deleted objects go with them, once that is committed', async () => {
     const removed: string[] = []
     const storage = {

@@ -274,7 +274,7 @@ describe.each(ways)('fields and expand, from %s', (_, viewSet) => {
     }
   })
 
-  it('C16 load no relation but those the view declares', async () => {
+  it('[C16] load no relation but those the view declares', async () => {
     const { get } = await serve(viewSet)
     const whole = await get('/api/books')
     const hostile = [
@@ -296,7 +296,7 @@ describe.each(ways)('fields and expand, from %s', (_, viewSet) => {
 describe('the queries of fields and expand', () => {
   const queries = (path: string) => countQueries(database.knex, () => client?.get(path) as Promise<unknown>)
 
-  it('I22 are one for a list with the objects it is related to one by one, and one more for each list in it', async () => {
+  it('[I22] are one for a list with the objects it is related to one by one, and one more for each list in it', async () => {
     await serve()
     for (const [query, count] of [
       ['fields=id', 1],
@@ -578,7 +578,7 @@ describe('the names of fields and expand', () => {
     expect((await client.get('/api/tagged?fields=b&expand=id')).json).toEqual([{ id: 2, fields: 'b', expand: 'y' }])
   })
 
-  it('I23 of expandable must be relations', async () => {
+  it('[I23] of expandable must be relations', async () => {
     const wrong = (declared: Record<string, typeof AuthorSerializer>) => {
       class Wrong extends BookViewSet {
         static override expandable = declared as never

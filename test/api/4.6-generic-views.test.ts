@@ -192,7 +192,7 @@ describe('an APIView', () => {
     expect(() => Nothing.asView({ get: 'list' })).toThrow('Nothing: has no method list() for GET')
   })
 
-  it('I23 checks its policies when it becomes a handler', () => {
+  it('[I23] checks its policies when it becomes a handler', () => {
     class Wrong extends APIView {
       static override permissionClasses = [{}] as never
       get() {}
@@ -333,7 +333,7 @@ describe('the order of dispatch', () => {
     expect(steps).toEqual([])
   })
 
-  it('E1, 41, 43 a permission that refuses is 401 for an anonymous caller and 403 for a known one', async () => {
+  it('[E1] 41, 43 a permission that refuses is 401 for an anonymous caller and 403 for a known one', async () => {
     const { get } = await books()
     expect(await get('/books?refuse=1')).toMatchObject({
       status: 401,
@@ -346,7 +346,7 @@ describe('the order of dispatch', () => {
     expect(known.headers).not.toHaveProperty('www-authenticate')
   })
 
-  it('E2, 42 wrong credentials are 401 with the challenges, on an open view too', async () => {
+  it('[E2] 42 wrong credentials are 401 with the challenges, on an open view too', async () => {
     const { get } = await books()
     expect(await get('/books', { Authorization: 'Test wrong' })).toMatchObject({
       status: 401,
@@ -371,7 +371,7 @@ describe('the order of dispatch', () => {
     expect((await get('/')).headers['www-authenticate']).toBe('Session realm="api"')
   })
 
-  it('E23 only true lets pass', async () => {
+  it('[E23] only true lets pass', async () => {
     for (const answer of [undefined, null, 0, 1, 'yes', {}, Promise.resolve(false)]) {
       class Odd extends BasePermission {
         override hasPermission(): boolean {
@@ -391,7 +391,7 @@ describe('the order of dispatch', () => {
     }
   })
 
-  it('R6 the body is read only when the policies have passed', async () => {
+  it('[R6] the body is read only when the policies have passed', async () => {
     const { send } = await books()
     const type = { 'Content-Type': 'text/plain' }
     expect((await send('POST', '/books?refuse=1', 'x', type)).status).toBe(401)
@@ -403,7 +403,7 @@ describe('the order of dispatch', () => {
     expect(steps.at(-1)).toBe('action with {"title":"One"}')
   })
 
-  it('F9, 40 an upload that is refused is not waited for', async () => {
+  it('[F9] 40 an upload that is refused is not waited for', async () => {
     const { port } = await books()
     const { exchange } = await import('../support/server.js')
     const head =
@@ -411,7 +411,7 @@ describe('the order of dispatch', () => {
     expect(await exchange(port, head)).toMatch(/^HTTP\/1\.1 401 /)
   })
 
-  it('E10 getObject() asks the object permissions, for every action', async () => {
+  it('[E10] getObject() asks the object permissions, for every action', async () => {
     const { get, send } = await books()
     await Book.query().insert([{ title: 'forbidden' }, { title: 'open' }])
     for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
@@ -628,7 +628,7 @@ describe('the generic views', () => {
   })
 })
 
-describe('I23 a mistake in a view that no router has registered', () => {
+describe('[I23] a mistake in a view that no router has registered', () => {
   const valid = { model: Book, serializerClass: BookSerializer }
   type AnyView = typeof GenericAPIView
 

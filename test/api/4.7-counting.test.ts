@@ -79,7 +79,7 @@ describe.each([
     ['estimated', 100],
     ['capped', 40],
     ['none', null],
-  ])('D3 counted as %s, by pages', async (kind, count) => {
+  ])('[D3] counted as %s, by pages', async (kind, count) => {
     const client = await clientFor(numbers(kind, 40), instances)
     expect(await pageOf(client, '/items')).toEqual([count, 30, '/items?page=2', null])
     expect(await pageOf(client, '/items?page=3')).toEqual([count, 30, '/items?page=4', '/items?page=2'])
@@ -93,7 +93,7 @@ describe.each([
     ['estimated', 100],
     ['capped', 40],
     ['none', null],
-  ])('D3 counted as %s, by slices', async (kind, count) => {
+  ])('[D3] counted as %s, by slices', async (kind, count) => {
     const client = await clientFor(
       new LimitOffsetPagination({ defaultLimit: 30, count: kind, countLimit: 40 }),
       instances,

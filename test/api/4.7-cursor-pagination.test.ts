@@ -218,7 +218,7 @@ describe('CursorPagination', () => {
     expect((await client.get('/api/list')).text).toBe('{"next":null,"previous":null,"results":[]}')
   })
 
-  it('D10 goes five pages forward and four back over the same pages', async () => {
+  it('[D10] goes five pages forward and four back over the same pages', async () => {
     await insertEvents(47)
     const client = await clientFor({ pageSize: 10, ordering: ['-day', 'title'] })
     const pages = [(await client.get('/api/list')).json]
@@ -256,7 +256,7 @@ describe('CursorPagination', () => {
     expect((await client.get('/api/list?page_size=abc')).json.next).toMatch(/^\/api\/list\?cursor=/)
   })
 
-  it('D9 R3 counts nothing and skips nothing: one query, one parameter a term, LIMIT size + 1', async () => {
+  it('[D9 R3] counts nothing and skips nothing: one query, one parameter a term, LIMIT size + 1', async () => {
     await insertEvents(30)
     const client = await clientFor({ ordering: 'title' })
     const { next } = (await client.get('/api/list')).json
@@ -309,7 +309,7 @@ describe('CursorPagination', () => {
 describe('an invalid cursor', () => {
   const FIRST = [6, 5]
 
-  it('D6 D11 is the first page, whatever is wrong with it', async () => {
+  it('[D6 D11] is the first page, whatever is wrong with it', async () => {
     await insertEvents(6)
     const client = await clientFor({ pageSize: 2, filters: [Equals] })
     const first = await client.get('/api/list')
@@ -342,7 +342,7 @@ describe('an invalid cursor', () => {
     expect(idsOf((await client.get(`/api/list?cursor=${token}`)).json.results)).toEqual([4, 3])
   })
 
-  it('D7 is one of another view, order or filter', async () => {
+  it('[D7] is one of another view, order or filter', async () => {
     await insertEvents(6)
     const here = await clientFor({ pageSize: 2, filters: [Equals] })
     const other = await clientFor({ pageSize: 2, filters: [Equals], basename: 'other' })
@@ -396,7 +396,7 @@ describe('instances', () => {
     expect(Object.keys((await client.get(next)).json.results[0].all)).toEqual(['id', 'title', 'day', 'secret'])
   })
 
-  it('D9 that drop their position are an error, not the end of the list', async () => {
+  it('[D9] that drop their position are an error, not the end of the list', async () => {
     await insertEvents(3)
     const client = await clientFor({ model: Picked, fields: ['id', 'title'], ordering: 'title', pageSize: 2 })
     expect((await client.get('/api/list')).status).toBe(500)
@@ -406,7 +406,7 @@ describe('instances', () => {
 })
 
 describe('a hidden position', () => {
-  it('D8 is not readable when the output does not show what the list is ordered by', async () => {
+  it('[D8] is not readable when the output does not show what the list is ordered by', async () => {
     await database.knex.raw(
       'insert into events (title, secret) select n::text, 7000 + n from generate_series(1, 100) n',
     )
@@ -464,7 +464,7 @@ describe('a hidden position', () => {
     ['a format shortens', Shortened, '-at'],
     ['a related field replaces', Named, '-person_id'],
     ['a field of the application changes', Coarse, '-pay'],
-  ])('D8 is not readable when it is of a column that %s', async (_name, serializer, ordering) => {
+  ])('[D8] is not readable when it is of a column that %s', async (_name, serializer, ordering) => {
     const client = await clientFor({ model: Payment, serializer, ordering, pageSize: 1 })
     const { next } = (await client.get('/api/list')).json
     expect(positionOf(next)).toMatch(/^next:sealed:/)
@@ -519,7 +519,7 @@ describe('what is wrong with a declaration', () => {
     }
   })
 
-  it('D12 is a missing or short secret, with no fallback', async () => {
+  it('[D12] is a missing or short secret, with no fallback', async () => {
     configure({})
     await expect(routerOf().prepare()).rejects.toThrow(/SERVICE_SECRET_KEY is not set/)
     process.env['SERVICE_CURSOR_SECRET'] = 'fifteen-letters'
@@ -605,7 +605,7 @@ describe('a traversal', () => {
     instances: fc.boolean(),
   })
 
-  it('D9 P3 shows every row that stays exactly once, in the order of one big query, forward and back', async () => {
+  it('[D9 P3] shows every row that stays exactly once, in the order of one big query, forward and back', async () => {
     const other = new pg.Client(database.connection)
     await other.connect()
     let pages = 0
@@ -663,7 +663,7 @@ describe('a traversal', () => {
     await other.end()
   }, 120_000)
 
-  it('D9 survives the deletion of the row it stopped at', async () => {
+  it('[D9] survives the deletion of the row it stopped at', async () => {
     await insertEvents(9)
     const client = await clientFor({ ordering: ['day', '-title'], pageSize: 3 })
     const expected = (await Event.query().orderByRaw('day, title desc, id desc')).map(({ id }) => id)
@@ -679,7 +679,7 @@ describe('a traversal', () => {
     expect(seen).toEqual(expected)
   })
 
-  it('D9 takes 1,000 rows 150 microseconds apart', async () => {
+  it('[D9] takes 1,000 rows 150 microseconds apart', async () => {
     await database.knex.raw(`truncate rows`)
     await database.knex.raw(
       `insert into rows (id, stable, big, name, at, x)

@@ -169,7 +169,7 @@ describe.each([
   ['rows', false],
   ['instances', true],
 ])('a server cursor over %s', (_name, instances) => {
-  it('D21 reads all rows in pages, and ends with the page that is not full', async () => {
+  it('[D21] reads all rows in pages, and ends with the page that is not full', async () => {
     const client = await exportsOf({ instances, pageSize: 300 })
     let page = await client.get('/api/exports')
     expect(page.text).toMatch(/^\{"cursor_id":"[\w-]{64}","results":\[\{"id":1,.*"exhausted":false\}$/)
@@ -210,7 +210,7 @@ describe.each([
     expect(last.text).toBe('{"cursor_id":null,"results":[],"exhausted":true}')
   })
 
-  it('D19 is gone when its backend was killed; one slot is free again, and no more', async () => {
+  it('[D19] is gone when its backend was killed; one slot is free again, and no more', async () => {
     const client = await exportsOf({ instances, pageSize: 10, maxTotal: 9 })
     const ids: string[] = []
     for (let index = 0; index < 5; index++) ids.push((await client.get('/api/exports', as('1'))).json.cursor_id)
@@ -231,7 +231,7 @@ describe.each([
 })
 
 describe('the caps', () => {
-  it('D13 let 50 opens at once open exactly 5, in 20 rounds', async () => {
+  it('[D13] let 50 opens at once open exactly 5, in 20 rounds', async () => {
     for (let round = 0; round < 20; round++) {
       const client = await exportsOf({ pageSize: 10 })
       const opens = await Promise.all(Array.from({ length: 50 }, () => client.get('/api/exports', as('1'))))
@@ -247,7 +247,7 @@ describe('the caps', () => {
     }
   })
 
-  it('D13 tell when the oldest cursor idles out', async () => {
+  it('[D13] tell when the oldest cursor idles out', async () => {
     const client = await exportsOf({ pageSize: 10, maxPerUser: 2 })
     clock = 0
     const { cursor_id } = (await client.get('/api/exports', as('1'))).json
@@ -263,7 +263,7 @@ describe('the caps', () => {
     expect((await client.get('/api/exports', as('1'))).status).toBe(200)
   })
 
-  it('D14 leave half the pool to other requests', async () => {
+  it('[D14] leave half the pool to other requests', async () => {
     const client = await exportsOf({ pageSize: 10 })
     const users = ['1', '2', '3', '4'].flatMap((user) => Array.from({ length: 5 }, () => user))
     const opens = await Promise.all(users.map((user) => client.get('/api/exports', as(user))))
@@ -278,7 +278,7 @@ describe('the caps', () => {
     expect(opens.find(({ status }) => status === 503)?.headers['retry-after']).toBe('300')
   })
 
-  it('D14 count the cursors of all views over one pool', async () => {
+  it('[D14] count the cursors of all views over one pool', async () => {
     const one = await exportsOf({ pageSize: 10 })
     const two = await exportsOf({ pageSize: 10 })
     for (const user of ['1', '2', '3']) expect((await one.get('/api/exports', as(user))).status).toBe(200)
@@ -298,7 +298,7 @@ describe('the caps', () => {
 })
 
 describe('a cursor that is not there', () => {
-  it('D15 D23 is the same answer, whatever the reason', async () => {
+  it('[D15 D23] is the same answer, whatever the reason', async () => {
     const client = await exportsOf({ pageSize: 10, maxTotal: 9 })
     const elsewhere = await exportsOf({ pageSize: 10, maxTotal: 9 })
     const opened = async (of: Client, user = '1') => (await of.get('/api/exports', as(user))).json.cursor_id as string
@@ -331,7 +331,7 @@ describe('a cursor that is not there', () => {
     expect((await next(client, id, as('1'))).status).toBe(404)
   })
 
-  it('D16 belongs to the address Koa trusts, and is typed', async () => {
+  it('[D16] belongs to the address Koa trusts, and is typed', async () => {
     const client = await exportsOf({ pageSize: 10 })
     const { cursor_id } = (await client.get('/api/exports', { 'X-Forwarded-For': '203.0.113.7' })).json
     expect((await next(client, cursor_id, { 'X-Forwarded-For': '203.0.113.8' })).status).toBe(200)
@@ -348,7 +348,7 @@ describe('a cursor that is not there', () => {
     process.removeListener('warning', listener)
   })
 
-  it('D23 may be asked for with the query of its first request, or without', async () => {
+  it('[D23] may be asked for with the query of its first request, or without', async () => {
     const client = await exportsOf({ pageSize: 10 })
     const { cursor_id } = (await client.get('/api/exports?country=3')).json
     expect(idsOf(await client.get(`/api/exports?country=3&server_cursor=${cursor_id}`))).toHaveLength(10)
@@ -367,7 +367,7 @@ describe('a cursor that is not there', () => {
 })
 
 describe('requests at once', () => {
-  it('D17 on one cursor: one reads, the others get 409, and no row is lost or doubled', async () => {
+  it('[D17] on one cursor: one reads, the others get 409, and no row is lost or doubled', async () => {
     const client = await exportsOf({ pageSize: 50 })
     const first = await client.get('/api/exports')
     const seen = idsOf(first)
@@ -389,7 +389,7 @@ describe('requests at once', () => {
     expect(seen.toSorted((a, b) => a - b)).toEqual(Array.from({ length: ROWS }, (_, index) => index + 1))
   })
 
-  it('D22 a sweep never closes a cursor under its request, in 200 rounds', async () => {
+  it('[D22] a sweep never closes a cursor under its request, in 200 rounds', async () => {
     const client = await exportsOf({ pageSize: 2, maxLifetimeSeconds: 1e9 })
     for (let round = 0; round < 200; round++) {
       const { cursor_id } = (await client.get('/api/exports')).json
@@ -417,7 +417,7 @@ describe('requests at once', () => {
 })
 
 describe('the end of a cursor', () => {
-  it('D18 comes after the idle time, and after the lifetime, of its own view', async () => {
+  it('[D18] comes after the idle time, and after the lifetime, of its own view', async () => {
     const client = await exportsOf({ pageSize: 10, maxIdleSeconds: 60, maxLifetimeSeconds: 100 })
     const longer = await exportsOf({ pageSize: 10 })
     const idle = (await client.get('/api/exports')).json.cursor_id
@@ -438,7 +438,7 @@ describe('the end of a cursor', () => {
     expect([used(), await transactions()]).toEqual([1, 1])
   })
 
-  it('D18 is a read-only transaction that PostgreSQL would end a little later', async () => {
+  it('[D18] is a read-only transaction that PostgreSQL would end a little later', async () => {
     const statements: string[] = []
     const listener = ({ sql, bindings }: { sql: string; bindings?: unknown[] }) =>
       statements.push(`${sql} ${(bindings ?? []).join()}`)
@@ -454,7 +454,7 @@ describe('the end of a cursor', () => {
     ])
   })
 
-  it('D20 comes to abandoned ones by a timer of our own, which keeps no process alive (I13)', async () => {
+  it('[D20 I13] comes to abandoned ones by a timer of our own, which keeps no process alive', async () => {
     const client = await exportsOf({ pageSize: 10, maxPerUser: 100, maxTotal: 5 })
     let most = 0
     for (let index = 0; index < 100; index++) {
@@ -469,7 +469,7 @@ describe('the end of a cursor', () => {
     expect(timers).toBe(process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length)
   })
 
-  it('R7 I10 comes when the client goes away without its page', async () => {
+  it('[R7 I10] comes when the client goes away without its page', async () => {
     const client = await exportsOf({ pageSize: 10, maxPerUser: 1 })
     const locker = await database.knex.transaction()
     // a lock that the FETCH has to wait for
@@ -494,7 +494,7 @@ describe('the end of a cursor', () => {
     expect(idsOf(await next(client, first.json.cursor_id))[0]).toBe(11)
   })
 
-  it.each(['csv', 'ndjson'])('D20 comes at once where nobody gets its id: %s', async (format) => {
+  it.each(['csv', 'ndjson'])('[D20] comes at once where nobody gets its id: %s', async (format) => {
     const client = await exportsOf({
       pageSize: 2,
       maxPerUser: 1,
@@ -512,7 +512,7 @@ describe('the end of a cursor', () => {
     expect(await lines(`?server_cursor=${cursor}`)).toEqual(['city 5', 'city 6'])
   })
 
-  it('I12 comes with close(), which lets running requests finish', async () => {
+  it('[I12] comes with close(), which lets running requests finish', async () => {
     const client = await exportsOf({ pageSize: 10 })
     const { api } = open.at(-1) as (typeof open)[number]
     const ids: string[] = []
@@ -537,7 +537,7 @@ describe('what is wrong with a declaration', () => {
     await expect(open.at(-1)?.api.prepare()).rejects.toThrow(message)
   })
 
-  it('D12 is a missing secret', async () => {
+  it('[D12] is a missing secret', async () => {
     configure({})
     await exportsOf()
     await expect(open.at(-1)?.api.prepare()).rejects.toThrow(/SERVICE_SECRET_KEY is not set/)

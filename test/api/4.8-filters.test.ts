@@ -281,7 +281,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect(json.results).toHaveLength(4)
   })
 
-  it('R1 C1 ignores what is no filter: no row is hidden or told', async () => {
+  it('[R1 C1] ignores what is no filter: no row is hidden or told', async () => {
     const plain = (await client.get(`/api/${path}`)).text
     for (const query of [
       'secret=x',
@@ -300,7 +300,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('C2 ignores hostile names, and refuses unknown lookups of its fields', async () => {
+  it('[C2] ignores hostile names, and refuses unknown lookups of its fields', async () => {
     const plain = (await client.get(`/api/${path}`)).text
     for (const name of [
       'title" OR 1=1--',
@@ -331,13 +331,13 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect(Object.keys(json.errors)).toEqual(['n'])
   })
 
-  it('C4 knows no operator objects', async () => {
+  it('[C4] knows no operator objects', async () => {
     const plain = (await client.get(`/api/${path}`)).text
     expect((await client.get(`/api/${path}?n[gt]=1&n[$ne]=1&n[]=1`)).text).toBe(plain)
     expect((await client.get(`/api/${path}?n={"a":1}`)).json.errors).toEqual({ n: ['A valid integer is required.'] })
   })
 
-  it('C5 takes %, _ and \\ as they are', async () => {
+  it('[C5] takes %, _ and \\ as they are', async () => {
     for (const [query, expected] of [
       [{ title__contains: '_' }, [2]],
       [{ title__contains: '%' }, [1]],
@@ -358,7 +358,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('C6 takes at most 1,000 values, none for nothing, and no gaps', async () => {
+  it('[C6] takes at most 1,000 values, none for nothing, and no gaps', async () => {
     const list = (length: number) => Array.from({ length }, (_, index) => index).join()
     expect(await found(`${path}?n__in=${list(1_000)}`)).toEqual([1, 2, 3, 5, 6])
     expect((await client.get(`/api/${path}?n__in=${list(1_001)}`)).json.errors).toEqual({
@@ -373,7 +373,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('C7 isnull is true or false, and a range has two ends', async () => {
+  it('[C7] isnull is true or false, and a range has two ends', async () => {
     for (const value of ['1', '0', '', 'True', 'null', 'yes']) {
       const { json } = await client.get(`/api/${path}?n__isnull=${value}`)
       expect(json.errors).toEqual({ n__isnull: ['Must be true or false.'] })
@@ -387,7 +387,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('R2 B1 B3 B5 B6 refuses what is no value of the column, with the name of the parameter', async () => {
+  it('[R2 B1 B3 B5 B6] refuses what is no value of the column, with the name of the parameter', async () => {
     const wrong: Record<string, readonly string[]> = {
       n: ['', ' ', '2147483648', '-2147483649', '1.0', '1e0', '0x1', '+1', ' 1', '１', 'NaN', 'abc', '9'.repeat(400)],
       n__in: ['1,99999999999', 'a'],
@@ -415,7 +415,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('R5 reports all wrong parameters at once, and asks the database nothing', async () => {
+  it('[R5] reports all wrong parameters at once, and asks the database nothing', async () => {
     const texts = await countQueries(database.knex, async () => {
       const { json } = await client.get(`/api/${path}?n=x&flag=2&title__foo=1`)
       expect(Object.keys(json.errors).sort()).toEqual(['flag', 'n', 'title__foo'])
@@ -423,7 +423,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect(texts).toEqual([])
   })
 
-  it('B7 refuses NUL, wherever it stands', async () => {
+  it('[B7] refuses NUL, wherever it stands', async () => {
     for (const query of [
       'title=a%00',
       'title__contains=%00',
@@ -440,20 +440,20 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     })
   })
 
-  it('B10 reads broken percent-encoding as it can', async () => {
+  it('[B10] reads broken percent-encoding as it can', async () => {
     expect(await found(`${path}?title=%zz`)).toEqual([])
     expect(await found(`${path}?title=%ff&search=%`)).toEqual([])
     expect(await found(`${path}?title=100%`)).toEqual([1])
   })
 
-  it('B14 takes the last of a repeated parameter', async () => {
+  it('[B14] takes the last of a repeated parameter', async () => {
     expect(await found(`${path}?n=1&n=2`)).toEqual([2])
     expect(await found(`${path}?n=x&n=2`)).toEqual([2])
     expect(await found(`${path}?search=zzz&search=axb`)).toEqual([4])
     expect((await ids(`${path}?ordering=n&ordering=-n,title`))[0]).toBe(4)
   })
 
-  it('C8 R10 takes at most 50 filters', async () => {
+  it('[C8 R10] takes at most 50 filters', async () => {
     const many = (count: number) =>
       ['title', 'isbn', 'code', 'author__name']
         .flatMap((name) => LOOKUPS.map((lookup) => `${name}__${lookup}=a,b`))
@@ -465,7 +465,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect([status, json.errors]).toEqual([400, { non_field_errors: ['Give at most 50 filters.'] }])
   })
 
-  it('C16 loads no relation on demand', async () => {
+  it('[C16] loads no relation on demand', async () => {
     const plain = (await client.get(`/api/${path}`)).text
     for (const query of [
       'expand=author.[books]',
@@ -479,7 +479,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     }
   })
 
-  it('C3 binds values: 200 payloads, each lookup with each of ten column types', async () => {
+  it('[C3] binds values: 200 payloads, each lookup with each of ten column types', async () => {
     const pairs = Object.keys(COLUMNS).flatMap((column) => LOOKUPS.map((lookup) => `${column}__${lookup}`))
     const payloads = hostileValues()
     expect(payloads).toHaveLength(200)
@@ -517,14 +517,14 @@ describe('FieldFilter', () => {
     expect(await found('people?country__code=de')).toEqual([1])
   })
 
-  it('R4 sends one SELECT for the page, and asks nothing else', async () => {
+  it('[R4] sends one SELECT for the page, and asks nothing else', async () => {
     const texts = await countQueries(database.knex, () => client.get('/api/books?n__gt=1&search=a&ordering=n'))
     expect(texts).toHaveLength(1)
     expect(texts[0]).toMatch(/^(?:select|with) /)
     expect(texts[0]).not.toMatch(/insert|update|delete|for share/i)
   })
 
-  it('R3 sends 1,000 values as one parameter', async () => {
+  it('[R3] sends 1,000 values as one parameter', async () => {
     const list = Array.from({ length: 1_000 }, (_, index) => index).join()
     const [text] = await countQueries(database.knex, () => client.get(`/api/books?n__in=${list}`))
     expect(text?.match(/\$\d+/g)?.length).toBeLessThan(5)
@@ -532,7 +532,7 @@ describe('FieldFilter', () => {
 })
 
 describe('strictParams', () => {
-  it('C1 refuses parameters that nothing reads, and names those that something does', async () => {
+  it('[C1] refuses parameters that nothing reads, and names those that something does', async () => {
     const { status, json } = await client.get('/api/strict?secret__startswith=a&page=1')
     expect(status).toBe(400)
     expect(Object.keys(json.errors)).toEqual(['secret__startswith'])
@@ -573,7 +573,7 @@ describe('SearchFilter', () => {
     ['  ', [1, 2, 3, 4, 5, 6]],
     ['""', [1, 2, 3, 4, 5, 6]],
     ['{idx} ? ?? $1', []],
-  ])('C17 finds %j', async (search, expected) => {
+  ])('[C17] finds %j', async (search, expected) => {
     expect(await found(`books?${parameters({ search })}`)).toEqual(expected)
   })
 
@@ -590,14 +590,14 @@ describe('SearchFilter', () => {
     expect(await found(`prefixes?${parameters({ search })}`)).toEqual(expected)
   })
 
-  it('C17 cuts a term at 200 characters, before any check', async () => {
+  it('[C17] cuts a term at 200 characters, before any check', async () => {
     await database.knex('books').insert({ id: 1_000, title: 'z'.repeat(200) })
     expect(await found(`books?search=${'z'.repeat(300)}%00`)).toEqual([1_000])
     expect(await found(`books?search=${'z'.repeat(199)}y`)).toEqual([])
     await database.knex('books').where('id', 1_000).delete()
   })
 
-  it('C8 R10 takes 32 terms and refuses 4,000 in no time', async () => {
+  it('[C8 R10] takes 32 terms and refuses 4,000 in no time', async () => {
     expect((await client.get(`/api/books?search=${Array(32).fill('a').join('+')}`)).status).toBe(200)
     const start = performance.now()
     const { status, json } = await client.get(`/api/books?search=${Array(4_000).fill('a').join('+')}`)
@@ -618,7 +618,7 @@ describe('SearchFilter by regular expression', () => {
     expect(await found(`patterns?${parameters({ search })}`)).toEqual(expected)
   })
 
-  it('C11 takes a blocked pattern as text, and refuses an invalid one', async () => {
+  it('[C11] takes a blocked pattern as text, and refuses an invalid one', async () => {
     await database.knex('books').insert({ id: 1_001, title: 'c++ (a+)+ (?i)x' })
     expect(await found(`patterns?${parameters({ search: 'C++' })}`)).toEqual([1_001])
     expect(await found(`patterns?${parameters({ search: '(a+)+' })}`)).toEqual([1_001])
@@ -636,7 +636,7 @@ describe('SearchFilter by regular expression', () => {
     await database.knex('books').where('id', 1_002).delete()
   })
 
-  it('R4 runs in a transaction that only reads, with a bound on time', async () => {
+  it('[R4] runs in a transaction that only reads, with a bound on time', async () => {
     for (const [path, sql] of [
       ['patterns?search=a.b', / ~\* /],
       ['ft?search=dog', / @@ /],
@@ -659,7 +659,7 @@ describe('SearchFilter by regular expression', () => {
   })
 })
 
-describe('C11 time', () => {
+describe('[C11] time', () => {
   const PATTERNS = [
     '((a{1,30}){1,30}){1,30}',
     '(a)(b)(c)(d)(e)(f)\\1\\2\\3\\4\\5\\6',
@@ -763,7 +763,7 @@ describe('OrderingFilter', () => {
     expect(await ids('books?ordering=n,-n,n')).toEqual(await ids('books?ordering=n'))
   })
 
-  it('C9 ignores what is not declared, and falls back to the default order', async () => {
+  it('[C9] ignores what is not declared, and falls back to the default order', async () => {
     const plain = await ids('books')
     expect(plain).toEqual([4, 6, 5, 3, 2, 1])
     for (const ordering of [
@@ -789,13 +789,13 @@ describe('OrderingFilter', () => {
     expect(await ids('books?ordering=secret,n')).toEqual(await ids('books?ordering=n'))
   })
 
-  it('C8 R10 takes at most ten terms', async () => {
+  it('[C8 R10] takes at most ten terms', async () => {
     expect((await client.get(`/api/books?ordering=${Array(10).fill('n').join()}`)).status).toBe(200)
     const { status, json } = await client.get(`/api/books?ordering=${Array(11).fill('x').join()}`)
     expect([status, json.errors]).toEqual([400, { ordering: ['Give at most 10 terms.'] }])
   })
 
-  it('C10 is total: pages through ties see each row once', async () => {
+  it('[C10] is total: pages through ties see each row once', async () => {
     await database.knex.raw(
       `insert into books (id, title, n) select 3000 + g, 'tie', 7 from generate_series(1, 1000) g`,
     )
@@ -843,7 +843,7 @@ describe('FullTextSearchFilter', () => {
     expect(await found('ftraw?search=')).toHaveLength(6)
   })
 
-  it('C12 refuses a raw query that cannot be read', async () => {
+  it('[C12] refuses a raw query that cannot be read', async () => {
     for (const search of [
       'foo bar',
       'foo &',
@@ -866,7 +866,7 @@ describe('FullTextSearchFilter', () => {
     ).toBe(200)
   })
 
-  it('C12 never fails on web search', async () => {
+  it('[C12] never fails on web search', async () => {
     const pieces = [
       '-',
       '"',
@@ -910,14 +910,14 @@ describe('FullTextSearchFilter', () => {
     }
   })
 
-  it('B7 refuses NUL', async () => {
+  it('[B7] refuses NUL', async () => {
     expect((await client.get('/api/ft?search=a%00')).json.errors).toEqual({
       search: ['Null characters are not allowed.'],
     })
     expect((await client.get('/api/ftplain?q=a%00')).json.errors).toEqual({ q: ['Null characters are not allowed.'] })
   })
 
-  it('C13 finds others beside a row that is too large for a tsvector', async () => {
+  it('[C13] finds others beside a row that is too large for a tsvector', async () => {
     await database.knex.raw(
       `insert into books (id, title) select 4000, string_agg('word' || g, ' ') from generate_series(1, 300000) g`,
     )
@@ -929,7 +929,7 @@ describe('FullTextSearchFilter', () => {
     await database.knex('books').where('id', 4_000).delete()
   })
 
-  it('C13 uses an index on the expression that its description shows', async () => {
+  it('[C13] uses an index on the expression that its description shows', async () => {
     await database.knex.raw(`
       create index books_text on books using gin (to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(code, ''), 250000)));
       insert into books (id, title) select 15000 + g, 'some filler number ' || g from generate_series(1, 5000) g;
@@ -1018,7 +1018,7 @@ describe('what a view declares', () => {
     )
   }
 
-  it('C15 has a type and a configuration of full-text search that there are', async () => {
+  it('[C15] has a type and a configuration of full-text search that there are', async () => {
     class WrongType extends Ft {
       static override searchType = 'nope'
     }
@@ -1117,7 +1117,7 @@ describe('what a view declares', () => {
       { paginationClass: new PageNumberPagination({ pageQueryParam: 'p', pageSizeQueryParam: 'p' }) },
       '"p" is read by PageNumberPagination for two purposes',
     ],
-  ])('I23 has one reader for each parameter, not %s', async (_name, statics, message) => {
+  ])('[I23] has one reader for each parameter, not %s', async (_name, statics, message) => {
     class Twice extends Books {}
     Object.assign(Twice, statics)
     expect(await prepared(Twice)).toBe(

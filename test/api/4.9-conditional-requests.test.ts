@@ -218,7 +218,7 @@ describe('CacheableMixin', () => {
   it.each<[string, Koa.Middleware[]]>([
     ['by itself', []],
     ['behind etag()', [etag({ maxAge: 60 })]],
-  ])('D21 keeps no page of a server cursor, and reads each once, %s', async (_name, before) => {
+  ])('[D21] keeps no page of a server cursor, and reads each once, %s', async (_name, before) => {
     configure({ secretKey: '0123456789abcdef0123456789abcdef' })
     const paginationClass = new ServerCursorPagination({ pageSize: 1 })
     const client = await served(withStatics({ paginationClass, cacheMaxAge: 60 }), ...before)
@@ -288,7 +288,7 @@ describe('CacheableMixin', () => {
     expect(kept).toMatchObject({ status: 304, headers: { 'cache-control': expected } })
   })
 
-  it('4.17, G9 gives CSV and JSON, alice and bob different tags, and 200 for the tag of another', async () => {
+  it('[G9] 4.17 gives CSV and JSON, alice and bob different tags, and 200 for the tag of another', async () => {
     class Own extends CacheableMixin(ModelViewSet<Book>) {
       static override model = Book
       static override serializerClass = BookSerializer
@@ -312,7 +312,7 @@ describe('CacheableMixin', () => {
     expect(tagOf(csv)).not.toBe(tagOf(alice))
   })
 
-  it('4.31, G9 adds to Vary what it lacks, and repeats nothing', async () => {
+  it('[G9] 4.31 adds to Vary what it lacks, and repeats nothing', async () => {
     const view = withStatics({ authenticationClasses: [HeaderAuthentication, HeaderAuthentication] })
     const client = await served(view, async (ctx, next) => {
       ctx.set('Vary', 'accept, Origin, x-USER')
@@ -371,14 +371,14 @@ describe('CacheableMixin', () => {
     expect(text).toMatch(/^Date: (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d GMT\r$/m)
   })
 
-  it('I23 refuses a max-age that is none', () => {
+  it('[I23] refuses a max-age that is none', () => {
     for (const cacheMaxAge of [-1, 1.5, Number.NaN, '60']) {
       expect(() => new APIRouter().register('books', withStatics({ cacheMaxAge }))).toThrow(ConfigurationError)
       expect(() => etag({ maxAge: cacheMaxAge as number })).toThrow(/^etag\(\): the max-age is/)
     }
   })
 
-  it('G10 warns when a view that knows its callers is public', () => {
+  it('[G10] warns when a view that knows its callers is public', () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const authenticationClasses = [HeaderAuthentication]
     new APIRouter().register('a', withStatics({ cachePrivate: false }), 'a')
@@ -405,7 +405,7 @@ class Plain extends ModelViewSet<Book> {
   static override serializerClass = BookSerializer
 }
 
-describe('G10 what a known caller gets', () => {
+describe('[G10] what a known caller gets', () => {
   const alice: Koa.Middleware = async (ctx, next) => {
     ctx.state['user'] = { id: 1 }
     await next()
@@ -510,7 +510,7 @@ describe('conditions on writes', () => {
     expect(other.status).toBe(200)
   })
 
-  it('13, I3 If-Match lets only * through', async () => {
+  it('[I3] 13 If-Match lets only * through', async () => {
     const client = await served(Books)
     const tag = tagOf(await client.get('/api/books/1'))
     const digits = TAG.exec(tag)?.[1] as string

@@ -327,18 +327,18 @@ describe('the body of a request', () => {
         { name: '__proto__', content: '1' },
       ),
     ],
-  ])('A1 A5 may be a %s', async (_name, headers, body) => {
+  ])('[A1 A5] may be a %s', async (_name, headers, body) => {
     const { status, json } = await raw({ method: 'POST', path: '/api/books', headers: headers as never, body })
     expect(status).toBe(201)
     expect(json).toEqual({ id: 1, title: 'x', isbn: null, n: 3, big: null, price: '1.50', author_id: null })
   })
 
-  it('F4 counts the last value of a repeated name for a field that takes no list', async () => {
+  it('[F4] counts the last value of a repeated name for a field that takes no list', async () => {
     const { json } = await raw({ path: '/api/books', headers: FORM, body: 'title=x&title=y&n=a&n=7' })
     expect(json).toMatchObject({ title: 'y', n: 7 })
   })
 
-  it('F13 refuses a file where a text is due, and tells the field', async () => {
+  it('[F13] refuses a file where a text is due, and tells the field', async () => {
     const body = multipart({ name: 'title', filename: 'x.txt', content: 'x' })
     const response = await raw({ path: '/api/books', headers: MULTIPART, body })
     expect(response).toMatchObject({ status: 400, json: { errors: { title: ['Not a valid string.'] } } })
@@ -456,7 +456,7 @@ describe('values of forms', () => {
     [{ child: { a: ['1', '2'] } }, { child: { a: 2 } }],
     [{ json: '[null]' }, { json: [null] }],
     [{ open: 'null' }, { open: null }],
-  ])('F4 %j is %j', async (inputData, expected) => {
+  ])('[F4] %j is %j', async (inputData, expected) => {
     const serializer = new Everything({ inputData, textual: true })
     expect(await serializer.isValid()).toBe(true)
     expect(serializer.validatedData).toEqual(expected)
@@ -470,19 +470,19 @@ describe('values of forms', () => {
     [{ choices: ['3'] }, 'choices'],
     [{ authors: ['1', 'x'] }, 'authors'],
     [{ authors: ['99'] }, 'authors'],
-  ])('F4 %j is refused', async (inputData, field) => {
+  ])('[F4] %j is refused', async (inputData, field) => {
     const serializer = new Everything({ inputData, textual: true })
     expect(await serializer.isValid()).toBe(false)
     expect(Object.keys(serializer.errors)).toEqual([field])
   })
 
-  it('B13 null does not pass a field that refuses it', async () => {
+  it('[B13] null does not pass a field that refuses it', async () => {
     const serializer = new Everything({ inputData: { json: 'null' }, textual: true })
     expect(await serializer.isValid()).toBe(false)
     expect(serializer.errors).toEqual({ json: ['This field may not be null.'] })
   })
 
-  it('B13 a file is no JSON', async () => {
+  it('[B13] a file is no JSON', async () => {
     const file = new UploadedFile({ path: '/nowhere', filename: 'a.png', mediaType: 'image/png', size: 5 })
     const serializer = new Everything({ inputData: { json: file }, textual: true })
     expect(await serializer.isValid()).toBe(false)
@@ -561,14 +561,14 @@ describe('an upload', () => {
     ['/401', 401, 0],
     ['/429', 429, 0],
     ['/503', 503, 0],
-  ])('F8 leaves nothing behind: %s', async (path, status, files) => {
+  ])('[F8] leaves nothing behind: %s', async (path, status, files) => {
     seen = []
     expect((await server.send({ method: 'POST', path, headers: MULTIPART, body: file })).status).toBe(status)
     expect(seen).toHaveLength(files)
     await vi.waitFor(() => expect(readdirSync(directory)).toEqual([]))
   })
 
-  it.each(['/401', '/429'])('F9 R6 is refused before it is read: %s', async (path) => {
+  it.each(['/401', '/429'])('[F9 R6] is refused before it is read: %s', async (path) => {
     const socket = connect(server.port, '127.0.0.1')
     socket.write(
       `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: 9000000\r\n\r\n`,
@@ -583,7 +583,7 @@ describe('an upload', () => {
     socket.destroy()
   })
 
-  it('F16 holds no connection while it arrives', async () => {
+  it('[F16] holds no connection while it arrives', async () => {
     const slow = connect(client.port, '127.0.0.1')
     slow.write(
       `POST /api/books HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nContent-Length: ${file.length}\r\n\r\n`,

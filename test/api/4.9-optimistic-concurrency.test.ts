@@ -170,7 +170,7 @@ describe('a view with static concurrency', () => {
     expect((await client.get('/api/things')).headers).not.toHaveProperty('etag')
   })
 
-  it('I3 lets the writer with the current version through, and the loser get 412 with nothing written', async () => {
+  it('[I3] lets the writer with the current version through, and the loser get 412 with nothing written', async () => {
     const client = await served(Documents)
     const tag = tagOf(await client.get(path))
     const won = await client.send('PATCH', path, { title: 'Won' }, { 'If-Match': tag })
@@ -316,7 +316,7 @@ describe('a view with static concurrency', () => {
     expect(tagOf(await client.send('PATCH', path, {}, { 'If-Match': tag }))).toBe(tag)
   })
 
-  it('I22 reads object and version by one statement, and nothing more for a view without', async () => {
+  it('[I22] reads object and version by one statement, and nothing more for a view without', async () => {
     class Without extends Documents {
       static override concurrency = null
     }
@@ -505,7 +505,7 @@ describe('whatever stands between request and row', () => {
   })
 })
 
-describe('E14 with external ids', () => {
+describe('[E14] with external ids', () => {
   const modes: [string, object][] = [
     [
       'signed',
@@ -612,7 +612,7 @@ describe.each(['as the table has them', 'by snakeCaseMappers()', 'by knexSnakeCa
   },
 )
 
-describe('I23 a mistake in the declaration', () => {
+describe('[I23] a mistake in the declaration', () => {
   class Owners extends ModelSerializer {
     static override model = Owner
     static override fields = ['id', 'name']
@@ -666,7 +666,7 @@ describe('two processes', () => {
     for (const { program } of programs) await program.stop()
   })
 
-  it.each(['PATCH', 'PUT', 'DELETE'])('I3 with one validator: one %s is done, the other gets 412', async (method) => {
+  it.each(['PATCH', 'PUT', 'DELETE'])('[I3] with one validator: one %s is done, the other gets 412', async (method) => {
     const servers = programs.map(({ port }) => connectTo(port))
     for (let round = 0; round < 10; round++) {
       await database.knex.raw('truncate documents, notes restart identity')
@@ -697,7 +697,7 @@ describe('two processes', () => {
     }
   })
 
-  it('I3 holds without any help in timing', async () => {
+  it('[I3] holds without any help in timing', async () => {
     const servers = programs.map(({ port }) => connectTo(port))
     const target = '/api/documents/1'
     for (let round = 0; round < 20; round++) {

@@ -53,7 +53,7 @@ async function count(path: string): Promise<{ bytes: number; lines: number }> {
   })
 }
 
-it('D13 pages of a server cursor are gone without a full garbage collection', { timeout: 120_000 }, async () => {
+it('[D13] pages of a server cursor are gone without a full garbage collection', { timeout: 120_000 }, async () => {
   const { send } = connectTo(port)
   const memory = async () => (await send({ path: '/memory' })).json as { old: number; buffers: number; used: number }
   let last = await memory()
@@ -78,7 +78,9 @@ it('D13 pages of a server cursor are gone without a full garbage collection', { 
   expect(buffers).toBeLessThan(20 * MB)
 })
 
-it(`G3 an export of ${rows} rows takes a few megabytes of memory, of 96 there are`, { timeout: 600_000 }, async () => {
+it(`[G3] an export of ${rows} rows takes a few megabytes of memory, of 96 there are`, {
+  timeout: 600_000,
+}, async () => {
   const { send } = connectTo(port)
   const before = (await send({ path: '/memory' })).json as { peak: number }
   const start = performance.now()

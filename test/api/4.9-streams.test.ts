@@ -255,7 +255,7 @@ async function beginReading(path: string, headers = ''): Promise<{ socket: Socke
 }
 
 describe('a streamed list', () => {
-  it('G3 is whole, whatever the page', async () => {
+  it('[G3] is whole, whatever the page', async () => {
     const { status, headers, text } = await client.get('/api/rows.csv?page=3')
     expect(status).toBe(200)
     expect(headers).toMatchObject({
@@ -303,7 +303,7 @@ describe('a streamed list', () => {
     expect(whole.text).toContain(format === 'csv' ? `"'=1+1\nx",'@x,-5,-9007199254740993,-1.5000,-0.25,true` : '"=1+1')
   })
 
-  it.each(['csv', 'ndjson'])('E14 shows external ids, to a user who has some: %s', async (format) => {
+  it.each(['csv', 'ndjson'])('[E14] shows external ids, to a user who has some: %s', async (format) => {
     expect((await client.get(`/api/hidden.${format}`)).status).toBe(401)
     const ids = async (user: number) => {
       const { text } = await client.get(`/api/hidden.${format}?user=${user}&n=1`)
@@ -327,7 +327,7 @@ describe('a streamed list', () => {
     expect(head.headers['content-type']).toBe('text/csv; charset=utf-8')
   })
 
-  it('I11 holds no connection while its client takes the end', async () => {
+  it('[I11] holds no connection while its client takes the end', async () => {
     const { socket } = await beginReading('/api/rows.csv?id__lt=400')
     await idle()
     socket.destroy()
@@ -348,7 +348,7 @@ describe('a stream that fails', () => {
     expect(client.reported).toMatchObject([{ message: 'no more' }])
   })
 
-  it('I10 stops the query when the client goes away before the first row', async () => {
+  it('[I10] stops the query when the client goes away before the first row', async () => {
     const socket = connect(client.port, '127.0.0.1')
     socket.write('GET /api/slow.csv HTTP/1.1\r\nHost: x\r\n\r\n')
     await vi.waitFor(async () => {
@@ -361,14 +361,14 @@ describe('a stream that fails', () => {
     await idle()
   })
 
-  it('I10 ends when the client goes away', async () => {
+  it('[I10] ends when the client goes away', async () => {
     const { socket } = await beginReading('/api/rows.csv')
     expect(database.knex.client.pool.numUsed()).toBe(1)
     socket.destroy()
     await idle()
   })
 
-  it('I10 ends when the client of two pipelined streams goes away', async () => {
+  it('[I10] ends when the client of two pipelined streams goes away', async () => {
     const socket = connect(client.port, '127.0.0.1')
     sockets.push(socket)
     const request = 'GET /api/rows.csv HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -424,7 +424,7 @@ describe('the slots of streams', () => {
     expect((await client.get('/api/rows/1')).status).toBe(200)
   })
 
-  it('D14 are at most half the pool, all views together', async () => {
+  it('[D14] are at most half the pool, all views together', async () => {
     for (let count = 0; count < 5; count++) await beginReading('/api/many.csv')
     expect((await client.get('/api/many.csv')).status).toBe(503)
     expect((await client.get('/api/rows.csv')).status).toBe(503)
@@ -432,7 +432,7 @@ describe('the slots of streams', () => {
   })
 })
 
-it('I12 ends streams when the API is closed', async () => {
+it('[I12] ends streams when the API is closed', async () => {
   const other = new APIRouter()
   class Closing extends Rows {}
   other.register('closing', Closing, 'closing')
@@ -452,7 +452,7 @@ it('I12 ends streams when the API is closed', async () => {
 describe('the mixin', () => {
   const register = (view: typeof Rows) => () => new APIRouter().register('x', view, 'x')
 
-  it('I23 refuses a view whose renderers stream nothing, and wrong limits', () => {
+  it('[I23] refuses a view whose renderers stream nothing, and wrong limits', () => {
     class NoRenderer extends Rows {
       static override rendererClasses = [JSONRenderer]
       static override streamFormats = ['csv']

@@ -55,7 +55,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
   const closed: Guards = { authentication: [TokenAuth], permissions: [IsAuthenticated] }
 
   describe('tokens', () => {
-    it('5 sets user and auth, and auth does not hold the token (E4)', async () => {
+    it('[E4] 5 sets user and auth, and auth does not hold the token', async () => {
       const { status, json, text } = await get(closed, { Authorization: 'Token alice' })
       expect({ status, json }).toEqual({
         status: 200,
@@ -65,7 +65,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     })
 
     it.each(['token alice', 'TOKEN alice', 'Token   alice', 'Token\talice', ' Token alice '])(
-      'E2 the scheme name is case-insensitive and the space free: %j',
+      '[E2] the scheme name is case-insensitive and the space free: %j',
       async (header) => {
         expect((await get(open, { Authorization: header })).json.user).toEqual(users['alice'])
       },
@@ -83,7 +83,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       ['an unknown token', 'Token mallory'],
       ['a name of Object', 'Token constructor'],
       ['__proto__', 'Token __proto__'],
-    ])('E2, 42 %s is 401, on an open view too', async (_name, header) => {
+    ])('[E2] 42 %s is 401, on an open view too', async (_name, header) => {
       for (const guards of [open, closed]) {
         expect(await get(guards, { Authorization: header })).toMatchObject({
           status: 401,
@@ -101,13 +101,13 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       '"Token" alice',
       `Bearer ${'x'.repeat(10_000)}`,
       '',
-    ])("E2 another scheme's header is left alone: %j", async (header) => {
+    ])("[E2] another scheme's header is left alone: %j", async (header) => {
       const answer = await get(open, { Authorization: header })
       expect(answer).toMatchObject({ status: 200, json: { user: null, auth: null } })
       expect((await get(closed, { Authorization: header })).json.detail).toBe('Authentication required')
     })
 
-    it('E2 of two Authorization headers the first counts', async () => {
+    it('[E2] of two Authorization headers the first counts', async () => {
       client = await serve(open)
       const text = await exchange(
         client.port,
@@ -135,7 +135,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     })
 
     it.each([null, undefined, false, { isAnonymous: true }, { isAuthenticated: false }])(
-      'E23 a token of nobody is 401: %j',
+      '[E23] a token of nobody is 401: %j',
       async (user) => {
         const scheme = new TokenAuthentication({ getUserForToken: () => user })
         expect((await get({ authentication: [scheme] }, { Authorization: 'Token x' })).status).toBe(401)
@@ -170,7 +170,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       expect((await get({ authentication })).json).toEqual({ user: null, auth: null, version: null })
     })
 
-    it('E2 wrong credentials of one are 401 though another would have known the caller', async () => {
+    it('[E2] wrong credentials of one are 401 though another would have known the caller', async () => {
       const { status, json } = await get({ authentication }, { Authorization: 'Token mallory', 'X-User': 'bob' })
       expect({ status, json }).toEqual({ status: 401, json: { detail: 'Invalid token', status: 401 } })
     })
@@ -268,7 +268,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
         false,
       ],
       ['same-origin, but another', { Host: 'a.test', Origin: 'http://b.test', 'Sec-Fetch-Site': 'same-origin' }, false],
-    ] as [string, Record<string, string>, boolean][])('E17 a write with %s', async (_name, headers, passes) => {
+    ] as [string, Record<string, string>, boolean][])('[E17] a write with %s', async (_name, headers, passes) => {
       const answer = await get(guards, headers, 'POST')
       expect(answer.status).toBe(passes ? 200 : 403)
       if (passes) return
@@ -280,7 +280,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       expect((await get(guards, headers, 'OPTIONS')).status).toBe(200)
     })
 
-    it('E17 tokens need no origin', async () => {
+    it('[E17] tokens need no origin', async () => {
       const evil = { Host: 'api.test', Origin: 'https://evil.test', Authorization: 'Token bob' }
       const anonymous: Guards = { authentication: [SessionAuthentication, TokenAuth] }
       expect((await get(anonymous, evil, 'POST')).json.user).toEqual(users['bob'])
@@ -290,12 +290,12 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       expect((await get(turned, { ...evil, Authorization: '' }, 'POST')).status).toBe(403)
     })
 
-    it('E17 nobody is anonymous, whatever the origin', async () => {
+    it('[E17] nobody is anonymous, whatever the origin', async () => {
       const anonymous: Guards = { authentication: [SessionAuthentication] }
       expect((await get(anonymous, { Origin: 'https://evil.test' }, 'POST')).json.user).toBeNull()
     })
 
-    it('E17 trusted origins may write, and no others', async () => {
+    it('[E17] trusted origins may write, and no others', async () => {
       const scheme = new SessionAuthentication({ trustedOrigins: ['https://app.test'] })
       const trusting: Guards = { authentication: [scheme], before: [login] }
       const from = (Origin: string) => ({ Host: 'api.test', Origin, 'Sec-Fetch-Site': 'cross-site' })
@@ -306,7 +306,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     })
 
     it.each([{ username: 'alice' }, { user: null }, { user: undefined }, {}, null, undefined])(
-      "E18 the user comes only from the app's resolver: session %j is anonymous",
+      "[E18] the user comes only from the app's resolver: session %j is anonymous",
       async (content) => {
         const before = [
           async (ctx: Koa.Context, next: Koa.Next) => {
@@ -318,7 +318,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
       },
     )
 
-    it('E18 a resolver of its own, as an option or an override, also asynchronous', async () => {
+    it('[E18] a resolver of its own, as an option or an override, also asynchronous', async () => {
       class Own extends SessionAuthentication {
         override async getUser() {
           return users['bob']
@@ -352,12 +352,12 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     }
   })
 
-  it('E20 HEAD is checked as GET', async () => {
+  it('[E20] HEAD is checked as GET', async () => {
     expect((await get(closed, {}, 'HEAD')).status).toBe(401)
     expect((await get(closed, { Authorization: 'Token alice' }, 'HEAD')).status).toBe(200)
   })
 
-  it('E16 OPTIONS is answered behind it', async () => {
+  it('[E16] OPTIONS is answered behind it', async () => {
     expect((await get(closed, {}, 'OPTIONS')).status).toBe(401)
   })
 })
@@ -372,7 +372,7 @@ describe('authentication() before a view', () => {
     expect((await client.get('/things', { Authorization: 'Token alice' })).json.user).toEqual(users['alice'])
   })
 
-  it('E17 a user of a token is no user of a session', async () => {
+  it('[E17] a user of a token is no user of a session', async () => {
     const { authentication } = await import('../../plugins/index.js')
     client = await serve!({ authentication: [SessionAuthentication], before: [authentication(TokenAuth)] })
     const evil = { Authorization: 'Token alice', Origin: 'https://evil.test' }
@@ -407,7 +407,7 @@ describe('a scheme', () => {
     ],
     ['an origin that is a host', new SessionAuthentication({ trustedOrigins: ['a.test'] }), /trustedOrigins/],
     ['no scheme', {}, /has no method authenticate\(\)/],
-  ])('I23 %s is refused when it is put into a list', async (_name, scheme, message) => {
+  ])('[I23] %s is refused when it is put into a list', async (_name, scheme, message) => {
     for (const serve of Object.values(surfaces)) {
       await expect(serve({ authentication: [scheme as never] })).rejects.toThrow(message)
     }
@@ -427,7 +427,7 @@ describe('a scheme', () => {
       'SessionAuth',
       { type: 'apiKey', in: 'cookie', name: 'sid' },
     ],
-  ])('G10 13 says what answers vary by, and what OpenAPI says of it', (scheme, vary, name, definition) => {
+  ])('[G10] 13 says what answers vary by, and what OpenAPI says of it', (scheme, vary, name, definition) => {
     if (scheme instanceof TokenAuthentication) scheme.settle('here')
     expect(scheme.vary).toBe(vary)
     expect(scheme.openapi).toMatchObject({ name, definition })

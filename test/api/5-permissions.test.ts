@@ -214,7 +214,7 @@ describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
       rows.flatMap(([method, path, expected]) =>
         actors.map((actor, index) => [actor, method, path, expected[index]] as const),
       ),
-    )('E1, E5, E7, E20 %s %s %s is %s', async (actor, method, path, expected) => {
+    )('[E1 E5 E7 E20] %s %s %s is %s', async (actor, method, path, expected) => {
       client = await serve(rules)
       const before = await Book.query().orderBy('id')
       const body = ['POST', 'PUT', 'PATCH'].includes(method) ? { title: 'x' } : undefined
@@ -230,12 +230,12 @@ describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
     })
   })
 
-  it('E8 object permissions do not narrow a list', async () => {
+  it('[E8] object permissions do not narrow a list', async () => {
     client = await serve([new ObjectPermission({ ownerField: 'author_id' })])
     expect((await client.get('/books', as('alice'))).json).toHaveLength(3)
   })
 
-  it('E23 a permission that throws is 500, for requests and for objects', async () => {
+  it('[E23] a permission that throws is 500, for requests and for objects', async () => {
     class Broken extends BasePermission {
       override hasPermission({ query }: Context): boolean {
         if (query['break']) throw new Error('select role from users')
@@ -255,7 +255,7 @@ describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
     client = undefined
   })
 
-  it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('E19 %s does nothing', async (header) => {
+  it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('[E19] %s does nothing', async (header) => {
     client = await serve([IsAuthenticatedOrReadOnly])
     const answer = await client.send(
       'POST',
@@ -302,7 +302,7 @@ describe('a view set', () => {
     expect((await client.send('DELETE', '/books/1', undefined, as('alice'))).status).toBe(204)
   })
 
-  it('E23 ModelPermission on a view without a model is a ConfigurationError at registration', () => {
+  it('[E23] ModelPermission on a view without a model is a ConfigurationError at registration', () => {
     class Report extends ViewSet {
       static override permissionClasses: Permissions = [or(IsAdminUser, ModelPermission)]
       list() {}
@@ -318,7 +318,7 @@ describe('a view set', () => {
     expect(() => permissions(ModelPermission)).toThrow(/^permissions\(\): ModelPermission needs a model/)
   })
 
-  it('E10 an action asks the permissions of the object it gets', async () => {
+  it('[E10] an action asks the permissions of the object it gets', async () => {
     class Books extends ModelViewSet<Book> {
       static override model = Book
       static override serializerClass = BookSerializer
@@ -337,13 +337,13 @@ describe('a view set', () => {
     expect((await client.send('PATCH', '/books/1', {})).status).toBe(401)
   })
 
-  it('E16 OPTIONS is checked like reading, without an object', async () => {
+  it('[E16] OPTIONS is checked like reading, without an object', async () => {
     const { send } = await library([IsAuthenticated, new ObjectPermission({ ownerField: 'author_id' })])
     expect((await send('OPTIONS', '/api/books')).status).toBe(401)
     expect(await countQueries(database.knex, () => send('OPTIONS', '/api/books/1', undefined, as('bob')))).toEqual([])
   })
 
-  it('E21 there is no second way in', async () => {
+  it('[E21] there is no second way in', async () => {
     const { get } = await library([IsAuthenticated])
     const paths = ['/api//books', '/api/books/./1', '/API/books', '/api/books;x=1', '/api/%2e%2e/books', '/api/Books']
     const others = [
@@ -358,7 +358,7 @@ describe('a view set', () => {
     for (const path of paths) expect((await get(path, as('alice'))).status).toBe(404)
   })
 
-  it('E5 is 404 before it is 401: an object that is not there has no owner', async () => {
+  it('[E5] is 404 before it is 401: an object that is not there has no owner', async () => {
     const { get } = await library([new ObjectPermission({ ownerField: 'author_id' })])
     expect((await get('/api/books/9')).text).toBe('{"detail":"Not found","status":404}')
   })
@@ -387,7 +387,7 @@ describe('a view set', () => {
 })
 
 describe('permissions() and checkObjectPermissions()', () => {
-  it('E23 without permissions() before it an object is not to be had', async () => {
+  it('[E23] without permissions() before it an object is not to be had', async () => {
     client = await serving(errors(), async (ctx) => {
       await checkObjectPermissions(ctx, {})
       ctx.body = 'in'
@@ -444,7 +444,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
   it.each([
     ['a class that is no permission', Map],
     ['an object that is no permission', {}],
-  ])('I23 %s is refused when it is put into a list', async (_case, rule) => {
+  ])('[I23] %s is refused when it is put into a list', async (_case, rule) => {
     await expect(serve({ permissions: [IsAuthenticated, rule as never] })).rejects.toThrow(
       /\[1\]: has no method hasPermission\(\)/,
     )

@@ -115,7 +115,7 @@ const cases: Case[] = [
   { name: '500', method: 'DELETE', path: '/api/books/1', status: 500 },
 ]
 
-it('G12 counts what has a format that only other methods of its path write', async () => {
+it('[G12] counts what has a format that only other methods of its path write', async () => {
   class Reports extends Books {
     report() {
       return []
@@ -138,7 +138,7 @@ it('G12 counts what has a format that only other methods of its path write', asy
 })
 
 describe.each(kinds)('metering %s', (_kind, start) => {
-  it.each(cases)('G12 counts $name once, with its bytes', async ({ method, path, headers = {}, body, status }) => {
+  it.each(cases)('[G12] counts $name once, with its bytes', async ({ method, path, headers = {}, body, status }) => {
     const engine = new InMemoryMeteringEngine()
     setMeteringEngine(engine)
     clients.push(await start())
@@ -175,7 +175,7 @@ describe.each(kinds)('metering %s', (_kind, start) => {
     ],
     ['hangs', () => new Promise(() => {})],
   ]
-  it.each(engines)('G12 an engine that %s changes no byte, and is told of at most once', async (kind, record) => {
+  it.each(engines)('[G12] an engine that %s changes no byte, and is told of at most once', async (kind, record) => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
     setMeteringEngine(new InMemoryMeteringEngine())
     const plain = await start()
@@ -229,7 +229,7 @@ describe('what is counted', () => {
     expect(engine.events[0]).toMatchObject({ meter_name: 'reports', dimensions: { response_bytes: bytes } })
   })
 
-  it('G12 is one event of a meter and an engine, however often the request is metered', async () => {
+  it('[G12] is one event of a meter and an engine, however often the request is metered', async () => {
     const common = new InMemoryMeteringEngine()
     const own = new InMemoryMeteringEngine()
     setMeteringEngine(common)
@@ -261,7 +261,7 @@ describe('what is counted', () => {
     expect(engine.events[0]?.dimensions.response_bytes).toBe(5)
   })
 
-  it('I10 counts a request that was broken off once, before and during its answer', async () => {
+  it('[I10] counts a request that was broken off once, before and during its answer', async () => {
     let arrived: () => void = () => {}
     let release: () => void = () => {}
     const { engine, client } = await counting(async (ctx) => {
@@ -297,7 +297,7 @@ describe('what is counted', () => {
     }
   })
 
-  it('G12 an engine that hangs holds a bounded number of events', async () => {
+  it('[G12] an engine that hangs holds a bounded number of events', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const record = vi.fn<MeteringEngine['record']>(() => new Promise(() => {}))
     const client = await serving(metering({ engine: { record } }), (ctx) => {
@@ -347,14 +347,14 @@ describe('MeteringMixin', () => {
     await vi.waitFor(() => expect(common.events.map(({ meter_name }) => meter_name)).toEqual(['api_usage']))
   })
 
-  it('I23 says at prepare() when nobody counts', async () => {
+  it('[I23] says at prepare() when nobody counts', async () => {
     const api = new APIRouter().register('books', Books)
     await expect(api.prepare()).rejects.toThrow(/^Books: has no metering engine; set static meteringEngine, call/)
     setMeteringEngine(new InMemoryMeteringEngine())
     await api.prepare()
   })
 
-  it('I12 api.close() writes every event, those of answers that are still being sent too', async () => {
+  it('[I12] api.close() writes every event, those of answers that are still being sent too', async () => {
     const engine = new PostgresMeteringEngine({ knex: database.knex, interval: 3_600_000, batchSize: 10 })
     await engine.ensureTable()
     setMeteringEngine(engine)

@@ -225,7 +225,7 @@ describe('the body', () => {
   it.each<[string, string, string]>([
     ['not JSON', '{', '{"detail":"Malformed JSON","status":400}'],
     ['a prototype', '{"title":"x","__proto__":{"is_admin":true}}', '{"detail":"Malformed JSON","status":400}'],
-  ])('A4 with %s is 400', async (_what, body, text) => {
+  ])('[A4] with %s is 400', async (_what, body, text) => {
     const { port } = await library()
     const { exchange } = await import('../support/server.js')
     const request = `POST /api/books HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -239,7 +239,7 @@ describe('the body', () => {
     ['[]', []],
     ['true', true],
     ['[{}]', [{}]],
-  ])('B12 %s where an object is due is 400', async (_text, body) => {
+  ])('[B12] %s where an object is due is 400', async (_text, body) => {
     const { send } = await library()
     const response = await send('POST', '/api/books', body)
     expect(response).toMatchObject({ status: 400, json: { errors: { non_field_errors: [expect.any(String)] } } })
@@ -247,20 +247,20 @@ describe('the body', () => {
   })
 
   it.each<[string, unknown, string]>([
-    ['B1', { title: 'x', n: 2147483648 }, 'n'],
-    ['B1', { title: 'x', author_id: 2147483648 }, 'author_id'],
-    ['B3', { title: 'x', big: 9007199254740992 }, 'big'],
-    ['B3', { title: 'x', big: '9223372036854775808' }, 'big'],
-    ['B5', { title: 'x', price: 'NaN' }, 'price'],
-    ['B5', { title: 'x', price: '123456.78' }, 'price'],
-    ['B5', { title: 'x', price: '1.239' }, 'price'],
-    ['B7', { title: 'a\0b' }, 'title'],
-    ['B8', { title: 'x\ud800y' }, 'title'],
-    ['B13', { title: ['x'] }, 'title'],
-    ['B13', { title: 'x', n: '1' }, 'n'],
-    ['B13', { title: 'x', n: 7.9 }, 'n'],
-    ['B13', { title: 'x', n: true }, 'n'],
-    ['B13', { title: null }, 'title'],
+    ['[B1]', { title: 'x', n: 2147483648 }, 'n'],
+    ['[B1]', { title: 'x', author_id: 2147483648 }, 'author_id'],
+    ['[B3]', { title: 'x', big: 9007199254740992 }, 'big'],
+    ['[B3]', { title: 'x', big: '9223372036854775808' }, 'big'],
+    ['[B5]', { title: 'x', price: 'NaN' }, 'price'],
+    ['[B5]', { title: 'x', price: '123456.78' }, 'price'],
+    ['[B5]', { title: 'x', price: '1.239' }, 'price'],
+    ['[B7]', { title: 'a\0b' }, 'title'],
+    ['[B8]', { title: 'x\ud800y' }, 'title'],
+    ['[B13]', { title: ['x'] }, 'title'],
+    ['[B13]', { title: 'x', n: '1' }, 'n'],
+    ['[B13]', { title: 'x', n: 7.9 }, 'n'],
+    ['[B13]', { title: 'x', n: true }, 'n'],
+    ['[B13]', { title: null }, 'title'],
   ])('%s %j is 400 at its field, and sends no write', async (_id, body, field) => {
     const { send } = await library()
     const queries = await countQueries(database.knex, async () => {
@@ -271,7 +271,7 @@ describe('the body', () => {
     expect(queries.filter((sql) => sql.startsWith('insert'))).toEqual([])
   })
 
-  it('B3 keeps all digits of an int8', async () => {
+  it('[B3] keeps all digits of an int8', async () => {
     const { get, send } = await library()
     const created = await send('POST', '/api/books', { title: 'x', big: '9007199254740993' })
     expect(created).toMatchObject({ status: 201, json: { big: '9007199254740993' } })
@@ -336,7 +336,7 @@ const CONSTRAINED = `
   create table parts_low partition of parts (constraint low check (n < 100)) for values from (0) to (1000);`
 
 describe('a constraint', () => {
-  it('I1 of uniqueness lets one of 50 creates through, and answers the others alike', async () => {
+  it('[I1] of uniqueness lets one of 50 creates through, and answers the others alike', async () => {
     const { send, reported } = await library()
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, i) => send('POST', '/api/books', { title: `t${i}`, isbn: 'same' })),
@@ -351,7 +351,7 @@ describe('a constraint', () => {
     expect(reported).toEqual([])
   })
 
-  it('I1 is found before the write or by it, with the same bytes', async () => {
+  it('[I1] is found before the write or by it, with the same bytes', async () => {
     // the second insert happens behind the serializer's own check
     const { send } = await library(
       creating(async (view, serializer) => {
@@ -463,7 +463,7 @@ describe('a constraint', () => {
     })
   })
 
-  it('I2 holds between deleting an author and creating books', async () => {
+  it('[I2] holds between deleting an author and creating books', async () => {
     const { send, reported } = await library()
     for (let round = 0; round < 10; round++) {
       const { id } = (await send('POST', '/api/authors', { name: 'Cas' })).json
@@ -598,7 +598,7 @@ describe('an error of PostgreSQL', () => {
 })
 
 describe('a database that is away', () => {
-  it('I8 answers 503 with Retry-After for the connection that is cut, and serves the next request', async () => {
+  it('[I8] answers 503 with Retry-After for the connection that is cut, and serves the next request', async () => {
     const { send, reported } = await library(
       creating(({ trx }) => trx?.raw('select pg_terminate_backend(pg_backend_pid())')),
     )
@@ -611,7 +611,7 @@ describe('a database that is away', () => {
     expect(pool(database.knex)).toEqual({ used: 0, waiting: 0 })
   })
 
-  it('I8 recovers by itself when every connection was cut', async () => {
+  it('[I8] recovers by itself when every connection was cut', async () => {
     const { get } = await library()
     const own = knex({ client: 'pg', connection: { ...database.connection } as never, pool: { min: 0, max: 1 } })
     await Promise.all(Array.from({ length: 20 }, () => get('/api/books')))
@@ -649,7 +649,7 @@ describe('a database that is away', () => {
     await away.destroy()
   })
 
-  it('I7, R5, 46 is 503 when the pool is exhausted, then nothing is lost', async () => {
+  it('[I7 R5] 46 is 503 when the pool is exhausted, then nothing is lost', async () => {
     const small = knex({
       client: 'pg',
       connection: { ...database.connection } as never,
@@ -725,7 +725,7 @@ describe('refusals before the action', () => {
     })
   })
 
-  it('E23 of a permission that throws is 500', async () => {
+  it('[E23] of a permission that throws is 500', async () => {
     class Broken extends BasePermission {
       override hasPermission(): boolean {
         throw new Error('select role from users')

@@ -31,7 +31,7 @@ describe.each([
   ['Redis', redisProgram !== undefined, 100],
   // each process for itself
   ['memory', true, 200],
-])(`P4 H1 H2 two processes that count in %s, ${EACH} requests at once to each`, (store, isThere, expected) => {
+])(`[P4 H1 H2] two processes that count in %s, ${EACH} requests at once to each`, (store, isThere, expected) => {
   const programs: { program: Program; port: number }[] = []
   const agent = new Agent({ keepAlive: true })
 

@@ -164,20 +164,20 @@ describe('a throttled view', () => {
 })
 
 describe('whoever asks', () => {
-  it('H3 is the address that Koa trusts, whatever the client writes', async () => {
+  it('[H3] is the address that Koa trusts, whatever the client writes', async () => {
     const { get } = await serve({ '/': viewOf([new AnonRateThrottle({ rate: '5/minute' })]) })
     const forged = () => get('/', { 'X-Forwarded-For': `198.51.100.${Math.floor(Math.random() * 256)}` })
     expect(await statuses(20, forged)).toEqual([200, 200, 200, 200, 200, ...Array.from({ length: 15 }, () => 429)])
   })
 
-  it('H14 is anonymous without a user, and with one that says so; user 0 is a user', async () => {
+  it('[H14] is anonymous without a user, and with one that says so; user 0 is a user', async () => {
     const { get } = await serve({ '/': viewOf([new AnonRateThrottle({ rate: '2/minute' })]) })
     expect(await statuses(1, () => get('/'))).toEqual([200])
     expect(await statuses(2, () => get('/', { 'X-User': 'anonymous' }))).toEqual([200, 429])
     expect(await statuses(4, () => get('/', { 'X-User': '0' }))).toEqual([200, 200, 200, 200])
   })
 
-  it('H11 H12 has one budget for a class and rate, and another one for each class', async () => {
+  it('[H11 H12] has one budget for a class and rate, and another one for each class', async () => {
     const rate = { rate: '4/minute' }
     const both = viewOf([new AnonRateThrottle(rate), new UserRateThrottle(rate)])
     const { get } = await serve({ '/both': both, '/one': viewOf([new AnonRateThrottle(rate)]) })
@@ -189,7 +189,7 @@ describe('whoever asks', () => {
   it.each([
     ['memory', ScopedRateThrottle],
     ['the database', DatabaseScopedThrottle],
-  ])('H12 has one budget for each scope, an inherited one too, in %s', async (where, Scoped) => {
+  ])('[H12] has one budget for each scope, an inherited one too, in %s', async (where, Scoped) => {
     class Uploads extends viewOf([new Scoped({ rate: '3/minute' })], `uploads in ${where}`) {}
     class Images extends Uploads {}
     class Videos extends Uploads {
@@ -206,7 +206,7 @@ describe('whoever asks', () => {
     expect(await statuses(4, () => get('/videos'))).toEqual([200, 200, 200, 429])
   })
 
-  it('H10 is refused by the first that has enough; those before it have counted', async () => {
+  it('[H10] is refused by the first that has enough; those before it have counted', async () => {
     class Burst extends UserRateThrottle {
       override rate = '2/day'
     }
@@ -236,7 +236,7 @@ describe('throttles that count in the database', () => {
     ])
   })
 
-  it('H8 answer nothing but 200 and 429 while the table is away, warn once, and count there again', async () => {
+  it('[H8] answer nothing but 200 and 429 while the table is away, warn once, and count there again', async () => {
     DatabaseThrottle.setBackend(database.knex, { retryAfter: 0 })
     const { get } = await serve({ '/': view('5/hour') })
     expect(await statuses(2, () => get('/'))).toEqual([200, 200])
@@ -265,7 +265,7 @@ describe('throttles that count in the database', () => {
   })
 })
 
-describe('H13 I23 registration refuses', () => {
+describe('[H13 I23] registration refuses', () => {
   it.each<[string, Throttles, string | undefined, RegExp]>([
     [
       'a wrong rate',

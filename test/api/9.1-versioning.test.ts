@@ -257,7 +257,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     ['a link that breaks the header', { versions: { '1': { successor: '/v2>; rel="x' } } }, /successor: .* is no URL/],
     ['a link of two lines', { versions: { '1': { successor: '/v2\r\nX: y' } } }, /is no URL/],
     ['a link beyond ASCII', { versions: { '1': { sunsetPage: '/bücher' } } }, /sunsetPage: .* percent-encode it/],
-  ])('I23 %s is a ConfigurationError before any request', async (_case, options, message) => {
+  ])('[I23] %s is a ConfigurationError before any request', async (_case, options, message) => {
     await expect(serve({ versioning: new URLPathVersioning(options) })).rejects.toThrow(message)
   })
 })
@@ -367,7 +367,7 @@ describe('a version in the path', () => {
     })
   })
 
-  it('I23 a parameter of another meaning that the version would be read from', () => {
+  it('[I23] a parameter of another meaning that the version would be read from', () => {
     class Plain extends ModelViewSet<Book> {
       static override model = Book
       static override serializerClass = BookSerializer

@@ -96,7 +96,7 @@ afterAll(async () => {
   await database.drop()
 })
 
-describe('G11 X-App-Version', () => {
+describe('[G11] X-App-Version', () => {
   it.each<[number, string, string, unknown?, Record<string, string>?]>([
     [200, 'GET', '/api/authors'],
     [200, 'HEAD', '/api/authors'],

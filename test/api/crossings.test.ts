@@ -106,7 +106,7 @@ class Book extends Model {
   })
 }
 
-describe('I6 Bulk requests over rows that refer to each other', () => {
+describe('[I6] Bulk requests over rows that refer to each other', () => {
   it('do not wait for each other', async () => {
     const Node = tableOf('nodes')
     await database.knex('nodes').insert([1, 2, 3, 4].map((id) => ({ id })))
@@ -135,7 +135,7 @@ describe('I6 Bulk requests over rows that refer to each other', () => {
   })
 })
 
-describe('F8 An upload that is not shown', () => {
+describe('[F8] An upload that is not shown', () => {
   it('is kept', async () => {
     const Contract = tableOf('contracts')
     const file = new FileUploadField({ storage, writeOnly: true })
@@ -158,7 +158,7 @@ describe('F8 An upload that is not shown', () => {
   })
 })
 
-describe('E11 A nested object on a path', () => {
+describe('[E11] A nested object on a path', () => {
   const Writer = tableOf('writers')
   class Text extends Model {
     static override tableName = 'texts'
@@ -307,7 +307,7 @@ describe('E11 A nested object on a path', () => {
   })
 })
 
-describe('A10 depth', () => {
+describe('[A10] depth', () => {
   it('does not show by its relation a key that is for writing only', async () => {
     class Person extends Author {
       static override jsonSchema = {
@@ -343,7 +343,7 @@ describe('A10 depth', () => {
   })
 })
 
-describe('D9 A cursor over a table without the key of its model', () => {
+describe('[D9] A cursor over a table without the key of its model', () => {
   it.each([['-title,code'], ['title,code']])('loses no row in the order %s', async (order) => {
     const Keyless = tableOf('keyless')
     const statics = {
@@ -362,7 +362,7 @@ describe('D9 A cursor over a table without the key of its model', () => {
   })
 })
 
-describe('A8 A create whose answer cannot be written', () => {
+describe('[A8] A create whose answer cannot be written', () => {
   it.each(['/books', '/books/bulk'])('stores nothing, also where only ?expand= shows why: %s', async (path) => {
     class Failing extends StringField {
       override toRepresentation(): unknown {
@@ -398,7 +398,7 @@ describe('An update() of the application', () => {
   })
 })
 
-describe('R5 A write that the path or the list refuses', () => {
+describe('[R5] A write that the path or the list refuses', () => {
   it('takes no connection', async () => {
     const small = knexLibrary({
       client: 'pg',
@@ -439,7 +439,7 @@ describe('R5 A write that the path or the list refuses', () => {
   })
 })
 
-describe('G3 A stream of lines', () => {
+describe('[G3] A stream of lines', () => {
   it('has a json column on one line, whatever it was written with', async () => {
     const Document = tableOf('documents')
     class Documents extends StreamMixin(ModelViewSet<Model>) {
@@ -454,7 +454,7 @@ describe('G3 A stream of lines', () => {
   })
 })
 
-describe('D9 A cursor over rows that PostgreSQL writes', () => {
+describe('[D9] A cursor over rows that PostgreSQL writes', () => {
   it.each([[['rank', 'id']], [['-rank', '-id']], [['id']], [['-title', 'id']]])(
     'has the same pages, forwards and backwards, in the order %j',
     async (ordering) => {
@@ -480,7 +480,7 @@ describe('D9 A cursor over rows that PostgreSQL writes', () => {
   )
 })
 
-describe('B17 Lists of lists', () => {
+describe('[B17] Lists of lists', () => {
   it('are shown with all their digits, through instances, too', async () => {
     const Matrix = tableOf('matrices')
     const serializer = serializerOf(Matrix, ['id', 'amounts', 'times'])
@@ -505,7 +505,7 @@ describe('B17 Lists of lists', () => {
   })
 })
 
-describe('E15 An object with an id for each user', () => {
+describe('[E15] An object with an id for each user', () => {
   class Secret extends IDMixin(Model) {
     static override tableName = 'secrets'
     static override idConfig = {

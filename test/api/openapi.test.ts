@@ -357,7 +357,7 @@ describe('the schemas of a serializer', () => {
     })
   })
 
-  it('A2 know nothing of hidden fields', async () => {
+  it('[A2] know nothing of hidden fields', async () => {
     expect(JSON.stringify(await describeApi({ books: BookViewSet }))).not.toMatch(/owner_id/)
   })
 
@@ -468,7 +468,7 @@ describe('the schemas of a serializer', () => {
     expect(names).toEqual(expect.arrayContaining(['VolumeOutput', 'VolumePage', 'HeirOutput', 'HeirPage']))
   })
 
-  it('I23 must not share a name', async () => {
+  it('[I23] must not share a name', async () => {
     const { Twin } = {
       Twin: class extends ModelSerializer<Book> {
         static override model = Book
@@ -890,7 +890,7 @@ describe('the whole resource', () => {
     expect(document.tags.map(({ name }) => name)).toEqual(['api', 'book', 'tagging'])
   })
 
-  it('P12 says of an action whether it answers an object or a list', async () => {
+  it('[P12] says of an action whether it answers an object or a list', async () => {
     class Lists extends Books {
       async titles() {
         return [{ title: 'x' }]
@@ -979,7 +979,7 @@ describe('the whole resource', () => {
     expect(operationOf(document, '/api/books/{book_id}/taggings').responses).toHaveProperty('404')
   })
 
-  it('P12 is right in every answer', async () => {
+  it('[P12] is right in every answer', async () => {
     const api = await whole()
     client = await serving(api.routes())
     const { send } = client
@@ -1082,7 +1082,7 @@ describe('external ids', () => {
     static override serializerClass = NoteSerializer
   }
 
-  it('E14 are texts wherever the key would stand, and ask for a user where each has others', async () => {
+  it('[E14] are texts wherever the key would stand, and ask for a user where each has others', async () => {
     Note.knex(database.knex)
     const document = await describeApi({ notes: Notes })
     expect(document.components.schemas['NoteOutput']?.['properties']).toMatchObject({ id: { type: 'string' } })
@@ -1193,7 +1193,7 @@ describe('who may use an operation', () => {
     ])
   })
 
-  it('I23 is one scheme for each name', async () => {
+  it('[I23] is one scheme for each name', async () => {
     class Other extends BaseAuthentication {
       override readonly openapi = { name: 'TokenAuth', definition: { type: 'apiKey', in: 'header', name: 'X-Other' } }
       authenticate() {
@@ -1205,7 +1205,7 @@ describe('who may use an operation', () => {
     )
   })
 
-  it('P12 is right in every answer of a guarded, throttled view', async () => {
+  it('[P12] is right in every answer of a guarded, throttled view', async () => {
     class View extends BookViewSet {
       static override authenticationClasses = [Token]
       static override permissionClasses = [Editor]

@@ -63,7 +63,7 @@ async function get(query: string) {
   return { status, json }
 }
 
-describe('P6j I21 a prepared list', () => {
+describe('[P6j I21] a prepared list', () => {
   it('survives a column that is added, and one whose type changes', async () => {
     expect((await get('?a=0')).json).toHaveLength(3)
     await database.knex.raw('alter table things add column extra text')
@@ -121,7 +121,7 @@ describe('P6j I21 a prepared list', () => {
   })
 })
 
-describe('A5 parameters named as what objects inherit', () => {
+describe('[A5] parameters named as what objects inherit', () => {
   it('are no filters', async () => {
     const plain = await get('')
     for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']) {

@@ -262,7 +262,7 @@ const redact = (result: unknown) => {
   return result
 }
 
-describe('P14 A queryset of the view', () => {
+describe('[P14] A queryset of the view', () => {
   it.each<[string, string, (query: Queryset) => unknown]>([
     [
       'selects an expression in the place of a column',
@@ -622,7 +622,7 @@ describe('P14 A queryset of the view', () => {
   })
 })
 
-describe('P14 C10 a cursor', () => {
+describe('[P14 C10] a cursor', () => {
   class Scored extends Book {
     static override jsonSchema = {
       type: 'object',
@@ -664,7 +664,7 @@ describe('P14 C10 a cursor', () => {
   })
 })
 
-describe('P14 A related model with queries of its own', () => {
+describe('[P14] A related model with queries of its own', () => {
   class OpenQuery extends QueryBuilder<Model> {
     constructor(...args: unknown[]) {
       super(...(args as []))
@@ -738,7 +738,7 @@ describe('P14 A related model with queries of its own', () => {
   })
 })
 
-describe('P14 A relation that is to one', () => {
+describe('[P14] A relation that is to one', () => {
   it('multiplies no rows where several match', async () => {
     const serializer = serializerOf(Book, ['id'], {
       coded: new NestedSerializer(serializerOf(Author, ['id', 'name']), { readOnly: true }),
@@ -816,7 +816,7 @@ describe('P14 A relation that is to one', () => {
   })
 })
 
-describe('P14 A foreign key that is not enforced', () => {
+describe('[P14] A foreign key that is not enforced', () => {
   it('leads to a row that is there all the same, on create as on update', async ({ skip }) => {
     const [{ version }] = await rowsOf("select current_setting('server_version_num')::int as version")
     // NOT ENFORCED is new in PostgreSQL 18
@@ -842,7 +842,7 @@ describe('P14 A foreign key that is not enforced', () => {
   })
 })
 
-describe('P14 A unique index with an expression', () => {
+describe('[P14] A unique index with an expression', () => {
   it('is told under no field', async () => {
     class Account extends Model {
       static override tableName = 'accounts'
@@ -857,7 +857,7 @@ describe('P14 A unique index with an expression', () => {
   })
 })
 
-describe('P14 A nested list', () => {
+describe('[P14] A nested list', () => {
   const serializer = serializerOf(Book, ['id', 'title'], {
     reviews: new NestedSerializer(serializerOf(Review, ['id', 'text']), { many: true, required: false }),
   })
@@ -887,7 +887,7 @@ describe('P14 A nested list', () => {
   })
 })
 
-describe('P14 B15 B17 A key that is a date, a timestamp or a decimal', () => {
+describe('[P14 B15 B17] A key that is a date, a timestamp or a decimal', () => {
   const STAMP = '2026-03-28T10:00:00.123456Z'
 
   class Day extends Model {
@@ -1036,7 +1036,7 @@ describe('P14 B15 B17 A key that is a date, a timestamp or a decimal', () => {
   })
 })
 
-describe('P14 B15 A key with microseconds', () => {
+describe('[P14 B15] A key with microseconds', () => {
   const FIRST = '2026-03-28T10:00:00.123456Z'
   const SECOND = '2026-03-28T10:00:00.123457Z'
 
@@ -1156,7 +1156,7 @@ describe('P14 B15 A key with microseconds', () => {
   })
 })
 
-describe('P14 A delete', () => {
+describe('[P14] A delete', () => {
   it('answers 404 when the row stays, as where a trigger keeps it', async () => {
     class Kept extends Model {
       static override tableName = 'kept'
@@ -1193,7 +1193,7 @@ describe('P14 A delete', () => {
   })
 })
 
-describe('P14 A create', () => {
+describe('[P14] A create', () => {
   /** The serializer, and one whose hook keeps it from inserting by one statement. */
   const ways = (serializer: SerializerClass) => ({
     rows: viewOf(Book, serializer),
@@ -1278,7 +1278,7 @@ describe('P14 A create', () => {
   })
 })
 
-describe('P14 E22 the answer is the same from rows, instances and PostgreSQL', () => {
+describe('[P14 E22] the answer is the same from rows, instances and PostgreSQL', () => {
   it('where knex maps the names', async () => {
     const knex = poolOf(knexSnakeCaseMappers())
     class Writer extends Model {
@@ -1363,7 +1363,7 @@ describe('P14 E22 the answer is the same from rows, instances and PostgreSQL', (
   })
 })
 
-describe('P14 A listener of the pool that throws', () => {
+describe('[P14] A listener of the pool that throws', () => {
   it('keeps no connection', async () => {
     const knex = poolOf({ pool: { min: 0, max: 2 }, acquireConnectionTimeout: 2_000 })
     const view = class extends BookView {
@@ -1389,7 +1389,7 @@ describe('P14 A listener of the pool that throws', () => {
   })
 })
 
-describe('P14 Filter backends', () => {
+describe('[P14] Filter backends', () => {
   it('keep an OR of the application apart from what comes after it', async () => {
     class OneOrTwo extends BaseFilter {
       override filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
@@ -1414,7 +1414,7 @@ describe('P14 Filter backends', () => {
   })
 
   it.each([SearchFilter, FullTextSearchFilter])(
-    'C13 %o searches a has-one relation that has led to two',
+    '[C13] %o searches a has-one relation that has led to two',
     async (filter) => {
       const searching = { filterBackends: [filter], searchFields: ['verdict__text'] }
       const client = await serveViews({ rows: viewOf(Book, BookSerializer, searching) })
@@ -1424,7 +1424,7 @@ describe('P14 Filter backends', () => {
     },
   )
 
-  it('C15 name a configuration of full-text search that has capitals', async () => {
+  it('[C15] name a configuration of full-text search that has capitals', async () => {
     await database.knex.raw('create text search configuration "German_x" (copy = german)')
     const searching = { filterBackends: [FullTextSearchFilter], searchFields: ['title'] }
     const client = await serveViews({
@@ -1437,7 +1437,7 @@ describe('P14 Filter backends', () => {
   })
 })
 
-describe('C10 A list by cursor', () => {
+describe('[C10] A list by cursor', () => {
   it('is refused where nothing tells rows apart that are alike in its order', async () => {
     await database.knex.raw('create view made_books as select slug, title, made, score from books')
     class MadeBook extends Model {
@@ -1475,7 +1475,7 @@ describe('C10 A list by cursor', () => {
   })
 })
 
-describe('P14 Choices of numbers', () => {
+describe('[P14] Choices of numbers', () => {
   it('are shown as what they are chosen by, whatever type their column has', async () => {
     await database.knex.raw(`
       create table levels (id serial primary key, large bigint, exact numeric(4, 2), small int, word text, many bigint[]);

@@ -539,7 +539,7 @@ describe('native JSON', () => {
   )
 })
 
-describe('P10 B15 E22 every way to the same answer', () => {
+describe('[P10 B15 E22] every way to the same answer', () => {
   const zone = process.env['TZ']
   afterAll(() => {
     if (zone === undefined) delete process.env['TZ']

@@ -114,7 +114,7 @@ class Book extends Model {
 }
 const BookSerializer = serializerOf(Book, ['id', 'title', 'author_id'])
 
-describe('P14 Hooks that expect whole objects', () => {
+describe('[P14] Hooks that expect whole objects', () => {
   class WholeAuthor extends Author {
     override $parseDatabaseJson(json: Pojo): Pojo {
       const known = Object.entries(super.$parseDatabaseJson(json)).filter(([name]) => name === 'id' || name === 'name')
@@ -179,7 +179,7 @@ describe('P14 Hooks that expect whole objects', () => {
   })
 })
 
-describe('P14 A query with hooks of its own', () => {
+describe('[P14] A query with hooks of its own', () => {
   const narrowed = (query: QueryBuilder<Model>) =>
     query.runBefore(async (result, builder) => {
       void builder.where('id', '<', 3)
@@ -207,7 +207,7 @@ describe('P14 A query with hooks of its own', () => {
   })
 })
 
-describe('P14 A query builder that executes in its own way', () => {
+describe('[P14] A query builder that executes in its own way', () => {
   class Visible<M extends Model, R = M[]> extends QueryBuilder<M, R> {
     declare ArrayQueryBuilderType: Visible<M, M[]>
     declare SingleQueryBuilderType: Visible<M, M>
@@ -252,7 +252,7 @@ describe('P14 A query builder that executes in its own way', () => {
   })
 })
 
-describe('P14 A queryset that was begun without the request', () => {
+describe('[P14] A queryset that was begun without the request', () => {
   it('is read in its transaction, with no second connection', async () => {
     const knex = knexLibrary({
       client: 'pg',
@@ -286,7 +286,7 @@ describe('P14 A queryset that was begun without the request', () => {
   })
 })
 
-describe("A8 In a transaction of the application's", () => {
+describe("[A8] In a transaction of the application's", () => {
   class Joined extends BulkModelViewSet {
     static override model = Book
     static override serializerClass = BookSerializer
@@ -320,7 +320,7 @@ describe("A8 In a transaction of the application's", () => {
   })
 })
 
-describe('A8 A trigger', () => {
+describe('[A8] A trigger', () => {
   it('that keeps rows keeps all of a bulk delete', async () => {
     await database.knex('keeps').insert([
       { id: 1, kept: false },
@@ -365,7 +365,7 @@ describe('A8 A trigger', () => {
   })
 })
 
-describe('P14 The answer to a create', () => {
+describe('[P14] The answer to a create', () => {
   it.each([
     ['parted', 'authors'],
     ['ruled', 'authors'],
@@ -429,7 +429,7 @@ describe('P14 The answer to a create', () => {
   })
 })
 
-describe('P14 Bulk writes', () => {
+describe('[P14] Bulk writes', () => {
   it('take columns of rows and of boxes', async () => {
     const model = tableOf('places')
     const { send } = await serveViews({ places: viewOf(model, serializerOf(model, ['id', 'address', 'area'])) })
@@ -511,7 +511,7 @@ describe('P14 Bulk writes', () => {
   })
 })
 
-describe('B17 A text in a json column', () => {
+describe('[B17] A text in a json column', () => {
   class Document extends Model {
     static override tableName = 'documents'
     static override jsonAttributes = ['meta', 'other']
@@ -546,7 +546,7 @@ describe('B17 A text in a json column', () => {
   })
 })
 
-describe('B17 A text under the name of a json column', () => {
+describe('[B17] A text under the name of a json column', () => {
   it('stays what the query made it, in lists and in cursors', async () => {
     class Laid extends Model {
       static override tableName = 'settings'
@@ -567,7 +567,7 @@ describe('B17 A text under the name of a json column', () => {
   })
 })
 
-describe('E14 A key of another model', () => {
+describe('[E14] A key of another model', () => {
   class Person extends IDMixin(Model) {
     static override tableName = 'authors'
     static override idConfig = signed
@@ -646,7 +646,7 @@ describe('E14 A key of another model', () => {
   })
 })
 
-describe('P12 The document', () => {
+describe('[P12] The document', () => {
   it('describes related objects by what is shown of them, though no queryset tells', async () => {
     const author = new SlugRelatedField({ readOnly: true, slugField: 'name' })
     const later = new PrimaryKeyRelatedField({ queryset: ({ user }) => Author.query().where('id', '>', user ? 1 : 0) })
@@ -775,7 +775,7 @@ describe('4.10 OPTIONS', () => {
   })
 })
 
-describe('B15 An interval without end', () => {
+describe('[B15] An interval without end', () => {
   it('is shown as PostgreSQL has it, not as none', async () => {
     const { rows } = await database.knex.raw(`select current_setting('server_version_num')::int >= 170000 as known`)
     const model = tableOf('spans')

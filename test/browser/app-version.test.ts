@@ -215,7 +215,7 @@ describe.skipIf(!chromium)('in Chromium', { timeout: 60_000 }, () => {
     "';alert(1)//",
     '</body></html><img/src=x/onerror=alert(1)>',
     '&lt;script&gt;',
-  ])('G6 the version %s runs nothing', async (version) => {
+  ])('[G6] the version %s runs nothing', async (version) => {
     await open({ version })
     await navigate()
     await settle()
@@ -224,7 +224,7 @@ describe.skipIf(!chromium)('in Chromium', { timeout: 60_000 }, () => {
     expect([pages, warnings]).toEqual([1, []])
   })
 
-  it("G6 runs under script-src 'nonce-…', and does what it does", async () => {
+  it("[G6] runs under script-src 'nonce-…', and does what it does", async () => {
     let count = 0
     const nonce = (ctx: Koa.Context): string => {
       ctx.state['nonce'] ??= Buffer.from(`nonce ${count++}`).toString('base64')

@@ -93,7 +93,7 @@ const subjects: [string, boolean, () => Promise<Subject>][] = [
   ['Redis', program !== undefined, throughRedis],
 ]
 
-describe.each(subjects)('P6e H8 throttles whose %s', (_name, isThere, create) => {
+describe.each(subjects)('[P6e H8] throttles whose %s', (_name, isThere, create) => {
   let subject: Subject
   let now = 0
   let connected: ReturnType<Subject['connect']>
@@ -122,7 +122,7 @@ describe.each(subjects)('P6e H8 throttles whose %s', (_name, isThere, create) =>
   const many = (count: number) => Array.from({ length: count }, (_, index) => index)
 
   it.skipIf(!isThere).each(['cut', 'silence'] as const)(
-    'H8 is away (%s) count in memory, warn once an outage, and come back',
+    '[H8] is away (%s) count in memory, warn once an outage, and come back',
     async (failure) => {
       const { store, consume } = await begin()
       // the store may be slow to connect
@@ -162,7 +162,7 @@ describe.each(subjects)('P6e H8 throttles whose %s', (_name, isThere, create) =>
     },
   )
 
-  it.skipIf(!isThere)('H8 was never there count in memory from the first request', async () => {
+  it.skipIf(!isThere)('[H8] was never there count in memory from the first request', async () => {
     const { consume } = await begin()
     await subject.proxy.cut()
     expect(await consume()).toEqual({ used: 1, wait: 60_000 })
@@ -170,7 +170,7 @@ describe.each(subjects)('P6e H8 throttles whose %s', (_name, isThere, create) =>
     expect(warn).toHaveBeenCalledTimes(1)
   })
 
-  it.skipIf(!isThere)('H8 is silent do not wait for it, but for one request a second that tries', async () => {
+  it.skipIf(!isThere)('[H8] is silent do not wait for it, but for one request a second that tries', async () => {
     const { store, consume } = await begin(MINUTE, 400)
     subject.proxy.silence()
     await consume()
@@ -185,7 +185,7 @@ describe.each(subjects)('P6e H8 throttles whose %s', (_name, isThere, create) =>
     expect(warn).toHaveBeenCalledTimes(1)
   })
 
-  it.skipIf(!isThere)('H8 has forgotten everything count anew, without a warning', async () => {
+  it.skipIf(!isThere)('[H8] has forgotten everything count anew, without a warning', async () => {
     const { consume } = await begin({ limit: 2, seconds: 60 }, 5000)
     for (const used of [1, 2, 3]) expect(await consume()).toMatchObject({ used })
     await subject.empty()

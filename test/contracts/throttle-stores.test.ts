@@ -136,14 +136,14 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     }
   })
 
-  it.skipIf(!isThere)('H1 give each of 400 at once a number of its own', async () => {
+  it.skipIf(!isThere)('[H1] give each of 400 at once a number of its own', async () => {
     const { consume } = await begin(100, 60)
     const counts = await Promise.all(Array.from({ length: 400 }, () => consume()))
     expect(usedOf(counts).sort((left, right) => left - right)).toEqual(oneTo(400))
     expect((await consume()).used).toBeGreaterThan(100)
   })
 
-  it.skipIf(!isThere)('H1 admit exactly so many, whatever comes at once', async () => {
+  it.skipIf(!isThere)('[H1] admit exactly so many, whatever comes at once', async () => {
     const { consume } = await begin(10, 60)
     const keys = oneTo(20).map(String)
     let admitted = 0
@@ -154,7 +154,7 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     expect(admitted).toBe(200)
   })
 
-  it.skipIf(!isThere)('H4 begin a window with the first request, and admit across its edge', async () => {
+  it.skipIf(!isThere)('[H4] begin a window with the first request, and admit across its edge', async () => {
     const { consume, advance } = await begin(5, 60)
     await consume()
     await advance(50_000)
@@ -166,7 +166,7 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     expect((await consume()).used).toBeGreaterThan(5)
   })
 
-  it.skipIf(!isThere)('H5 admit whoever waits as long as was said, twenty times', async () => {
+  it.skipIf(!isThere)('[H5] admit whoever waits as long as was said, twenty times', async () => {
     const { consume, advance } = await begin(2, 60)
     for (let round = 0; round < 20; round += 1) {
       expect(usedOf(await times(2, consume))).toEqual([1, 2])
@@ -177,7 +177,7 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     }
   })
 
-  it.skipIf(!isThere)('H6 let the wait of a caller who is refused fall, however he hammers', async () => {
+  it.skipIf(!isThere)('[H6] let the wait of a caller who is refused fall, however he hammers', async () => {
     const { consume, advance } = await begin(2, 10)
     await times(2, consume)
     let last = 10_000
@@ -192,7 +192,7 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     expect(await consume()).toMatchObject({ used: 1 })
   })
 
-  it.skipIf(!isThere)('H9 lock nobody out for longer than a window when the clock goes back by an hour', async () => {
+  it.skipIf(!isThere)('[H9] lock nobody out for longer than a window when the clock goes back by an hour', async () => {
     const { consume, advance } = await begin(50, 60)
     await times(3, consume)
     await advance(-HOUR)
@@ -204,7 +204,7 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     expect(await consume()).toMatchObject({ used: 1 })
   })
 
-  it.skipIf(!isThere)('H9 open one more window when the clock goes forward by an hour', async () => {
+  it.skipIf(!isThere)('[H9] open one more window when the clock goes forward by an hour', async () => {
     const { consume, advance } = await begin(2, 60)
     await times(2, consume)
     await advance(HOUR)
@@ -218,7 +218,7 @@ describe.each(subjects)('throttles that count in %s', (_name, isThere, create) =
     expect(store.limiter('5:other,', { limit: 2, seconds: 60 })).not.toBe(limiter)
   })
 
-  it.skipIf(!isThere)('H8 never warn while the store counts', async () => {
+  it.skipIf(!isThere)('[H8] never warn while the store counts', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const { consume } = await begin(1, 60)
     await times(5, consume)

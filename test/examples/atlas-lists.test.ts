@@ -95,7 +95,7 @@ describe('lists', () => {
     ['another', 'alice', 403],
     ['the owner', 'bob', 200],
     ['staff', 'staff', 200],
-  ])('E7 are changed by %s: %s %i', async (_who, user, status) => {
+  ])('[E7] are changed by %s: %s %i', async (_who, user, status) => {
     const id = await createList('bob', { title: 'Shared', visibility: 'public' })
     expect((await send('PATCH', `${LISTS}/${id}`, { user, body: { notes: 'x' } })).status).toBe(status)
   })
@@ -157,7 +157,7 @@ describe('entries', () => {
     expect([gone.status, gone.json.deleted.length]).toEqual([200, 3])
   })
 
-  it('E11 are nowhere for who does not see the list', async () => {
+  it('[E11] are nowhere for who does not see the list', async () => {
     const id = await createList('alice', { title: 'Alone' })
     const answers = await Promise.all(
       [`${LISTS}/${id}/entries`, `${LISTS}/nk.0000000000000000/entries`].map((path) =>
@@ -170,7 +170,7 @@ describe('entries', () => {
 })
 
 describe('photos', () => {
-  it('F12 are kept under random names and served as downloads in a sandbox', async () => {
+  it('[F12] are kept under random names and served as downloads in a sandbox', async () => {
     const form = new FormData()
     form.set('city_id', '1')
     form.set('caption', 'The harbour')

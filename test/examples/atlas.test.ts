@@ -96,7 +96,7 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect({ rows, ids: ids.size }).toEqual({ rows: ALL_CITIES, ids: ALL_CITIES })
   })
 
-  it('D9 shows every city once on the pages of a cursor, though most share their population with another', async () => {
+  it('[D9] shows every city once on the pages of a cursor, though most share their population with another', async () => {
     const ids = new Set<number>()
     let rows = 0
     let last = Number.POSITIVE_INFINITY

@@ -81,7 +81,7 @@ describe.skipIf(!hasNginx)('two processes behind nginx', { timeout: 120_000 }, (
     return { status: response.status, body: (await response.json()) as Page }
   }
 
-  it('H2 counts searches over both processes together', async () => {
+  it('[H2] counts searches over both processes together', async () => {
     const statuses: number[] = []
     for (let batch = 0; batch < 13; batch++) {
       const answers = await Promise.all(Array.from({ length: 10 }, () => fetch(url('/api/v1/city-search?page_size=1'))))
@@ -110,7 +110,7 @@ describe.skipIf(!hasNginx)('two processes behind nginx', { timeout: 120_000 }, (
     expect(new Set(cities.map(({ id }) => id)).size).toBe(ALL_CITIES)
   })
 
-  it('D15 answers 404 for the cursors of a process that has gone, and the client starts again', async () => {
+  it('[D15] answers 404 for the cursors of a process that has gone, and the client starts again', async () => {
     let held: string | null = null
     while (!held?.startsWith('n1.')) held = (await page()).body.cursor_id
     const reading = readExport<{ id: number }>(url(EXPORT))

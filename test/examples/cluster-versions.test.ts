@@ -73,7 +73,7 @@ describe.skipIf(!hasNginx)('behind nginx', () => {
     [{ Cookie: 'app_version=v2' }, 'green'],
     [{}, 'blue'],
     [{ 'x-backend-target': 'green' }, 'blue'],
-  ])('G7 sends %j to %s', async (headers, name) => {
+  ])('[G7] sends %j to %s', async (headers, name) => {
     const answer = await client.send({ path: '/a?b=c', headers })
     expect([answer.status, answer.json]).toEqual([200, { name, method: 'GET', url: '/a?b=c' }])
     expect(answer.headers['vary']).toBe('X-App-Requested-Version, Cookie')

@@ -87,7 +87,7 @@ describe('the cluster example', () => {
     expect([new Set(asked.slice(0, 10)), new Set(asked.slice(10))]).toEqual([new Set(['n1']), new Set(['n2'])])
   })
 
-  it('D15 starts again when that process has gone', async () => {
+  it('[D15] starts again when that process has gone', async () => {
     asked.length = 0
     const reading = readExport(url())
     await expect.poll(() => asked.length, { interval: 1 }).toBeGreaterThan(2)

@@ -202,7 +202,7 @@ describe('the error event', () => {
     expect(reported).toEqual([new Error('non-error thrown: {"why":"no error"}')])
   })
 
-  it('I14 is not emitted without a listener, which would throw', () => {
+  it('[I14] is not emitted without a listener, which would throw', () => {
     const app = new Koa()
     const ctx = app.createContext({ headers: {} } as never, { headersSent: true, destroy() {} } as never)
     expect(() => answerError(ctx, new Error('boom'))).not.toThrow()

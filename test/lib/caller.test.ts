@@ -42,7 +42,7 @@ describe('callerOf', () => {
     expect(of(undefined, '::1')).toEqual({ kind: 'ip', address: '::/64' })
   })
 
-  it('D16 tells a user from an address of the same text', () => {
+  it('[D16] tells a user from an address of the same text', () => {
     expect(of({ id: '203.0.113.7' })).not.toEqual(of(null))
   })
 })

@@ -132,7 +132,7 @@ describe('a violated constraint', () => {
     ['check over two fields', book('n, volume', '5, -9'), { non_field_errors: ['Invalid value.'] }],
     ['exclusion', book('volume', '1'), { volume: ['Invalid value.'] }],
     ['foreign key', book('author_id', '999'), { author: ['Invalid pk "999" - object does not exist.'] }],
-  ])('I1 I2 %s is 400 and named by field', async (_name, sql, errors) => {
+  ])('[I1 I2] %s is 400 and named by field', async (_name, sql, errors) => {
     expect(await answer(sql, { values: { author: 999 } })).toMatchObject(invalid(errors))
   })
 
@@ -146,7 +146,7 @@ describe('a violated constraint', () => {
     expect(result?.errors?.['author']).toEqual([typeof message === 'string' ? message : expect.stringMatching(message)])
   })
 
-  it('I2 found by COMMIT is answered alike', async () => {
+  it('[I2] found by COMMIT is answered alike', async () => {
     const error = await failure(
       database.knex.transaction(async (trx) => {
         await trx.raw('set constraints all deferred')
@@ -158,7 +158,7 @@ describe('a violated constraint', () => {
     })
   })
 
-  it('I2 is 409 when a referenced object is deleted', async () => {
+  it('[I2] is 409 when a referenced object is deleted', async () => {
     const conflict = { status: 409, detail: 'Object is referenced by other objects.', errors: undefined }
     expect(await answer('delete from authors', { operation: 'delete' })).toMatchObject(conflict)
     expect(await answer(raise('23001'), { operation: 'write' })).toMatchObject(conflict)
@@ -296,11 +296,11 @@ describe('an outage', () => {
     ['no server on the port', { host: '127.0.0.1', port: 1 }],
     ['no server on the socket', { host: '/nonexistent' }],
     ['no such host', { host: 'nonexistent.invalid' }],
-  ])('I8 with %s', async (_name, connection) => {
+  ])('[I8] with %s', async (_name, connection) => {
     expect(await answer('select 1', { db: pool(connection) })).toMatchObject(away)
   })
 
-  it('I9 with a server that says nothing', async () => {
+  it('[I9] with a server that says nothing', async () => {
     const { server: silent, port } = await listening(createServer())
     expect(
       await answer('select 1', { db: pool({ host: '127.0.0.1', port, connectionTimeoutMillis: 100 }) }),
@@ -308,13 +308,13 @@ describe('an outage', () => {
     silent.close()
   })
 
-  it('I8 with a server that hangs up', async () => {
+  it('[I8] with a server that hangs up', async () => {
     const { server: rude, port } = await listening(createServer((socket) => socket.once('data', () => socket.end())))
     expect(await answer('select 1', { db: pool({ host: '127.0.0.1', port }) })).toMatchObject(away)
     rude.close()
   })
 
-  it('I8 with a backend that is killed while it works, and while it is idle in a transaction', async () => {
+  it('[I8] with a backend that is killed while it works, and while it is idle in a transaction', async () => {
     const db = pool(database.connection)
     const killed = await failure(
       db.transaction(async (trx) => {
@@ -329,17 +329,17 @@ describe('an outage', () => {
     expect(seen(toApiError(killed, subject('read')), killed)).toMatchObject(away)
   })
 
-  it('I9 with a query that takes too long for pg', async () => {
+  it('[I9] with a query that takes too long for pg', async () => {
     const db = pool({ ...database.connection, query_timeout: 50 })
     expect(await answer('select pg_sleep(10)', { db })).toMatchObject(away)
   })
 
-  it('I9 with a statement that takes too long for PostgreSQL', async () => {
+  it('[I9] with a statement that takes too long for PostgreSQL', async () => {
     const db = pool({ ...database.connection, statement_timeout: 50 })
     expect(await answer('select pg_sleep(10)', { db })).toMatchObject(away)
   })
 
-  it('I7 with an exhausted pool', async () => {
+  it('[I7] with an exhausted pool', async () => {
     // time enough for the one connection to open, through a busy pooler too
     const db = pool(database.connection, { pool: { min: 0, max: 1 }, acquireConnectionTimeout: 1_000 })
     await db.transaction(async () => {
@@ -347,7 +347,7 @@ describe('an outage', () => {
     })
   })
 
-  it('I12 with a pool that is closed', async () => {
+  it('[I12] with a pool that is closed', async () => {
     const db = knex({ client: 'pg', connection: database.connection as Knex.PgConnectionConfig })
     await db.destroy()
     expect(await answer('select 1', { db })).toMatchObject(away)
@@ -371,7 +371,7 @@ describe("Objection's errors", () => {
     }
   }
 
-  it('I1 wrapped ones are looked through', async () => {
+  it('[I1] wrapped ones are looked through', async () => {
     const error = await failure(Book.query(database.knex).insert({ id: 9, title: 'Nine', isbn: '111' } as object))
     expect(error).toHaveProperty('nativeError')
     expect(seen(toApiError(error, subject('write')), error)).toMatchObject(
@@ -383,7 +383,7 @@ describe("Objection's errors", () => {
     [{}, { title: ['This field is required.'] }],
     [{ title: 'x' }, { title: ['Invalid value.'] }],
     [{ title: 'xx', n: 'y' }, { n: ['Invalid value.'] }],
-  ])('B13 a ValidationError of %j is 400 by field', async (values, errors) => {
+  ])('[B13] a ValidationError of %j is 400 by field', async (values, errors) => {
     const error = await failure(Promise.resolve().then(() => Book.fromJson(values)))
     expect(seen(toApiError(error), error)).toMatchObject(invalid(errors))
   })

@@ -17,7 +17,7 @@ class Books extends CacheableMixin(BulkModelViewSet<Book>) {
   static override serializerClass = BookSerializer
 }
 
-describe('I23 what was written without static', () => {
+describe('[I23] what was written without static', () => {
   it.each(['permissionClasses', 'ordering', 'maxBulkSize', 'cacheMaxAge'])('%s of a view set is told', (name) => {
     class Forgetful extends Books {
       constructor() {

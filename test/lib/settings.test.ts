@@ -92,7 +92,7 @@ describe('configure', () => {
     ['SERVICE_SECRET_KEY', 'configure({ SERVICE_SECRET_KEY }) is no setting: write secretKey'],
     ['serviceSecretKey', 'configure({ serviceSecretKey }) is no setting: give some of secretKey, cursorSecret, '],
     ['constructor', 'configure({ constructor }) is no setting: give some of secretKey, cursorSecret, '],
-  ])('I23 refuses %s, which is no setting, and changes nothing', (name, message) => {
+  ])('[I23] refuses %s, which is no setting, and changes nothing', (name, message) => {
     configure({ secretKey: KEY })
     const wrong = { secretKey: CURSOR, [name]: 'a'.repeat(16) }
     expect(() => configure(wrong)).toThrow(ConfigurationError)

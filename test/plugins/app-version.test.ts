@@ -86,7 +86,7 @@ describe('X-App-Version', () => {
     'an unanswered request': () => {},
   }
 
-  it.each(Object.keys(failures))('G11 is on %s', async (name) => {
+  it.each(Object.keys(failures))('[G11] is on %s', async (name) => {
     for (const before of [[], [errors()]]) {
       const send = await serving(failures[name] as Koa.Middleware, {}, before)
       expect((await send({})).headers['x-app-version']).toBe(VERSION)
@@ -94,7 +94,7 @@ describe('X-App-Version', () => {
     }
   })
 
-  it('G11 is on an error of the middleware before it, too', async () => {
+  it('[G11] is on an error of the middleware before it, too', async () => {
     const send = await serving(json, {}, [
       async (_ctx, next) => {
         await next()
@@ -138,7 +138,7 @@ describe('wrong settings', () => {
       'static files',
       'STATIC_URL is "static files": give a path such as /static, or an address such as https://cdn.example.com/static',
     ],
-  ])('G4 a wrong %s fails at the start', (name, value, message) => {
+  ])('[G4] a wrong %s fails at the start', (name, value, message) => {
     configure({})
     vi.stubEnv(name, value)
     expect(() => appVersion()).toThrow(new ConfigurationError(message))
@@ -169,7 +169,7 @@ describe('the script', () => {
   it.each([
     ['a text', PAGE],
     ['a buffer', Buffer.from(PAGE)],
-  ])('G6 goes before the </body> of %s, with the right length', async (_name, body) => {
+  ])('[G6] goes before the </body> of %s, with the right length', async (_name, body) => {
     const send = await serving(page(body))
     const { text, headers } = await send({})
     expect(text.replace(script, '')).toBe(PAGE)
@@ -221,21 +221,21 @@ describe('the script', () => {
     },
   }
 
-  it.each(Object.keys(untouched))('G6 leaves %s as it is', async (name) => {
+  it.each(Object.keys(untouched))('[G6] leaves %s as it is', async (name) => {
     const send = await serving(untouched[name] as Koa.Middleware)
     const answer = await send({})
     expect(answer.text).not.toContain('__serviceAppVersion')
     expect(answer.headers['x-app-version']).toBe(VERSION)
   })
 
-  it('G6 leaves a compressed page as it is, byte for byte', async () => {
+  it('[G6] leaves a compressed page as it is, byte for byte', async () => {
     const body = gzipSync(PAGE)
     const send = await serving(page(body, { 'Content-Encoding': 'gzip', ETag: '"abc"' }))
     const { headers } = await send({})
     expect(headers).toMatchObject({ 'content-length': String(body.length), 'content-encoding': 'gzip', etag: '"abc"' })
   })
 
-  it('G6 leaves a streamed page as it is', async () => {
+  it('[G6] leaves a streamed page as it is', async () => {
     const send = await serving((ctx) => {
       ctx.type = 'html'
       ctx.set('ETag', '"abc"')
@@ -321,7 +321,7 @@ describe('entity tags of pages', () => {
 })
 
 describe('HEAD', () => {
-  it('G6 of a page that GET changes has no length', async () => {
+  it('[G6] of a page that GET changes has no length', async () => {
     const send = await serving(page(PAGE))
     const { status, headers, text } = await send({ method: 'HEAD' })
     expect([status, text, headers['content-type']]).toEqual([200, '', 'text/html; charset=utf-8'])
@@ -359,7 +359,7 @@ describe('the nonce', () => {
   })
 
   it.each(['', 'a b', '"><script>', 'a"', "'", 'a===', 'é', 'a\n', 7])(
-    'G6 %j is none: nothing is injected, one error is reported',
+    '[G6] %j is none: nothing is injected, one error is reported',
     async (nonce) => {
       const send = await serving(page(PAGE, { ETag: '"abc"' }), { nonce: () => nonce as string })
       for (let repeat = 0; repeat < 3; repeat++) {

@@ -98,7 +98,7 @@ describe('cacheBust()', () => {
     expect([status, headers['www-authenticate']]).toEqual([401, 'Bearer error="invalid_token"'])
   })
 
-  it('D12 the token is derived from the secret, of any other it is another', async () => {
+  it('[D12] the token is derived from the secret, of any other it is another', async () => {
     configure({ secretKey: 'another-secret-of-32-characters!' })
     const bust = await serving()
     expect((await bust('Bearer 5032a91e5d9a03f26abbf1ff14c7c0a1')).status).toBe(200)
@@ -112,13 +112,13 @@ describe('cacheBust()', () => {
     expect((await bust(`Bearer ${TOKEN}`)).status).toBe(401)
   })
 
-  it('D12 without a token and a secret there is no endpoint', async () => {
+  it('[D12] without a token and a secret there is no endpoint', async () => {
     configure({})
     const bust = await serving()
     expect((await bust(`Bearer ${TOKEN}`)).status).toBe(404)
   })
 
-  it.each(['CACHE_BUST_TOKEN', 'SERVICE_SECRET_KEY'])('D12 a short %s fails at the start', (name) => {
+  it.each(['CACHE_BUST_TOKEN', 'SERVICE_SECRET_KEY'])('[D12] a short %s fails at the start', (name) => {
     configure({})
     for (const value of ['', '15 characters!!']) {
       vi.stubEnv(name, value)
@@ -133,7 +133,7 @@ describe('cacheBust()', () => {
     ' a token of mine!',
     'a token of mine! ',
     'a token of mine!\n',
-  ])('I23 the token %j, which no header brings as it is, fails at the start, unshown', (token) => {
+  ])('[I23] the token %j, which no header brings as it is, fails at the start, unshown', (token) => {
     vi.stubEnv('CACHE_BUST_TOKEN', token)
     expect(() => cacheBust()).toThrow(
       new ConfigurationError(
@@ -143,7 +143,7 @@ describe('cacheBust()', () => {
     expect(() => configure({ cacheBustToken: token })).toThrow(/^configure\(\{ cacheBustToken \}\) has characters/)
   })
 
-  it('I23 a wrong setting of what it computes fails at the start', () => {
+  it('[I23] a wrong setting of what it computes fails at the start', () => {
     vi.stubEnv('STATIC_DEV_VERSION_QUERY', 'maybe')
     expect(() => cacheBust()).toThrow(new ConfigurationError('STATIC_DEV_VERSION_QUERY is "maybe": give true or false'))
   })
@@ -232,7 +232,7 @@ describe('CacheBustChannel', () => {
     await away.destroy()
   })
 
-  it('I13 keeps one connection beside the pool until it is closed', async () => {
+  it('[I13] keeps one connection beside the pool until it is closed', async () => {
     const channel = await listening()
     await channel.listen()
     expect(await listeners()).toHaveLength(1)

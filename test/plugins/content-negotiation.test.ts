@@ -67,7 +67,7 @@ describe('the body of a request', () => {
     expect((await send({ body, headers: { 'Content-Type': type } })).json).toEqual({ body: expected })
   })
 
-  it('F8 is read with its files, which are there until the response is finished', async () => {
+  it('[F8] is read with its files, which are there until the response is finished', async () => {
     const { send } = await serving(contentNegotiation({ parsers: [files] }), (ctx) => {
       const { body, files } = ctx.request as unknown as { body: { title: string }; files: { cover: UploadedFile } }
       ctx.set('X-Files', JSON.stringify({ title: body.title, cover: files.cover }))
@@ -81,7 +81,7 @@ describe('the body of a request', () => {
     })
   })
 
-  it('F8 loses its files when the route throws', async () => {
+  it('[F8] loses its files when the route throws', async () => {
     let kept = 0
     const { send } = await serving(contentNegotiation({ parsers: [files] }), () => {
       kept = readdirSync(directory).length

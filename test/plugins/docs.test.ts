@@ -103,7 +103,7 @@ describe('docs()', () => {
     for (const path of others) expect((await get(path)).text).toBe('the app')
   })
 
-  it('G8 sends the page under a policy that lets nothing foreign and nothing inline run', async () => {
+  it('[G8] sends the page under a policy that lets nothing foreign and nothing inline run', async () => {
     const { get } = await serve(docs(createApi(), { title: '</title><script>alert(1)</script>' }))
     const page = await get('/docs?url=//evil.test&configUrl=//evil.test')
     expect(page.headers).toMatchObject({
@@ -134,7 +134,7 @@ describe('docs()', () => {
     }
   })
 
-  it('E24 can sit behind authentication() and permissions()', async () => {
+  it('[E24] can sit behind authentication() and permissions()', async () => {
     const { get } = await serve(authentication(Token), permissions(IsAuthenticated), docs(createApi()))
     for (const path of ['/docs', '/docs/', '/docs/start.js', '/docs/swagger-ui-bundle.js', '/openapi.json']) {
       expect((await get(path)).status).toBe(401)
@@ -172,7 +172,7 @@ describe('docs()', () => {
     expect((await get('/openapi.json')).status).toBe(200)
   })
 
-  it('I23 has a document that cannot be written refused at the start', async () => {
+  it('[I23] has a document that cannot be written refused at the start', async () => {
     class Other extends ModelViewSet<Book> {
       static override model = Book
       static override serializerClass = class BookSerializer extends ModelSerializer<Book> {
@@ -193,7 +193,7 @@ describe('docs()', () => {
     expect(() => docs(early)).toThrow(message)
   })
 
-  it('I23 refuses paths that are none', () => {
+  it('[I23] refuses paths that are none', () => {
     const options = [
       { path: 'docs' },
       { path: '/docs/' },
@@ -287,7 +287,7 @@ describe.skipIf(!chromium)(
       expect(trouble.filter((line) => !line.includes('401 (Unauthorized)'))).toEqual([])
     })
 
-    it('G8 runs nothing of a description or of its own address, and asks nobody else', async () => {
+    it('[G8] runs nothing of a description or of its own address, and asks nobody else', async () => {
       const hostile =
         '</script><script>alert(1)</script><img src=x onerror=alert(2)><img src=https://evil.test/x.png>' +
         '<svg onload=alert(3)><iframe src="javascript:alert(4)"></iframe><a href="javascript:alert(5)">here</a>'

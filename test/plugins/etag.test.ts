@@ -125,7 +125,7 @@ describe('etag()', () => {
       expect((await client.get(path)).headers['cache-control']).toBe('no-store')
   })
 
-  it('G10 leaves what a known caller gets, whatever the app says of all routes', async () => {
+  it('[G10] leaves what a known caller gets, whatever the app says of all routes', async () => {
     client = await serving(
       onAllRoutes('no-store'),
       async (ctx, next) => {

@@ -65,7 +65,7 @@ describe.each(factories)('%s', (_name, make, name) => {
 })
 
 describe('authentication()', () => {
-  it('G10 says by which headers answers vary, refusals too, once each', async () => {
+  it('[G10] says by which headers answers vary, refusals too, once each', async () => {
     const schemes = [SessionAuthentication, token, APIKeyAuthentication, new SessionAuthentication()]
     client = await serving(authentication(...schemes), permissions(IsAuthenticated), (ctx) => {
       ctx.vary('Accept')

@@ -208,7 +208,7 @@ describe('staticAssets()', () => {
   })
 })
 
-describe('I23 wrong settings', () => {
+describe('[I23] wrong settings', () => {
   afterEach(() => void vi.unstubAllEnvs())
 
   it.each([
@@ -223,7 +223,7 @@ describe('I23 wrong settings', () => {
   })
 })
 
-describe('F17 a path that leads out is never a file', () => {
+describe('[F17] a path that leads out is never a file', () => {
   beforeEach(() => {
     const outside = createFolder({ 'secret.txt': 'CLASSIFIED', 'dir/secret.txt': 'CLASSIFIED' })
     symlinkSync(join(outside, 'secret.txt'), join(root, 'link.txt'))

@@ -126,7 +126,7 @@ describe('throttle()', () => {
     })
   })
 
-  it('E20 gives a throttle the method as the action, GET for HEAD', async () => {
+  it('[E20] gives a throttle the method as the action, GET for HEAD', async () => {
     const actions: string[] = []
     class Own extends SimpleRateThrottle {
       override rate = '5/m'
@@ -151,7 +151,7 @@ describe('throttle()', () => {
     ['no backend', () => throttle(AnonRateThrottle, DatabaseUserThrottle), /call DatabaseThrottle\.setBackend\(knex\)/],
     ['one twice', () => throttle(AnonRateThrottle, AnonRateThrottle), /^throttle\(\)\[1\]: "anon" is there twice/],
     ['no throttle', () => throttle({} as AnonRateThrottle), /^throttle\(\)\[0\]: has no method check\(\)/],
-  ])('H13 refuses %s when it is called', (_, call, message) => {
+  ])('[H13] refuses %s when it is called', (_, call, message) => {
     expect(call).toThrow(ConfigurationError)
     expect(call).toThrow(message)
   })

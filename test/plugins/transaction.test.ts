@@ -33,11 +33,11 @@ describe('transaction()', () => {
     expect(transaction(database.knex).name).toBe('runInTransaction')
   })
 
-  it.each([undefined, null, {}])('I23 refuses %j, which is no knex, when it is called', (knex) => {
+  it.each([undefined, null, {}])('[I23] refuses %j, which is no knex, when it is called', (knex) => {
     expect(() => transaction(knex as never)).toThrow(new ConfigurationError('transaction(knex): give a knex instance'))
   })
 
-  it('I11 commits before the answer is sent', async () => {
+  it('[I11] commits before the answer is sent', async () => {
     const { send } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
       expect(await codes()).toEqual([])
@@ -50,7 +50,7 @@ describe('transaction()', () => {
     expect(texts.filter((text) => /^(?:BEGIN|COMMIT|ROLLBACK)/.test(text))).toEqual(['BEGIN;', 'COMMIT;'])
   })
 
-  it('A8 rolls back when the handler throws', async () => {
+  it('[A8] rolls back when the handler throws', async () => {
     const { send } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
       if (ctx.path === '/unique') await trx('shelves').insert({ code: 'a' })
@@ -61,7 +61,7 @@ describe('transaction()', () => {
     expect(await codes()).toEqual([])
   })
 
-  it.each([400, 404, 500])('A8 rolls back for the status %i, and keeps the answer', async (status) => {
+  it.each([400, 404, 500])('[A8] rolls back for the status %i, and keeps the answer', async (status) => {
     const { port } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
       ctx.status = status
@@ -71,7 +71,7 @@ describe('transaction()', () => {
     expect(await codes()).toEqual([])
   })
 
-  it.each(['end', 'writeHead'])('A8 rolls back where the handler refuses by itself, with res.%s()', async (by) => {
+  it.each(['end', 'writeHead'])('[A8] rolls back where the handler refuses by itself, with res.%s()', async (by) => {
     const { port } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
       ctx.respond = false
@@ -87,7 +87,7 @@ describe('transaction()', () => {
     expect(await codes()).toEqual([])
   })
 
-  it('A8 commits what the handler answers later by itself', async () => {
+  it('[A8] commits what the handler answers later by itself', async () => {
     const { port } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
       ctx.respond = false
@@ -97,7 +97,7 @@ describe('transaction()', () => {
     expect(await codes()).toEqual(['a'])
   })
 
-  it('A8 commits what a middleware around it answers for', async () => {
+  it('[A8] commits what a middleware around it answers for', async () => {
     client = await serving(
       async (ctx, next) => {
         await next()
@@ -112,7 +112,7 @@ describe('transaction()', () => {
     expect(await codes()).toEqual(['a'])
   })
 
-  it.each([undefined, null])('A8 is no success when the handler throws %s', async (nothing) => {
+  it.each([undefined, null])('[A8] is no success when the handler throws %s', async (nothing) => {
     const { send, reported } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a' })
       ctx.body = 'done'
@@ -124,7 +124,7 @@ describe('transaction()', () => {
     expect(await codes()).toEqual([])
   })
 
-  it('I2 answers what only COMMIT refuses', async () => {
+  it('[I2] answers what only COMMIT refuses', async () => {
     const { send } = await working(async (ctx, trx) => {
       await trx('shelves').insert({ code: 'a', below_id: 99 })
       ctx.status = 201

@@ -64,7 +64,7 @@ describe('versionRouter()', () => {
     }
   })
 
-  it("G7 ignores the request's own x-backend-target", async () => {
+  it("[G7] ignores the request's own x-backend-target", async () => {
     const ask = await serving({ versionMap, defaultVersion: 'v1' })
     expect((await ask({ 'x-backend-target': 'evil' })).headers['x-backend-target']).toBe('blue')
   })
@@ -85,7 +85,7 @@ describe('versionRouter()', () => {
     { Cookie: 'app_version=%ff' },
     { Cookie: 'app_version=__proto__' },
     { Cookie: 'app_version=<script>alert(1)</script>' },
-  ])('G7 row 50 answers 409 to %j, lists the versions and repeats nothing', async (headers) => {
+  ])('[G7] row 50 answers 409 to %j, lists the versions and repeats nothing', async (headers) => {
     const ask = await serving({ versionMap, defaultVersion: 'v1' })
     const answer = await ask(headers)
     expect([answer.status, answer.text]).toEqual([
@@ -102,7 +102,7 @@ describe('versionRouter()', () => {
     expect(asked).toBe(0)
   })
 
-  it('G7 answers 409 to 10 kB', async () => {
+  it('[G7] answers 409 to 10 kB', async () => {
     const ask = await serving({ versionMap, defaultVersion: 'v1' })
     for (const headers of [
       { 'X-App-Requested-Version': 'x'.repeat(10_000) },
@@ -113,7 +113,7 @@ describe('versionRouter()', () => {
     }
   })
 
-  it('G7 answers 409 to two headers of one name', async () => {
+  it('[G7] answers 409 to two headers of one name', async () => {
     await serving({ versionMap, defaultVersion: 'v1' })
     const answer = await exchange(
       server.port,

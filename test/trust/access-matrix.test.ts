@@ -494,7 +494,7 @@ function casesOf(rules: Rules, target: Target): readonly Case[] {
   )
 }
 
-describe('P11 the access matrix', () => {
+describe('[P11] the access matrix', () => {
   it('has rules for every route, and no others', () => {
     const routes = atlas.api.getUrls().map(([method, pattern]) => `${method} ${pattern}`)
     const ruled = Object.entries(RULES).flatMap(([pattern, { methods }]) =>
@@ -503,14 +503,14 @@ describe('P11 the access matrix', () => {
     expect(ruled.sort()).toEqual([...routes].sort())
   })
 
-  it.each(Object.entries(RULES))(`E1 E2 E7 E9 E10 E11 E13 E20 E21 hold on ${PREFIX}%s`, async (_pattern, rules) => {
+  it.each(Object.entries(RULES))(`[E1 E2 E7 E9 E10 E11 E13 E20 E21] hold on ${PREFIX}%s`, async (_pattern, rules) => {
     const deviations: string[] = []
     for (const target of rules.targets) if (!target.exhausted) deviations.push(...(await deviationsOn(rules, target)))
     expect(deviations).toEqual([])
   })
 
   // last, because a process remembers who has asked too often
-  it('44 E16 E20 stops who has asked too often, whatever the method', async () => {
+  it('[E16 E20] 44 stops who has asked too often, whatever the method', async () => {
     const deviations: string[] = []
     for (const rules of Object.values(RULES)) {
       for (const target of rules.targets) if (target.exhausted) deviations.push(...(await deviationsOn(rules, target)))
@@ -518,7 +518,7 @@ describe('P11 the access matrix', () => {
     expect(deviations).toEqual([])
   })
 
-  it('P12 was asked in full, and answered as the document says', () => {
+  it('[P12] was asked in full, and answered as the document says', () => {
     const targets = Object.values(RULES).flatMap((rules) => rules.targets)
     report('P11 access', { requests: total, 'of them in the document': described })
     expect(total).toBe(targets.length * METHODS.length * ACTORS.length * SUFFIXES.length)

@@ -58,7 +58,7 @@ async function sendRaw(bytes: string, until?: (text: string) => boolean): Promis
 
 const statusOf = (text: string) => Number(/^HTTP\/1\.1 (\d+)/.exec(text)?.[1])
 
-describe('P13 conditional requests', () => {
+describe('[P13] conditional requests', () => {
   it('row 1 a read has an entity tag and is private', async () => {
     const { status, headers } = await fire('GET', '/api/books/1')
     expect(status).toBe(200)
@@ -116,7 +116,7 @@ describe('P13 conditional requests', () => {
     ['*', 200],
     ['"other"', 412],
     ['the weak tag', 412],
-  ])('row 13 I3 If-Match: %s is %i', async (value, expected) => {
+  ])('[I3] row 13 If-Match: %s is %i', async (value, expected) => {
     const match = value === 'the weak tag' ? tag : value
     expect(
       (await fire('PATCH', '/api/books/1', { 'If-Match': match, ...as('alice') } as Headers, { n: 1 })).status,
@@ -144,7 +144,7 @@ describe('P13 conditional requests', () => {
   })
 })
 
-describe('P13 methods', () => {
+describe('[P13] methods', () => {
   it.each([
     ['PUT', '/api/books', 'GET, HEAD, POST, OPTIONS'],
     ['POST', '/api/books/1', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS'],
@@ -200,7 +200,7 @@ describe('P13 methods', () => {
   })
 })
 
-describe('P13 media types', () => {
+describe('[P13] media types', () => {
   it('row 26 CSV is an attachment', async () => {
     const { headers, text } = await fire('GET', '/api/books', { Accept: 'text/csv' })
     expect(headers['content-type']).toBe('text/csv; charset=utf-8')
@@ -266,7 +266,7 @@ describe('P13 media types', () => {
   })
 })
 
-describe('P13 errors and limits', () => {
+describe('[P13] errors and limits', () => {
   it('rows 41 to 43 unknown, wrong and known callers', async () => {
     const anonymous = await fire('GET', '/api/private')
     expect(anonymous).toMatchObject({ status: 401, headers: { 'www-authenticate': 'Token realm="api"' } })
@@ -330,7 +330,7 @@ describe('P13 errors and limits', () => {
     ['no Host', 'GET /api/books/1 HTTP/1.1\r\n\r\n', 400],
     ['20 kB of headers', `GET /api/books/1 HTTP/1.1\r\nHost: x\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
     ['a NUL in a header', 'GET /api/books/1 HTTP/1.1\r\nHost: x\r\nX: a\0b\r\n\r\n', 400],
-  ])('I20 %s', async (_, bytes, expected) => {
+  ])('[I20] %s', async (_, bytes, expected) => {
     expect(statusOf(await sendRaw(bytes))).toBe(expected)
   })
 
@@ -342,20 +342,20 @@ describe('P13 errors and limits', () => {
       'GET http://evil.test/api/events HTTP/1.1\r\nHost: x\r\nX-Forwarded-Host: evil.test\r\n\r\n',
     ],
     ['OPTIONS *', 'OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n'],
-  ])('row 61 D4 %s names no other host, and is no 5xx', async (_, bytes) => {
+  ])('[D4] row 61 %s names no other host, and is no 5xx', async (_, bytes) => {
     const text = await sendRaw(bytes, (sofar) => /\r\n\r\n[\s\S]*\}$|\r\n0\r\n\r\n$|Not Found$/.test(sofar))
     expect(statusOf(text)).toBeLessThan(500)
     expect(text).not.toContain('evil.test')
   })
 
-  it('I17 a path cannot write a line of its own into the log', async () => {
+  it('[I17] a path cannot write a line of its own into the log', async () => {
     await fire('GET', '/api/books/%0d%0aFAKE%0d%0a')
     await fire('GET', '/api/books?search=%0d%0aFAKE')
     expect(server.errors()).not.toMatch(/^FAKE/m)
   })
 })
 
-describe('P13 formats', () => {
+describe('[P13] formats', () => {
   it('rows 53 and 54 CSV has a header even when it is empty, and one row for each object', async () => {
     const empty = await fire('GET', '/api/books.csv?title=nothing-of-this-name')
     const some = await fire('GET', '/api/books.csv?page_size=3')
@@ -401,7 +401,7 @@ describe('P13 formats', () => {
     expect((await fire('POST', '/api/books/bulkx', as('alice') as Headers, [])).status).toBe(404)
   })
 
-  it('E3 a wrong token takes as long as another one, as far as it can be seen from here', async () => {
+  it('[E3] a wrong token takes as long as another one, as far as it can be seen from here', async () => {
     const times = async (token: string) => {
       const all: number[] = []
       for (let turn = 0; turn < 200; turn++)

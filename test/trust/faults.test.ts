@@ -71,7 +71,7 @@ function load(client: TrialClient, label: string, clients = 10) {
   }
 }
 
-it(`P6a I8 I14 I16 PostgreSQL killed ${size(2, 20)} times: only 503, back within a second, nothing lost`, {
+it(`[P6a I8 I14 I16] PostgreSQL killed ${size(2, 20)} times: only 503, back within a second, nothing lost`, {
   timeout: 600_000,
 }, async () => {
   const { server, client } = await start()
@@ -115,7 +115,7 @@ it(`P6a I8 I14 I16 PostgreSQL killed ${size(2, 20)} times: only 503, back within
   expect(await findLeftovers(server, database, before)).toEqual([])
 })
 
-it('P6b I8 backends ended: each costs at most the request that it served', { timeout: 600_000 }, async () => {
+it('[P6b I8] backends ended: each costs at most the request that it served', { timeout: 600_000 }, async () => {
   const { server, client } = await start()
   const before = await server.state()
   const running = load(client, 'ended')
@@ -141,7 +141,7 @@ it('P6b I8 backends ended: each costs at most the request that it served', { tim
   expect(await findLeftovers(server, database, before)).toEqual([])
 })
 
-it('P6c I7 E16 no connection left: 503 at the acquire timeout, what needs none is answered, well again at once', {
+it('[P6c I7 E16] no connection left: 503 at the acquire timeout, what needs none is answered, well again at once', {
   timeout: 60_000,
 }, async () => {
   const { server, client } = await start({ pool: 2, acquireTimeout: 1_000 })
@@ -185,7 +185,9 @@ it('P6c I7 E16 no connection left: 503 at the acquire timeout, what needs none i
   expect(await findLeftovers(server, database, before)).toEqual([])
 })
 
-it(`P6f I10 F8 R7 ${size(300, 10_000)} clients that break off leave nothing behind`, { timeout: 600_000 }, async () => {
+it(`[P6f I10 F8 R7] ${size(300, 10_000)} clients that break off leave nothing behind`, {
+  timeout: 600_000,
+}, async () => {
   const { server, client } = await start()
   for (let turn = 0; turn < 30; turn++) await client.fire(json('GET', '/api/books'))
   client.close()
@@ -238,7 +240,7 @@ it(`P6f I10 F8 R7 ${size(300, 10_000)} clients that break off leave nothing behi
   expect(faults).toEqual([])
 })
 
-it(`P6h I12 SIGTERM with 50 requests in flight and 3 cursors, ${size(1, 20)} times: all answered, nothing left`, {
+it(`[P6h I12] SIGTERM with 50 requests in flight and 3 cursors, ${size(1, 20)} times: all answered, nothing left`, {
   timeout: 600_000,
 }, async () => {
   let slowest = 0
@@ -298,7 +300,7 @@ async function startFront() {
   }
 }
 
-it(`P6h I12 the next process takes over under load, ${size(1, 20)} times: no request fails, none is done twice`, {
+it(`[P6h I12] the next process takes over under load, ${size(1, 20)} times: no request fails, none is done twice`, {
   timeout: 600_000,
 }, async () => {
   const front = await startFront()
@@ -335,7 +337,7 @@ it(`P6h I12 the next process takes over under load, ${size(1, 20)} times: no req
   expect(slowest).toBeLessThan(10_000)
 })
 
-it(`P6e H8 the store of the throttles is killed and started again, ${size(1, 10)} times: no 5xx but 503, and it counts on`, {
+it(`[P6e H8] the store of the throttles is killed and started again, ${size(1, 10)} times: no 5xx but 503, and it counts on`, {
   timeout: 600_000,
 }, async () => {
   const { server, client } = await start({ acquireTimeout: 1_000 })

@@ -58,7 +58,7 @@ function describe(hit: Hit | undefined): string {
   return `${Math.round(hit.milliseconds)} ms, ${method} ${target} with ${body?.length ?? 0} bytes, ${hit.status}`
 }
 
-it('P1 requests as our document says are taken, or refused for what no schema can say', async () => {
+it('[P1] requests as our document says are taken, or refused for what no schema can say', async () => {
   const names = await namesOfNotes()
   const right = describedShot(await server.document(), { without: WITHOUT, names, changes: false })
   const hits: Hit[] = []
@@ -69,7 +69,7 @@ it('P1 requests as our document says are taken, or refused for what no schema ca
   await database.reset()
 })
 
-it(`P1 P12 I14 I15 ${REQUESTS} requests: half as our document says and half hostile: none is answered 5xx, none leaves anything behind`, {
+it(`[P1 P12 I14 I15] ${REQUESTS} requests: half as our document says and half hostile: none is answered 5xx, none leaves anything behind`, {
   timeout: 5_400_000,
 }, async () => {
   for (let turn = 0; turn < 50; turn++) await client.fire(json('GET', '/api/books'))

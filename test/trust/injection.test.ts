@@ -196,7 +196,7 @@ async function attack(shots: readonly Shot[]): Promise<string[]> {
   return found
 }
 
-it(`P2 A3 C2 C3 ${PAYLOADS.length} payloads in ${Object.keys(PLACES).length} places are data`, {
+it(`[P2 A3 C2 C3] ${PAYLOADS.length} payloads in ${Object.keys(PLACES).length} places are data`, {
   timeout: 120_000,
 }, async () => {
   const before = await server.state()
@@ -221,7 +221,7 @@ it(`P2 A3 C2 C3 ${PAYLOADS.length} payloads in ${Object.keys(PLACES).length} pla
   expect(found.slice(0, 10)).toEqual([])
 })
 
-it(`P2 A1 A3 ${KEYS.length} keys of models are unknown on ${Object.keys(WRITES).length} write routes`, {
+it(`[P2 A1 A3] ${KEYS.length} keys of models are unknown on ${Object.keys(WRITES).length} write routes`, {
   timeout: 120_000,
 }, async () => {
   await database.query(`update books set is_admin = false, secret = 'kept inside', owner_id = 1`)
@@ -281,7 +281,7 @@ const PATTERNS = [
   ...['(', ')', '*', '+', '?', 'a**', '{', 'x{1', '\\', '^$|.^'],
 ]
 
-it(`P2 C11 ${PATTERNS.length} patterns take less than a second each, while others read`, {
+it(`[P2 C11] ${PATTERNS.length} patterns take less than a second each, while others read`, {
   timeout: 60_000,
 }, async () => {
   await database.query(`insert into books (title) select repeat('a', 5000) || 'b' from generate_series(1, 20)`)
@@ -328,7 +328,7 @@ const ROUTES: Record<string, (url: string) => string[]> = {
   ],
 }
 
-describe.skipIf(!isLong || sqlmap === undefined)('P2 sqlmap finds nothing to inject into', () => {
+describe.skipIf(!isLong || sqlmap === undefined)('[P2] sqlmap finds nothing to inject into', () => {
   const seconds = size(0, 120)
   const how = ['--batch', '--level=2', '--risk=2', '--dbms=postgresql', '--flush-session', '--disable-coloring']
   const FOUND = /is vulnerable|appears to be '|identified the following injection point/

@@ -112,7 +112,7 @@ const cases: Record<string, () => Case> = {
 }
 
 // the peak is what Linux tells of a process
-describe.skipIf(process.platform !== 'linux')('P8 the memory of', () => {
+describe.skipIf(process.platform !== 'linux')('[P8] the memory of', () => {
   it.each(Object.entries(cases))('%s', { timeout: 120_000 }, async (name, create) => {
     const server = await startTrialServer(database.url)
     const client = createClient(server.port)
@@ -175,7 +175,7 @@ function next(turn: number): Shot {
   return kinds[turn % kinds.length] as Shot
 }
 
-describe('P7 mixed traffic', () => {
+describe('[P7] mixed traffic', () => {
   const seconds = size(12, 1_800)
 
   it(`for ${seconds} seconds costs no memory, no descriptor and no connection`, { timeout: 2_400_000 }, async () => {

@@ -55,7 +55,7 @@ async function stateWithout(client: TrialClient, server: TrialServer): Promise<T
   return server.state()
 }
 
-describe('P6d I9 a network that', () => {
+describe('[P6d I9] a network that', () => {
   it.each<[string, (proxy: ServerProxy) => unknown, (hit: Hit) => boolean, string]>([
     ['refuses', (proxy) => proxy.cut(), isAway, '503'],
     ['falls silent', (proxy) => proxy.silence(), isAway, '503'],
@@ -114,7 +114,7 @@ const SLOW: Record<string, (socket: Socket) => void> = {
   },
 }
 
-describe('P6g F16 I11', () => {
+describe('[P6g F16 I11]', () => {
   it(`${size(60, 200)} slow clients of each kind hold no connection to the database, and nobody waits for them`, async () => {
     const server: TrialServer = await startTrialServer(database.url)
     const client = createClient(server.port)

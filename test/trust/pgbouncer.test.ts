@@ -210,7 +210,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     ['session', CLIENTS + 2],
   ] as const
 
-  it.each(modes)('P9 by %s, %i connections serve everything to 12 clients at once', async (mode, servers) => {
+  it.each(modes)('[P9] by %s, %i connections serve everything to 12 clients at once', async (mode, servers) => {
     configure({ ...SECRET, preparedStatements: mode === 'session' })
     const warn = vi.spyOn(process, 'emitWarning')
     const { client, knex } = await start(mode, servers)
@@ -289,7 +289,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     report('PgBouncer', { mode, 'server connections': await backends(), 'pool in use': most, requests })
   })
 
-  it.each(modes)('I10 by %s, stops what PostgreSQL does for a client that has gone', async (mode, servers) => {
+  it.each(modes)('[I10] by %s, stops what PostgreSQL does for a client that has gone', async (mode, servers) => {
     configure({ ...SECRET, preparedStatements: mode === 'session' })
     const { client, knex } = await start(mode, servers)
     const socket = connect(client.port, '127.0.0.1')
@@ -302,7 +302,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     expect((await client.get('/api/books/1')).status).toBe(200)
   })
 
-  it('I8 answers 503 where no connection is to be had, where they are cut and where it is gone', async () => {
+  it('[I8] answers 503 where no connection is to be had, where they are cut and where it is gone', async () => {
     configure({ ...SECRET, preparedStatements: false })
     const { client, knex, bouncer } = await start('transaction', 1, { query_wait_timeout: 1 })
     const away = { status: 503, headers: { 'retry-after': '1' } }
@@ -334,7 +334,7 @@ describe.skipIf(!version)('behind PgBouncer', () => {
     expect(await reading).toMatchObject({ status: 503, headers: { 'retry-after': '1' } })
   }
 
-  it('I21 stays right with named statements left on, and says once what to set', async () => {
+  it('[I21] stays right with named statements left on, and says once what to set', async () => {
     configure(SECRET)
     const warn = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const { client } = await start('transaction', 5)

@@ -109,7 +109,7 @@ function shown({ status, headers, text, failure }: Hit) {
   return { status, failure, text, headers: Object.fromEntries(HEADERS.map((name) => [name, headers[name]])) }
 }
 
-describe.skipIf(!isLong).each(KINDS)('P13 behind $program', ({ program, config, args }) => {
+describe.skipIf(!isLong).each(KINDS)('[P13] behind $program', ({ program, config, args }) => {
   const path = findProgram(program)
   if (isLong && path === undefined) console.warn(`${program} is not installed: P13 behind it is skipped`)
   let database: TrialDatabase

@@ -40,7 +40,7 @@ async function expectClean(): Promise<void> {
   expect(await findLeftovers(server, database, before)).toEqual([])
 }
 
-it(`P9 I1 one of 50 equal creates is taken, the others are told the same, ${size(10, 100)} times`, {
+it(`[P9 I1] one of 50 equal creates is taken, the others are told the same, ${size(10, 100)} times`, {
   timeout: 300_000,
 }, async () => {
   for (let round = 0; round < size(10, 100); round++) {
@@ -57,7 +57,7 @@ it(`P9 I1 one of 50 equal creates is taken, the others are told the same, ${size
   await expectClean()
 })
 
-it(`P9 I6 crossing bulks never deadlock, ${size(100, 1_000)} rounds`, { timeout: 300_000 }, async () => {
+it(`[P9 I6] crossing bulks never deadlock, ${size(100, 1_000)} rounds`, { timeout: 300_000 }, async () => {
   const ids = [11, 12, 13, 14, 15]
   for (let round = 0; round < size(100, 1_000); round++) {
     const hits = await all(4, (index) => {
@@ -83,7 +83,7 @@ it(`P9 I6 crossing bulks never deadlock, ${size(100, 1_000)} rounds`, { timeout:
   await expectClean()
 })
 
-it(`P9 I2 a parent deleted while children are created leaves no orphan, ${size(30, 300)} rounds`, {
+it(`[P9 I2] a parent deleted while children are created leaves no orphan, ${size(30, 300)} rounds`, {
   timeout: 300_000,
 }, async () => {
   const seen = new Map<number, number>()
@@ -117,7 +117,9 @@ it(`P9 I2 a parent deleted while children are created leaves no orphan, ${size(3
   await expectClean()
 })
 
-it('P9 D17 ten readers of one server cursor: the pages together hold each row once', { timeout: 60_000 }, async () => {
+it('[P9 D17] ten readers of one server cursor: the pages together hold each row once', {
+  timeout: 60_000,
+}, async () => {
   for (let round = 0; round < size(3, 30); round++) {
     const first = parse(await client.fire(json('GET', '/api/exports', undefined, as('alice'))))
     const ids: number[] = first.results.map(({ id }: { id: number }) => id)
@@ -149,7 +151,7 @@ async function untilSwept(): Promise<void> {
   expect((await server.state()).used).toBe(0)
 }
 
-it(`P5 D13 D14 D20 of 50 opens at once 5 succeed; the pool stays usable; abandoned ones are swept, ${size(1, 5)} times`, {
+it(`[P5 D13 D14 D20] of 50 opens at once 5 succeed; the pool stays usable; abandoned ones are swept, ${size(1, 5)} times`, {
   timeout: 900_000,
 }, async () => {
   for (let round = 0; round < size(1, 5); round++) {

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
 const names = process.argv.slice(2)
 // some of the runs are in the tests of what they are about: P4 in those of throttles
-const pattern = names.length > 0 ? names.map((name) => `\\b${name}(?!\\d)`).join('|') : '\\bP\\d'
+const pattern = names.length > 0 ? names.map((name) => `\\[[^\\]]*\\b${name}(?!\\d)`).join('|') : '\\[[^\\]]*\\bP\\d'
 const args = ['run', '--config', '.config/vitest.config.ts', '--no-file-parallelism', '-t', pattern]
 spawn(process.execPath, [vitest, ...args], { stdio: 'inherit', env: { ...process.env, TRUST: 'long' } }).on(
   'exit',

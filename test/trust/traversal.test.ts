@@ -131,7 +131,7 @@ function expectOnce(ids: readonly number[], what: string): void {
   expect({ what, seen: ids.length, different: new Set(ids).size }).toEqual({ what, seen: ROWS, different: ROWS })
 }
 
-it(`P3 D9 D10 D21 ${cases.length} orders of ${ROWS} rows, forward and back, by both cursors: none lost, none repeated`, {
+it(`[P3 D9 D10 D21] ${cases.length} orders of ${ROWS} rows, forward and back, by both cursors: none lost, none repeated`, {
   timeout: 1_200_000,
 }, async () => {
   const begin = performance.now()

@@ -53,7 +53,7 @@ describe('a key', () => {
     expect(key.slice(0, 12)).toBe('api_AAECAwQF')
   })
 
-  it('E4 is shown once; its row has the hash and no more than its first characters', async () => {
+  it('[E4] is shown once; its row has the hash and no more than its first characters', async () => {
     const issued = await generateApiKey({ userId: 7, name: 'Import', scopes: ['read:books'], prefix: 'shop1' })
     expect(issued).toEqual({
       key: expect.stringMatching(/^shop1_[A-Za-z0-9_-]{43}$/),
@@ -150,7 +150,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     return response
   }
 
-  it('5 finds the caller; auth has the scopes and no secret (E4)', async () => {
+  it('[E4] 5 finds the caller; auth has the scopes and no secret', async () => {
     const { key, id } = await generateApiKey({ userId: 7, name: 'Import', scopes: ['read:books', 'a"b'] })
     const { status, json, text } = await get(closed, key)
     expect({ status, json }).toEqual({
@@ -183,7 +183,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     ['a byte beyond ASCII', 'api_\xff'],
     ['SQL', "' or 1=1 --"],
     ['a token', 'Token alice'],
-  ])('E2 %s is 401, on an open view too', async (_name, key) => {
+  ])('[E2] %s is 401, on an open view too', async (_name, key) => {
     for (const guards of [open, closed]) {
       expect(await get(guards, key)).toMatchObject({
         status: 401,
@@ -203,14 +203,14 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     expect(await countQueries(database.knex, () => get(open))).toEqual([])
   })
 
-  it('E2 two headers are no key', async () => {
+  it('[E2] two headers are no key', async () => {
     const { key } = await generateApiKey({ userId: 7 })
     client = await serve(open)
     const request = `GET /things HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nX-API-Key: ${key}\r\nConnection: close\r\n\r\n`
     expect(await exchange(client.port, request)).toMatch(/^HTTP\/1\.1 401 /)
   })
 
-  it('E4 the key is read from the header only', async () => {
+  it('[E4] the key is read from the header only', async () => {
     const { key } = await generateApiKey({ userId: 7 })
     client = await serve(closed)
     for (const path of [`/things?api_key=${key}`, `/things?X-API-Key=${key}`]) {
@@ -325,7 +325,7 @@ describe.each(Object.entries(surfaces))('X-API-Key on %s', (_name, serve) => {
     }
   })
 
-  it('I18 the look-up itself writes nothing', async () => {
+  it('[I18] the look-up itself writes nothing', async () => {
     const { key } = await generateApiKey({ userId: 7 })
     const reading = knex({
       client: 'pg',
@@ -418,7 +418,7 @@ describe('the look-up', () => {
 })
 
 describe('the model', () => {
-  it('E4 shows no hash, whatever a serializer asks for', async () => {
+  it('[E4] shows no hash, whatever a serializer asks for', async () => {
     class KeySerializer extends ModelSerializer<APIKey> {
       static override model = APIKey
       static override fields = '__all__'
@@ -448,7 +448,7 @@ describe('the model', () => {
 })
 
 describe('api.close()', () => {
-  it('I12 writes the last uses', async () => {
+  it('[I12] writes the last uses', async () => {
     class Keys extends ReadOnlyModelViewSet<APIKey> {
       static override model = APIKey
       static override serializerClass = class extends ModelSerializer<APIKey> {

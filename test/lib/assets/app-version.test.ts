@@ -81,7 +81,7 @@ describe('the version', () => {
     expect(getAppVersion()).toBe(after)
   })
 
-  it('F17 comes from no manifest that is broken', () => {
+  it('[F17] comes from no manifest that is broken', () => {
     writeFiles(folder, { 'staticfiles.json': '{"paths":{"a":"../a"},"hash":"07dad15b2f7f"}' })
     expect(refreshAppVersion()).toBe('unknown')
     expect(getAppVersion()).toBe('unknown')
@@ -89,7 +89,7 @@ describe('the version', () => {
   })
 })
 
-describe('G4 APP_VERSION', () => {
+describe('[G4] APP_VERSION', () => {
   it.each(['v\r\nX: y', 'a b', 'é', 'a\u0001', '\t', ' ', 'a'.repeat(129), '\u{1f600}'])('%j is refused', (version) => {
     vi.stubEnv('APP_VERSION', version)
     expect(() => refreshAppVersion()).toThrow(ConfigurationError)

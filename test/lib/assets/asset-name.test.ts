@@ -12,7 +12,7 @@ describe('isAssetName', () => {
   it.each([
     ...['', '/', '/etc/passwd', 'a//b', 'a/', '.', '..', './a', '../a', 'a/../b', 'a/..', '../../etc/passwd'],
     ...['a\\b', '..\\a', 'C:/x', 'c:x', 'a\0.css', '\0'],
-  ])('F17 refuses %j', (name) => {
+  ])('[F17] refuses %j', (name) => {
     expect(isAssetName(name)).toBe(false)
   })
 })

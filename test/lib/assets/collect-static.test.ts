@@ -246,7 +246,7 @@ describe('what collectStatic refuses, naming all of it at once', () => {
     ])
   })
 
-  it('F17 links that lead out, lead nowhere, or lead round', async () => {
+  it('[F17] links that lead out, lead nowhere, or lead round', async () => {
     const outside = createFolder({ 'secret.txt': 'secret', 'dir/x.txt': 'x' })
     const source = createFolder({ 'a.js': 'x', 'sub/b.js': 'y' })
     symlinkSync(join(outside, 'secret.txt'), join(source, '1.txt'))
@@ -313,7 +313,7 @@ describe('links', () => {
     expect(lstatSync(join(root, 'linked.js')).isFile()).toBe(true)
   })
 
-  it('F17 in the folder to fill are never written through', async () => {
+  it('[F17] in the folder to fill are never written through', async () => {
     const outside = createFolder({ 'a.js': 'theirs' })
     const source = createFolder({ 'a.js': 'ours' })
     const root = createFolder()

@@ -62,7 +62,7 @@ describe('findReferences', () => {
   })
 
   it.each(['url(../../a.png)', 'url(../../../etc/passwd)', 'url("%zz")', 'url("a\\\\b.png")'])(
-    'F17 finds no target for %j',
+    '[F17] finds no target for %j',
     (css) => {
       expect(targets(css)).toEqual([undefined])
     },

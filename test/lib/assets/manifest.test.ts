@@ -77,7 +77,7 @@ describe('parseManifest', () => {
     '{"paths":{"a.css":"a\\u0000.css"},"hash":"a"}',
     '{"paths":{"a.css":""},"hash":"a"}',
     '{"paths":{"../a.css":"a.css"},"hash":"a"}',
-  ])('F17 refuses %s', (text) => {
+  ])('[F17] refuses %s', (text) => {
     expect(() => parseManifest(text)).toThrow(/^(it|its) .* /)
   })
 })

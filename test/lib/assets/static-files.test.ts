@@ -41,7 +41,7 @@ describe('with a manifest', () => {
     expect(staticPath('img/icons.svg#arrow')).toBe(`/static/img/icons.${hashOf('<svg/>')}.svg#arrow`)
   })
 
-  it('F17 names of the manifest are own keys', () => {
+  it('[F17] names of the manifest are own keys', () => {
     expect(staticPath('__proto__')).toBe('/static/__proto__.2d711642b726')
     for (const name of ['constructor', 'toString', 'hasOwnProperty']) expect(staticPath(name)).toBe(`/static/${name}`)
   })
@@ -102,7 +102,7 @@ describe('without a manifest', () => {
   })
 })
 
-describe('F17 a name that leads out', () => {
+describe('[F17] a name that leads out', () => {
   it.each([
     ['../../etc/passwd', '/static/etc/passwd'],
     ['/etc/passwd', '/static/etc/passwd'],

@@ -9,7 +9,7 @@ describe('scriptString', () => {
     ['\u2028\u2029', String.raw`"\u2028\u2029"`],
     ['<!--', String.raw`"\u003c!--"`],
     ['v1', '"v1"'],
-  ])('G6 writes %j as %s', (text, written) => {
+  ])('[G6] writes %j as %s', (text, written) => {
     expect(scriptString(text)).toBe(written)
     expect(JSON.parse(written)).toBe(text)
   })

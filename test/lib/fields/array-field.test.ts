@@ -27,7 +27,7 @@ test('keys errors by position', async () => {
   })
 })
 
-test('R10 tells of a hundred wrong items, however many there are', async () => {
+test('[R10] tells of a hundred wrong items, however many there are', async () => {
   let checked = 0
   class Counted extends IntegerField {
     override toInternalValue(value: unknown): number {
@@ -44,7 +44,7 @@ test('R10 tells of a hundred wrong items, however many there are', async () => {
   expect(Object.values(nested).map((each) => Object.keys(each).length)).toEqual([60, 60])
 })
 
-test('B7 B8 checks text items', async () => {
+test('[B7 B8] checks text items', async () => {
   expect(await refusal(new ArrayField({ child: new StringField() }), ['a', '\0', '\ud800'])).toEqual({
     1: ['Null characters are not allowed.'],
     2: ['Invalid Unicode.'],

@@ -20,7 +20,7 @@ describe('ChoiceField', () => {
     [['draft'], '["draft"] is not a valid choice.'],
     [{ a: 1 }, '{"a":1} is not a valid choice.'],
     ['a"\n', '"a\\"\\n" is not a valid choice.'],
-  ])('B16 refuses %j', async (value, message) => {
+  ])('[B16] refuses %j', async (value, message) => {
     expect(await refusal(field, value)).toEqual([message])
   })
 

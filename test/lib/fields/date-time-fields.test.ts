@@ -22,7 +22,7 @@ describe('DateTimeField', () => {
     ['2024-02-29T23:30:00-01:00', '2024-03-01T00:30:00Z'],
     ['0001-01-01T00:00:00Z', '0001-01-01T00:00:00Z'],
     ['9999-12-31T23:59:59.999999Z', '9999-12-31T23:59:59.999999Z'],
-  ])('B6 B15 takes %s and stores %s', (value, stored) => {
+  ])('[B6 B15] takes %s and stores %s', (value, stored) => {
     expect(field.toInternalValue(value)).toBe(stored)
     expect(field.toInternalValue(stored)).toBe(stored)
     expect(shown(field, stored)).toBe(stored)
@@ -70,7 +70,7 @@ describe('DateTimeField', () => {
     new Date(Number.NaN),
     new Date('+010000-01-01T00:00:00Z'),
     new Date(-62_167_219_200_001),
-  ])('B6 refuses %s', async (value) => {
+  ])('[B6] refuses %s', async (value) => {
     expect(await refusal(field, value)).toEqual(['Use the format YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM].'])
   })
 
@@ -121,7 +121,7 @@ describe('DateTimeField', () => {
     ['-infinity', '-infinity'],
     [Number.POSITIVE_INFINITY, 'infinity'],
     [Number.NEGATIVE_INFINITY, '-infinity'],
-  ])('B15 shows %s as %s', (value, output) => {
+  ])('[B15] shows %s as %s', (value, output) => {
     expect(shown(field, value)).toBe(output)
   })
 
@@ -136,7 +136,7 @@ describe('DateTimeField', () => {
     expect(shown(field, date)).toBe(output)
   })
 
-  test('B15 keeps the microseconds of a Date from the database, unless it was changed', () => {
+  test('[B15] keeps the microseconds of a Date from the database, unless it was changed', () => {
     const date = keepText(new Date('2026-03-28T15:30:00.123Z'), '2026-03-28 16:30:00.123456+01') as Date
     expect(shown(field, date)).toBe('2026-03-28T15:30:00.123456Z')
     date.setUTCMilliseconds(5)
@@ -162,7 +162,7 @@ describe('DateTimeField', () => {
 describe('DateField', () => {
   const field = new DateField()
 
-  test.each(['2026-03-28', '2024-02-29', '0001-01-01', '9999-12-31'])('B6 takes %s', (text) => {
+  test.each(['2026-03-28', '2024-02-29', '0001-01-01', '9999-12-31'])('[B6] takes %s', (text) => {
     expect(field.toInternalValue(text)).toBe(text)
   })
 
@@ -184,7 +184,7 @@ describe('DateField', () => {
     '2026-W13-6',
     '2026-087',
     new Date(Number.NaN),
-  ])('B6 refuses %s', async (value) => {
+  ])('[B6] refuses %s', async (value) => {
     expect(await refusal(field, value)).toEqual(['Use the format YYYY-MM-DD.'])
   })
 
@@ -219,7 +219,7 @@ describe('TimeField', () => {
     ['23:59:59.999999', '23:59:59.999999'],
     ['24:00', '24:00:00'],
     ['24:00:00.0', '24:00:00'],
-  ])('B6 takes %s and stores %s', (value, stored) => {
+  ])('[B6] takes %s and stores %s', (value, stored) => {
     expect(field.toInternalValue(value)).toBe(stored)
   })
 
@@ -238,7 +238,7 @@ describe('TimeField', () => {
     '15:30:00.1234567',
     'now',
     'T15:30',
-  ])('B6 refuses %j', async (value) => {
+  ])('[B6] refuses %j', async (value) => {
     expect(await refusal(field, value)).toEqual(['Use the format HH:MM:SS[.ffffff].'])
   })
 
@@ -265,7 +265,7 @@ describe('OffsetTimeField', () => {
     ['23:59:59.999999+05:30', '23:59:59.999999+05:30'],
     ['24:00:00-15:59', '24:00:00-15:59'],
     ['12:00:00+00:53:28', '12:00:00+00:53:28'],
-  ])('B6 takes %s and stores %s', (value, stored) => {
+  ])('[B6] takes %s and stores %s', (value, stored) => {
     expect(field.toInternalValue(value)).toBe(stored)
     expect(field.toInternalValue(stored)).toBe(stored)
     expect(new RegExp(field.schema().pattern ?? 'none').test(value)).toBe(true)
@@ -275,7 +275,7 @@ describe('OffsetTimeField', () => {
     ...['', 'now', 'allballs', '15:30', '15:30:00', '15:30:00 ', '15:30:00z', '15:30:00+2', '15:30:00+0200'],
     ...['15:30:00+16', '15:30:00+02:60', '24:00:01Z', '23:59:60Z', '15:30:00.1234567Z', '15:30:00 UTC', 153000],
     ...['2026-03-28T15:30:00Z', '15:30:00+00:00:00:00', '15:30:00Z\n'],
-  ])('B6 refuses %j', async (value) => {
+  ])('[B6] refuses %j', async (value) => {
     expect(await refusal(field, value)).toEqual(['Use the format HH:MM:SS[.ffffff](Z|±HH[:MM]).'])
   })
 })
@@ -287,7 +287,7 @@ test('all describe their format', () => {
 })
 
 test.each(['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'])(
-  'B15 shows the same bytes under TZ=%s',
+  '[B15] shows the same bytes under TZ=%s',
   (zone) => {
     const module = fileURLToPath(new URL('../../../lib/fields/date-time-fields.ts', import.meta.url))
     const script = `

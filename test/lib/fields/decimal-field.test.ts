@@ -54,11 +54,11 @@ describe('DecimalField', () => {
     ['1,5', 'A valid number is required.'],
     ['0x1', 'A valid number is required.'],
     [5n, 'A valid number is required.'],
-  ])('B5 numeric(6,2) refuses %s', async (value, message) => {
+  ])('[B5] numeric(6,2) refuses %s', async (value, message) => {
     expect(await refusal(price, value)).toEqual([message])
   })
 
-  test('B5 refuses a JSON number that may have lost digits, and takes the same as text', async () => {
+  test('[B5] refuses a JSON number that may have lost digits, and takes the same as text', async () => {
     const field = new DecimalField()
     expect(await refusal(field, JSON.parse('0.12345678901234567'))).toEqual([
       'Send a number of more than 15 digits as a string.',
@@ -66,7 +66,7 @@ describe('DecimalField', () => {
     expect(field.toInternalValue('0.12345678901234567')).toBe('0.12345678901234567')
   })
 
-  test('B5 stays within what numeric holds', async () => {
+  test('[B5] stays within what numeric holds', async () => {
     const field = new DecimalField()
     expect(field.toInternalValue('9'.repeat(131_072))).toHaveLength(131_072)
     expect(field.toInternalValue(`0.${'1'.repeat(16_383)}`)).toHaveLength(16_385)

@@ -60,7 +60,7 @@ describe('FileUploadField', () => {
     [named(`a.${'x'.repeat(200)}`), `File extension "${'x'.repeat(62)}" is not allowed.`],
     [named('a.txt', ''), 'The file is empty.'],
     [named('a.txt', Buffer.alloc(10 * 1024 * 1024 + 1)), 'File too large: at most 10485760 bytes.'],
-  ])('F5 F13 refuses %j', async (value, message) => {
+  ])('[F5 F13] refuses %j', async (value, message) => {
     expect(await read(new FileUploadField(), value)).toBe(message)
   })
 
@@ -101,7 +101,7 @@ describe('ImageUploadField', () => {
   const extensions = ['png', 'jpg', 'jpeg', 'gif', 'webp', 'bmp', 'svg']
   const cases = Object.keys(signatures).flatMap((format) => extensions.map((extension) => [format, extension] as const))
 
-  it.each(cases)('F11 judges a %s named .%s', async (format, extension) => {
+  it.each(cases)('[F11] judges a %s named .%s', async (format, extension) => {
     const result = await read(new ImageUploadField(), named(`a.${extension}`, signatures[format]))
     const fits = format === extension || (format === 'jpg' && extension === 'jpeg')
     if (fits) expect(result).toMatchObject({ extension })
@@ -116,12 +116,12 @@ describe('ImageUploadField', () => {
     ['a.svg', '<html><svg/>', false],
     ['a.png', '\x89PNG', false],
     ['a.png', 'B', false],
-  ])('F11 %s that begins with %j: %s', async (name, content, fits) => {
+  ])('[F11] %s that begins with %j: %s', async (name, content, fits) => {
     const result = await read(new ImageUploadField(), named(name, Buffer.from(content, 'latin1')))
     expect(typeof result === 'string').toBe(!fits)
   })
 
-  it('F11 compares nothing when told so, and takes other extensions only then', async () => {
+  it('[F11] compares nothing when told so, and takes other extensions only then', async () => {
     expect(await read(new ImageUploadField({ verifyMagicBytes: false }), named('a.png', 'x'))).toMatchObject({
       extension: 'png',
     })
@@ -134,7 +134,7 @@ describe('ImageUploadField', () => {
     ])
   })
 
-  it('F5 checks size and extension before it looks into the file', async () => {
+  it('[F5] checks size and extension before it looks into the file', async () => {
     const missing = (size: number, filename: string) =>
       new UploadedFile({ filename, mediaType: 'image/png', size, path: '/nowhere' })
     const field = new ImageUploadField({ maxSize: 5 })

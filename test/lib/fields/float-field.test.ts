@@ -9,7 +9,7 @@ describe('FloatField', () => {
   })
 
   test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, '1', 'NaN'])(
-    'B5 refuses %s',
+    '[B5] refuses %s',
     async (value) => {
       expect(await refusal(new FloatField(), value)).toEqual(['A valid number is required.'])
     },

@@ -8,7 +8,7 @@ describe('EmailField', () => {
   })
 
   test.each(['', '@', 'a@', '@b', 'ab', 'a b@c', 'a@b c', 'a@b\n', 'a@b@c', 'a@\u0001b', ' a@b'])(
-    'B16 refuses %j',
+    '[B16] refuses %j',
     async (text) => {
       expect(await refusal(new EmailField(), text)).toEqual(['Enter a valid email address.'])
     },
@@ -58,7 +58,7 @@ describe('URLField', () => {
     'http://a\u0001',
     'http://a:99999',
     'xhttp://a',
-  ])('B16 refuses %j', async (text) => {
+  ])('[B16] refuses %j', async (text) => {
     expect(await refusal(new URLField(), text)).toEqual(['Enter a valid URL.'])
   })
 })
@@ -105,7 +105,7 @@ describe('IPAddressField', () => {
     'x',
     '10.0.0.0/8',
     '::/0',
-  ])('B16 refuses %j', async (text) => {
+  ])('[B16] refuses %j', async (text) => {
     expect(await refusal(new IPAddressField(), text)).toEqual(['Enter a valid IP address.'])
   })
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ConfigurationError } from '../../../lib/errors.js'
 import { CurrentUserDefault, HiddenField } from '../../../lib/fields/hidden-field.js'
 
-test('A2 a HiddenField is not shown and needs no input', () => {
+test('[A2] a HiddenField is not shown and needs no input', () => {
   const field = new HiddenField({ default: 5, source: 'owner_id' })
   expect(field).toMatchObject({ hidden: true, writeOnly: true, required: false, readOnly: false })
   expect(field.options).toMatchObject({ default: 5, source: 'owner_id' })

@@ -10,7 +10,7 @@ describe('IntegerField', () => {
     [{ bits: 16 } as const, -32768, 32767],
     [{ minValue: 0, maxValue: 5 }, 0, 5],
     [{ bits: 16, minValue: -1e9, maxValue: 1e9 } as const, -32768, 32767],
-  ])('B1 with %j takes %d to %d', async (options, least, greatest) => {
+  ])('[B1] with %j takes %d to %d', async (options, least, greatest) => {
     const field = new IntegerField(options)
     expect(field.toInternalValue(least)).toBe(least)
     expect(field.toInternalValue(greatest)).toBe(greatest)
@@ -28,13 +28,13 @@ describe('IntegerField', () => {
   })
 
   test.each(['', ' 1', '1 ', '+1', '0x1', '1e0', '1.0', '１', '-', '--1', '1_000', '1\n'])(
-    'B2 refuses the text %j',
+    '[B2] refuses the text %j',
     async (text) => {
       expect(await textRefusal(new IntegerField(), text)).toEqual(['A valid integer is required.'])
     },
   )
 
-  test('B1 refuses a text out of range', async () => {
+  test('[B1] refuses a text out of range', async () => {
     expect(await textRefusal(new IntegerField(), '99999999999')).toEqual(['Ensure this value is at most 2147483647.'])
   })
 
@@ -75,12 +75,12 @@ describe('BigIntegerField', () => {
     ['9223372036854775807', '9223372036854775807'],
     ['-9223372036854775808', '-9223372036854775808'],
     [`${'0'.repeat(50)}9223372036854775807`, '9223372036854775807'],
-  ])('B3 takes %j and stores %j', (value, stored) => {
+  ])('[B3] takes %j and stores %j', (value, stored) => {
     expect(new BigIntegerField().toInternalValue(value)).toBe(stored)
   })
 
   test.each(['9007199254740993', '-9007199254740992', '1e300'])(
-    'B3 refuses the unsafe JSON number %s',
+    '[B3] refuses the unsafe JSON number %s',
     async (json) => {
       expect(await refusal(new BigIntegerField(), JSON.parse(json))).toEqual([
         'Send an integer beyond 9007199254740991 as a string.',
@@ -125,7 +125,7 @@ describe('BigIntegerField', () => {
     ['9007199254740992', '9007199254740992'],
     [2 ** 60, '1152921504606846976'],
     [-(2n ** 63n), '-9223372036854775808'],
-  ])('B3 shows %s as %j', (value, output) => {
+  ])('[B3] shows %s as %j', (value, output) => {
     expect(shown(new BigIntegerField(), value)).toBe(output)
   })
 

@@ -13,24 +13,24 @@ test.each(VALUES.map((value) => [value]))('takes and shows %j', (value) => {
 })
 
 test.each([
-  ['B7', ['a\0b'], 'Null characters are not allowed.'],
-  ['B7', { a: { b: ['\0'] } }, 'Null characters are not allowed.'],
-  ['B7', { 'a\0': 1 }, 'Null characters are not allowed.'],
-  ['B7', 'a\0', 'Null characters are not allowed.'],
-  ['B8', { a: 'x\ud800y' }, 'Invalid Unicode.'],
-  ['B8', [{ '\udc00': 1 }], 'Invalid Unicode.'],
-  ['B5', { a: JSON.parse('1e400') }, 'A valid number is required.'],
-  ['A4', JSON.parse('{"a":[{"__proto__":{"is_admin":true}}]}'), 'Must be valid JSON.'],
-  ['A4', JSON.parse('{"constructor":{"prototype":{}}}'), 'Must be valid JSON.'],
+  ['[B7]', ['a\0b'], 'Null characters are not allowed.'],
+  ['[B7]', { a: { b: ['\0'] } }, 'Null characters are not allowed.'],
+  ['[B7]', { 'a\0': 1 }, 'Null characters are not allowed.'],
+  ['[B7]', 'a\0', 'Null characters are not allowed.'],
+  ['[B8]', { a: 'x\ud800y' }, 'Invalid Unicode.'],
+  ['[B8]', [{ '\udc00': 1 }], 'Invalid Unicode.'],
+  ['[B5]', { a: JSON.parse('1e400') }, 'A valid number is required.'],
+  ['[A4]', JSON.parse('{"a":[{"__proto__":{"is_admin":true}}]}'), 'Must be valid JSON.'],
+  ['[A4]', JSON.parse('{"constructor":{"prototype":{}}}'), 'Must be valid JSON.'],
   ['', { a: 1n }, 'Must be valid JSON.'],
-  ['B13', new File(['x'], 'a.png'), 'Must be valid JSON.'],
-  ['B13', { a: [new Date(0)] }, 'Must be valid JSON.'],
-  ['B13', new Map(), 'Must be valid JSON.'],
+  ['[B13]', new File(['x'], 'a.png'), 'Must be valid JSON.'],
+  ['[B13]', { a: [new Date(0)] }, 'Must be valid JSON.'],
+  ['[B13]', new Map(), 'Must be valid JSON.'],
 ])('%s refuses %o', async (_promise, value, message) => {
   expect(await refusal(field, value)).toEqual([message])
 })
 
-test('B11 takes 64 levels and no more, without recursion', async () => {
+test('[B11] takes 64 levels and no more, without recursion', async () => {
   expect(field.toInternalValue(nested(64))).toHaveLength(1)
   const message = ['Nested too deeply: at most 64 levels.']
   expect(await refusal(field, nested(65))).toEqual(message)

@@ -10,14 +10,14 @@ describe('of points in time', () => {
     ['("2026-03-28T15:30:00+02:00",]', '(2026-03-28T13:30:00Z,]'],
     ['(,)', '(,)'],
     ['empty', 'empty'],
-  ])('B6 takes %s and stores %s', (value, stored) => {
+  ])('[B6] takes %s and stores %s', (value, stored) => {
     expect(field.toInternalValue(value)).toBe(stored)
     expect(field.toInternalValue(stored)).toBe(stored)
     expect(new RegExp(field.schema().pattern ?? 'none', 'u').test(value)).toBe(true)
   })
 
   test.each(['[now,infinity)', '[,', '', 'Empty', '[,) ', '["",)', '[2026-03-28,)', '{[,)}', 5, ['[,)']])(
-    'B6 refuses %j',
+    '[B6] refuses %j',
     async (value) => {
       expect(await refusal(field, value)).toEqual([
         'Use the format [from,to), each end as YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM].',
@@ -30,7 +30,7 @@ describe('of points in time', () => {
     ['["2026-03-28 15:30:00+00",infinity)', '[2026-03-28T15:30:00Z,infinity)'],
     ['["0044-03-15 00:00:00+00 BC",)', '[0044-03-15T00:00:00+00:00 BC,)'],
     ['empty', 'empty'],
-  ])('B15 shows %s as %s', (value, output) => {
+  ])('[B15] shows %s as %s', (value, output) => {
     expect(shown(field, value)).toBe(output)
   })
 

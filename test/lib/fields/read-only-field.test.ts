@@ -16,7 +16,7 @@ test('shows what is stored', () => {
   expect(shown(field, 2n ** 60n)).toBe('1152921504606846976')
 })
 
-test('B15 shows a Date with its microseconds', () => {
+test('[B15] shows a Date with its microseconds', () => {
   const date = keepText(new Date('2026-03-28T15:30:00.123Z'), '2026-03-28 15:30:00.123456+00')
   expect(shown(new ReadOnlyField(), date)).toBe('2026-03-28T15:30:00.123456Z')
 })

@@ -25,11 +25,11 @@ describe('StringField', () => {
     expect(await refusal(new StringField({ allowBlank: false }), text)).toEqual(['This field may not be blank.'])
   })
 
-  test('B7 refuses NUL', async () => {
+  test('[B7] refuses NUL', async () => {
     expect(await refusal(new StringField(), 'a\0b')).toEqual(['Null characters are not allowed.'])
   })
 
-  test.each(['x\ud800y', '\udc00', '\ud800', '\udc00\ud800'])('B8 refuses lone surrogates (%j)', async (text) => {
+  test.each(['x\ud800y', '\udc00', '\ud800', '\udc00\ud800'])('[B8] refuses lone surrogates (%j)', async (text) => {
     expect(await refusal(new StringField(), text)).toEqual(['Invalid Unicode.'])
   })
 

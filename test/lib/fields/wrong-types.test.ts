@@ -56,7 +56,7 @@ const KINDS: [kind: string, field: SerializerField, accepted: string[], message:
   ['BinaryField', new BinaryField(), [], 'Use the format \\x followed by two hexadecimal digits for each byte.'],
 ]
 
-describe.each(KINDS)('B13 %s', (_kind, field, accepted, message) => {
+describe.each(KINDS)('[B13] %s', (_kind, field, accepted, message) => {
   const refused = Object.keys(VALUES).filter((type) => !accepted.includes(type))
 
   test.each(refused)('refuses a JSON %s', async (type) => {

@@ -78,7 +78,7 @@ describe('FieldFilter', () => {
     expect(sql).toMatch(/ where exists \(select 1 from .* and exists \(.* and not exists \(/)
   })
 
-  it('R3 sends a list as one array', () => {
+  it('[R3] sends a list as one array', () => {
     const ids = Array.from({ length: 1_000 }, (_, index) => index)
     const { sql, bindings } = compile({ n__in: ids.join() }, all)
     expect(sql).toBe('select "id" from "books" where "books"."n" = any($1::integer[])')
@@ -96,7 +96,7 @@ describe('FieldFilter', () => {
     expect(compile({ n__isnull: 'false' }, all).part.shape).not.toBe(compile({ n__isnull: 'true' }, all).part.shape)
   })
 
-  it('C3 puts no value into SQL: 200 payloads, each lookup, ten column types, and related columns', () => {
+  it('[C3] puts no value into SQL: 200 payloads, each lookup, ten column types, and related columns', () => {
     const names = [...Object.keys(COLUMNS), 'author__name', 'genres__name']
     const plain = new Map<string, string>()
     let read = 0
@@ -135,7 +135,7 @@ describe('FieldFilter', () => {
     'books.n',
     'author.name',
     '',
-  ])('R1 C2 knows no parameter %j', (name) => {
+  ])('[R1 C2] knows no parameter %j', (name) => {
     expect(filter.read({ [name]: 'x' }, all)).toBeNull()
   })
 

@@ -146,7 +146,7 @@ describe('PostgreSQL', () => {
     expect(await stateOf(pattern)).toBe('2201B')
   })
 
-  it('C11 agrees on random patterns, and is quick at those that pass', async () => {
+  it('[C11] agrees on random patterns, and is quick at those that pass', async () => {
     const random = generator(11)
     let safe = 0
     for (let count = 0; count < 3_000; count++) {

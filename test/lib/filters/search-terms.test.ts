@@ -21,16 +21,16 @@ describe('splitTerms', () => {
     ["O'Reilly", ["O'Reilly"]],
     ["'one two'", ["'one", "two'"]],
     ['one "two', ['one', 'two']],
-  ])('C17 splits %j', (text, terms) => {
+  ])('[C17] splits %j', (text, terms) => {
     expect(splitTerms(text, limits)).toEqual(terms)
   })
 
-  it('C17 cuts each term, and stops at the most', () => {
+  it('[C17] cuts each term, and stops at the most', () => {
     const text = `${'a'.repeat(300)} "${'b '.repeat(200)}" c d`
     expect(splitTerms(text, { most: 3, length: 200 })).toEqual(['a'.repeat(200), 'b '.repeat(100), 'c'])
   })
 
-  it('C8 reads a long text in no time', () => {
+  it('[C8] reads a long text in no time', () => {
     const start = performance.now()
     expect(splitTerms('a '.repeat(1_000_000), { most: 33, length: 200 })).toHaveLength(33)
     expect(splitTerms('"'.repeat(100_000), limits)).toEqual([])

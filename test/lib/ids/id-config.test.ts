@@ -70,7 +70,7 @@ async function mistake(work: () => unknown): Promise<string> {
   return 'none'
 }
 
-describe('E15 a weak or wrong idConfig', () => {
+describe('[E15] a weak or wrong idConfig', () => {
   it.each([
     ['nothing', null, 'is missing'],
     ['no mode', {}, '.mode is undefined; take one of'],
@@ -176,7 +176,7 @@ describe('E15 a weak or wrong idConfig', () => {
   })
 })
 
-describe('E14 a declaration that would tell a primary key', () => {
+describe('[E14] a declaration that would tell a primary key', () => {
   const keyed = () => modelOf('keyed', signed)
   const pupil = () =>
     class Pupil extends Model {

@@ -180,7 +180,7 @@ describe('PostgresMeteringEngine', () => {
     expect(await count()).toBe(1)
   })
 
-  it('G12 waits for a database that is away, tells so once, holds no more than its bound, and loses none of those', async () => {
+  it('[G12] waits for a database that is away, tells so once, holds no more than its bound, and loses none of those', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const engine = create({ batchSize: 10, maxQueue: 50 })
     for (let index = 0; index < 20; index++) engine.record(event(String(index), NOW))
@@ -197,7 +197,7 @@ describe('PostgresMeteringEngine', () => {
     expect(warn).toHaveBeenLastCalledWith('40 usage events were lost while the database was away', expect.anything())
   })
 
-  it('G12 tells at its end of all that was lost', async () => {
+  it('[G12] tells at its end of all that was lost', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const engine = create({ batchSize: 10, maxQueue: 50, closeTimeout: 50 })
     for (let index = 0; index < 100; index++) engine.record(event(String(index), NOW))

@@ -116,7 +116,7 @@ describe('an array column', () => {
     }
   })
 
-  it('I23 that Objection would write as JSON text is a ConfigurationError, unless it is only shown', async () => {
+  it('[I23] that Objection would write as JSON text is a ConfigurationError, unless it is only shown', async () => {
     const model = bookModel({
       jsonSchema: { type: 'object', properties: { tags: { type: 'array', items: { type: 'string' } } } },
     })

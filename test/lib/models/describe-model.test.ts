@@ -287,7 +287,7 @@ describe('prepareModels', () => {
     expect(describeModel(unbound).columns.get('title')?.type).toBe('varchar')
   })
 
-  it('I23 says which model is not bound, and which tables do not exist', async () => {
+  it('[I23] says which model is not bound, and which tables do not exist', async () => {
     await expect(prepareModels([modelOf('books')])).rejects.toThrow(ConfigurationError)
     await expect(prepareModels([modelOf('books')])).rejects.toThrow(
       'books_model: not bound to a database; call Model.knex(knex) before the first request, or prepare({ knex })',

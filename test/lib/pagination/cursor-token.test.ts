@@ -27,59 +27,59 @@ const C1 = 'bmV4dDppbnQ6NDI6Nzg3Y2NiY2UxOGVjZDMyNjU3MGU4MmNlZjA5MTFmODY'
 
 /** The vectors C1 to C10. */
 const vectors: [name: string, CursorScope, 'next' | 'prev', Position, string][] = [
-  ['C1', book, 'next', ['42'], C1],
-  ['C2', book, 'prev', ['10'], 'cHJldjppbnQ6MTA6YTQ5NDk4N2Y2OTI1MWU3MDYyMjEwNjY3MDRjYTNlYWE'],
+  ['vector C1', book, 'next', ['42'], C1],
+  ['vector C2', book, 'prev', ['10'], 'cHJldjppbnQ6MTA6YTQ5NDk4N2Y2OTI1MWU3MDYyMjEwNjY3MDRjYTNlYWE'],
   [
-    'C3',
+    'vector C3',
     scope('book', 'slug', ['str']),
     'next',
     ['hello:world'],
     'bmV4dDpzdHI6aGVsbG86d29ybGQ6YmZjNjlmZGViMjQ4Y2RiNmZlNDdiZDFhOTFkNGJlMDg',
   ],
   [
-    'C4',
+    'vector C4',
     scope('book', '-created_at,-id', ['datetime', 'int']),
     'next',
     ['2026-03-28T15:30:00.123456', '42'],
     'bmV4dDpkYXRldGltZSxpbnQ6MjAyNi0wMy0yOFQxNTozMDowMC4xMjM0NTYsNDI6NTE0ZTA1NGU4YTgzZjRlOGMwMTM2NThhMmUyZDM2ODE',
   ],
   [
-    'C5',
+    'vector C5',
     scope('book', 'price,title,-id', ['decimal', 'str', 'int']),
     'next',
     ['12.50', '50%, or: more', '9223372036854775807'],
     'bmV4dDpkZWNpbWFsLHN0cixpbnQ6MTIuNTAsNTAlMjUlMkMgb3I6IG1vcmUsOTIyMzM3MjAzNjg1NDc3NTgwNzo5MzNlNjFmMDZlYzhmOGQ4MDMxMDdiMjA4ZDAwNjQyNA',
   ],
   [
-    'C6',
+    'vector C6',
     scope('book', '-published_on,-id', ['date?', 'int']),
     'prev',
     [null, '7'],
     'cHJldjpudWxsLGludDosNzo3MWRhYmQyNDQ5ZTE3M2U3MTJkMWM2MTIwZTQ5OGYwOQ',
   ],
   [
-    'C7',
+    'vector C7',
     scope('book', '-id', ['int'], frameText(['status', 'open', 'tag', 'b', 'tag', 'a'])),
     'next',
     ['42'],
     'bmV4dDppbnQ6NDI6YzM0NTdiNWI1MDJkMTdkNjhkNmE0YjQ3NTY2ZWNlNjA',
   ],
   [
-    'C8',
+    'vector C8',
     scope('review', 'id', ['uuid'], frameText(['{book_id}', '7'])),
     'next',
     ['12345678-1234-5678-1234-567812345678'],
     'bmV4dDp1dWlkOjEyMzQ1Njc4LTEyMzQtNTY3OC0xMjM0LTU2NzgxMjM0NTY3ODphYzBhMjg4MGU2YzM0YWE5YzdmZjBkYTcxOGIwZGIwMw',
   ],
   [
-    'C9',
+    'vector C9',
     scope('book', 'in_stock,weight,id', ['bool', 'float', 'int']),
     'next',
     ['true', '1.5', '3'],
     'bmV4dDpib29sLGZsb2F0LGludDp0cnVlLDEuNSwzOmUzNjMxYWE0ZjMzNjk0OTY5MjQzOTA3YTQzYjBkNTJl',
   ],
   [
-    'C10',
+    'vector C10',
     scope('account', '-id', ['int'], none, true),
     'next',
     ['42'],
@@ -93,7 +93,7 @@ describe('a cursor token', () => {
     expect(readCursor(of, token)).toEqual({ direction, position })
   })
 
-  it('D8 C10 has the same length for the largest number, and shows none', () => {
+  it('[D8] vector C10 has the same length for the largest number, and shows none', () => {
     const of = scope('account', '-id', ['int'], none, true)
     const largest = writeCursor(of, { direction: 'next', position: ['9223372036854775807'] })
     expect(largest).toHaveLength(167)
@@ -115,11 +115,11 @@ describe('a cursor token', () => {
     ['10 kB behind the token', book, C1 + 'A'.repeat(10_240)],
     ['bytes that are no UTF-8', book, encodeBase64Url(Uint8Array.of(0xff, 0xfe, 0x3a))],
     ['a view that seals', { ...book, sealed: true }, C1],
-  ])('D6 D7 D11 is no cursor with %s', (_name, of, token) => {
+  ])('[D6 D7 D11] is no cursor with %s', (_name, of, token) => {
     expect(readCursor(of, token)).toBeNull()
   })
 
-  it('D6 is no cursor after any of the 3,717 changes of one character', () => {
+  it('[D6] is no cursor after any of the 3,717 changes of one character', () => {
     const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
     let changes = 0
     for (let index = 0; index < C1.length; index++) {
@@ -147,7 +147,7 @@ describe('a cursor token', () => {
     expect(readCursor(book, encodeBase64Url(`${payload}:${signature}`))).toBeNull()
   })
 
-  it('D12 is no cursor when signed for another purpose', () => {
+  it('[D12] is no cursor when signed for another purpose', () => {
     const signature = mac(S, 'server-cursor/mac/v1', ['book', '-id', none, 'next:int:42'], 16).toString('hex')
     expect(readCursor(book, encodeBase64Url(`next:int:42:${signature}`))).toBeNull()
   })

@@ -36,18 +36,18 @@ describe('the id of a server cursor', () => {
     ['padding', scope, `${text}==`],
     ['nothing', scope, ''],
     ['a keyset cursor', scope, 'bmV4dDppbnQ6NDI6Nzg3Y2NiY2UxOGVjZDMyNjU3MGU4MmNlZjA5MTFmODY'],
-  ])('D15 D23 is not read with %s', (_name, of, id) => {
+  ])('[D15 D23] is not read with %s', (_name, of, id) => {
     expect(readServerCursorId(of, id)).toBeNull()
   })
 
-  it('D15 is not read after any change of one character', () => {
+  it('[D15] is not read after any change of one character', () => {
     for (let index = 3; index < text.length; index++) {
       const other = text[index] === 'A' ? 'B' : 'A'
       expect(readServerCursorId(scope, text.slice(0, index) + other + text.slice(index + 1))).toBeNull()
     }
   })
 
-  it('D12 is not read when signed for another purpose', () => {
+  it('[D12] is not read when signed for another purpose', () => {
     const body = Buffer.concat([id, mac(secret, 'server-cursor/owner/v1', ['user', '7'], 16)])
     const signature = mac(secret, 'cursor/mac/v1', ['', 'city-export', frame(), body], 16)
     expect(readServerCursorId(scope, Buffer.concat([body, signature]).toString('base64url'))).toBeNull()

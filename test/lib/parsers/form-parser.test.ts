@@ -50,43 +50,43 @@ describe('a form', () => {
     ['an equals sign in a value', 'a=b=c', { a: 'b=c' }],
     ['empty pairs', '&&a=1&', { a: '1' }],
     ['a name without letters', '=1', { '': '1' }],
-    ['F4 a repeated name, which is a list', 'a=1&b=x&a=2&a=3', { a: ['1', '2', '3'], b: 'x' }],
-    ['F4 brackets, which are letters like others', 'a[b]=1&a[]=2', { 'a[b]': '1', 'a[]': '2' }],
-    ['F4 five levels', 'a[b][c][d][e]=1', { 'a[b][c][d][e]': '1' }],
-    ['A5 names of prototypes, which are dropped', '__proto__=1&constructor=1&prototype=1&a=2', { a: '2' }],
-    ['A5 an encoded one', '%5F_proto__=1&a=2', { a: '2' }],
-    ['A5 names of methods', 'toString=1&hasOwnProperty=2', { toString: '1', hasOwnProperty: '2' }],
+    ['[F4] a repeated name, which is a list', 'a=1&b=x&a=2&a=3', { a: ['1', '2', '3'], b: 'x' }],
+    ['[F4] brackets, which are letters like others', 'a[b]=1&a[]=2', { 'a[b]': '1', 'a[]': '2' }],
+    ['[F4] five levels', 'a[b][c][d][e]=1', { 'a[b][c][d][e]': '1' }],
+    ['[A5] names of prototypes, which are dropped', '__proto__=1&constructor=1&prototype=1&a=2', { a: '2' }],
+    ['[A5] an encoded one', '%5F_proto__=1&a=2', { a: '2' }],
+    ['[A5] names of methods', 'toString=1&hasOwnProperty=2', { toString: '1', hasOwnProperty: '2' }],
     ['NUL, of which the field decides', 'a=%00', { a: '\0' }],
   ])('may have %s', async (_name, body, data) => {
     expect((await post(body)).json).toEqual({ data, textual: true })
   })
 
   it.each<[string, string | Buffer]>([
-    ['B9 bytes that are not UTF-8', Buffer.from('a=\xff\xc0', 'latin1')],
-    ['B9 encoded bytes that are not UTF-8', 'a=%FF%C0'],
-    ['B9 an encoded surrogate', 'a=%ED%A0%80'],
-    ['B10 broken percent-encoding', 'a=%zz'],
-    ['B10 percent-encoding that breaks off', 'a=%2'],
-    ['B10 a broken name', '%=1'],
+    ['[B9] bytes that are not UTF-8', Buffer.from('a=\xff\xc0', 'latin1')],
+    ['[B9] encoded bytes that are not UTF-8', 'a=%FF%C0'],
+    ['[B9] an encoded surrogate', 'a=%ED%A0%80'],
+    ['[B10] broken percent-encoding', 'a=%zz'],
+    ['[B10] percent-encoding that breaks off', 'a=%2'],
+    ['[B10] a broken name', '%=1'],
   ])('is refused with %s', async (_name, body) => {
     expect(await post(body)).toMatchObject(malformed)
   })
 
-  it('F4 is 413 with more than 1,000 values', async () => {
+  it('[F4] is 413 with more than 1,000 values', async () => {
     expect((await post(`${'a=1&'.repeat(999)}a=1`)).json.data.a).toHaveLength(1000)
     for (const body of [`${'a=1&'.repeat(1000)}a=1`, 'a=1&'.repeat(2000)]) {
       expect(await post(body)).toMatchObject({ status: 413, json: { detail: 'More than 1000 fields', status: 413 } })
     }
   })
 
-  it('F4 is 400 with 50 levels', async () => {
+  it('[F4] is 400 with 50 levels', async () => {
     expect(await post(`a${'[b]'.repeat(50)}=1`)).toMatchObject({
       status: 400,
       json: { detail: 'Form is nested deeper than 5 levels' },
     })
   })
 
-  it('F1 F2 is 413 beyond 1 MB, counted after decompression', async () => {
+  it('[F1 F2] is 413 beyond 1 MB, counted after decompression', async () => {
     const large = `a=${'x'.repeat(1024 * 1024)}`
     expect((await post(large)).status).toBe(413)
     expect((await post(gzipSync(large), { 'Content-Encoding': 'gzip' })).status).toBe(413)
@@ -103,14 +103,14 @@ describe.each([
     expect((await post('a=1&b=x&b=y')).json).toEqual({ data: { a: '1', b: ['x', 'y'] }, textual: true })
   })
 
-  it('A5 loses names of prototypes, at any depth', async () => {
+  it('[A5] loses names of prototypes, at any depth', async () => {
     before = middleware()
     const { json } = await post('__proto__[a]=1&constructor[prototype][a]=1&b[__proto__][x]=1&b[constructor]=2&b[c]=3')
     expect(json.data).toEqual({ b: { c: '3' } })
   })
 })
 
-it('F4 a form that koa-body has read is counted and measured', async () => {
+it('[F4] a form that koa-body has read is counted and measured', async () => {
   before = koaBody()
   expect((await post(`a${'[b]'.repeat(50)}=1`)).status).toBe(400)
   expect((await post('a[b][c][d][e]=1')).json.data).toEqual({ a: { b: { c: { d: { e: '1' } } } } })

@@ -57,11 +57,11 @@ describe('a JSON body', () => {
     ['white space around it', ' \r\n\t{"a":1} ', { a: 1 }],
     ['a byte order mark', '\ufeff{"a":1}', { a: 1 }],
     ['letters beyond ASCII', '{"a":"Zürich 😀"}', { a: 'Zürich 😀' }],
-    ['A6 a repeated key, of which the last wins', '{"n":1,"n":"x"}', { n: 'x' }],
-    ['A4 a plain value under constructor', '{"meta":{"constructor":"x"}}', { meta: { constructor: 'x' } }],
-    ['A4 an object under constructor', '{"constructor":{"a":1}}', { constructor: { a: 1 } }],
-    ['A4 __proto__ as a value', '{"a":"__proto__"}', { a: '__proto__' }],
-    ['B11 64 levels', `${'['.repeat(64)}${']'.repeat(64)}`, JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`)],
+    ['[A6] a repeated key, of which the last wins', '{"n":1,"n":"x"}', { n: 'x' }],
+    ['[A4] a plain value under constructor', '{"meta":{"constructor":"x"}}', { meta: { constructor: 'x' } }],
+    ['[A4] an object under constructor', '{"constructor":{"a":1}}', { constructor: { a: 1 } }],
+    ['[A4] __proto__ as a value', '{"a":"__proto__"}', { a: '__proto__' }],
+    ['[B11] 64 levels', `${'['.repeat(64)}${']'.repeat(64)}`, JSON.parse(`${'['.repeat(64)}${']'.repeat(64)}`)],
   ])('may be %s', async (_name, text, data) => {
     expect(await post(text)).toMatchObject({ status: 200, json: { data, textual: false } })
   })
@@ -82,15 +82,15 @@ describe('a JSON body', () => {
     ['in single quotes', "{'a':1}"],
     ['followed by something', '{"a":1}x'],
     ['NaN', '{"a":NaN}'],
-    ['A4 a __proto__ key', '{"title":"x","__proto__":{"is_admin":true}}'],
-    ['A4 a nested __proto__ key', '{"a":[{"b":{"__proto__":1}}]}'],
-    ['A4 a __proto__ key among items', '[{"a":1},{"__proto__":null}]'],
-    ['A4 an escaped __proto__ key', String.raw`{"\u005f_pro\u0074o__":{"x":1}}`],
-    ['A4 constructor with prototype', '{"constructor":{"prototype":{"x":1}}}'],
-    ['A4 nested constructor with prototype', '{"a":{"constructor":{"prototype":null}}}'],
-    ['B9 bytes that are not UTF-8', Buffer.from('{"title":"\xff\xc0"}', 'latin1')],
-    ['B9 UTF-16', Buffer.from('\ufeff{"a":1}', 'utf16le')],
-    ['B9 a lone surrogate as bytes', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
+    ['[A4] a __proto__ key', '{"title":"x","__proto__":{"is_admin":true}}'],
+    ['[A4] a nested __proto__ key', '{"a":[{"b":{"__proto__":1}}]}'],
+    ['[A4] a __proto__ key among items', '[{"a":1},{"__proto__":null}]'],
+    ['[A4] an escaped __proto__ key', String.raw`{"\u005f_pro\u0074o__":{"x":1}}`],
+    ['[A4] constructor with prototype', '{"constructor":{"prototype":{"x":1}}}'],
+    ['[A4] nested constructor with prototype', '{"a":{"constructor":{"prototype":null}}}'],
+    ['[B9] bytes that are not UTF-8', Buffer.from('{"title":"\xff\xc0"}', 'latin1')],
+    ['[B9] UTF-16', Buffer.from('\ufeff{"a":1}', 'utf16le')],
+    ['[B9] a lone surrogate as bytes', Buffer.from([0x22, 0xed, 0xa0, 0x80, 0x22])],
   ])('is refused when %s', async (_name, body) => {
     expect(await post(body)).toMatchObject(malformed)
   })
@@ -104,7 +104,7 @@ describe('a JSON body', () => {
     ['65 levels, closed nowhere', '{"a":'.repeat(65)],
     ['100,000 levels', '['.repeat(100_000)],
     ['200,000 levels of objects', '{"a":'.repeat(200_000)],
-  ])('B11 is refused with %s, at once', async (_name, text) => {
+  ])('[B11] is refused with %s, at once', async (_name, text) => {
     const start = performance.now()
     expect(await post(text)).toMatchObject({
       status: 400,
@@ -125,26 +125,26 @@ describe('a body in a content coding', () => {
     ['identity', Buffer.from],
   ]
 
-  it.each(codings)('F2 is read in %s', async (coding, encode) => {
+  it.each(codings)('[F2] is read in %s', async (coding, encode) => {
     const response = await post(encode(text), { 'Content-Encoding': coding })
     expect(response).toMatchObject({ status: 200, json: { data: JSON.parse(text) } })
   })
 
-  it.each(['foo', 'gzip, gzip', 'gzip,br', 'compress', '*', ';'])('F2 is refused in %s', async (coding) => {
+  it.each(['foo', 'gzip, gzip', 'gzip,br', 'compress', '*', ';'])('[F2] is refused in %s', async (coding) => {
     const response = await post(gzipSync(text), { 'Content-Encoding': coding })
     expect(response).toMatchObject(unsupported)
     expect(response.headers['accept-encoding']).toBe('gzip, deflate, br')
   })
 
-  it.each(['gzip', 'deflate', 'br'])('F2 is refused when it is no %s', async (coding) => {
+  it.each(['gzip', 'deflate', 'br'])('[F2] is refused when it is no %s', async (coding) => {
     expect(await post('xxxx', { 'Content-Encoding': coding })).toMatchObject(malformed)
   })
 
-  it.each(codings.slice(0, 5))('F2 is refused when its %s breaks off', async (coding, encode) => {
+  it.each(codings.slice(0, 5))('[F2] is refused when its %s breaks off', async (coding, encode) => {
     expect(await post(encode(text).subarray(0, -5), { 'Content-Encoding': coding })).toMatchObject(malformed)
   })
 
-  it('F7 is refused or read, whatever byte is wrong', async () => {
+  it('[F7] is refused or read, whatever byte is wrong', async () => {
     const bytes = gzipSync(text)
     for (let at = 0; at < bytes.length; at++) {
       const broken = Buffer.from(bytes)
@@ -153,7 +153,7 @@ describe('a body in a content coding', () => {
     }
   })
 
-  it('F2 counts after decompression', async () => {
+  it('[F2] counts after decompression', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * MB, ' '))
     expect(bomb.length).toBeLessThan(60_000)
     const before = process.memoryUsage.rss()
@@ -168,18 +168,18 @@ describe('a body in a content coding', () => {
 describe('the limit', () => {
   const sized = (bytes: number) => `"${'x'.repeat(bytes - 2)}"`
 
-  it('F1 is 1 MB, to the byte', async () => {
+  it('[F1] is 1 MB, to the byte', async () => {
     expect((await post(sized(MB))).status).toBe(200)
     expect(await post(sized(MB + 1))).toMatchObject(tooLarge)
     expect(await post([sized(MB + 1)])).toMatchObject(tooLarge)
   })
 
-  it('F1 is an option, as the depth', async () => {
+  it('[F1] is an option, as the depth', async () => {
     expect((await post(sized(2 * MB), {}, '/big')).status).toBe(200)
     expect((await post('['.repeat(70) + ']'.repeat(70), {}, '/big')).status).toBe(200)
   })
 
-  it('F1 answers a long Content-Length before anything is sent', async () => {
+  it('[F1] answers a long Content-Length before anything is sent', async () => {
     const text = await exchange(
       server.port,
       'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\n',
@@ -187,7 +187,7 @@ describe('the limit', () => {
     expect(text).toMatch(/^HTTP\/1.1 413 /)
   })
 
-  it('F1 answers an endless body once it is over', async () => {
+  it('[F1] answers an endless body once it is over', async () => {
     const socket = connect(server.port, '127.0.0.1')
     socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n')
     let sent = 0
@@ -234,7 +234,7 @@ describe('the limit', () => {
     [{ limit: 1.5 }, 'limit'],
     [{ limit: Number.NaN }, 'limit'],
     [{ depth: -1 }, 'depth'],
-  ])('I23 %o is a mistake', (options, name) => {
+  ])('[I23] %o is a mistake', (options, name) => {
     expect(() => new JSONParser(options)).toThrow(ConfigurationError)
     expect(() => new JSONParser(options)).toThrow(`JSONParser: ${name} must be`)
   })
@@ -244,7 +244,7 @@ describe('a client that goes away', () => {
   it.each([
     ['plain', ''],
     ['compressed', 'Content-Encoding: gzip\r\n'],
-  ])('I10 ends the reading of a %s body', async (_name, header) => {
+  ])('[I10] ends the reading of a %s body', async (_name, header) => {
     const socket = connect(server.port, '127.0.0.1')
     const head = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${header}Content-Length: 9000\r\n\r\n`
     socket.write(Buffer.concat([Buffer.from(head), gzipSync('{"a":1}').subarray(0, 12)]))

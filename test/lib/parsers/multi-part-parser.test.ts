@@ -102,7 +102,7 @@ describe('a multipart body', () => {
     })
   })
 
-  it('F4 gives the values of a repeated name as a list, files among them', async () => {
+  it('[F4] gives the values of a repeated name as a list, files among them', async () => {
     const file = { name: 'a', filename: '1.txt', content: 'one' }
     const { json } = await post(multipart({ name: 'a', content: 'x' }, file, { name: 'b', content: '1' }))
     expect(json.data).toMatchObject({ a: ['x', { filename: '1.txt', size: 3 }], b: '1' })
@@ -167,7 +167,7 @@ describe('a multipart body', () => {
     expect(json.data).toEqual(data)
   })
 
-  it.each(['__proto__', 'constructor', 'prototype'])('A5 drops the name %s', async (name) => {
+  it.each(['__proto__', 'constructor', 'prototype'])('[A5] drops the name %s', async (name) => {
     const body = multipart(
       { name, content: 'x' },
       { name, filename: 'x.txt', content: 'x' },
@@ -176,7 +176,7 @@ describe('a multipart body', () => {
     expect((await post(body)).json.data).toEqual({ title: 'y' })
   })
 
-  it('F13 takes a part with a file name for a file, whatever its type', async () => {
+  it('[F13] takes a part with a file name for a file, whatever its type', async () => {
     const { json } = await post(multipartOf('Content-Disposition: form-data; name="f"; filename="a.txt"'))
     expect(json.files).toEqual(['f'])
   })
@@ -195,11 +195,11 @@ describe('a malformed body', () => {
     ['nothing', 'x'],
     ['JSON', '{"a":1}'],
     ['only the preamble', 'x'.repeat(1000)],
-    ['F5 no closing boundary', part(disposition)],
-    ['F5 half a closing boundary', Buffer.concat([part(disposition), Buffer.from(`--${BOUNDARY}-`)])],
-    ['F5 a delimiter and no part after it', Buffer.concat([part(disposition), Buffer.from(`--${BOUNDARY}\r\n`)])],
-    ['F5 a body that breaks off inside a delimiter', part(disposition).subarray(0, -2)],
-    ['F5 a body that breaks off inside a header', `--${BOUNDARY}\r\nContent-Dispo`],
+    ['[F5] no closing boundary', part(disposition)],
+    ['[F5] half a closing boundary', Buffer.concat([part(disposition), Buffer.from(`--${BOUNDARY}-`)])],
+    ['[F5] a delimiter and no part after it', Buffer.concat([part(disposition), Buffer.from(`--${BOUNDARY}\r\n`)])],
+    ['[F5] a body that breaks off inside a delimiter', part(disposition).subarray(0, -2)],
+    ['[F5] a body that breaks off inside a header', `--${BOUNDARY}\r\nContent-Dispo`],
     ['another boundary', multipart({ name: 'a', content: 'x' }).toString().replaceAll(BOUNDARY, 'other')],
     ['a boundary that goes on', `--${BOUNDARY}x\r\n${disposition}\r\n\r\nx\r\n--${BOUNDARY}--\r\n`],
     ['line feeds alone', multipart({ name: 'a', content: 'x' }).toString().replaceAll('\r\n', '\n')],
@@ -218,22 +218,22 @@ describe('a malformed body', () => {
     ['a lone CR in a header', multipartOf('Content-Disposition: form-data; name="a\rb"')],
     ['the encoding base64', multipartOf(`${disposition}\r\nContent-Transfer-Encoding: base64`)],
     ['an unknown encoding', multipartOf(`${disposition}\r\nContent-Transfer-Encoding: __proto__`)],
-    ['B9 a text that is not UTF-8', multipart({ name: 'a', content: Buffer.from([0xff, 0xc0]) })],
+    ['[B9] a text that is not UTF-8', multipart({ name: 'a', content: Buffer.from([0xff, 0xc0]) })],
     [
-      'B9 a name that is not UTF-8',
+      '[B9] a name that is not UTF-8',
       Buffer.from(multipart({ name: 'a\xff', content: '' }).toString('latin1').replace('Ã¿', '\xff'), 'latin1'),
     ],
-    ['B9 another charset', multipartOf(`${disposition}\r\nContent-Type: text/plain; charset=utf-16le`)],
+    ['[B9] another charset', multipartOf(`${disposition}\r\nContent-Type: text/plain; charset=utf-16le`)],
     ['a broken extended file name', multipartOf(`Content-Disposition: form-data; name="a"; filename*=UTF-8''%ff`)],
-    ['F6 a header of 500 kB', multipartOf(`${disposition}\r\nX: ${'x'.repeat(500 * KB)}`)],
-    ['F6 a file name of 20 kB', multipartOf(`${disposition}; filename="${'x'.repeat(20 * KB)}"`)],
-    ['F6 a header of 20 kB of quotation marks', multipartOf(`${disposition}${'; name="'.repeat(2500)}`)],
-    ['F6 a preamble without end', '\r\n--'.repeat(10 * KB)],
-  ])('F5 is refused when it is %s', async (_name, body) => {
+    ['[F6] a header of 500 kB', multipartOf(`${disposition}\r\nX: ${'x'.repeat(500 * KB)}`)],
+    ['[F6] a file name of 20 kB', multipartOf(`${disposition}; filename="${'x'.repeat(20 * KB)}"`)],
+    ['[F6] a header of 20 kB of quotation marks', multipartOf(`${disposition}${'; name="'.repeat(2500)}`)],
+    ['[F6] a preamble without end', '\r\n--'.repeat(10 * KB)],
+  ])('[F5] is refused when it is %s', async (_name, body) => {
     expect(await post(body)).toMatchObject(malformed)
   })
 
-  it('F7 takes no time that grows with the square of a header', async () => {
+  it('[F7] takes no time that grows with the square of a header', async () => {
     // with the square of 14 kB, 400 of them would take longer than a test may
     const header = `Content-Disposition: form-data; name="a"; x="${'\\"; filename="'.repeat(1000)}"`
     await post(Buffer.concat([...Array.from({ length: 400 }, () => part(header)), Buffer.from(`--${BOUNDARY}--`)]))
@@ -246,19 +246,22 @@ describe('a malformed body', () => {
     ['too long', `multipart/form-data; boundary=${'x'.repeat(71)}`],
     ['not made of its characters', 'multipart/form-data; boundary="a\\"b"'],
     ['beyond ASCII', 'multipart/form-data; boundary="ü"'],
-  ])('F5 is 415 when its boundary is %s', async (_name, type) => {
+  ])('[F5] is 415 when its boundary is %s', async (_name, type) => {
     const response = await post('x', { 'Content-Type': type })
     expect(response.status).toBe(415)
     expect(response.headers['accept-post']).toBe('multipart/form-data')
   })
 
-  it.each(['json', 'octet-stream', "'()+_,-./:=?", 'x'.repeat(70)])('F3 may have the boundary %s', async (boundary) => {
-    const body = multipart({ name: 'a', content: '1' }).toString().replaceAll(BOUNDARY, boundary)
-    const { json } = await post(body, { 'Content-Type': `multipart/form-data; boundary="${boundary}"` })
-    expect(json.data).toEqual({ a: '1' })
-  })
+  it.each(['json', 'octet-stream', "'()+_,-./:=?", 'x'.repeat(70)])(
+    '[F3] may have the boundary %s',
+    async (boundary) => {
+      const body = multipart({ name: 'a', content: '1' }).toString().replaceAll(BOUNDARY, boundary)
+      const { json } = await post(body, { 'Content-Type': `multipart/form-data; boundary="${boundary}"` })
+      expect(json.data).toEqual({ a: '1' })
+    },
+  )
 
-  it(`F7 is refused or read, never a 5xx, whatever is wrong with it (${fuzzed} bodies)`, {
+  it(`[F7] is refused or read, never a 5xx, whatever is wrong with it (${fuzzed} bodies)`, {
     timeout: 600_000,
   }, async () => {
     const whole = multipart(
@@ -280,7 +283,7 @@ describe('a malformed body', () => {
 })
 
 describe('a body beyond a limit', () => {
-  it('F5 is 413 with too large a file, of which little is kept', async () => {
+  it('[F5] is 413 with too large a file, of which little is kept', async () => {
     options = { fileLimit: 100 * KB }
     const file = (size: number) => multipart({ name: 'f', filename: 'f.bin', content: Buffer.alloc(size) })
     expect((await post(file(100 * KB))).json.data).toMatchObject({ f: { size: 100 * KB } })
@@ -288,13 +291,13 @@ describe('a body beyond a limit', () => {
     expect(await post([file(5 * MB)])).toMatchObject(tooLarge)
   })
 
-  it('F5 takes files of 20 MB unless told otherwise', { timeout: 30_000 }, async () => {
+  it('[F5] takes files of 20 MB unless told otherwise', { timeout: 30_000 }, async () => {
     const file = (size: number) => multipart({ name: 'f', filename: 'f.bin', content: Buffer.alloc(size) })
     expect((await post(file(20 * MB))).status).toBe(200)
     expect(await post(file(21 * MB))).toMatchObject(tooLarge)
   })
 
-  it('F1 is 413 by its announced length alone', async () => {
+  it('[F1] is 413 by its announced length alone', async () => {
     const agent = new http.Agent({ keepAlive: true })
     const answered = new Promise<http.IncomingMessage>((resolve, reject) => {
       const request = http.request({
@@ -310,7 +313,7 @@ describe('a body beyond a limit', () => {
     agent.destroy()
   })
 
-  it('F4 is 413 with more than 1,000 fields', async () => {
+  it('[F4] is 413 with more than 1,000 fields', async () => {
     const parts = (count: number) => multipart(...Array.from({ length: count }, () => ({ name: 'a', content: '' })))
     expect((await post(parts(1000))).status).toBe(200)
     expect(await post(parts(1001))).toMatchObject({ status: 413, json: { detail: 'More than 1000 fields' } })
@@ -330,19 +333,19 @@ describe('a body beyond a limit', () => {
     expect(await post(texts(MB))).toMatchObject(tooLarge)
   })
 
-  it('F2 is 413 by what it is once decompressed', async () => {
+  it('[F2] is 413 by what it is once decompressed', async () => {
     options = { fileLimit: MB }
     const bomb = gzipSync(multipart({ name: 'f', filename: 'f.bin', content: Buffer.alloc(50 * MB) }))
     expect(bomb.length).toBeLessThan(100 * KB)
     expect(await post(bomb, { 'Content-Encoding': 'gzip' })).toMatchObject(tooLarge)
   })
 
-  it('F2 is 400 when its compression is corrupt, 415 in an unknown one', async () => {
+  it('[F2] is 400 when its compression is corrupt, 415 in an unknown one', async () => {
     expect(await post('xxxx', { 'Content-Encoding': 'gzip' })).toMatchObject(malformed)
     expect((await post('xxxx', { 'Content-Encoding': 'foo' })).status).toBe(415)
   })
 
-  it('F4 is 400 with 50 levels of brackets', async () => {
+  it('[F4] is 400 with 50 levels of brackets', async () => {
     expect((await post(multipart({ name: 'a[b][c][d][e]', content: '' }))).status).toBe(200)
     expect((await post(multipart({ name: `a${'[b]'.repeat(50)}`, content: '' }))).status).toBe(400)
   })
@@ -364,7 +367,7 @@ describe('a body beyond a limit', () => {
 })
 
 describe('temporary files', () => {
-  it('F8 are removed when the client goes away', async () => {
+  it('[F8] are removed when the client goes away', async () => {
     const body = multipart({ name: 'f', filename: 'f.bin', content: Buffer.alloc(MB) })
     const socket = connect(server.port, '127.0.0.1')
     socket.write(
@@ -377,7 +380,7 @@ describe('temporary files', () => {
     await vi.waitFor(() => expect(readdirSync(directory)).toEqual([]))
   })
 
-  it('F10 have names that owe nothing to the client', async () => {
+  it('[F10] have names that owe nothing to the client', async () => {
     const seen: string[] = []
     before = async (_ctx, next) => {
       const timer = setInterval(() => seen.push(...readdirSync(directory)), 1)
@@ -402,7 +405,7 @@ describe('temporary files', () => {
 const small = mountSmallDisk()
 afterAll(() => small?.remove())
 
-it.skipIf(!small)('F15 is 503 when the disk is full, and leaves nothing behind', async () => {
+it.skipIf(!small)('[F15] is 503 when the disk is full, and leaves nothing behind', async () => {
   options = { directory: small?.path as string }
   const response = await post(multipart({ name: 'f', filename: 'f.bin', content: Buffer.alloc(3 * MB) }))
   expect(response).toMatchObject({ status: 503, json: { detail: 'Service temporarily unavailable', status: 503 } })
@@ -413,7 +416,7 @@ it.skipIf(!small)('F15 is 503 when the disk is full, and leaves nothing behind',
 })
 
 describe('a body that koa-body has read', () => {
-  it('F8 is taken over, and its files are removed', async () => {
+  it('[F8] is taken over, and its files are removed', async () => {
     before = koaBody({
       multipart: true,
       formidable: { uploadDir: directory },

@@ -15,11 +15,11 @@ describe('the nesting of a text', () => {
     ['an escaped backslash before the end of a string', String.raw`["\\"${`,${'['.repeat(64)}`}`, true],
     ['a string without end', `["${'['.repeat(100)}`, false],
     ['nothing', '', false],
-  ])('B11 of %s', (_name, text, expected) => {
+  ])('[B11] of %s', (_name, text, expected) => {
     expect(isTextDeeper(text, 64)).toBe(expected)
   })
 
-  it('B11 is that of the value it stands for', () => {
+  it('[B11] is that of the value it stands for', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 12 }), fc.integer({ min: 1, max: 14 }), (value, depth) => {
         expect(isTextDeeper(JSON.stringify(value), depth)).toBe(isValueDeeper(value, depth))
@@ -35,11 +35,11 @@ describe('the nesting of a value', () => {
     ['a scalar', 1, false],
     ['null', null, false],
     ['nothing', undefined, false],
-  ])('B11 of %s', (_name, value: unknown, expected) => {
+  ])('[B11] of %s', (_name, value: unknown, expected) => {
     expect(isValueDeeper(value, 64)).toBe(expected)
   })
 
-  it('B11 exhausts no stack', () => {
+  it('[B11] exhausts no stack', () => {
     let value: unknown = []
     for (let level = 0; level < 1_000_000; level++) value = [value]
     expect(isValueDeeper(value, 64)).toBe(true)

@@ -64,7 +64,7 @@ describe('the media type', () => {
     'application/json ; charset=UTF-8',
     'application/json; charset="utf-8"',
     'application/json;charset=utf8; x=1',
-  ])('F3 %s is JSON', async (type) => {
+  ])('[F3] %s is JSON', async (type) => {
     const { send } = await serving()
     expect(await send({ body: '{"a":1}', headers: { 'Content-Type': type } })).toMatchObject({
       status: 200,
@@ -72,7 +72,7 @@ describe('the media type', () => {
     })
   })
 
-  it('F3 picks the parser', async () => {
+  it('[F3] picks the parser', async () => {
     const { send } = await serving()
     expect(await send({ body: 'x', headers: { 'Content-Type': 'application/x-words' } })).toMatchObject({
       json: { data: 'lines', textual: true },
@@ -93,21 +93,21 @@ describe('the media type', () => {
     ' ',
     '__proto__',
     'application/json, application/x-lines',
-  ])('F3 %j is refused', async (type) => {
+  ])('[F3] %j is refused', async (type) => {
     const { send } = await serving()
     const response = await send({ body: '{}', headers: { 'Content-Type': type } })
     expect(response).toMatchObject({ status: 415, json: { detail: 'Unsupported media type', status: 415 } })
     expect(response.headers['accept-post']).toBe(types)
   })
 
-  it.each(['utf-16le', 'iso-8859-1', 'us-ascii', '""', 'utf-8x'])('B9 charset %s is refused', async (charset) => {
+  it.each(['utf-16le', 'iso-8859-1', 'us-ascii', '""', 'utf-8x'])('[B9] charset %s is refused', async (charset) => {
     const { send } = await serving()
     const response = await send({ body: '{}', headers: { 'Content-Type': `application/json; charset=${charset}` } })
     expect(response.status).toBe(415)
     expect(response.headers['accept-post']).toBe(types)
   })
 
-  it('F3 is needed where there is a body', async () => {
+  it('[F3] is needed where there is a body', async () => {
     const { send } = await serving()
     const response = await send({ method: 'PATCH', body: '{}' })
     expect(response.status).toBe(415)
@@ -115,7 +115,7 @@ describe('the media type', () => {
     expect(response.headers).not.toHaveProperty('accept-post')
   })
 
-  it('F3 of two lines the first counts', async () => {
+  it('[F3] of two lines the first counts', async () => {
     const { port } = await serving()
     const twice = (first: string, second: string) =>
       exchange(
@@ -163,20 +163,20 @@ describe.each([
     expect(await send({ body: '"x"', headers: json })).toMatchObject({ status: 200, json: { data: 'x' } })
   })
 
-  it('A4 is searched for names of prototypes', async () => {
+  it('[A4] is searched for names of prototypes', async () => {
     const { send } = await serving(middleware())
     const body = '{"a":[{"constructor":{"prototype":{"x":1}}}]}'
     expect(await send({ body, headers: json })).toMatchObject({ status: 400, json: { detail: 'Malformed JSON' } })
   })
 
-  it('B11 is checked for depth', async () => {
+  it('[B11] is checked for depth', async () => {
     const { send } = await serving(middleware())
     const nested = (levels: number) => '['.repeat(levels) + ']'.repeat(levels)
     expect((await send({ body: nested(64), headers: json })).status).toBe(200)
     expect((await send({ body: nested(65), headers: json })).status).toBe(400)
   })
 
-  it('F3 is still refused in a media type of no parser', async () => {
+  it('[F3] is still refused in a media type of no parser', async () => {
     const { send } = await serving(middleware())
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
     expect((await send({ body: 'a=1', headers })).status).toBe(415)

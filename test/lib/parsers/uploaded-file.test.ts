@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { cleanFilename, UploadedFile } from '../../../lib/parsers/uploaded-file.js'
 
-describe('F10 the name of a file', () => {
+describe('[F10] the name of a file', () => {
   it.each([
     ['a.png', 'a.png'],
     ['../../x.png', 'x.png'],

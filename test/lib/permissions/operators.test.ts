@@ -47,7 +47,7 @@ const table = bits.flatMap((a) =>
 )
 
 describe.each([false, true])('with answers that come late: %s', (late) => {
-  it.each(table)('E7 A %s, its object %s, B %s, its object %s', async (a, ao, b, bo) => {
+  it.each(table)('[E7] A %s, its object %s, B %s, its object %s', async (a, ao, b, bo) => {
     const A = permission(a, ao, { late })
     const B = permission(b, bo, { late: !late })
     const both = and(A, B)
@@ -72,20 +72,20 @@ describe.each([false, true])('with answers that come late: %s', (late) => {
 })
 
 describe('not()', () => {
-  it.each(bits)('E7 leaves the half open that a permission does not have (%s)', async (value) => {
+  it.each(bits)('[E7] leaves the half open that a permission does not have (%s)', async (value) => {
     expect(await decide(not(ofRequests(value)))).toEqual({ list: !value, object: !value })
     expect(await decide(not(ofObjects(value)))).toEqual({ list: true, object: !value })
   })
 
   it.each(bits.flatMap((a) => bits.map((b) => [a, b] as const)))(
-    'E7 of composed permissions is right for lists and objects (%s, %s)',
+    '[E7] of composed permissions is right for lists and objects (%s, %s)',
     async (a, b) => {
       expect(await decide(not(or(ofRequests(a), ofObjects(b))))).toEqual({ list: !a, object: !a && !b })
       expect(await decide(not(and(ofRequests(a), ofObjects(b))))).toEqual({ list: true, object: !a || !b })
     },
   )
 
-  it('E23 of AllowAny lets nobody pass', async () => {
+  it('[E23] of AllowAny lets nobody pass', async () => {
     expect(await decide(not(AllowAny))).toEqual({ list: false, object: false })
     expect(await decide(not(not(AllowAny)))).toEqual({ list: true, object: true })
   })
@@ -93,7 +93,7 @@ describe('not()', () => {
 
 describe('every operator', () => {
   it.each([undefined, null, 0, 1, '', 'yes', {}, 'false'])(
-    'E23 takes only true and false: %j lets nobody pass',
+    '[E23] takes only true and false: %j lets nobody pass',
     async (answer) => {
       class Odd extends BasePermission {
         override hasPermission() {
@@ -110,7 +110,7 @@ describe('every operator', () => {
     },
   )
 
-  it('E23 lets an error through', async () => {
+  it('[E23] lets an error through', async () => {
     class Broken extends BasePermission {
       override hasPermission(): boolean {
         throw new Error('no such table')
@@ -131,7 +131,7 @@ describe('every operator', () => {
     expect(await and(not(AllowAny), Never).hasPermission(ctx, view)).toBe(false)
   })
 
-  it('E7 takes classes and instances, one or many', async () => {
+  it('[E7] takes classes and instances, one or many', async () => {
     expect(await decide(and(AllowAny, new AllowAny(), or(AllowAny)))).toEqual({ list: true, object: true })
   })
 
@@ -140,7 +140,7 @@ describe('every operator', () => {
     ['or() without permissions', () => or(), /or\(\): give at least one permission/],
     ['and() of what is none', () => and(Map as never), /and\(\)\[0\]: has no method hasPermission\(\)/],
     ['not() of what is none', () => not({} as never), /not\(\): has no method hasPermission\(\)/],
-  ])('I23 %s is a ConfigurationError', (_name, make, message) => {
+  ])('[I23] %s is a ConfigurationError', (_name, make, message) => {
     expect(make).toThrow(message)
   })
 })

@@ -34,7 +34,7 @@ const nobody: [string, object][] = [
 ]
 
 describe('IsAuthenticated', () => {
-  it.each(nobody)('E23 refuses %s', async (_name, state) => {
+  it.each(nobody)('[E23] refuses %s', async (_name, state) => {
     for (const method of METHODS) expect(await passes(new IsAuthenticated(), method, state)).toBe(false)
   })
 
@@ -58,7 +58,7 @@ describe('IsAuthenticatedOrReadOnly', () => {
 })
 
 describe('IsAdminUser', () => {
-  it.each(nobody)('E23 refuses %s', async (_name, state) => {
+  it.each(nobody)('[E23] refuses %s', async (_name, state) => {
     expect(await passes(new IsAdminUser(), 'GET', state)).toBe(false)
   })
 
@@ -133,16 +133,16 @@ describe('ModelPermission', () => {
     ['staff', { is_staff: true }, false],
     ['a text as user', 'view_books', false],
     ['an anonymous user with permissions', { isAnonymous: true, permissions: ['view_books'] }, false],
-  ])('E23 a user with %s', async (_name, user, expected) => {
+  ])('[E23] a user with %s', async (_name, user, expected) => {
     expect(await passes(permission, 'GET', { user })).toBe(expected)
   })
 
-  it('E23 lets the error of a user rise', async () => {
+  it('[E23] lets the error of a user rise', async () => {
     const user = { hasPermission: () => Promise.reject(new Error('away')) }
     await expect(passes(permission, 'GET', { user })).rejects.toThrow('away')
   })
 
-  it('E23 without a model is a ConfigurationError, before any request and at one', async () => {
+  it('[E23] without a model is a ConfigurationError, before any request and at one', async () => {
     const message = /ModelPermission needs a model; set static model, or give new ModelPermission\(\{ model \}\)/
     expect(() => new ModelPermission().check({ name: 'Report' })).toThrow(/^Report: /)
     expect(() => new ModelPermission().check({ name: 'Report' })).toThrow(message)
@@ -191,15 +191,15 @@ describe('ObjectPermission', () => {
     ['undefined', undefined, false],
     [[1], 1, false],
     [{}, {}, false],
-  ])('E6 an owner %o and a user %o: %s', (owner, id, expected) => {
+  ])('[E6] an owner %o and a user %o: %s', (owner, id, expected) => {
     expect(owns(owner, id)).toBe(expected)
   })
 
-  it.each([null, undefined])('E5 an owner %s is nobody', (owner) => {
+  it.each([null, undefined])('[E5] an owner %s is nobody', (owner) => {
     for (const id of [null, undefined, 0, '', 'null', 'undefined', 1]) expect(owns(owner, id)).toBe(false)
   })
 
-  it.each(nobody)('E5 %s owns nothing', (_name, state) => {
+  it.each(nobody)('[E5] %s owns nothing', (_name, state) => {
     const rule = new ObjectPermission()
     for (const owner of [null, undefined, 1, '', false]) {
       expect(rule.hasObjectPermission(request('PATCH', state), view, { owner_id: owner })).toBe(false)
@@ -216,7 +216,7 @@ describe('ObjectPermission', () => {
     }
   })
 
-  it('E8 says nothing of lists', async () => {
+  it('[E8] says nothing of lists', async () => {
     expect(await passes(new ObjectPermission(), 'GET', {})).toBe(true)
   })
 })
@@ -247,7 +247,7 @@ describe('HasScope', () => {
     expect(await passes(new Own('a'), 'GET', { user: { scope: 'a b' } })).toBe(true)
   })
 
-  it('I23 names at least one scope', () => {
+  it('[I23] names at least one scope', () => {
     expect(() => Reflect.construct(HasScope, [])).toThrow(/HasScope: name at least one scope/)
   })
 })

@@ -16,14 +16,14 @@ describe('runGuarded', () => {
     expect((await database.knex.raw('show statement_timeout')).rows).toEqual([{ statement_timeout: '0' }])
   })
 
-  it('R4 refuses to write', async () => {
+  it('[R4] refuses to write', async () => {
     await expect(runGuarded(database.knex, 1_000, async (trx) => trx('rows').insert({ id: 1 }))).rejects.toMatchObject({
       code: '25006',
     })
     expect(await database.knex('rows')).toEqual([])
   })
 
-  it('R4 ends a statement that takes too long, and gives the connection back', async () => {
+  it('[R4] ends a statement that takes too long, and gives the connection back', async () => {
     const start = performance.now()
     await expect(runGuarded(database.knex, 50, async (trx) => trx.raw('select pg_sleep(5)'))).rejects.toMatchObject({
       code: '57014',

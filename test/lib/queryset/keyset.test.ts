@@ -101,7 +101,7 @@ describe('the text of a position', () => {
   ]
 
   it.each(values)(
-    'D9 of %s %s is exact in any time zone and date style, and finds the row again',
+    '[D9] of %s %s is exact in any time zone and date style, and finds the row again',
     async (name, literal, text) => {
       const column = columnOf(Sample, name)
       await database.knex.raw('insert into samples (id, ??) values (1, ?)', [column.column, literal])
@@ -242,7 +242,7 @@ describe('the plan of a page', () => {
   }
 
   it.each(['-population', 'population', 'id', '-population,name', 'area', '-area', '-area,name'])(
-    'D9 by %s starts at an index condition, and looks at few of 100,000 rows wherever it is',
+    '[D9] by %s starts at an index condition, and looks at few of 100,000 rows wherever it is',
     async (order) => {
       for (const offset of [100, 50_000, 79_990, 99_900]) {
         const page = await plan(order, await positionAt(order, offset))

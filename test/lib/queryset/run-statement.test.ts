@@ -61,7 +61,7 @@ describe('a statement', () => {
     })
   })
 
-  it('A8 is refused once its transaction has ended, by whatever way', async () => {
+  it('[A8] is refused once its transaction has ended, by whatever way', async () => {
     await withKnex({}, async (knex) => {
       const trx = await knex.transaction()
       const point = await trx.transaction()

@@ -53,7 +53,7 @@ describe('whereRaw', () => {
     ['a = {idx}', [1, 2]],
     ['a = ?', [1]],
     ['a = {0}', [1]],
-  ])('C14 throws before any SQL when %j has another number of parameters', async (sql, params) => {
+  ])('[C14] throws before any SQL when %j has another number of parameters', async (sql, params) => {
     const texts = await countQueries(database.knex, async () => {
       expect(() => whereRaw(Row.query(), sql, ...params)).toThrow(TypeError)
     })

@@ -45,16 +45,16 @@ describe('cells', () => {
     ['an object', { role: 'a"b' }, String.raw`"{""role"":""a\""b""}"`],
     ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
     ['written JSON', new JsonText('{"a":1}'), '"{""a"":1}"'],
-  ])('G1 %s', (_name, value, cell) => {
+  ])('[G1] %s', (_name, value, cell) => {
     expect(renderer.render([{ a: value }])).toBe(`a\r\n${cell}\r\n`)
   })
 
-  it('G2 hold a whole row', () => {
+  it('[G2] hold a whole row', () => {
     const row = { id: 2, title: '=1+1\nx', price: '12.50', note: 'say "hi", ok' }
     expect(renderer.render([row])).toBe(`id,title,price,note\r\n2,"'=1+1\nx",12.50,"say ""hi"", ok"\r\n`)
   })
 
-  it('G2 come back from an independent reader as they were', () => {
+  it('[G2] come back from an independent reader as they were', () => {
     const texts = ['', ' ', 'a', '"', '""', ',', '\r\n', '\n', ' a', 'ü😀', '\ufeff', 'a"b,c\r\nd', '\\', "'"]
     const rows = texts.flatMap((a) => texts.map((b) => ({ a, b })))
     const guarded = (text: string) => (/^[\r\n]/.test(text) ? `'${text}` : text)
@@ -110,7 +110,7 @@ describe('Content-Disposition', () => {
     ['\ud800', `attachment; filename="_.csv"; filename*=UTF-8''%EF%BF%BD.csv`],
     ['', 'attachment; filename="data.csv"'],
     [undefined, 'attachment; filename="data.csv"'],
-  ])('G5 54 of %j', (basename, value) => {
+  ])('[G5] 54 of %j', (basename, value) => {
     expect(renderer.headers({ basename })).toEqual({ 'Content-Disposition': value })
   })
 })

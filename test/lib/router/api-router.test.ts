@@ -268,7 +268,7 @@ describe('mount()', () => {
     expect(router.route('book-list')).toBe(false)
   })
 
-  it('D6 a cursor of another namespace is the first page', async () => {
+  it('[D6] a cursor of another namespace is the first page', async () => {
     configure({ secretKey: '0123456789abcdef0123456789abcdef' })
     class Feed extends ModelViewSet<Book> {
       static override model = Book

@@ -68,7 +68,7 @@ async function warnings(Post: typeof Model, statics: object): Promise<string[]> 
 
 const columnsOf = (texts: readonly string[]) => texts.map((text) => /shows "(\w+)" of (\w+)/.exec(text)?.slice(1))
 
-describe('A10 prepare() warns of columns called like secrets', () => {
+describe('[A10] prepare() warns of columns called like secrets', () => {
   it('of related objects that depth shows, level by level, once each', async () => {
     const { Post } = models()
     const statics = { fields: ['id', 'title', 'secret', 'account_id'], depth: 1 }

@@ -53,7 +53,7 @@ describe.each<[string, string, () => UploadStorage, RegExp]>([
 ])('%s', (_name, root, make, pattern) => {
   const storage = make()
 
-  it('F10 keeps a file under a random name with its extension, inside the root', async () => {
+  it('[F10] keeps a file under a random name with its extension, inside the root', async () => {
     const keys = await Promise.all(
       [1, 2, 3].map(async (n) => storage.save(await fileOf(`content ${n}`, '../../x.TXT'))),
     )
@@ -70,7 +70,7 @@ describe.each<[string, string, () => UploadStorage, RegExp]>([
     await storage.delete(key)
   })
 
-  it('F10 removes nothing but what it has kept', async () => {
+  it('[F10] removes nothing but what it has kept', async () => {
     mkdirSync(root, { recursive: true })
     const outside = join(base, `outside-${pattern.source.length}.txt`)
     writeFileSync(outside, 'x')
@@ -97,7 +97,7 @@ describe.each<[string, string, () => UploadStorage, RegExp]>([
     expect(storage.url('a b/ü?#.png')).toBe('https://files.test/a%20b/%C3%BC%3F%23.png')
   })
 
-  it('F8 leaves nothing of a file that breaks off', async () => {
+  it('[F8] leaves nothing of a file that breaks off', async () => {
     const before = readdirSync(root, { recursive: true }).length
     await expect(storage.save(broken('EIO'))).rejects.toThrow(/EIO|Cannot write file/)
     expect(readdirSync(root, { recursive: true }).length).toBe(before)
@@ -105,7 +105,7 @@ describe.each<[string, string, () => UploadStorage, RegExp]>([
 })
 
 describe('FileSystemStorage', () => {
-  it('P6i F15 is 503 when the disk is full, and leaves nothing behind', async () => {
+  it('[P6i F15] is 503 when the disk is full, and leaves nothing behind', async () => {
     const storage = new FileSystemStorage({ root: join(base, 'full'), baseUrl: '/files' })
     await expect(storage.save(broken('ENOSPC'))).rejects.toThrow(ServiceUnavailable)
     expect(readdirSync(join(base, 'full'))).toEqual([])
@@ -140,7 +140,7 @@ afterAll(() => {
 describe.skipIf(!disk1MB)('a disk of 1 MB', () => {
   const mounted = disk1MB?.path as string
 
-  it('F15 is 503 when a file does not fit, which is removed', async () => {
+  it('[F15] is 503 when a file does not fit, which is removed', async () => {
     const storage = new FileSystemStorage({ root: mounted, baseUrl: '/files' })
     await expect(storage.save(await fileOf(Buffer.alloc(2_000_000)))).rejects.toThrow(ServiceUnavailable)
     expect(readdirSync(mounted)).toEqual([])

@@ -27,7 +27,7 @@ class Model {
 }
 
 describe('BoundedMap', () => {
-  it('H7 holds what a list of the same rules holds, whatever is added and deleted', () => {
+  it('[H7] holds what a list of the same rules holds, whatever is added and deleted', () => {
     const keys = [...'abcdefgh']
     const step = fc.record({
       key: fc.constantFrom(...keys),

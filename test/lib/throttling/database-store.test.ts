@@ -124,7 +124,7 @@ describe('a count', () => {
     expect(await rows()).toEqual([{ key: 'a', points: 400 }])
   })
 
-  it('H1 is exact for as many processes as there are connections', async () => {
+  it('[H1] is exact for as many processes as there are connections', async () => {
     const processes = many(10).map(() => begin({ limit: 100, seconds: 60 }))
     const counts = await Promise.all(many(10).flatMap(() => processes.map(async ({ consume }) => consume(`of all`))))
     const numbers = counts.map(({ used }) => used).sort((left, right) => left - right)
@@ -135,7 +135,7 @@ describe('a count', () => {
     ['is over', LENGTH + 1],
     ['is longer than it can be', -1000],
     ['is an hour too long', -3_600_000],
-  ])('H9 begins one new window for many processes when the old one %s', async (_, milliseconds) => {
+  ])('[H9] begins one new window for many processes when the old one %s', async (_, milliseconds) => {
     const first = begin({ limit: 50, seconds: 60 })
     for (const _ of many(5)) await first.consume()
     await advance(milliseconds)
@@ -145,7 +145,7 @@ describe('a count', () => {
     for (const { wait } of counts) expect(wait).toBeLessThanOrEqual(LENGTH)
   })
 
-  it('H9 does not depend on the clock of the process', async () => {
+  it('[H9] does not depend on the clock of the process', async () => {
     const { consume } = begin()
     await consume()
     for (const step of [-3_600_000, 3_600_000]) {
@@ -171,7 +171,7 @@ describe('a count', () => {
   })
 })
 
-describe('H8 a count without its table', () => {
+describe('[H8] a count without its table', () => {
   it('is one in memory, with one warning; once the table is back, it is one there', async () => {
     const { consume, store, pass } = begin()
     expect(await consume()).toMatchObject({ used: 1 })

@@ -17,7 +17,7 @@ function begin(maxKeys = 3) {
 }
 
 describe('MemoryStore', () => {
-  it('H7 forgets the caller whose window began first when there is no room', () => {
+  it('[H7] forgets the caller whose window began first when there is no room', () => {
     const { store, consume, pass } = begin()
     for (const key of ['a', 'b', 'c']) {
       consume(key)
@@ -31,7 +31,7 @@ describe('MemoryStore', () => {
     expect(store.size).toBe(3)
   })
 
-  it('H7 keeps 50,000 callers of each budget', () => {
+  it('[H7] keeps 50,000 callers of each budget', () => {
     const store = new MemoryStore({ now: () => 0 })
     for (let index = 0; index < 120_000; index += 1) store.limiter('one', MINUTE).consume(String(index))
     store.limiter('other', MINUTE).consume('a')
@@ -60,7 +60,7 @@ describe('MemoryStore', () => {
     expect(consume('b').used).toBe(1)
   })
 
-  it('H4 ends a window to the millisecond, whatever the fraction of the clock', () => {
+  it('[H4] ends a window to the millisecond, whatever the fraction of the clock', () => {
     const { consume, pass } = begin()
     expect(consume('a')).toEqual({ used: 1, wait: 60_000 })
     pass(59_999)
@@ -75,7 +75,7 @@ describe('MemoryStore', () => {
     expect(await run(CLOCK)).toBe('[1,2,3]\n')
   })
 
-  it('H7 takes at most 60 MB for a million callers', async () => {
+  it('[H7] takes at most 60 MB for a million callers', async () => {
     expect(Number(await run(MILLION))).toBeLessThanOrEqual(60)
   }, 60_000)
 })

@@ -12,7 +12,7 @@ describe('parseRate', () => {
     ['1000/h', 1000, 3600],
     ['7/day', 7, 86_400],
     ['999999999/d', 999_999_999, 86_400],
-  ])('H13 reads %s', (text, limit, seconds) => {
+  ])('[H13] reads %s', (text, limit, seconds) => {
     expect(parseRate(text, 'Burst')).toEqual({ limit, seconds })
   })
 
@@ -41,7 +41,7 @@ describe('parseRate', () => {
     null,
     5,
     ['5/hour'],
-  ])('H13 refuses %j and says what a rate is', (text) => {
+  ])('[H13] refuses %j and says what a rate is', (text) => {
     expect(() => parseRate(text, 'Burst')).toThrow(ConfigurationError)
     expect(() => parseRate(text, 'Burst')).toThrow(/^Burst: rate .{1,70} is not N\/period; .*'100\/hour'$/)
   })

@@ -51,7 +51,7 @@ describe.skipIf(!program)('RedisStore', () => {
     expect(client).not.toHaveProperty('rlflxIncr')
   })
 
-  it('H1 is exact for clients that count at once', async () => {
+  it('[H1] is exact for clients that count at once', async () => {
     const clients = Array.from({ length: 10 }, () => new Redis(redis.path))
     const limiters = clients.map((one) => new RedisStore(one, PATIENT).limiter('4:test,', { limit: 100, seconds: 60 }))
     const counts = await Promise.all(
@@ -61,7 +61,7 @@ describe.skipIf(!program)('RedisStore', () => {
     for (const one of clients) one.disconnect()
   })
 
-  it('H8 counts in memory while the server is stopped, and there again once it runs', async () => {
+  it('[H8] counts in memory while the server is stopped, and there again once it runs', async () => {
     let now = 0
     const store = new RedisStore(client, { timeout: 200, now: () => now })
     const limiter = store.limiter('4:test,', MINUTE)

@@ -19,7 +19,7 @@ describe('keyOf', () => {
       'x'.repeat(300),
       'throttle:sha256:8f04b54cb7d655ec0e922958be22e2cbdde804b4d55102200ca38c37283f0a1a',
     ],
-  ])('H11 is that of the wire format: %j, %i in %i seconds, %s %s', (name, limit, seconds, kind, caller, key) => {
+  ])('[H11] is that of the wire format: %j, %i in %i seconds, %s %s', (name, limit, seconds, kind, caller, key) => {
     expect(keyOf(budgetOf(name, { limit, seconds }), kind, caller)).toBe(key)
   })
 
@@ -39,7 +39,7 @@ describe('keyOf', () => {
     expect(keyOf(budget, 'key', 'a\0b')).not.toBe(keyOf(budget, 'key', 'a\0c'))
   })
 
-  it('H11 is the same for no two callers', () => {
+  it('[H11] is the same for no two callers', () => {
     const part = fc.string({ maxLength: 4, unit: fc.constantFrom('a', ':', ',', '1', '\0', 'é') })
     const callers = fc.tuple(fc.array(part, { minLength: 1, maxLength: 2 }), fc.constantFrom('ip', 'user', 'key'), part)
     fc.assert(

@@ -93,7 +93,7 @@ describe('keys', () => {
       ['throttle:14:ReportThrottle,6:report,5:10/60,4:user,2:42,'],
     ],
     ['a class with a name of its own', new Named(), null, ['throttle:4:mine,8:100/3600,2:ip,11:203.0.113.7,']],
-  ])('H11 are of %s', async (_, throttle, user, keys) => {
+  ])('[H11] are of %s', async (_, throttle, user, keys) => {
     expect(await keyFor(throttle, user)).toEqual(keys)
   })
 
@@ -102,7 +102,7 @@ describe('keys', () => {
     ['null', null],
     ['an "anonymous user" object', { id: 5, isAnonymous: true }],
     ['one who is not authenticated', { isAuthenticated: false }],
-  ])('H14 are by address for %s', async (_, user) => {
+  ])('[H14] are by address for %s', async (_, user) => {
     expect(await keyFor(new AnonRateThrottle(), user)).toEqual(['throttle:4:anon,8:100/3600,2:ip,11:203.0.113.7,'])
   })
 
@@ -110,7 +110,7 @@ describe('keys', () => {
     ['null for an id', { id: null }],
     ['another claim', { sub: '17' }],
     ['a name only', 'alice'],
-  ])('E23 are not of a known user with %s, whom others count by address', async (_, user) => {
+  ])('[E23] are not of a known user with %s, whom others count by address', async (_, user) => {
     expect(await keyFor(new AnonRateThrottle(), user)).toEqual([])
     expect(await keyFor(new UserRateThrottle(), user)).toEqual(['throttle:4:user,9:1000/3600,2:ip,11:203.0.113.7,'])
     expect(await keyFor(new ScopedRateThrottle(), user)).toEqual([
@@ -118,7 +118,7 @@ describe('keys', () => {
     ])
   })
 
-  it('H14 are of user 0, who is one', async () => {
+  it('[H14] are of user 0, who is one', async () => {
     expect(await keyFor(new AnonRateThrottle(), { id: 0 })).toEqual([])
     expect(await keyFor(new UserRateThrottle(), { id: 0 })).toEqual(['throttle:4:user,9:1000/3600,4:user,1:0,'])
   })
@@ -128,13 +128,13 @@ describe('keys', () => {
     ['::ffff:127.0.0.1', '127.0.0.1'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
     ['2001:db8:1:2:ffff::', '2001:db8:1:2::/64'],
-  ])('H3 of the address %s are those of %s', async (ip, address) => {
+  ])('[H3] of the address %s are those of %s', async (ip, address) => {
     expect(await keyFor(new AnonRateThrottle(), null, VIEW, ip)).toEqual([
       `throttle:4:anon,8:100/3600,2:ip,${address.length}:${address},`,
     ])
   })
 
-  it('H12 are split by the scope of the view, unless the throttle has one', async () => {
+  it('[H12] are split by the scope of the view, unless the throttle has one', async () => {
     const keys = async (throttle: ScopedRateThrottle) => keyFor(throttle, { id: 1 }, { ...VIEW, throttleScope: 'v' })
     expect(await keys(new ScopedRateThrottle())).toEqual(['throttle:5:scope,1:v,8:100/3600,4:user,1:1,'])
     expect(await keys(new ScopedRateThrottle({ scope: 'o' }))).toEqual(['throttle:5:scope,1:o,8:100/3600,4:user,1:1,'])
@@ -198,15 +198,15 @@ describe('settleThrottles', () => {
   }
 
   it.each<[string, new () => BaseThrottle, RegExp]>([
-    ['H13 a rate of another form', Week, /^V\.throttleClasses\[0\]: Week: rate "1\/week" is not N\/period/],
-    ['H13 no rate', NoRate, /NoRate: rate "" is not N\/period/],
-    ['H13 no backend of the database', DatabaseAnonThrottle, /call DatabaseThrottle\.setBackend\(knex\) before/],
+    ['[H13] a rate of another form', Week, /^V\.throttleClasses\[0\]: Week: rate "1\/week" is not N\/period/],
+    ['[H13] no rate', NoRate, /NoRate: rate "" is not N\/period/],
+    ['[H13] no backend of the database', DatabaseAnonThrottle, /call DatabaseThrottle\.setBackend\(knex\) before/],
     [
-      'H13 no backend of the database, by an own class',
+      '[H13] no backend of the database, by an own class',
       OwnDatabase,
       /call DatabaseThrottle\.setBackend\(knex\) before/,
     ],
-    ['H13 no backend of Redis', RedisAnonThrottle, /call RedisThrottle\.setBackend\(client\) before/],
+    ['[H13] no backend of Redis', RedisAnonThrottle, /call RedisThrottle\.setBackend\(client\) before/],
     ['a name that no header can have', Ünamed, /printable ASCII/],
     ['a class without a name', (() => class extends UserRateThrottle {})(), /printable ASCII/],
   ])('refuses %s', (_, throttle, message) => {
@@ -313,7 +313,7 @@ describe('the RateLimit headers', () => {
     })
   })
 
-  it('H10 list the policy only of those after the one that refuses, for they are not asked', async () => {
+  it('[H10] list the policy only of those after the one that refuses, for they are not asked', async () => {
     const last = new Report('10/m')
     const { headers } = await headersOf(new Fixed('5/s', 6, 200), new Nobody('7/h'), last)
     expect(headers).toEqual({ 'RateLimit-Policy': '"user";q=5;w=1, "report";q=10;w=60', RateLimit: '"user";r=0;t=1' })
@@ -341,7 +341,7 @@ describe('the RateLimit headers', () => {
     expect((await headersOf(new Quoted('5/s', 1, 1000))).headers['RateLimit-Policy']).toBe('"a\\"b\\\\c";q=5;w=1')
   })
 
-  it('H5 never ask to wait for nothing', async () => {
+  it('[H5] never ask to wait for nothing', async () => {
     const { headers, refusal } = await headersOf(new Fixed('5/s', 6, 0))
     expect(headers['RateLimit']).toBe('"user";r=0;t=0')
     expect(refusal).toMatchObject({ headers: { 'Retry-After': '1' } })
@@ -386,13 +386,13 @@ describe('a request', () => {
     override rate = '3/day'
   }
 
-  it('H12 counts once in a budget, however often it is checked', async () => {
+  it('[H12] counts once in a budget, however often it is checked', async () => {
     const { ctx, headers } = request({ id: 'once' })
     for (const _ of [1, 2, 3, 4]) await checkThrottles(ctx, VIEW, [new Once()])
     expect(headers).toEqual({ 'RateLimit-Policy': '"Once";q=3;w=86400', RateLimit: '"Once";r=2;t=86400' })
   })
 
-  it('H12 counts in the same budget on all views', async () => {
+  it('[H12] counts in the same budget on all views', async () => {
     const remaining: (string | undefined)[] = []
     for (const action of ['list', 'retrieve', 'get']) {
       const { ctx, headers } = request({ id: 'views' })
@@ -402,7 +402,7 @@ describe('a request', () => {
     expect(remaining).toEqual([2, 1, 0].map((left) => `"Once";r=${left}`))
   })
 
-  it('H10 H11 counts in each throttle before the one that refuses, each with its own count', async () => {
+  it('[H10 H11] counts in each throttle before the one that refuses, each with its own count', async () => {
     class First extends AnonRateThrottle {
       override rate = '4/m'
     }
