@@ -138,6 +138,15 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return new Map(rows.map((row): [string, unknown] => [keyText(column, row.key), exactValue(row.stored)]))
   }
 
+  /**
+   * Of keys that are stored, those of objects that may be chosen here, as texts.
+   * @param column the related column that is stored
+   */
+  async seen(keys: readonly unknown[], context: SerializerContext, column: Column): Promise<Set<string>> {
+    const rows = await readColumns(whereKeys(groupConditions(this.query(context)), column, keys), { key: column })
+    return new Set(rows.map(({ key }) => keyText(column, key)))
+  }
+
   /** The text by which two spellings of one key are told to be the same. */
   keyText(key: unknown): string {
     return this.#key ? keyText(this.#key.column, key) : String(key)

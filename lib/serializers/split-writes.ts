@@ -26,6 +26,7 @@ export interface Writes {
 /** The keys of related objects that are to be all there are. */
 export interface KeySet {
   readonly name: string
+  readonly field: RelatedField
   readonly relation: RelationDescription
   readonly keys: readonly unknown[]
 }
@@ -71,7 +72,7 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
     } else if (bound?.field instanceof RelatedField && bound.field.many) {
       if (relation?.kind !== 'many-to-many')
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
-      sets.push({ name, relation, keys: value as unknown[] })
+      sets.push({ name, field: bound.field, relation, keys: value as unknown[] })
     } else {
       columns[propertyOf(serializer, name)] = value
     }

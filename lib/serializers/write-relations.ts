@@ -4,7 +4,7 @@ import { subjectOf, toApiError } from '../database-errors.js'
 import { Conflict, type ErrorMessages, ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
 import { exactValue } from '../models/database-text.js'
-import { describeModel, type RelationDescription } from '../models/describe-model.js'
+import { type Column, describeModel, type RelationDescription } from '../models/describe-model.js'
 import { byExactKey, exactKey } from '../models/exact-key.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { readColumns } from '../queryset/read-columns.js'
@@ -192,8 +192,8 @@ async function detach(serializer: AnySerializer, relation: RelationDescription, 
   await relatedQuery(serializer, relation, row).unrelate()
 }
 
-/** Makes the related rows exactly those of `keys`. */
-async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet, row: Model): Promise<void> {
+/** Makes the related rows those of `keys`, but for those that the field does not let the caller choose: they stay. */
+async function replaceSet(serializer: AnySerializer, { field, relation, keys }: KeySet, row: Model): Promise<void> {
   const property = relation.relatedProperties[0] as string
   const key = describeModel(relation.model).columns.get(property)
   const textOf = (value: unknown) => (key ? keyText(key, value) : String(value))
@@ -205,7 +205,10 @@ async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet,
   const present = found.map(exactValue)
   const before = new Set(present.map(textOf))
   const wanted = new Set(keys.map(textOf))
-  const removed = present.filter((value) => !wanted.has(textOf(value)))
+  const unwanted = present.filter((value) => !wanted.has(textOf(value)))
+  const seen =
+    key && unwanted.length > 0 ? await seenKeys(serializer, { field, relation, keys: unwanted, key }) : undefined
+  const removed = seen ? unwanted.filter((value) => seen.has(textOf(value))) : unwanted
   for (const part of parts(removed)) {
     await relatedQuery(serializer, relation, row)
       .unrelate()
@@ -217,6 +220,14 @@ async function replaceSet(serializer: AnySerializer, { relation, keys }: KeySet,
     row,
     keys.filter((value) => !before.has(textOf(value))),
   )
+}
+
+/** The related keys that the caller may choose; undefined where these are all that the relation itself has shown. */
+async function seenKeys(
+  { context }: AnySerializer,
+  { field, relation, keys, key }: Omit<KeySet, 'name'> & { key: Column },
+): Promise<ReadonlySet<string> | undefined> {
+  return field.options.queryset === relation.model ? undefined : field.seen(keys, context, key)
 }
 
 async function relate(
