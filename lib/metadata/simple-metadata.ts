@@ -39,7 +39,7 @@ function describeFields({ fields }: SerializerPlan): Record<string, FieldMetadat
   return Object.fromEntries(shown.map((bound) => [bound.name, describeField(bound)]))
 }
 
-function describeField({ field, required, writable }: BoundField): FieldMetadata {
+function describeField({ field, required, rivals, writable }: BoundField): FieldMetadata {
   const { label, helpText } = field.options
   const schema: FieldSchema = { ...field.schema(), ...field.options.schema }
   const described = {
@@ -52,7 +52,8 @@ function describeField({ field, required, writable }: BoundField): FieldMetadata
     choices: schema.enum ?? schema.items?.enum,
   }
   const declared = Object.entries(described).filter(([, value]) => value !== undefined)
-  return { type: typeOf(schema), required, read_only: !writable, ...Object.fromEntries(declared) }
+  const isAsked = required && rivals.length === 0
+  return { type: typeOf(schema), required: isAsked, read_only: !writable, ...Object.fromEntries(declared) }
 }
 
 const TYPES: readonly string[] = ['integer', 'number', 'boolean', 'array', 'object']

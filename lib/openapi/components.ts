@@ -136,7 +136,7 @@ export class Components {
   #input(serializer: SerializerClass, side: 'Input' | 'Patch'): Schema {
     const written = serializerPlan(serializer).writable.filter(({ field }) => !(field instanceof HiddenField))
     const forced = this.#forced.get(serializer)
-    const isAsked = (bound: BoundField) => bound.required && !isForced(forced, bound)
+    const isAsked = (bound: BoundField) => bound.required && bound.rivals.length === 0 && !isForced(forced, bound)
     const required = side === 'Input' ? written.filter(isAsked).map(({ name }) => name) : []
     return {
       type: 'object',

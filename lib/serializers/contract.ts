@@ -88,6 +88,11 @@ export interface BoundField {
   readonly readable: boolean
   readonly writable: boolean
   readonly required: boolean
+  /**
+   * Fields that write the same relation in another way, keys beside objects: an input gives one of them, whichever of them
+   * is required.
+   */
+  readonly rivals: readonly string[]
   readonly allowNull: boolean
   /** The model's column that is read or written, when the path is one step. */
   readonly column: Column | undefined
@@ -101,6 +106,15 @@ export interface BoundField {
   readonly method: string | undefined
   /** The serializer's method that validates the value: `validateTitle` for `title`. */
   readonly hook: string | undefined
+}
+
+/** Two fields that write one relation. */
+export interface Rivals {
+  /** The one that takes keys. */
+  readonly keys: BoundField
+  /** The one that takes objects. */
+  readonly objects: BoundField
+  readonly relation: RelationDescription
 }
 
 /** Relations to load with an object, by name; the shape Objection takes as a relation expression. */
@@ -125,6 +139,8 @@ export interface SerializerPlan {
   readonly needsUser: boolean
   /** True when checks of the application's run behind those of the fields' own. */
   readonly hasHooks: boolean
+  /** Fields of which an input may not give both. */
+  readonly rivals: readonly Rivals[]
   /** What must be loaded for the output and for nested writes. */
   readonly relations: RelationGraph
   readonly model: ModelDescription | undefined

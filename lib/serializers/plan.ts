@@ -25,6 +25,7 @@ import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { pascalCase } from '../naming.js'
 import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
 
 /** Classes whose plan is being made: one of them again is a circle. */
@@ -66,7 +67,9 @@ function compile(serializer: SerializerClass): SerializerPlan {
   refuseInstanceFields(serializer)
   const { fields, model, writesRows } = serializer.describeFields()
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
-  const bound = [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name)))
+  const bound = withRivals(
+    [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name))),
+  )
   const readable = bound.filter((field) => field.readable)
   const writable = bound.filter((field) => field.writable)
   for (const field of bound) checkReadable(serializer, field)
@@ -82,6 +85,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
     needsUser: readable.some(needsUser),
     hasHooks: writable.some(({ field, hook }) => hook !== undefined || field.options.validators !== undefined),
     isIdentity: bound.length > 0 && bound.every(isIdentity),
+    rivals: rivalsOf(writable),
     relations: graphOf(bound.filter((field) => field.readable || field.field instanceof NestedSerializer)),
     model,
   }
@@ -183,6 +187,7 @@ function bind(
     readable: !(field.writeOnly || isHidden),
     writable,
     required: writable && !isHidden && field.required,
+    rivals: [],
     allowNull: field.allowNull,
     column,
     relation,

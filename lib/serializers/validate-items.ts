@@ -3,6 +3,7 @@ import { ValidationError } from '../errors.js'
 import type { RelatedField } from '../fields/related-field.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
+import { checkRivals } from './rivals.js'
 import { validateNested } from './validate-nested.js'
 import { checkTrusted, isTrusted, validateRelated } from './validate-related.js'
 import {
@@ -50,6 +51,7 @@ function validateObjects(
   items: readonly Item[],
   scope: ValidationScope,
 ): Promise<void> | undefined {
+  if (serializer.plan.rivals.length > 0) checkRivals(serializer, items, scope)
   return scope.trustKeys === true && items.some(({ errors }) => errors !== undefined)
     ? checkTrusted(serializer, items, scope).then(() => runAllHooks(serializer, items))
     : runAllHooks(serializer, items)

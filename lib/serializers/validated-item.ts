@@ -88,9 +88,15 @@ export function take(serializer: AnySerializer, bound: BoundField, item: Item): 
   const input = bound.input !== 'nothing' && Object.hasOwn(item.input, name) ? item.input[name] : undefined
   if (input === null) return takeNull(bound, item)
   if (input !== undefined || item.partial) return input
+  if (bound.rivals.some((rival) => isGiven(item, rival))) return undefined
   if ('default' in field.options) item.value[name] = defaultOf(field, serializer.context)
   else if (bound.required) refuse(item, name, ['This field is required.'])
   return undefined
+}
+
+/** True for a field that the input has a value for, null included. */
+export function isGiven({ input }: Item, name: string): boolean {
+  return Object.hasOwn(input, name) && input[name] !== undefined
 }
 
 /** Keeps null or reports it. */

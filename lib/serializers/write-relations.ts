@@ -37,7 +37,8 @@ export async function writeBefore(
     }
     for (const [index, property] of relation.ownerProperties.entries()) {
       const key = related === null ? null : exactValue(related[relation.relatedProperties[index] as string])
-      if (isDecided(serializer, writes, property)) {
+      // what stands among the columns beside an object is the application's: a client's own would have been refused
+      if (isDecided(serializer, writes, property) || Object.hasOwn(writes.columns, property)) {
         const column = serializer.plan.model?.columns.get(property)
         const kept = decidedValue(serializer, writes, instance, property)
         if (key != null && kept !== undefined && column && keyText(column, key) !== keyText(column, kept)) {
