@@ -3,7 +3,9 @@ import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { challengeOf } from './challenges.js'
 import type { Context } from './context.js'
+import { isValidationGap } from './database-errors.js'
 import { ApiError, ClientGone, type ErrorMessages, NotFound } from './errors.js'
+import { nativeError } from './native-error.js'
 import { isTargetError } from './request-path.js'
 
 /** What of an error reaches the client. */
@@ -46,6 +48,7 @@ const ENTITY_HEADERS = [
  * - Anything else is a 500 that says nothing.
  * - A `ClientGone` is answered by nothing: the status of 499 is for the application's log only.
  *
+ * A 400 for a value that PostgreSQL has refused, and no field before it, is told by one warning for each kind of them.
  * A status of 5xx is reported by one `error` event of the app, with the error and its `cause`; a 4xx is not.
  * Once the headers are sent nothing is written: the error is reported and the connection closed.
  * @param challenge `WWW-Authenticate` of a 401 that brings none itself; by default that of the schemes that were tried
@@ -64,6 +67,7 @@ export function answerError(ctx: Context, error: unknown, challenge?: string): v
     return
   }
   const answer = answerFor(isTargetError(ctx, error) ? new NotFound() : error)
+  if (error instanceof ApiError && isValidationGap(error)) warnOfGap(ctx, error.cause as Error)
   if (ctx.writable) write(ctx, answer, challenge)
   if (answer.status >= 500) report(ctx, error)
 }
@@ -125,6 +129,22 @@ function answerFor(error: unknown): Answer {
     detail: expose === true && typeof message === 'string' ? message : reason,
     headers: typeof headers === 'object' && headers !== null ? { ...headers } : {},
   }
+}
+
+const toldGaps = new Set<string>()
+
+/** A value that only PostgreSQL has refused: told once for each kind of them and each route, and never shown. */
+function warnOfGap(ctx: Context, cause: Error): void {
+  const { code, routine } = nativeError(cause)
+  const route: unknown = ctx['_matchedRoute']
+  const where = `${ctx.method} ${typeof route === 'string' ? route : ''}`.trimEnd()
+  const gap = `SQLSTATE ${String(code)} of ${String(routine)}, ${where}`
+  if (toldGaps.has(gap)) return
+  toldGaps.add(gap)
+  process.emitWarning(
+    `PostgreSQL refused a value that no field had refused (${gap}): give its field a stricter class, or a validator.`,
+    { code: 'KOA_VIEWSETS_VALIDATION_GAP' },
+  )
 }
 
 function report(ctx: Context, error: unknown): void {

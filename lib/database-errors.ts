@@ -9,6 +9,7 @@ import {
   ServiceUnavailable,
   ValidationError,
 } from './errors.js'
+import { type NativeError, nativeError, nativeMessage } from './native-error.js'
 import { quote } from './quote.js'
 
 /** What the caller knows of the statement that failed, so that a constraint is reported under the client's field. */
@@ -23,6 +24,8 @@ export interface ConstraintSubject {
   valueOf(field: string): unknown
   /** The client's field for a property of the model, if there is one; when missing, fields are named as properties. */
   fieldOfProperty?(property: string): string | undefined
+  /** What a trigger says by `RAISE EXCEPTION` is meant for the client. @default false */
+  readonly exposesTriggers?: boolean
 }
 
 /**
@@ -37,14 +40,21 @@ export function toApiError(error: unknown, subject: ConstraintSubject = subjectO
   return answerObjection(error, subject) ?? answerNative(nativeError(error), subject)
 }
 
-/** A subject that knows no names, only what a request of this method is about to do. */
-export function subjectOf(method: string): ConstraintSubject {
+/** A subject that knows no names, only what a request of this method is about to do, and for which view. */
+export function subjectOf(method: string, view?: unknown): ConstraintSubject {
   return {
     operation: OPERATIONS.get(method) ?? 'write',
+    exposesTriggers: exposesTriggers(view),
     columnsOf: () => undefined,
     fieldOf: () => undefined,
     valueOf: () => undefined,
   }
+}
+
+/** True for a view that shows its clients what triggers say. */
+export function exposesTriggers(view: unknown): boolean {
+  const viewClass = (view as { constructor?: { exposeTriggerMessages?: unknown } } | null | undefined)?.constructor
+  return viewClass?.exposeTriggerMessages === true
 }
 
 const OPERATIONS: ReadonlyMap<string, ConstraintSubject['operation']> = new Map([
@@ -54,25 +64,30 @@ const OPERATIONS: ReadonlyMap<string, ConstraintSubject['operation']> = new Map(
   ['DELETE', 'delete'],
 ])
 
-/** The parts of an error of pg, or of a socket, that we look at. */
-interface NativeError extends Error {
-  /** SQLSTATE, or a system error such as `ECONNREFUSED`. */
-  readonly code?: unknown
-  readonly table?: unknown
-  readonly column?: unknown
-  readonly constraint?: unknown
-  readonly detail?: unknown
-  /** Where in the SQL the error is; errors of values have none. */
-  readonly position?: unknown
-  /** The same for SQL that a function of the database has run. */
-  readonly internalPosition?: unknown
-  /** The source file of PostgreSQL that raised it: the same in every language, unlike the message. */
-  readonly file?: unknown
-  /** The system call that failed. */
-  readonly syscall?: unknown
-}
-
 type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
+
+/**
+ * SQLSTATEs of a bad value that no field has refused: a type, a length or a range that only the database knows.
+ * `answerError` tells of them once, since a stricter field would answer better.
+ */
+const VALUE_STATES = ['22P02', '22003', '22007', '22008', '22001', '22021', '22P05', '2201W', '2201X']
+
+/**
+ * Where PostgreSQL reads the text of some types and refuses it by a code of its own. The same codes raised elsewhere are
+ * about what SQL computes, not about what a client has sent.
+ */
+const TYPE_INPUT: ReadonlyMap<unknown, ReadonlySet<unknown>> = new Map([
+  ['22000', new Set(['rangetypes.c'])],
+  ['22009', new Set(['datetime.c'])],
+  ['22015', new Set(['datetime.c'])],
+  ['22023', new Set(['datetime.c', 'encode.c', 'ltxtquery_io.c'])],
+  ['22026', new Set(['varbit.c'])],
+  ['2200M', new Set(['xml.c'])],
+  ['2200N', new Set(['xml.c'])],
+  ['2202E', new Set(['arrayfuncs.c'])],
+  ['42622', new Set(['ltree_io.c'])],
+  ['54000', new Set(['arrayfuncs.c', 'tsquery.c', 'tsvector.c'])],
+])
 
 /** Where the input of full-text search is parsed. */
 const SEARCH_QUERY_FILES: ReadonlySet<unknown> = new Set(['tsquery.c', 'tsvector_parser.c'])
@@ -89,8 +104,11 @@ const INVALID = 'Invalid value.'
 const NOT_UNIQUE = 'This field must be unique.'
 
 const invalid: Answer = (cause) => new ValidationError(INVALID, { cause })
-const invalidWrite: Answer = (cause, { operation }) =>
-  operation === 'write' ? new ValidationError(INVALID, { cause }) : null
+/** Another code of a value: `invalid` where the text of a type was read, else null. */
+const invalidInput: Answer = (cause, subject) =>
+  TYPE_INPUT.get(cause.code)?.has(cause.file) ? invalid(cause, subject) : null
+const invalidWrite: Answer = (cause, subject) =>
+  subject.operation === 'write' ? invalid(cause, subject) : invalidInput(cause, subject)
 const invalidPattern: Answer = (cause) => new BadRequest('Invalid search pattern.', { cause })
 const invalidQuery: Answer = (cause, { operation }) => {
   if (!SEARCH_QUERY_FILES.has(cause.file)) return null
@@ -146,6 +164,15 @@ const missingTarget = constrained(
   (field, subject) => missingObject(subject.valueOf(field)),
   () => INVALID,
 )
+/** `RAISE EXCEPTION` of a trigger, under the field of its `COLUMN` and `TABLE` where it names them. */
+const raised: Answer = (cause, subject) => {
+  if (subject.exposesTriggers !== true || subject.operation === 'read') return null
+  const message = nativeMessage(cause)
+  return constrained(
+    () => message,
+    () => message,
+  )(cause, subject)
+}
 /** A delete, or a change of a key that others refer to. */
 const reference: Answer = (cause, subject) =>
   (subject.operation === 'delete' || isStillReferenced(cause) ? referenced : missingTarget)(cause, subject)
@@ -157,10 +184,14 @@ function isStillReferenced({ detail }: NativeError): boolean {
 
 /** By SQLSTATE, its class of two characters, or the code of a system error; the longer key wins. */
 const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
-  ['22', invalid],
+  ...VALUE_STATES.map((state) => [state, invalid] as const),
+  ['22', invalidInput],
+  ['2200H', unavailable],
   ['2201B', invalidPattern],
+  ['P0001', raised],
   ['42601', invalidSyntax],
   ['42P01', invalidName],
+  ['42622', invalidInput],
   ['42704', invalidName],
   ['42883', invalidName],
   ['42725', invalidName],
@@ -245,9 +276,9 @@ function modelMessage(failure: unknown): string {
   return keyword === 'required' ? 'This field is required.' : INVALID
 }
 
-/** What Objection wrapped, or the error itself. */
-function nativeError(error: Error & { nativeError?: unknown }): NativeError {
-  return error.nativeError instanceof Error ? error.nativeError : error
+/** True for an answer to a value that PostgreSQL has refused and a field should have. */
+export function isValidationGap({ status, cause }: ApiError): boolean {
+  return status === 400 && cause instanceof Error && VALUE_STATES.includes(String(nativeError(cause).code))
 }
 
 /** The columns that the violated constraint covers, and the client's fields among them. */

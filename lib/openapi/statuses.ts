@@ -1,5 +1,6 @@
 /** The statuses of errors that an operation may answer with (wire format, sections 4 and 13). */
 import type { Context } from '../context.js'
+import { exposesTriggers } from '../database-errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -21,6 +22,8 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   const { authentication, permissions, throttles, versioning, strictAccept } = policies
   const statuses = new Set([503])
   if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
+  // what a trigger refuses by `RAISE EXCEPTION`
+  if (operation.method !== 'GET' && exposesTriggers(view)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
   if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
   if (hasBody) statuses.add(413).add(415)

@@ -1,5 +1,5 @@
 /** Names what the database or the model refuses by the client's fields. */
-import type { ConstraintSubject } from '../database-errors.js'
+import { type ConstraintSubject, exposesTriggers } from '../database-errors.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -8,12 +8,13 @@ import { GIVEN } from './validated-item.js'
 /**
  * The subject of a statement on a serializer's own table.
  * @param data values by field name, validated or (with `raw`) as the client sent them; anything but an object has none
+ * @param view says whether what triggers tell is shown
  */
 export function constraintSubject(
   plan: SerializerPlan,
   operation: ConstraintSubject['operation'],
   data: unknown,
-  { raw = false }: { raw?: boolean } = {},
+  { raw = false, view }: { raw?: boolean; view?: unknown } = {},
 ): ConstraintSubject {
   const { model } = plan
   const isOwn = (table: string) => model?.nativeName === table || model?.partitions.has(table) === true
@@ -21,6 +22,7 @@ export function constraintSubject(
   const values = typeof data === 'object' && data !== null ? (data as Record<string, unknown>) : {}
   return {
     operation,
+    exposesTriggers: exposesTriggers(view),
     columnsOf: (table, constraint) =>
       isOwn(table)
         ? model?.constraints.get(constraint)?.map((name) => model.columns.get(name)?.nativeName ?? name)

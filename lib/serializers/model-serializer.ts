@@ -202,7 +202,7 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
       // inside the caller's transaction this is a savepoint: a refusal leaves it usable
       return await knex.transaction((trx) => write.all(trx))
     } catch (error) {
-      throw await placeError(error, items, knex, write.one)
+      throw await placeError(error, { items, knex, view: this.context.view, write: write.one })
     }
   }
 
@@ -240,7 +240,7 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     try {
       return await statement()
     } catch (error) {
-      throw toApiError(error, constraintSubject(this.plan, 'write', data)) ?? error
+      throw toApiError(error, constraintSubject(this.plan, 'write', data, { view: this.context.view })) ?? error
     }
   }
 

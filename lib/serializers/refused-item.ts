@@ -4,18 +4,20 @@ import { ValidationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
 import { under } from './write-relations.js'
 
+interface RefusedList<T> {
+  readonly items: readonly T[]
+  /** Where to write; a transaction must be one that has not failed. */
+  readonly knex: Queryable
+  readonly view: unknown
+  readonly write: (item: T, trx: Queryable, position: number) => Promise<unknown>
+}
+
 /**
  * The error of a list, under the position of the item it is about where that can be told: the items are written again one
  * by one, and all of it is undone. An error that is not about input is returned as it is.
- * @param knex where to write; a transaction must be one that has not failed
  */
-export async function placeError<T>(
-  error: unknown,
-  items: readonly T[],
-  knex: Queryable,
-  write: (item: T, trx: Queryable, position: number) => Promise<unknown>,
-): Promise<unknown> {
-  const refusal = toApiError(error, WRITING)
+export async function placeError<T>(error: unknown, { items, knex, view, write }: RefusedList<T>): Promise<unknown> {
+  const refusal = toApiError(error, subjectOf('POST', view))
   if (!(refusal instanceof ValidationError)) return error
   const writeAll = async (trx: Queryable) => {
     for (const [position, item] of items.entries()) await under([position], () => write(item, trx, position))
@@ -50,7 +52,5 @@ async function refusalOf(
 function detailOf({ cause }: ValidationError): unknown {
   return (cause as { detail?: unknown } | undefined)?.detail
 }
-
-const WRITING = subjectOf('POST')
 
 class Undone extends Error {}

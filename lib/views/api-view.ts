@@ -99,6 +99,12 @@ export class APIView implements View {
   static metadataClass: Metadata = SimpleMetadata
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
+  /**
+   * Answer 400 with the message of a `RAISE EXCEPTION` in a trigger, in place of a 500 that says nothing. The messages of
+   * all triggers that a write of the view sets off are then for its clients; `DETAIL` and `HINT` never are.
+   * @default false
+   */
+  static exposeTriggerMessages = false
   /** Which method answers which HTTP method, beside those named `get`, `post` …; for `asView()` without actions. */
   static actions: ActionMap = {}
 
@@ -267,7 +273,7 @@ export class APIView implements View {
 
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */
   toError(error: unknown): unknown {
-    return toApiError(error, subjectOf(this.ctx.method)) ?? error
+    return toApiError(error, subjectOf(this.ctx.method, this)) ?? error
   }
 }
 

@@ -208,7 +208,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
    */
   async getObject(): Promise<M> {
     const lookup = lookupOf(this)
-    const [object] = await lookedUp(async () => {
+    const [object] = await lookedUp(this, async () => {
       await holdVersion(this, lookup)
       const found = lookup.query()
       if (!lookup.column.unique) void found.limit(1)
@@ -324,12 +324,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
 /** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
 function subjectOfView(view: GenericView): ConstraintSubject {
-  const subject = subjectOf(view.ctx.method)
+  const subject = subjectOf(view.ctx.method, view)
   try {
     // what is wrong with a list has no field: its errors are keyed by position
     if (Array.isArray(view.body.data)) return subject
     return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data, {
       raw: true,
+      view,
     })
   } catch {
     // a view without a serializer names no fields

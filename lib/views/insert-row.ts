@@ -99,7 +99,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
       try {
         return rowOf(serializer, rows.model, item)
       } catch (error) {
-        throw toApiError(error, constraintSubject(serializer.plan, 'write', item)) ?? error
+        throw toApiError(error, constraintSubject(serializer.plan, 'write', item, { view })) ?? error
       }
     })
     if (row) values.push(row)
@@ -113,13 +113,14 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   try {
     return await rows.insertAll(values)
   } catch (error) {
-    if (!(toApiError(error, subjectOf('POST')) instanceof ValidationError)) throw error
+    if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
     // a key that leads nowhere is told for all items at once
     await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
-    throw await placeError(error, items, knex, (item, trx) => {
+    const write = (item: Record<string, unknown>, trx: Queryable) => {
       const one = view.getInputSerializer({ context: { ...view.getSerializerContext(), knex: trx as Knex } })
       return one.create(item) as Promise<unknown>
-    })
+    }
+    throw await placeError(error, { items, knex, view, write })
   }
 }
 

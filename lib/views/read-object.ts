@@ -11,7 +11,7 @@ import { checkQueryset, rowReader } from './read-rows.js'
 import { requireOwner } from './require-user.js'
 import type { Lookup } from './row-reader.js'
 import { representFound } from './selection.js'
-import { lookupKey } from './settle-generic.js'
+import { lookupColumn, lookupKey } from './settle-generic.js'
 import { isStandard } from './standard.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
@@ -22,7 +22,7 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
     return readInstance(view)
   }
-  const found = await lookedUp(() => rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass'))))
+  const found = await lookedUp(view, () => rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass'))))
   if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
   view.rowVersion = versionOf(view, found.position)
@@ -36,13 +36,23 @@ async function readInstance(view: GenericView): Promise<unknown> {
   return representFound(view, object)
 }
 
-/** Looks up what the path names. @throws NotFound PostgreSQL cannot read the key as a value of its column */
-export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
+/**
+ * Looks up what the path names.
+ * @throws NotFound PostgreSQL cannot read the key as a value of its column
+ * @throws Error it can, so that the bad value is one that SQL of the application has made
+ */
+export function lookedUp<Found>(view: GenericView, find: () => Promise<Found>): Promise<Found> {
   return find().catch((error: unknown) => {
-    const unreadable = !(error instanceof ApiError) && toApiError(error) instanceof ValidationError
-    throw unreadable ? new NotFound(undefined, { cause: error }) : error
+    if (error instanceof ApiError || !(toApiError(error) instanceof ValidationError)) throw error
+    if (READ_BY_US.has(lookupColumn(read(view, 'viewClass')).type)) {
+      throw new Error('the object was found and could not be read', { cause: error })
+    }
+    throw new NotFound(undefined, { cause: error })
   })
 }
+
+/** Types of keys that PostgreSQL reads whenever our fields have. */
+const READ_BY_US = new Set(['int2', 'int4', 'int8', 'numeric', 'uuid', 'text', 'varchar', 'bpchar', 'citext', 'enum'])
 
 /** The key that the path names an object by. @throws NotFound when no row can have it */
 export function keyOnPath(view: GenericView): PathKey {

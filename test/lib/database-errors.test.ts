@@ -185,7 +185,20 @@ describe('SQLSTATE', () => {
     ['select 99999999999::int4', badValue],
     ["select 'x'::date", badValue],
     ["select '2024-02-30'::date", badValue],
-    ['select 1 / 0', badValue],
+    ["select '[5,1]'::text::int4range", badValue],
+    ["select '2020-01-01T00:00+99'::text::timestamptz", badValue],
+    ["select '2020-01-01 10:00 Mars/Phobos'::text::timestamptz", badValue],
+    ["select '99999999999 days'::text::interval", badValue],
+    ["select '\\xg'::text::bytea", badValue],
+    ["select '<a'::text::xml", badValue],
+    ["select '[5:1]={1}'::text::int[]", badValue],
+    ["select repeat('x', 3000)::tsvector", badValue],
+    ["select repeat('x', 3000)::ltree", badValue],
+    ['create temporary table flags (bits bit(3)); insert into flags values ($$10$$::bit(2))', badValue],
+    ['select 1 / 0', null],
+    ['select ln(-1)', null],
+    ["select date_trunc('nope', now())", null],
+    ["select substr('x', 1, -1)", null],
     ['select jsonb \'{"a":"\\u0000"}\'', badValue],
     ['select 1 limit -1', badValue],
     ["select 'a' ~ '('", { status: 400, detail: 'Invalid search pattern.' }],
@@ -211,13 +224,18 @@ describe('SQLSTATE', () => {
   })
 
   it.each([
-    ...['22P02', '22003', '22007', '22008', '22001', '22021', '22P05', '2201W', '2201X', '22012'].map(
+    ...['22P02', '22003', '22007', '22008', '22001', '22021', '22P05', '2201W', '2201X'].map(
       (code) => [code, badValue] as const,
     ),
     ...['54000', '54001'].map((code) => [code, badValue] as const),
     ...['40001', '40P01', '55P03', '57014'].map((code) => [code, away] as const),
     ...['08000', '08003', '08006', '57P01', '57P02', '57P03', '57P05', '25P03', '25P04'].map(
       (code) => [code, away] as const,
+    ),
+    ['2200H', away] as const,
+    // the same codes as PostgreSQL has for the texts of some types, raised by SQL of the application
+    ...['22000', '22004', '22009', '22012', '22015', '22023', '22026', '2200N', '2201E', '2202E', '22P06', '42622'].map(
+      (code) => [code, null] as const,
     ),
     ...['53000', '53100', '53200', '53300', '25006'].map((code) => [code, away] as const),
     ['42501', forbidden] as const,

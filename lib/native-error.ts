@@ -1,0 +1,74 @@
+/** Reads errors of pg: their fields, and PostgreSQL's own message behind what knex puts before it. */
+
+/** The parts of an error of pg, or of a socket, that we look at. */
+export interface NativeError extends Error {
+  /** SQLSTATE, or a system error such as `ECONNREFUSED`. */
+  readonly code?: unknown
+  readonly table?: unknown
+  readonly column?: unknown
+  readonly constraint?: unknown
+  readonly detail?: unknown
+  /** Where in the SQL the error is; errors of values have none. */
+  readonly position?: unknown
+  /** The same for SQL that a function of the database has run. */
+  readonly internalPosition?: unknown
+  /** The source file of PostgreSQL that raised it: the same in every language, unlike the message. */
+  readonly file?: unknown
+  /** The function of PostgreSQL that raised it. */
+  readonly routine?: unknown
+  /** The system call that failed. */
+  readonly syscall?: unknown
+  /** The bytes of PostgreSQL's message, with all its fields. */
+  readonly length?: unknown
+  readonly [field: string]: unknown
+}
+
+/** What Objection wrapped, or the error itself. */
+export function nativeError(error: Error & { nativeError?: unknown }): NativeError {
+  return (error.nativeError instanceof Error ? error.nativeError : error) as NativeError
+}
+
+/** The length itself, and the zero behind the last field (PostgreSQL's documentation, section 55.7, "ErrorResponse"). */
+const FRAME_BYTES = 5
+/** What each field has besides its text: its letter, and a zero. */
+const FIELD_BYTES = 2
+/** pg does not keep the severity that is the same in all languages. */
+const SEVERITY = 'ERROR'
+const OTHER_FIELDS = [
+  'severity',
+  'code',
+  'detail',
+  'hint',
+  'position',
+  'internalPosition',
+  'internalQuery',
+  'where',
+  'schema',
+  'table',
+  'column',
+  'dataType',
+  'constraint',
+  'file',
+  'line',
+  'routine',
+]
+
+/** What knex puts between the SQL and the message. */
+const SQL_END = ' - '
+
+/**
+ * PostgreSQL's own message. knex puts the SQL before it, with what clients have sent, and the message may itself hold
+ * ` - `: so its length is what the other fields leave of the length of the whole.
+ */
+export function nativeMessage(error: NativeError): string {
+  const { message, length } = error
+  const others = OTHER_FIELDS.map((name) => error[name]).filter((text) => typeof text === 'string')
+  const used = [SEVERITY, ...others].reduce((sum, text) => sum + FIELD_BYTES + Buffer.byteLength(text), FRAME_BYTES)
+  const bytes = Buffer.from(message)
+  const start = bytes.length - (Number(length) - used - FIELD_BYTES)
+  if (start === 0) return message
+  if (start > 0 && bytes.subarray(0, start).toString().endsWith(SQL_END)) return bytes.subarray(start).toString()
+  // of another driver: part of the message rather than any of the SQL
+  const end = message.lastIndexOf(SQL_END)
+  return end === -1 ? message : message.slice(end + SQL_END.length)
+}

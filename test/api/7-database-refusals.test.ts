@@ -1,0 +1,200 @@
+/** What only the database refuses: values, triggers, sequences and constraints, as a client sees it. */
+import { setImmediate } from 'node:timers/promises'
+import { ModelSerializer, NestedSerializer, StringField } from 'koa-viewsets'
+import { Model } from 'objection'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
+
+const SCHEMA = `
+  create sequence few as int maxvalue 2 start 2;
+  create table tickets (id int primary key default nextval('few'), title text not null);
+
+  create function refuse() returns trigger language plpgsql as $$ begin
+    if tg_op = 'DELETE' then raise exception 'Paid orders stay — ask - % first', old.title; end if;
+    if new.title like 'title%' then
+      raise exception 'Sold out: %', new.title using column = 'title', table = 'orders', hint = 'hush', detail = 'hush';
+    end if;
+    if new.title like 'bad%' then raise exception E'No "%" - try later\\nor - never', new.title; end if;
+    if new.title = 'zero' then new.quantity = 1 / (new.quantity - new.quantity); end if;
+    return new;
+  end $$;
+  create table orders (id serial primary key, title text not null, quantity int not null default 1);
+  create trigger refuse before insert or update or delete on orders for each row execute function refuse();
+  create table lines (id serial primary key, name text, order_id int references orders);
+  create function late() returns trigger language plpgsql as $$ begin
+    raise exception 'Nothing on Sundays'; end $$;
+  create table sundays (id serial primary key, title text);
+  create constraint trigger late after insert on sundays deferrable initially deferred
+    for each row execute function late();
+
+  create table numbers (id int primary key, n int not null);
+  insert into numbers values (1, 0), (2, 1);
+  create view computed as select id, 10 / n as quotient, case when n = 1 then 'x'::text else '1' end::int as parsed from numbers;
+
+  create table typed (id serial primary key, bits bit(3), span int4range, page xml, address macaddr, counts int[]);
+`
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase({ schema: SCHEMA })
+  Model.knex(database.knex)
+})
+afterAll(() => database.drop())
+
+const ids: Record<string, string> = { idColumn: 'id' }
+const NO_FIELD = (message: string) => ({ status: 400, json: { errors: { non_field_errors: [message] } } })
+const UNKNOWN = { status: 500, text: '{"detail":"Internal server error","status":500}' }
+
+/** The warnings of the process while the test runs. */
+function warnings(): Error[] {
+  const heard: Error[] = []
+  const listener = (warning: Error) => heard.push(warning)
+  process.on('warning', listener)
+  onTestFinished(() => void process.removeListener('warning', listener))
+  return heard
+}
+
+describe('a sequence that is used up', () => {
+  it('is 503, and told by one error event', async () => {
+    const Ticket = tableOf('tickets')
+    const client = await serveViews({ tickets: viewOf(Ticket, serializerOf(Ticket, ['id', 'title'])) })
+    expect((await client.send('POST', '/tickets', { title: 'first' })).status).toBe(201)
+    expect(await client.send('POST', '/tickets', { title: 'second' })).toMatchObject({
+      status: 503,
+      headers: { 'retry-after': '1' },
+    })
+    expect(client.reported).toMatchObject([{ status: 503, cause: { code: '2200H' } }])
+  })
+})
+
+describe('what SQL of the application cannot compute', () => {
+  it('is 500 for an object that is there, and 404 only for one that is not', async () => {
+    const Computed = tableOf('computed', ids)
+    const view = (field: string) => viewOf(Computed, serializerOf(Computed, ['id', field]))
+    const client = await serveViews({ quotients: view('quotient'), parsed: view('parsed') })
+    expect(await client.get('/quotients/1')).toMatchObject(UNKNOWN)
+    expect(client.reported).toMatchObject([{ code: '22012' }])
+    expect((await client.get('/quotients/2')).json).toEqual({ id: 2, quotient: 10 })
+    expect((await client.get('/quotients/3')).status).toBe(404)
+    expect((await client.get('/parsed/1')).json).toEqual({ id: 1, parsed: 1 })
+    expect(await client.get('/parsed/2')).toMatchObject(UNKNOWN)
+    expect(client.reported.at(-1)).toMatchObject({ cause: { code: '22P02' } })
+  })
+
+  it('is 500 in a trigger', async () => {
+    const Order = tableOf('orders')
+    const client = await serveViews({ orders: viewOf(Order, serializerOf(Order, ['id', 'title', 'quantity'])) })
+    expect(await client.send('POST', '/orders', { title: 'zero' })).toMatchObject(UNKNOWN)
+    expect(client.reported).toHaveLength(1)
+  })
+})
+
+describe('a value that no field has refused', () => {
+  const Typed = tableOf('typed')
+  const typed = () =>
+    serveViews({ typed: viewOf(Typed, serializerOf(Typed, ['id', 'bits', 'span', 'page', 'address', 'counts'])) })
+
+  it.each([
+    ['bits', '10'],
+    ['bits', 'x'],
+    ['span', '[5,1]'],
+    ['span', '[1'],
+    ['page', '<a'],
+    ['address', 'x'],
+    ['counts', [1, 'x']],
+  ])('is 400: %s of %j', async (field, value) => {
+    const client = await typed()
+    expect((await client.send('POST', '/typed', { [field]: value })).status).toBe(400)
+    expect((await client.send('POST', '/typed/bulk', [{}, { [field]: value }])).json.errors).toHaveProperty('1')
+    expect(client.reported).toEqual([])
+  })
+
+  it('is told by one warning for each kind and route, without the value', async () => {
+    class Loose extends ModelSerializer {
+      static override model = Typed
+      static override fields = ['id', 'counts']
+      static override declaredFields = { counts: new StringField() }
+    }
+    const client = await serveViews({ loose: viewOf(Typed, Loose) })
+    const heard = warnings()
+    for (const counts of ['hush', 'hush!', 'hush!!']) {
+      expect(await client.send('POST', '/loose', { counts })).toMatchObject(NO_FIELD('Invalid value.'))
+    }
+    await setImmediate()
+    const gaps = heard.filter((warning) => 'code' in warning && warning.code === 'KOA_VIEWSETS_VALIDATION_GAP')
+    expect(gaps).toHaveLength(1)
+    expect(gaps[0]?.message).toMatch(/22P02.*POST \/loose/)
+    expect(gaps[0]?.message).not.toContain('hush')
+    expect((await client.send('POST', '/loose/bulk', [{ counts: 'hush' }])).status).toBe(400)
+    await setImmediate()
+    expect(heard.filter(({ message }) => message.includes('POST /loose/bulk'))).toHaveLength(1)
+  })
+})
+
+describe('RAISE EXCEPTION in a trigger', () => {
+  const Order = tableOf('orders')
+  const Shown = serializerOf(Order, ['id', 'title'])
+  const serveOrders = (statics: object) => serveViews({ orders: viewOf(Order, Shown, statics) })
+
+  it('is 500 that says nothing, and one error event, unless the view exposes it', async () => {
+    const client = await serveOrders({})
+    expect(await client.send('POST', '/orders', { title: 'bad' })).toMatchObject(UNKNOWN)
+    expect(await client.send('POST', '/orders/bulk', [{ title: 'bad' }])).toMatchObject(UNKNOWN)
+    expect(client.reported).toHaveLength(2)
+  })
+
+  it('is 400 with its message where the view says so, by every way of writing', async () => {
+    const client = await serveOrders({ exposeTriggerMessages: true })
+    const refused = NO_FIELD('No "bad" - try later\nor - never')
+    const { id, title } = (await client.send('POST', '/orders', { title: 'one - two' })).json
+    expect(await client.send('POST', '/orders', { title: 'bad' })).toMatchObject(refused)
+    expect(await client.send('PATCH', `/orders/${id}`, { title: 'bad' })).toMatchObject(refused)
+    expect(await client.send('PUT', `/orders/${id}`, { title: 'bad' })).toMatchObject(refused)
+    expect(await client.send('DELETE', `/orders/${id}`)).toMatchObject(
+      NO_FIELD(`Paid orders stay — ask - ${title} first`),
+    )
+    const list = [{ title: 'fine' }, { title: 'bad - é' }]
+    expect((await client.send('POST', '/orders/bulk', list)).json.errors).toEqual({
+      1: { non_field_errors: ['No "bad - é" - try later\nor - never'] },
+    })
+    expect((await client.send('PATCH', '/orders/bulk', [{ id, title: 'bad' }])).json.errors).toEqual({
+      0: refused.json.errors,
+    })
+    expect(client.reported).toEqual([])
+    expect(await Order.query().where('title', 'fine')).toEqual([])
+  })
+
+  it('stands under the field of its column, and never shows detail and hint', async () => {
+    const client = await serveOrders({ exposeTriggerMessages: true })
+    expect(await client.send('POST', '/orders', { title: 'title - $1' })).toMatchObject({
+      text: '{"detail":"Validation failed","status":400,"errors":{"title":["Sold out: title - $1"]}}',
+    })
+  })
+
+  it('stands under the nested object whose row was refused', async () => {
+    const Line = tableOf('lines', {
+      relationMappings: {
+        order: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Order,
+          join: { from: 'lines.order_id', to: 'orders.id' },
+        },
+      },
+    })
+    const serializer = serializerOf(Line, ['id', 'name'], { order: new NestedSerializer(Shown) })
+    const client = await serveViews({ lines: viewOf(Line, serializer, { exposeTriggerMessages: true }) })
+    expect((await client.send('POST', '/lines', { name: 'x', order: { title: 'bad' } })).json.errors).toEqual({
+      order: { non_field_errors: ['No "bad" - try later\nor - never'] },
+    })
+  })
+
+  it('is shown at COMMIT too, and never for a read', async () => {
+    const Sunday = tableOf('sundays')
+    const view = viewOf(Sunday, serializerOf(Sunday, ['id', 'title']), { exposeTriggerMessages: true })
+    const client = await serveViews({ sundays: view })
+    expect(await client.send('POST', '/sundays', { title: 'x' })).toMatchObject(NO_FIELD('Nothing on Sundays'))
+    expect((await client.get('/sundays')).json).toEqual([])
+  })
+})
