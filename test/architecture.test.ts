@@ -170,6 +170,29 @@ describe('[D11] signatures', () => {
   })
 })
 
+describe('[I13] timers', () => {
+  /** Each ends with the call that it is made for, which somebody waits for. */
+  const waitedFor = ['lib/metering/meter-request.ts', 'lib/throttling/shared-store.ts']
+
+  it('keep no process alive', () => {
+    const held = files.flatMap((file) =>
+      heldTimers(stripComments(readFileSync(join(root, file), 'utf8'))).map(() => file),
+    )
+    expect(held).toEqual(waitedFor)
+  })
+
+  it.each<[string, number]>([
+    ['this.#timer = setTimeout(() => void work(), milliseconds).unref()', 0],
+    ['sweeper ??= setInterval(() => void clean(), 1000).unref()', 0],
+    ['this.#timer = setTimeout(() => {\n  void this.#write(1)\n}, this.#interval).unref()', 0],
+    ['await setTimeoutOf(trx, 1)', 0],
+    ['setTimeout(look, INTERVAL)', 1],
+    ['const a = setTimeout(b, 1).unref()\nconst c = setInterval(d, 1)', 1],
+  ])('are counted in %j: %i', (source, expected) => {
+    expect(heldTimers(source)).toHaveLength(expected)
+  })
+})
+
 describe('functions that a request makes', () => {
   /** V8 allocates a function that is written right into a property among what stays until a full garbage collection. */
   const intoProperty = /\.[#\w]+ (?:\?\?)?= (?:async )?(?:function\b|\w+ =>|\([^()]*\)(?:: [\w<>[\]| ]+)? =>)/
@@ -292,17 +315,31 @@ function looseSignatures(source: string): string[] {
     })
 }
 
-/** The text without the calls of a function and their arguments. */
-function withoutCallsOf(name: string, text: string): string {
-  const start = text.indexOf(`${name}(`)
-  if (start === -1) return text
+/** The timers that nobody has told to keep no process alive. */
+function heldTimers(source: string): string[] {
+  return [...source.matchAll(/\bset(?:Timeout|Interval)\(/g)]
+    .map(({ index }) => source.slice(index))
+    .map((text) => text.slice(endOfCall(text)))
+    .filter((after) => !after.startsWith('.unref()'))
+}
+
+/** Where the arguments of the call that a text begins with are over. */
+function endOfCall(text: string): number {
+  let end = text.indexOf('(')
   let depth = 0
-  let end = start + name.length
   do {
     if (text[end] === '(') depth++
     if (text[end] === ')') depth--
     end++
   } while (depth > 0 && end < text.length)
+  return end
+}
+
+/** The text without the calls of a function and their arguments. */
+function withoutCallsOf(name: string, text: string): string {
+  const start = text.indexOf(`${name}(`)
+  if (start === -1) return text
+  const end = start + endOfCall(text.slice(start))
   return withoutCallsOf(name, text.slice(0, start) + text.slice(end))
 }
 

@@ -3,7 +3,7 @@ import Router from '@koa/router'
 import knex, { type Knex } from 'knex'
 import type Koa from 'koa'
 import { Model, type QueryBuilder, snakeCaseMappers } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   ConfigurationError,
@@ -1111,6 +1111,45 @@ describe('close()', () => {
     await router.close()
   })
   const router = new APIRouter()
+
+  it('[I12] waits for 50 requests under way, which are all answered; later ones get 503', async () => {
+    const books = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
+    await books.prepare()
+    let entered = 0
+    const enter: Koa.Middleware = (_, next) => {
+      entered++
+      return next()
+    }
+    client = await serving(enter, books.routes())
+    const { get, send } = client
+    await Book.query().insert({ title: 'One' })
+    const { pool } = database.knex.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
+    const locker = await database.knex.transaction()
+    onTestFinished(async () => {
+      if (!locker.isCompleted()) await locker.rollback()
+    })
+    await locker.raw('lock table books in access exclusive mode')
+    const running = Promise.all([
+      ...Array.from({ length: 30 }, () => get('/api/books')),
+      ...Array.from({ length: 10 }, () => get('/api/books/1')),
+      ...Array.from({ length: 10 }, (_, index) => send('POST', '/api/books', { title: `book ${index}` })),
+    ])
+    await expect.poll(() => entered).toBe(50)
+    let isClosed = false
+    const closed = books.close().then(() => {
+      isClosed = true
+      // nothing runs any more: the application may end its pool
+      return [pool.numUsed(), pool.numPendingAcquires()]
+    })
+    for (const late of [await get('/api/books'), await send('POST', '/api/books', { title: 'late' })]) {
+      expect(late).toMatchObject({ status: 503, headers: { 'retry-after': expect.stringMatching(/^[1-9]/) } })
+    }
+    expect(isClosed).toBe(false)
+    await locker.rollback()
+    expect((await running).map(({ status }) => status)).toEqual([...Array(40).fill(200), ...Array(10).fill(201)])
+    expect(await closed).toEqual([0, 0])
+    expect(await countBooks()).toBe(11)
+  })
 })
 
 describe('a client that goes away', () => {
