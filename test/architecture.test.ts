@@ -49,7 +49,6 @@ const places: Record<string, string[]> = {
   papaparse: ['renderers'],
   pg: ['pagination'],
   'rate-limiter-flexible': ['throttling'],
-  'raw-body': ['parsers'],
   'secure-json-parse': ['parsers'],
   'swagger-ui-dist': ['plugins'],
   'temporal-polyfill': ['fields'],

@@ -71,6 +71,10 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     })
   }
 
+  override get takesFiles(): boolean {
+    return this.#child.takesFiles
+  }
+
   override fromText(text: string): unknown {
     return readJson(text)
   }

@@ -73,6 +73,7 @@ export interface FieldSchema {
  * - `toRepresentation(value)`: a stored value that is not null, as a JSON value
  * - `fromText(text)`: the JSON value that a text of a form or a query string stands for
  * - `fromTexts(values)`: the same for a name that stands in a form several times, where the field takes lists
+ * - `takesFiles`: true where the value may be a file of a form
  * - `schema()`: the JSON Schema of its value; `inputSchema()` where a client sends another one than it reads
  */
 export class SerializerField<Value = unknown, Options extends FieldOptions = FieldOptions> {
@@ -115,6 +116,11 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
   /** JSON Schema of what a client sends, where that is another value than the one it reads: a file, and its URL. */
   inputSchema(): FieldSchema {
     return this.schema()
+  }
+
+  /** Whether a form may bring a file for it; files that no field takes are not kept. @default true of a field that checks nothing */
+  get takesFiles(): boolean {
+    return this.toInternalValue === SerializerField.prototype.toInternalValue
   }
 
   get readOnly(): boolean {

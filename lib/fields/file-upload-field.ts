@@ -118,6 +118,10 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
     return FILES
   }
 
+  override get takesFiles(): boolean {
+    return true
+  }
+
   /** Where files are kept. */
   get storage(): UploadStorage | undefined {
     return this.options.storage

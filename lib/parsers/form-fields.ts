@@ -1,31 +1,41 @@
 /** The names and values of a form, flat and bounded (promises A5, F4 and R10). */
 import { ApiError, BadRequest, ConfigurationError } from '../errors.js'
+import { quote } from '../quote.js'
+import { countNodes } from './nesting.js'
 
 export interface FormLimits {
   /** The most values, repeated names included. */
   readonly fields: number
   /** The most levels of brackets in a name, the name itself included: `a[b]` has two. */
   readonly depth: number
+  /** The most values and names in all texts that look like JSON, as fields may read them. */
+  readonly nodes: number
 }
 
 /** Names that reach for a prototype: dropped, as nobody means them. */
 const HOSTILE: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'prototype'])
 
+/** An array or an object. */
+const JSON_TEXT = /^\s*[[{]/
+
 /** Collects the values of a form: one value as it is, those of a repeated name as a list. */
 export class FormFields<Value extends string | object> {
   readonly data: Record<string, Value | Value[]> = {}
   readonly #limits: FormLimits
+  readonly #texts: JsonTexts
   #count = 0
 
   constructor(limits: FormLimits) {
     this.#limits = limits
+    this.#texts = new JsonTexts(limits)
   }
 
-  /** Adds a value. @throws ApiError 413 too many, 400 the name is nested too deeply */
+  /** Adds a value. @throws ApiError 413 too many, 400 the name is nested too deeply, or there is too much JSON */
   add(name: string, value: Value): void {
     if (++this.#count > this.#limits.fields) throw tooManyFields(this.#limits.fields)
     if (name.split('[', this.#limits.depth + 1).length > this.#limits.depth) throw tooDeep(this.#limits.depth)
     if (HOSTILE.has(name)) return
+    this.#texts.add(name, value)
     const { data } = this
     const known = Object.hasOwn(data, name) ? data[name] : undefined
     if (known === undefined) data[name] = value
@@ -36,22 +46,42 @@ export class FormFields<Value extends string | object> {
 
 /**
  * Checks a form that the application's own parser has read, which may have made objects of names with brackets.
- * @throws ApiError 413 too many values, 400 nested too deeply, or no form at all
+ * @throws ApiError 413 too many values, 400 nested too deeply, too much JSON, or no form at all
  */
 export function acceptFields(body: unknown, limits: FormLimits): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new BadRequest('Malformed form')
   let count = 0
-  const copy = (value: unknown, level: number): unknown => {
-    if (Array.isArray(value)) return value.map((item) => copy(item, level))
+  const texts = new JsonTexts(limits)
+  const copy = (value: unknown, level: number, name: string): unknown => {
+    if (Array.isArray(value)) return value.map((item) => copy(item, level, name))
     if (!isPlainObject(value)) {
       if (++count > limits.fields) throw tooManyFields(limits.fields)
+      texts.add(name, value)
       return value
     }
     if (level >= limits.depth) throw tooDeep(limits.depth)
     const entries = Object.entries(value).filter(([name]) => !HOSTILE.has(name))
-    return Object.fromEntries(entries.map(([name, item]) => [name, copy(item, level + 1)]))
+    return Object.fromEntries(entries.map(([name, item]) => [name, copy(item, level + 1, name)]))
   }
-  return copy({ ...body }, 0) as Record<string, unknown>
+  return copy({ ...body }, 0, '') as Record<string, unknown>
+}
+
+/** The texts of a form that a field may read as JSON. */
+class JsonTexts {
+  readonly #limits: FormLimits
+  #left: number
+
+  constructor(limits: FormLimits) {
+    this.#limits = limits
+    this.#left = limits.nodes
+  }
+
+  /** @throws BadRequest with this text they have more values and names together than they may have */
+  add(name: string, value: unknown): void {
+    if (typeof value !== 'string' || !JSON_TEXT.test(value)) return
+    this.#left -= countNodes(value, this.#left)
+    if (this.#left < 0) throw new BadRequest(`More than ${this.#limits.nodes} values and names in ${quote(name)}`)
+  }
 }
 
 /** @throws ConfigurationError unless each is a whole number of at least 1 */

@@ -9,10 +9,14 @@ import { readBody } from './read-body.js'
 export interface FormParserOptions {
   /** The most bytes of a body, counted after decompression. @default 1_048_576 */
   readonly limit?: number
+  /** How many bytes one compressed byte may stand for, on the whole; the first 65,536 bytes are free. @default 100 */
+  readonly ratio?: number
   /** The most values. @default 1000 */
   readonly fields?: number
   /** The most levels of brackets in a name. @default 5 */
   readonly depth?: number
+  /** The most values and names in texts that are JSON. @default 100_000 */
+  readonly nodes?: number
 }
 
 const MALFORMED = 'Malformed form'
@@ -21,25 +25,29 @@ const MALFORMED = 'Malformed form'
  * Reads forms in UTF-8. A form is flat: `a[b]` is a name like any other. All values are texts, which fields read with
  * `fromText`; those of a repeated name are a list, of which a field that takes no lists reads the last.
  *
- * Answers 400 `Malformed form` to broken percent-encoding and to what is not UTF-8, 400 beyond `depth`, and 413 beyond
- * `limit` or `fields`. Names that reach for a prototype are dropped.
+ * Answers 400 `Malformed form` to broken percent-encoding and to what is not UTF-8, 400 beyond `depth` or `nodes`,
+ * and 413 beyond `limit`, `ratio` or `fields`. Names that reach for a prototype are dropped.
  * @example static override parserClasses = [JSONParser, new FormParser({ fields: 50 })]
  */
 export class FormParser implements Parser {
   readonly mediaTypes: readonly string[] = ['application/x-www-form-urlencoded']
   readonly limit: number
+  readonly ratio: number
   readonly fields: number
   readonly depth: number
+  readonly nodes: number
 
-  constructor({ limit = 1024 * 1024, fields = 1000, depth = 5 }: FormParserOptions = {}) {
+  constructor({ limit = 1024 * 1024, ratio = 100, fields = 1000, depth = 5, nodes = 100_000 }: FormParserOptions = {}) {
     this.limit = limit
+    this.ratio = ratio
     this.fields = fields
     this.depth = depth
-    checkLimits(this, { limit, fields, depth })
+    this.nodes = nodes
+    checkLimits(this, { limit, ratio, fields, depth, nodes })
   }
 
   async parse(ctx: Context): Promise<ParsedBody> {
-    const bytes = await readBody(ctx, { limit: this.limit, malformed: MALFORMED })
+    const bytes = await readBody(ctx, { limit: this.limit, ratio: this.ratio, malformed: MALFORMED })
     if (!isUtf8(bytes)) throw new BadRequest(MALFORMED)
     const form = new FormFields<string>(this)
     const pairs = bytes.toString('utf8').split('&', this.fields + 2)

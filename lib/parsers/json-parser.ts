@@ -2,54 +2,69 @@
 import { isUtf8 } from 'node:buffer'
 import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../context.js'
-import { BadRequest, ConfigurationError } from '../errors.js'
-import { isTextDeeper, isValueDeeper } from './nesting.js'
+import { BadRequest } from '../errors.js'
+import { nextTurn } from '../turns.js'
+import { checkLimits } from './form-fields.js'
+import { type JsonLimits, passedByText, passedByValue } from './nesting.js'
 import type { ParsedBody, Parser } from './parser.js'
 import { readBody } from './read-body.js'
 
 export interface JSONParserOptions {
   /** The most bytes of a body, counted after decompression. @default 1_048_576 */
   readonly limit?: number
+  /** How many bytes one compressed byte may stand for, on the whole; the first 65,536 bytes are free. @default 100 */
+  readonly ratio?: number
   /** The most levels of objects and arrays. @default 64 */
   readonly depth?: number
+  /** The most values, objects and arrays among them, and names of members. @default 100_000 */
+  readonly nodes?: number
 }
 
 const MALFORMED = 'Malformed JSON'
 const BYTE_ORDER_MARK = 0xfeff
+/** Characters from which on reading is so long that other requests get a turn behind it. */
+const LONG = 65_536
 
 /**
  * Reads JSON in UTF-8, plain or compressed by gzip, deflate or br.
  *
  * Answers 400 `Malformed JSON` to what is no JSON, is not UTF-8, or has a key that reaches for a prototype
- * (`__proto__`, or `constructor` holding `prototype`), 400 beyond `depth`, and 413 beyond `limit`.
+ * (`__proto__`, or `constructor` holding `prototype`), 400 beyond `depth` or `nodes`, and 413 beyond `limit` or `ratio`.
  * @example static override parserClasses = [new JSONParser({ limit: 10 * 1024 * 1024 })]
  */
 export class JSONParser implements Parser {
   readonly mediaTypes: readonly string[] = ['application/json']
   readonly limit: number
+  readonly ratio: number
   readonly depth: number
+  readonly nodes: number
 
-  constructor({ limit = 1024 * 1024, depth = 64 }: JSONParserOptions = {}) {
-    this.limit = atLeastOne('limit', limit)
-    this.depth = atLeastOne('depth', depth)
+  constructor({ limit = 1024 * 1024, ratio = 100, depth = 64, nodes = 100_000 }: JSONParserOptions = {}) {
+    this.limit = limit
+    this.ratio = ratio
+    this.depth = depth
+    this.nodes = nodes
+    checkLimits(this, { limit, ratio, depth, nodes })
   }
 
   async parse(ctx: Context): Promise<ParsedBody> {
-    const bytes = await readBody(ctx, { limit: this.limit, malformed: MALFORMED })
+    const bytes = await readBody(ctx, { limit: this.limit, ratio: this.ratio, malformed: MALFORMED })
     // A chunked body may turn out to have nothing in it: the same as none.
     if (bytes.length === 0) return { data: {}, textual: false }
     if (!isUtf8(bytes)) throw new BadRequest(MALFORMED)
     const text = bytes.toString('utf8')
-    if (isTextDeeper(text, this.depth)) throw this.#tooDeep()
+    const passed = passedByText(text, this)
+    if (passed) throw tooMuch(this, passed)
     try {
-      return { data: isSuspect(text) ? parse(text) : JSON.parse(text), textual: false }
+      return { data: text.length < LONG ? read(text) : await readLong(text), textual: false }
     } catch (cause) {
       throw malformed(cause)
     }
   }
 
   accept(_ctx: Context, body: unknown): ParsedBody {
-    if (isValueDeeper(body, this.depth)) throw this.#tooDeep()
+    const passed = passedByValue(body, this)
+    if (passed) throw tooMuch(this, passed)
     try {
       if (typeof body === 'object' && body !== null) scan(body)
     } catch (cause) {
@@ -57,10 +72,27 @@ export class JSONParser implements Parser {
     }
     return { data: body, textual: false }
   }
+}
 
-  #tooDeep(): BadRequest {
-    return new BadRequest(`JSON is nested deeper than ${this.depth} levels`)
-  }
+function read(text: string): unknown {
+  return isSuspect(text) ? parse(text) : JSON.parse(text)
+}
+
+/** The same, in turns of the event loop: what is checked behind the reading may take as long as that. */
+async function readLong(text: string): Promise<unknown> {
+  await nextTurn()
+  const data: unknown = JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
+  await nextTurn()
+  if (!isSuspect(text) || typeof data !== 'object' || data === null) return data
+  scan(data)
+  await nextTurn()
+  return data
+}
+
+function tooMuch({ depth, nodes }: JsonLimits, passed: keyof JsonLimits): BadRequest {
+  return new BadRequest(
+    passed === 'depth' ? `JSON is nested deeper than ${depth} levels` : `JSON has more than ${nodes} values and names`,
+  )
 }
 
 /** A key that reaches for a prototype, anything escaped, and a byte order mark: all that `JSON.parse` is not enough for. */
@@ -76,9 +108,4 @@ function isSuspect(text: string): boolean {
 /** The parser's own message would repeat the input. */
 function malformed(cause: unknown): BadRequest {
   return new BadRequest(MALFORMED, { cause })
-}
-
-function atLeastOne(name: string, value: number): number {
-  if (Number.isSafeInteger(value) && value >= 1) return value
-  throw new ConfigurationError(`JSONParser: ${name} must be a whole number of at least 1`)
 }

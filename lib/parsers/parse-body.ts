@@ -2,21 +2,26 @@
 import contentType from 'content-type'
 import type { Context } from '../context.js'
 import { BadRequest, UnsupportedMediaType } from '../errors.js'
-import type { MediaType, ParsedBody, Parser } from './parser.js'
+import type { MediaType, ParsedBody, Parser, TakenFiles } from './parser.js'
 import { isAborted } from './read-body.js'
 
 /**
  * Reads the body with the parser for its media type; a request without a body counts as `{}`.
  * A body that the application's own parser has read before (koa-body, @koa/bodyparser) is taken from `ctx.request.body` and checked.
+ * @param files those that the view asks for; without it, all are kept
  * @throws UnsupportedMediaType no parser reads the media type, it is missing or malformed, or the charset is not UTF-8
  * @throws ApiError what the parser throws: 400, 413 or 415
  */
-export function parseBody(ctx: Context, parsers: readonly Parser[]): ParsedBody | Promise<ParsedBody> {
+export function parseBody(
+  ctx: Context,
+  parsers: readonly Parser[],
+  files?: TakenFiles,
+): ParsedBody | Promise<ParsedBody> {
   if (!hasBody(ctx)) return { data: {}, textual: false }
   const mediaType = mediaTypeOf(ctx)
   const parser = mediaType && parserOf(mediaType, parsers)
   if (!mediaType || !parser) throw unsupported(ctx, parsers)
-  if (!isRead(ctx)) return parser.parse(ctx, mediaType)
+  if (!isRead(ctx)) return parser.parse(ctx, mediaType, files)
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
   const { body } = ctx.request as { body?: unknown }
   if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')

@@ -10,12 +10,20 @@ export interface MediaType {
   readonly parameters: Readonly<Record<string, string>>
 }
 
+/** The files that a view asks for. */
+export interface TakenFiles {
+  /** The names of its fields that take files; `all` where only the request tells its serializer. */
+  readonly names: ReadonlySet<string> | 'all'
+  /** The most bytes that one of them may have; undefined where no field says. */
+  readonly largest: number | undefined
+}
+
 /** A request body as data. */
 export interface ParsedBody {
   readonly data: unknown
   /** True when all values are texts, as in forms: a field then reads them with `fromText`. */
   readonly textual: boolean
-  /** The files among `data`, by name, as `ctx.request.files` has them. */
+  /** The files among `data` that are kept, by name, as `ctx.request.files` has them. */
   readonly files?: Readonly<Record<string, UploadedFile | readonly UploadedFile[]>>
   /** Removes what the parser left on disk. The caller of `parseBody` calls it when the request is over, whatever the outcome. */
   dispose?(): Promise<void>
@@ -30,10 +38,11 @@ export interface Parser {
   readonly mediaTypes: readonly string[]
   /** False for a media type whose parameters it cannot work with: the request is answered 415. @default all are read */
   reads?(mediaType: MediaType): boolean
-  /** The parser for a view whose largest upload has this many bytes. @default itself */
-  fitting?(largestUpload: number): Parser
-  /** Reads and checks the body. @throws ApiError 400, 413 or 415 */
-  parse(ctx: Context, mediaType: MediaType): Promise<ParsedBody>
+  /**
+   * Reads and checks the body. A parser of forms keeps no file but those that `files` names; without it, all.
+   * @throws ApiError 400, 413 or 415
+   */
+  parse(ctx: Context, mediaType: MediaType, files?: TakenFiles): Promise<ParsedBody>
   /** Checks a body that the application's own middleware has read: `ctx.request.body`. @throws ApiError 400 or 413 */
   accept(ctx: Context, body: unknown): ParsedBody
 }

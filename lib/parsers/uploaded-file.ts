@@ -2,6 +2,7 @@
 import { createReadStream } from 'node:fs'
 import { open, rm } from 'node:fs/promises'
 import type { Readable } from 'node:stream'
+import { ConfigurationError } from '../errors.js'
 
 export interface UploadedFileOptions {
   /** Its name as the client gave it. */
@@ -10,8 +11,8 @@ export interface UploadedFileOptions {
   readonly mediaType: string
   /** Its length in bytes. */
   readonly size: number
-  /** Where it lies. */
-  readonly path: string
+  /** Where it lies; undefined for one that is not kept. */
+  readonly path: string | undefined
 }
 
 /** The most bytes of a name that file systems take. */
@@ -19,7 +20,10 @@ const LONGEST_NAME = 255
 /** Control characters, and those that turn the direction of writing: `photo‮gnp.exe` would look like `photoexe.png`. */
 const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
 
-/** A file of a multipart body. It is removed when the request is over: what is to stay must be copied. */
+/**
+ * A file of a multipart body. It is removed when the request is over: what is to stay must be copied.
+ * Of one that no field of the view asks for only its name and length are known: to read it throws a `ConfigurationError`.
+ */
 export class UploadedFile {
   /** Its name for people: no folder, no control character, no leading dot. Data, never a path; may be empty. */
   readonly filename: string
@@ -27,14 +31,27 @@ export class UploadedFile {
   readonly mediaType: string
   /** Its length in bytes. */
   readonly size: number
-  /** Where it lies until the request is over. */
-  readonly path: string
+  readonly #path: string | undefined
 
   constructor({ filename, mediaType, size, path }: UploadedFileOptions) {
     this.filename = cleanFilename(filename)
     this.mediaType = mediaType
     this.size = size
-    this.path = path
+    this.#path = path
+  }
+
+  /** Where it lies until the request is over. @throws ConfigurationError it is not kept */
+  get path(): string {
+    if (this.#path !== undefined) return this.#path
+    throw new ConfigurationError(
+      'a file of the request was not kept, as no field of the view asks for it: declare a FileUploadField of its name in ' +
+        'the serializer of the view or of the action, or name it in new MultiPartParser({ keptFiles })',
+    )
+  }
+
+  /** False for one that no field of the view asks for. */
+  get isKept(): boolean {
+    return this.#path !== undefined
   }
 
   /** Its first bytes, at most `length`. */
@@ -55,7 +72,7 @@ export class UploadedFile {
 
   /** Removes it. Called when the request is over; a second call does nothing. */
   async remove(): Promise<void> {
-    await rm(this.path, { force: true })
+    if (this.#path !== undefined) await rm(this.#path, { force: true })
   }
 
   /** What logs and JSON show of it: not where it lies. */

@@ -4,9 +4,9 @@ import { ArrayField } from '../fields/array-field.js'
 import type { SerializerField } from '../fields/field.js'
 import { CheckedFile, FileUploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
-import type { BoundField, SerializerClass, SerializerPlan } from './contract.js'
+import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { declaredFieldsOf, serializerPlan } from './plan.js'
+import { serializerPlan } from './plan.js'
 import { TARGET } from './validated-item.js'
 
 type Data = Record<string, unknown>
@@ -149,16 +149,6 @@ function keptBy({ field, column, source }: BoundField, object: object): Kept[] {
 export function uploadField(field: SerializerField): FileUploadField | undefined {
   const own: unknown = field instanceof ArrayField ? field.options.child : field
   return own instanceof FileUploadField ? own : undefined
-}
-
-/** The most bytes that a file of the serializers may have; undefined where they take none. Needs no catalogue. */
-export function largestUpload(...serializers: readonly SerializerClass[]): number | undefined {
-  const fields = serializers.flatMap((serializer) => [...declaredFieldsOf(serializer).values()])
-  const sizes = fields.flatMap((field) =>
-    field instanceof NestedSerializer ? largestUpload(field.serializerClass) : uploadField(field)?.maxSize,
-  )
-  const known = sizes.filter((size) => size !== undefined)
-  return known.length === 0 ? undefined : Math.max(...known)
 }
 
 /** Calls back when the outermost transaction has ended, or at once where there is none. */

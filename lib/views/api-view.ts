@@ -12,7 +12,7 @@ import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
-import type { ParsedBody, Parser } from '../parsers/parser.js'
+import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import { formatOf, requestedFormat, setFormat } from '../path-suffix.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
@@ -21,7 +21,7 @@ import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { largestUpload } from '../serializers/store-uploads.js'
+import { takenFiles } from '../serializers/taken-files.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
@@ -186,10 +186,14 @@ export class APIView implements View {
     }
   }
 
-  /** @internal The most bytes of a file that the view and its actions take; undefined where they take none. */
-  static largestUpload(): number | undefined {
-    const inputs = [...actionsOf(this).values()].flatMap(({ inputSerializer }) => inputSerializer ?? [])
-    return largestUpload(...inputs)
+  /** @internal The files that the serializers of the view and its actions take. */
+  static takenFiles(): TakenFiles {
+    return takenFiles(this.takingSerializers())
+  }
+
+  /** @internal Those that tell which files a request may bring. */
+  static takingSerializers(): SerializerClass[] {
+    return [...actionsOf(this).values()].flatMap(({ inputSerializer }) => inputSerializer ?? [])
   }
 
   /** @internal The view that answers a request. */
@@ -321,7 +325,6 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
     const where = (name: string) => `${view.name}.${name}`
     const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
     if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
-    const largestUpload = view.largestUpload()
     settled = {
       versioning: view.versioningClass
         ? resolvePolicy(where('versioningClass'), view.versioningClass, 'determineVersion')
@@ -331,9 +334,8 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
         (permission) => permission.constructor !== AllowAny,
       ),
       throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
-      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse').map((parser) =>
-        largestUpload === undefined ? parser : (parser.fitting?.(largestUpload) ?? parser),
-      ),
+      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
+      files: view.takenFiles(),
       metadata: resolvePolicy(where('metadataClass'), view.metadataClass, 'determineMetadata'),
       renderers,
       strictAccept: view.strictAccept,

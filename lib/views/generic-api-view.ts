@@ -10,6 +10,7 @@ import { type BaseFilter, type FilterPart, isDescribed, type ParameterDescriptio
 import { described } from '../instance-fields.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
+import type { TakenFiles } from '../parsers/parser.js'
 import type { Policies, Policy } from '../policy.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
@@ -23,7 +24,6 @@ import type {
 import { serializerPlan } from '../serializers/plan.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
-import { largestUpload } from '../serializers/store-uploads.js'
 import { actionClass } from './action-options.js'
 import { APIView, methodsOf, type ViewHandler } from './api-view.js'
 import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
@@ -158,10 +158,16 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** @internal */
-  static override largestUpload(): number | undefined {
-    const own = this.serializerClass ? largestUpload(this.serializerClass) : undefined
-    const known = [own, super.largestUpload()].filter((size) => size !== undefined)
-    return known.length === 0 ? undefined : Math.max(...known)
+  static override takenFiles(): TakenFiles {
+    const taken = super.takenFiles()
+    const isKnown = isStandard(this.prototype, 'getSerializerClass', 'getSerializer', 'getInputSerializer')
+    return isKnown ? taken : { ...taken, names: 'all' }
+  }
+
+  /** @internal */
+  static override takingSerializers(): AnySerializerClass[] {
+    const own = this.serializerClass ? [this.serializerClass] : []
+    return [...own, ...super.takingSerializers()]
   }
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {

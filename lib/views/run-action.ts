@@ -21,7 +21,7 @@ export async function runAction(view: View): Promise<unknown> {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
   if (policies.parsers.length > 0 && read(view, 'readsBody').call(view)) {
-    view.body = await parseBody(ctx, policies.parsers)
+    view.body = await parseBody(ctx, policies.parsers, policies.files)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }
   try {

@@ -4,7 +4,7 @@ import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { Context } from '../context.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
-import type { ParsedBody, Parser } from '../parsers/parser.js'
+import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -18,6 +18,8 @@ export interface ViewPolicies {
   readonly permissions: readonly BasePermission[]
   readonly throttles: readonly BaseThrottle[]
   readonly parsers: readonly Parser[]
+  /** The files that its serializers ask for. */
+  readonly files: TakenFiles
   readonly renderers: readonly BaseRenderer[]
   /** Answer 406 where no renderer writes what the client accepts. */
   readonly strictAccept: boolean

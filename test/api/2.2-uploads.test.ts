@@ -1,6 +1,8 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import Router from '@koa/router'
+import type { Middleware } from 'koa'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
@@ -20,6 +22,7 @@ import {
   NestedSerializer,
   type Parsers,
   type StorableFile,
+  type UploadedFile,
   type ViewSerializer,
 } from '../../lib/index.js'
 import { type Client, expectRules, serving } from '../support/client.js'
@@ -112,6 +115,39 @@ class Failing extends Photos {
     return { detail: 'No.', status: 409 }
   }
 }
+/** Where nothing can be written: a file that is kept nonetheless is 500. */
+const NOWHERE = join(base, 'nowhere')
+const OF_NOWHERE: Parsers = [JSONParser, new MultiPartParser({ directory: NOWHERE })]
+
+class Titles extends Photos {
+  static override serializerClass: ViewSerializer = class extends ModelSerializer<Photo> {
+    static override model = Photo
+    static override fields = ['id', 'title', 'image']
+    static override readOnlyFields = ['image']
+    static override declaredFields: DeclaredFields = { image: new FileUploadField({ storage, required: false }) }
+  }
+  static override parserClasses = OF_NOWHERE
+}
+/** What a view of its own code does with files. */
+class Own extends Titles {
+  static override parserClasses: Parsers = [new MultiPartParser({ directory, keptFiles: ['upload'] })]
+
+  async post() {
+    const { upload, other } = this.body.data as Record<string, UploadedFile>
+    return { files: Object.keys(this.body.files ?? {}), upload: String(await upload?.head(9)), other: other?.size }
+  }
+}
+class Careless extends Own {
+  static override parserClasses = OF_NOWHERE
+}
+/** Which serializer it has only the request tells. */
+class Chosen extends Titles {
+  static override serializerClass = null
+  static override parserClasses = PARSERS
+  override getSerializerClass() {
+    return PhotoSerializer
+  }
+}
 class Tiny extends Photos {
   static override serializerClass = class extends PhotoSerializer {
     static override declaredFields: DeclaredFields = {
@@ -129,10 +165,22 @@ beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   for (const model of [Album, Photo]) model.knex(database.knex)
   api = new APIRouter()
-  const views = { photos: Photos, required: Required, kept: Kept, unsafe: Unsafe, failing: Failing, tiny: Tiny }
+  const views = {
+    photos: Photos,
+    required: Required,
+    kept: Kept,
+    unsafe: Unsafe,
+    failing: Failing,
+    tiny: Tiny,
+    titles: Titles,
+    chosen: Chosen,
+  }
   for (const [name, view] of Object.entries(views)) api.register(name, view, name)
   await api.prepare()
-  client = await serving(api.routes())
+  const own = new Router()
+    .post('/own', Own.asView({ post: 'post' }))
+    .post('/careless', Careless.asView({ post: 'post' }))
+  client = await serving(api.routes(), own.routes() as Middleware)
 })
 beforeEach(async () => {
   await database.knex.raw('truncate photos, albums restart identity')
@@ -388,6 +436,41 @@ describe('[F8] a stored file', () => {
     )
     broken.mockRestore()
     warned.mockRestore()
+  })
+})
+
+describe('a file that no field of the view asks for', () => {
+  const title = { name: 'title', content: 'x' }
+
+  it('is ignored as any unknown name, and not written to the disk', async () => {
+    const other = { ...png(Buffer.alloc(3 * 1024 * 1024)), name: 'other' }
+    expect(await send('POST', '/titles', title, other)).toMatchObject({ status: 201, json: { title: 'x' } })
+  })
+
+  it('is ignored where its field is read-only', async () => {
+    expect(await send('POST', '/titles', title, png())).toMatchObject({ status: 201, json: { image: null } })
+  })
+
+  it('is 400 at a field that takes no files', async () => {
+    const { status, json } = await send('POST', '/titles', { ...title, filename: 'x.txt' })
+    expect({ status, json }).toMatchObject({ status: 400, json: { errors: { title: [expect.any(String)] } } })
+  })
+
+  it('is kept where only the request tells the serializer', async () => {
+    expect(await send('POST', '/chosen', title, png())).toMatchObject({
+      status: 201,
+      json: { image: expect.stringMatching(/\.png$/) },
+    })
+  })
+
+  it("is kept for the view's own code where keptFiles names it", async () => {
+    const files = ['upload', 'other'].map((name) => ({ name, filename: 'a.txt', content: name }))
+    expect((await send('POST', '/own', ...files)).json).toEqual({ files: ['upload'], upload: 'upload', other: 5 })
+  })
+
+  it('tells code that reads it nonetheless what to declare', async () => {
+    expect((await send('POST', '/careless', { name: 'upload', filename: 'a.txt', content: 'x' })).status).toBe(500)
+    expect(String(client.reported)).toMatch(/^ConfigurationError: .* declare a FileUploadField .*keptFiles/)
   })
 })
 

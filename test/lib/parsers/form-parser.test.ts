@@ -94,6 +94,36 @@ describe('a form', () => {
   })
 })
 
+describe('the JSON in texts of a form', () => {
+  const list = (items: number) => `[${Array(items).fill('0').join()}]`
+  const tooMuch = {
+    status: 400,
+    json: { detail: 'More than 100000 values and names in "meta"', status: 400 },
+  }
+
+  it('has at most 100,000 values and names in all, beyond which the answer names the field', async () => {
+    expect((await post(`a=${list(49_999)}&meta=${list(49_999)}&title=${'x,'.repeat(100_000)}`)).status).toBe(200)
+    expect(await post(`a=${list(49_999)}&meta=%20${list(50_000)}`)).toMatchObject(tooMuch)
+  })
+
+  it.each([
+    ['koa-body', () => koaBody({ formLimit: '2mb' }) as Koa.Middleware],
+    ['@koa/bodyparser', () => bodyParser({ enableTypes: ['form'], formLimit: '2mb' }) as Koa.Middleware],
+  ])('also where %s has read it', async (_name, middleware) => {
+    before = middleware()
+    expect((await post(`a=${list(49_999)}&meta=${list(49_999)}`)).status).toBe(200)
+    expect(await post(`a=${list(49_999)}&meta=${list(50_000)}`)).toMatchObject(tooMuch)
+  })
+})
+
+it('a form is 413 when it swells more than a hundred times', async () => {
+  const swollen = gzipSync(`a=${'x'.repeat(100_000)}`)
+  expect(await post(swollen, { 'Content-Encoding': 'gzip' })).toMatchObject({
+    status: 413,
+    json: { detail: 'Request body is compressed more than 100 times' },
+  })
+})
+
 describe.each([
   ['koa-body', () => koaBody() as Koa.Middleware],
   ['@koa/bodyparser', () => bodyParser({ enableTypes: ['form'] }) as Koa.Middleware],

@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import http from 'node:http'
 import { connect } from 'node:net'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
@@ -7,6 +8,7 @@ import { answerError } from '../../../lib/answer-error.js'
 import { ConfigurationError } from '../../../lib/errors.js'
 import { JSONParser } from '../../../lib/parsers/json-parser.js'
 import { parseBody } from '../../../lib/parsers/parse-body.js'
+import { heapInUse } from '../../support/heap.js'
 import { exchange, serve, type TestServer } from '../../support/server.js'
 
 const MB = 1024 * 1024
@@ -14,14 +16,19 @@ const MB = 1024 * 1024
 let server: TestServer
 let failures: unknown[] = []
 const reported: unknown[] = []
+let asked: Koa.Context | undefined
 
 beforeAll(async () => {
   const app = new Koa()
   // Koa itself reports a socket that breaks off.
   app.on('error', (error) => String(error.code).startsWith('HPE_') || reported.push(error))
   app.use(async (ctx) => {
+    asked = ctx
     try {
-      const parser = ctx.path === '/big' ? new JSONParser({ limit: 3 * MB, depth: 70 }) : new JSONParser()
+      const parser =
+        ctx.path === '/big'
+          ? new JSONParser({ limit: 3 * MB, depth: 70, ratio: 1_000, nodes: 200_000 })
+          : new JSONParser()
       ctx.body = await parseBody(ctx, [parser])
     } catch (error) {
       failures.push(error)
@@ -46,6 +53,7 @@ const post = (
 ) => server.send({ body, path, headers: { ...json, ...headers } })
 const malformed = { status: 400, json: { detail: 'Malformed JSON', status: 400 } }
 const tooLarge = { status: 413, json: { detail: 'Request body too large', status: 413 } }
+const swollen = { status: 413, json: { detail: 'Request body is compressed more than 100 times', status: 413 } }
 const unsupported = { status: 415, json: { detail: 'Unsupported media type', status: 415 } }
 
 describe('a JSON body', () => {
@@ -114,6 +122,53 @@ describe('a JSON body', () => {
   })
 })
 
+describe('the values and names of a JSON body', () => {
+  const tooMany = { status: 400, json: { detail: 'JSON has more than 100000 values and names', status: 400 } }
+  const list = (items: number) => `[${Array(items).fill('{}').join()}]`
+  const object = (members: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: members }, (_, n) => [n, 0])))
+
+  it.each([
+    ['items of a list', list(99_999), list(100_000)],
+    ['members of an object', object(49_999), object(50_000)],
+    ['lists in lists', `[${Array(33_333).fill('[[]]').join()}]`, `[${Array(50_000).fill('[[]]').join()}]`],
+    ['escapes among them', `["\\"",${list(99_997)}]`, `["\\"",${list(99_998)}]`],
+  ])('are at most 100,000: %s', async (_name, fitting, more) => {
+    expect((await post(fitting)).status).toBe(200)
+    expect(await post(more)).toMatchObject(tooMany)
+  })
+
+  it('are as many as the option says', async () => {
+    expect((await post(list(199_999), {}, '/big')).status).toBe(200)
+    expect((await post(list(200_000), {}, '/big')).status).toBe(400)
+  })
+})
+
+describe('a body in one-byte chunks', () => {
+  const head = 'POST / HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const bytes = 200_000
+
+  it('takes no more memory than its bytes, while it arrives', async () => {
+    const socket = connect(server.port, '127.0.0.1')
+    const before = heapInUse()
+    const body = '1\r\n"\r\n'.padEnd(6 * bytes, '1\r\nx\r\n')
+    socket.write(head + body)
+    await vi.waitFor(() => expect(asked?.req.socket.bytesRead).toBe(head.length + body.length), 5_000)
+    // an object for each of them would be 60 MB
+    expect(heapInUse() - before).toBeLessThan(10 * MB)
+    socket.write('1\r\n"\r\n0\r\n\r\n')
+    const [answer] = (await once(socket, 'data')) as [Buffer]
+    expect(String(answer)).toMatch(/^HTTP\/1.1 200 /)
+    socket.destroy()
+  })
+
+  it('is read as it is in others', async () => {
+    const text = '{"title":"Zürich","list":[1,2,3]}'
+    const pieces = [...Buffer.from(text)].map((byte) => Buffer.from([byte]))
+    expect(await post(pieces)).toMatchObject({ status: 200, json: { data: JSON.parse(text) } })
+  })
+})
+
 describe('a body in a content coding', () => {
   const text = JSON.stringify({ a: 'x'.repeat(5_000) })
   const codings: [string, (body: string | Buffer) => Buffer][] = [
@@ -153,13 +208,43 @@ describe('a body in a content coding', () => {
     }
   })
 
+  it('is read in one-byte chunks', async () => {
+    const bytes = gzipSync(text)
+    const response = await post(
+      [...bytes].map((byte) => Buffer.from([byte])),
+      { 'Content-Encoding': 'gzip' },
+    )
+    expect(response).toMatchObject({ status: 200, json: { data: JSON.parse(text) } })
+  })
+
+  it.each(codings.slice(0, 5))(
+    'may be 64 kB whatever it was in %s, then a hundred times what was sent',
+    async (coding, encode) => {
+      const blanks = (size: number) => encode(Buffer.alloc(size, ' '))
+      expect(await post(blanks(65_536), { 'Content-Encoding': coding })).toMatchObject(malformed)
+      expect(await post(blanks(65_537), { 'Content-Encoding': coding })).toMatchObject(swollen)
+      // a number in each twenty kilobytes, which no coding makes shorter than a hundredth
+      const varied = JSON.stringify(Array.from({ length: 20_000 }, (_, n) => Math.trunc(Math.sin(n) * 2 ** 31)))
+      expect(await post(encode(varied), { 'Content-Encoding': coding })).toMatchObject({ status: 200 })
+    },
+  )
+
+  it('may swell as far as the option says', async () => {
+    const list = gzipSync(`[${'1 '.padEnd(90_000)}]`)
+    expect(await post(list, { 'Content-Encoding': 'gzip' })).toMatchObject(swollen)
+    expect(await post(list, { 'Content-Encoding': 'gzip' }, '/big')).toMatchObject({ json: { data: [1] } })
+  })
+
   it('[F2] counts after decompression', async () => {
+    const noise = JSON.stringify(Array.from({ length: 200_000 }, (_, n) => n))
+    expect(gzipSync(noise).length).toBeLessThan(MB / 2)
+    expect(await post(gzipSync(noise), { 'Content-Encoding': 'gzip' })).toMatchObject(tooLarge)
     const bomb = gzipSync(Buffer.alloc(50 * MB, ' '))
     expect(bomb.length).toBeLessThan(60_000)
     const before = process.memoryUsage.rss()
-    expect(await post(bomb, { 'Content-Encoding': 'gzip' })).toMatchObject(tooLarge)
+    expect(await post(bomb, { 'Content-Encoding': 'gzip' })).toMatchObject(swollen)
     expect(await post([bomb.subarray(0, 9_000), bomb.subarray(9_000)], { 'Content-Encoding': 'gzip' })).toMatchObject(
-      tooLarge,
+      swollen,
     )
     expect(process.memoryUsage.rss() - before).toBeLessThan(40 * MB)
   })
@@ -221,7 +306,7 @@ describe('the limit', () => {
     const headers = { ...json, 'Content-Encoding': 'gzip' }
     const created = vi.spyOn(agent as unknown as { createConnection: () => unknown }, 'createConnection')
     for (let round = 0; round < 3; round++) {
-      expect(await server.send({ body: gzipSync(Buffer.alloc(20 * MB)), headers, agent })).toMatchObject(tooLarge)
+      expect(await server.send({ body: gzipSync(Buffer.alloc(20 * MB)), headers, agent })).toMatchObject(swollen)
       expect(await server.send({ body: Buffer.alloc(500_000), headers, agent })).toMatchObject(malformed)
     }
     expect(await server.send({ body: '{}', headers: json, agent })).toMatchObject({ status: 200 })
@@ -234,6 +319,8 @@ describe('the limit', () => {
     [{ limit: 1.5 }, 'limit'],
     [{ limit: Number.NaN }, 'limit'],
     [{ depth: -1 }, 'depth'],
+    [{ nodes: 0 }, 'nodes'],
+    [{ ratio: 0.5 }, 'ratio'],
   ])('[I23] %o is a mistake', (options, name) => {
     expect(() => new JSONParser(options)).toThrow(ConfigurationError)
     expect(() => new JSONParser(options)).toThrow(`JSONParser: ${name} must be`)

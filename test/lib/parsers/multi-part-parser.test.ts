@@ -12,8 +12,9 @@ import { answerError } from '../../../lib/answer-error.js'
 import { ConfigurationError } from '../../../lib/errors.js'
 import { MultiPartParser, type MultiPartParserOptions } from '../../../lib/parsers/multi-part-parser.js'
 import { parseBody } from '../../../lib/parsers/parse-body.js'
-import type { ParsedBody } from '../../../lib/parsers/parser.js'
+import type { ParsedBody, TakenFiles } from '../../../lib/parsers/parser.js'
 import { UploadedFile } from '../../../lib/parsers/uploaded-file.js'
+import { heapInUse } from '../../support/heap.js'
 import { BOUNDARY, MULTIPART, multipart, multipartOf, part } from '../../support/multipart.js'
 import { serve, type TestServer } from '../../support/server.js'
 import { mountSmallDisk } from '../../support/small-disk.js'
@@ -26,6 +27,8 @@ const directory = mkdtempSync(join(tmpdir(), 'multipart-'))
 const reported: unknown[] = []
 let server: TestServer
 let options: MultiPartParserOptions = {}
+let asked: TakenFiles | undefined
+let open: Koa.Context | undefined
 let before: Koa.Middleware | undefined
 
 beforeAll(async () => {
@@ -33,10 +36,11 @@ beforeAll(async () => {
   // Koa itself reports a socket that breaks off.
   app.on('error', (error) => String(error.code).startsWith('HPE_') || reported.push(error))
   app.use(async (ctx) => {
+    open = ctx
     const parse = async () => {
       let body: ParsedBody | undefined
       try {
-        body = await parseBody(ctx, [new MultiPartParser({ directory, ...options })])
+        body = await parseBody(ctx, [new MultiPartParser({ directory, ...options })], asked)
         ctx.body = await describeBody(body)
       } catch (error) {
         answerError(ctx, error)
@@ -50,6 +54,7 @@ beforeAll(async () => {
 })
 afterEach(async () => {
   options = {}
+  asked = undefined
   before = undefined
   await vi.waitFor(() => expect(readdirSync(directory)).toEqual([]))
   expect(reported.splice(0)).toEqual([])
@@ -66,6 +71,7 @@ async function describeBody({ data, textual, files }: ParsedBody): Promise<unkno
     if (Array.isArray(value)) return Promise.all(value.map(describeValue))
     if (!(value instanceof UploadedFile)) return value
     const { filename, mediaType, size } = value
+    if (!value.isKept) return { filename, mediaType, size, head: null }
     if (value.path.includes('koa-viewsets-')) expect(statSync(value.path).mode & 0o777).toBe(0o600)
     return { filename, mediaType, size, head: (await value.head(20)).toString('latin1') }
   }
@@ -185,6 +191,77 @@ describe('a multipart body', () => {
     const empty = { name: 'f', filename: '', type: 'application/octet-stream', content: '' }
     expect((await post(multipart(empty))).json.data).toEqual({})
     expect((await post(multipart({ ...empty, filename: 'a.txt' }))).json.data).toMatchObject({ f: { size: 0 } })
+  })
+})
+
+describe('a file that nobody asks for', () => {
+  const content = Buffer.alloc(3 * MB, 'x')
+  const body = multipart(
+    { name: 'title', filename: 't.txt', content },
+    { name: 'caption', content: 'x' },
+    { name: 'photo', filename: 'p.png', content: 'PNG' },
+  )
+
+  it('is not written to the disk: of it only its name and length are known', async () => {
+    asked = { names: new Set(['photo']), largest: undefined }
+    const answered = post(body)
+    expect(await mostBytesDuring(answered)).toBeLessThan(KB)
+    expect((await answered).json).toEqual({
+      data: {
+        title: { filename: 't.txt', mediaType: 'text/plain', size: 3 * MB, head: null },
+        caption: 'x',
+        photo: { filename: 'p.png', mediaType: 'text/plain', size: 3, head: 'PNG' },
+      },
+      textual: true,
+      files: ['photo'],
+    })
+  })
+
+  it('is held to the same limits', async () => {
+    asked = { names: new Set(), largest: undefined }
+    options = { fileLimit: MB }
+    expect(await post(body)).toMatchObject(tooLarge)
+    options = { totalLimit: MB }
+    expect((await post(body)).status).toBe(413)
+    options = { files: 1 }
+    expect(await post(body)).toMatchObject(tooLarge)
+  })
+
+  it.each<[MultiPartParserOptions]>([[{ keptFiles: ['title'] }], [{ keptFiles: 'all' }]])(
+    'is kept with %j',
+    async (own) => {
+      asked = { names: new Set(), largest: undefined }
+      options = own
+      expect((await post(body)).json.files).toEqual(own.keptFiles === 'all' ? ['title', 'photo'] : ['title'])
+    },
+  )
+
+  it('tells code that reads it what to declare', () => {
+    const file = new UploadedFile({ filename: 'a', mediaType: 'text/plain', size: 1, path: undefined })
+    expect(() => file.stream()).toThrow(ConfigurationError)
+    expect(() => file.path).toThrow(/declare a FileUploadField .* or name it in new MultiPartParser\({ keptFiles }\)/)
+  })
+})
+
+describe('a body in one-byte chunks', () => {
+  it('takes no more memory than its bytes, in a text and in a file', async () => {
+    const chunked = (bytes: Buffer) => [...bytes].map((byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join('')
+    const head = `POST / HTTP/1.1\r\nHost: x\r\nContent-Type: ${MULTIPART['Content-Type']}\r\nTransfer-Encoding: chunked\r\n\r\n`
+    const [text, file] = multipart({ name: 'a', content: '@' }, { name: 'f', filename: 'f.txt', content: '@' })
+      .toString()
+      .split('@')
+      .map((piece) => chunked(Buffer.from(piece)))
+    for (const begin of [text, `${text}1\r\nx\r\n${file}`]) {
+      const socket = connect(server.port, '127.0.0.1')
+      const inUse = heapInUse()
+      const sent = head + begin + '1\r\nx\r\n'.repeat(200_000)
+      socket.write(sent)
+      await vi.waitFor(() => expect(open?.req.socket.bytesRead).toBe(sent.length), 5_000)
+      // an object for each of them would be 60 MB
+      expect(heapInUse() - inUse).toBeLessThan(10 * MB)
+      socket.destroy()
+      await vi.waitFor(() => expect(readdirSync(directory)).toEqual([]))
+    }
   })
 })
 
@@ -334,10 +411,61 @@ describe('a body beyond a limit', () => {
   })
 
   it('[F2] is 413 by what it is once decompressed', async () => {
-    options = { fileLimit: MB }
+    options = { fileLimit: MB, ratio: 2_000 }
     const bomb = gzipSync(multipart({ name: 'f', filename: 'f.bin', content: Buffer.alloc(50 * MB) }))
     expect(bomb.length).toBeLessThan(100 * KB)
     expect(await post(bomb, { 'Content-Encoding': 'gzip' })).toMatchObject(tooLarge)
+  })
+
+  it('is 413 when its compression swells more than a hundred times, before that reaches the disk', async () => {
+    const bomb = gzipSync(multipart({ name: 'f', filename: 'f.bin', content: Buffer.alloc(19 * MB) }))
+    const answered = post(bomb, { 'Content-Encoding': 'gzip' })
+    expect(await mostBytesDuring(answered)).toBeLessThan(256 * KB)
+    expect(await answered).toMatchObject({
+      status: 413,
+      json: { detail: 'Request body is compressed more than 100 times' },
+    })
+  })
+
+  it('is 413 with files that are too long together', async () => {
+    options = { totalLimit: 100 * KB }
+    const files = (...sizes: number[]) =>
+      multipart(...sizes.map((size) => ({ name: 'f', filename: 'f.bin', content: Buffer.alloc(size) })))
+    expect((await post(files(50 * KB, 50 * KB))).json.data.f).toHaveLength(2)
+    expect(await post(files(50 * KB, 50 * KB + 1))).toMatchObject({
+      status: 413,
+      json: { detail: 'Files have more than 102400 bytes together', status: 413 },
+    })
+  })
+
+  it('is 413 with more than 50 MB of files, unless told otherwise', { timeout: 30_000 }, async () => {
+    const content = Buffer.alloc(18 * MB)
+    const files = (count: number) =>
+      multipart(...Array.from({ length: count }, () => ({ name: 'f', filename: 'f.bin', content })))
+    expect(await post([files(3)])).toMatchObject({
+      status: 413,
+      json: { detail: 'Files have more than 52428800 bytes together', status: 413 },
+    })
+    options = { fileLimit: 60 * MB }
+    expect((await post([files(3)])).status).toBe(200)
+  })
+
+  it('is 400 with too much JSON in its texts, which names the field', async () => {
+    const list = (items: number) => `[${Array(items).fill('{}').join()}]`
+    const texts = (first: string, second: string) =>
+      multipart(
+        { name: 'a', content: first },
+        { name: 'meta', content: second },
+        { name: 'b', content: 'x,'.repeat(90_000) },
+      )
+    expect((await post(texts(list(49_999), list(49_999)))).status).toBe(200)
+    expect(await post(texts(list(49_999), ` ${list(50_000)}`))).toMatchObject({
+      status: 400,
+      json: { detail: 'More than 100000 values and names in "meta"', status: 400 },
+    })
+    options = { nodes: 10 }
+    expect((await post(texts(list(9), 'x'))).status).toBe(200)
+    expect((await post(texts(list(10), 'x'))).status).toBe(400)
   })
 
   it('[F2] is 400 when its compression is corrupt, 415 in an unknown one', async () => {
@@ -456,12 +584,20 @@ describe('a body that koa-body has read', () => {
   })
 })
 
-it.each([{ fileLimit: 0 }, { files: -1 }, { limit: 1.5 }, { fields: Number.NaN }, { depth: 0 }, { headerLimit: 0 }])(
-  'refuses the option %j',
-  (wrong) => {
-    expect(() => new MultiPartParser(wrong)).toThrow(ConfigurationError)
-  },
-)
+it.each([
+  { fileLimit: 0 },
+  { files: -1 },
+  { limit: 1.5 },
+  { fields: Number.NaN },
+  { depth: 0 },
+  { headerLimit: 0 },
+  { totalLimit: 0 },
+  { ratio: 0 },
+  { nodes: 0 },
+  { keptFiles: 'photo' as 'all' },
+])('refuses the option %j', (wrong) => {
+  expect(() => new MultiPartParser(wrong)).toThrow(ConfigurationError)
+})
 
 /** A generator of numbers below `below`, the same each time. */
 function seededRandom(seed: number): (below: number) => number {
@@ -470,6 +606,30 @@ function seededRandom(seed: number): (below: number) => number {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
     return Math.floor((state / 2 ** 32) * below)
   }
+}
+
+/** The most bytes that the files of the folder have together while `work` goes on, looked at in every turn. */
+async function mostBytesDuring(work: Promise<unknown>): Promise<number> {
+  let most = 0
+  let isDone = false
+  const look = async () => {
+    while (!isDone) {
+      const sizes = readdirSync(directory).map(
+        (name) => statSync(join(directory, name), { throwIfNoEntry: false })?.size,
+      )
+      most = Math.max(
+        most,
+        sizes.reduce<number>((sum, size = 0) => sum + size, 0),
+      )
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  const looking = look()
+  await work.finally(() => {
+    isDone = true
+  })
+  await looking
+  return most
 }
 
 /** The body with one to four things done to it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isTextDeeper, isValueDeeper } from '../../../lib/parsers/nesting.js'
+import { countNodes, passedByText, passedByValue } from '../../../lib/parsers/nesting.js'
 
 const nested = (levels: number, open = '[', close = ']') => open.repeat(levels) + close.repeat(levels)
 
@@ -16,13 +16,14 @@ describe('the nesting of a text', () => {
     ['a string without end', `["${'['.repeat(100)}`, false],
     ['nothing', '', false],
   ])('[B11] of %s', (_name, text, expected) => {
-    expect(isTextDeeper(text, 64)).toBe(expected)
+    expect(passedByText(text, { depth: 64, nodes: 100_000 })).toBe(expected ? 'depth' : undefined)
   })
 
   it('[B11] is that of the value it stands for', () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 12 }), fc.integer({ min: 1, max: 14 }), (value, depth) => {
-        expect(isTextDeeper(JSON.stringify(value), depth)).toBe(isValueDeeper(value, depth))
+        const limits = { depth, nodes: 100_000 }
+        expect(passedByText(JSON.stringify(value), limits)).toBe(passedByValue(value, limits))
       }),
     )
   })
@@ -36,12 +37,46 @@ describe('the nesting of a value', () => {
     ['null', null, false],
     ['nothing', undefined, false],
   ])('[B11] of %s', (_name, value: unknown, expected) => {
-    expect(isValueDeeper(value, 64)).toBe(expected)
+    expect(passedByValue(value, { depth: 64, nodes: 100 })).toBe(expected ? 'depth' : undefined)
   })
 
   it('[B11] exhausts no stack', () => {
     let value: unknown = []
     for (let level = 0; level < 1_000_000; level++) value = [value]
-    expect(isValueDeeper(value, 64)).toBe(true)
+    expect(passedByValue(value, { depth: 64, nodes: 100 })).toBe('depth')
+  })
+})
+
+describe('the nodes of a text', () => {
+  it.each([
+    ['a scalar', '1', 1],
+    ['an empty list', '[]', 1],
+    ['an empty object, spaced', ' { } ', 1],
+    ['a list', '[1,"a,b",null]', 4],
+    ['an object, of values and their names', '{"a":1,"b":[]}', 5],
+    ['empty ones in each other', '[[],[{}],{}]', 5],
+    ['separators in strings', String.raw`["\\,:[{", "\",[]"]`, 3],
+  ])('count %s', (_name, text, expected) => {
+    JSON.parse(text)
+    expect(countNodes(text, 100)).toBe(expected)
+  })
+
+  it('are those of the value it stands for', () => {
+    const limits = (nodes: number) => ({ depth: 100, nodes })
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 8 }), fc.integer({ min: 0, max: 3 }), (value, space) => {
+        const text = JSON.stringify(value, undefined, space)
+        const nodes = countNodes(text, 1_000_000)
+        expect(passedByValue(value, limits(nodes))).toBeUndefined()
+        expect(passedByText(text, limits(nodes))).toBeUndefined()
+        if (nodes > 1) expect(passedByValue(value, limits(nodes - 1))).toBe('nodes')
+        if (text.length > 2 * nodes) expect(passedByText(text, limits(nodes - 1))).toBe('nodes')
+      }),
+    )
+  })
+
+  it('are not counted beyond the limit', () => {
+    expect(countNodes(`[${'1,'.repeat(500_000)}1]`, 10)).toBeLessThan(20)
+    expect(passedByText(`[${'1,'.repeat(500_000)}1]`, { depth: 64, nodes: 500_000 })).toBe('nodes')
   })
 })

@@ -176,6 +176,16 @@ describe.each([
     expect((await send({ body: nested(65), headers: json })).status).toBe(400)
   })
 
+  it('is checked for the number of its values and names', async () => {
+    const { send } = await serving(middleware())
+    const list = (items: number) => `[${Array(items).fill('{}').join()}]`
+    expect((await send({ body: list(99_999), headers: json })).status).toBe(200)
+    expect(await send({ body: list(100_000), headers: json })).toMatchObject({
+      status: 400,
+      json: { detail: 'JSON has more than 100000 values and names' },
+    })
+  })
+
   it('[F3] is still refused in a media type of no parser', async () => {
     const { send } = await serving(middleware())
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
