@@ -1,6 +1,7 @@
 /** The last word on an answer: its validator, who may keep it, and 304 for who has it already (spec section 4.9). */
 import { type Context, isAnonymous } from '../context.js'
 import { matchesWeakly } from '../entity-tags.js'
+import { writeJson } from '../json-numerals.js'
 import { renderPending } from '../pending-render.js'
 import type { CachePolicy } from './cache-policy.js'
 import { contentDigest, strongTag, weakTag } from './entity-tags.js'
@@ -99,7 +100,7 @@ function bytesOf(ctx: Context): string | Uint8Array | undefined {
   const { body } = ctx
   if (typeof body === 'string' || body instanceof Uint8Array) return body
   if (typeof body !== 'object' || body === null || isStreamed(body)) return undefined
-  const text = JSON.stringify(body) as string | undefined
+  const text = writeJson(body)
   if (text === undefined) return undefined
   ctx.body = text
   return text

@@ -1,5 +1,6 @@
 /** Columns that hold a list, such as `text[]`. */
 import { countMessages, type ErrorMessages, MOST_MESSAGES, ValidationError } from '../errors.js'
+import { hasNumerals, memberOf, numeralAt } from '../json-numerals.js'
 import { databaseItemText } from '../models/database-text.js'
 import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
@@ -46,9 +47,10 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     const items: unknown[] = []
     const errors: ErrorMessages = {}
     let told = 0
+    const numerals = hasNumerals(value)
     for (const [position, item] of value.entries()) {
       try {
-        const checked = this.#item(item, context)
+        const checked = this.#item(numerals ? this.#exact(value, position) : item, context)
         items.push(checked instanceof Promise ? await checked : checked)
       } catch (error) {
         if (!(error instanceof ValidationError)) throw error
@@ -67,7 +69,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     return items.map((item: unknown, position): unknown => {
       if (item === null || item === undefined) return null
       if (Array.isArray(item) && !this.#takesLists()) return this.toRepresentation(item, context)
-      return this.#child.toRepresentation(databaseItemText(items, position) ?? item, context)
+      return this.#child.toRepresentation(databaseItemText(items, position) ?? memberOf(items, position), context)
     })
   }
 
@@ -101,6 +103,12 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   /** False for items of a further dimension: PostgreSQL does not tell `int[]` from `int[][]`. */
   #takesLists(): boolean {
     return this.#child instanceof JSONField || this.#child instanceof ArrayField
+  }
+
+  /** An item that may be a number of which JavaScript's lacks digits. @throws ValidationError */
+  #exact(items: readonly unknown[], position: number): unknown {
+    const text = numeralAt(items, position)
+    return text === undefined ? items[position] : this.#child.fromNumeral(text)
   }
 
   /** The value of an item. A promise only where its field waits, or has validators. */

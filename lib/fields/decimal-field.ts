@@ -80,6 +80,12 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
     return typeof value === 'number' ? this.#fixed(value) : typeof value === 'bigint' ? String(value) : value
   }
 
+  override fromNumeral(text: string): number {
+    const number = Number(text)
+    if (!Number.isFinite(number)) return number
+    throw new ValidationError(`Send a number of more than ${EXACT_DIGITS} digits as a string.`)
+  }
+
   override schema(): FieldSchema {
     const { minValue, maxValue } = this.options
     return {

@@ -71,6 +71,7 @@ export interface FieldSchema {
  * A subclass overrides what differs:
  * - `toInternalValue(value)`: checks an input value that is not null; throws `ValidationError`
  * - `toRepresentation(value)`: a stored value that is not null, as a JSON value
+ * - `fromNumeral(text)`: the JSON value that a number stands for of which JavaScript's lacks digits
  * - `fromText(text)`: the JSON value that a text of a form or a query string stands for
  * - `fromTexts(values)`: the same for a name that stands in a form several times, where the field takes lists
  * - `takesFiles`: true where the value may be a file of a form
@@ -91,6 +92,15 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
   /** A stored value (never null or undefined) as a value for `JSON.stringify`. */
   toRepresentation(value: unknown, _context: SerializerContext): unknown {
     return value
+  }
+
+  /**
+   * What a number of a JSON body stands for that is another one than JavaScript's nearest, such as `9007199254740993`,
+   * before `toInternalValue`.
+   * @throws ValidationError
+   */
+  fromNumeral(text: string): unknown {
+    return Number(text)
   }
 
   /** What a text from a form or a query string stands for, before `toInternalValue`. @throws ValidationError */

@@ -51,6 +51,10 @@ export class IntegerField<const Options extends IntegerFieldOptions = {}> extend
     return typeof value === 'string' || typeof value === 'bigint' ? Number(value) : value
   }
 
+  override fromNumeral(text: string): number {
+    return unrounded(text)
+  }
+
   override fromText(text: string): number {
     if (!DIGITS.test(text)) throw new ValidationError('A valid integer is required.')
     return Number(text)
@@ -122,6 +126,10 @@ export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> 
     return Number.isInteger(value) && !Number.isSafeInteger(value) ? String(BigInt(value as number)) : value
   }
 
+  override fromNumeral(text: string): number {
+    return unrounded(text)
+  }
+
   override schema(): FieldSchema {
     const { minValue, maxValue } = this.options
     return {
@@ -153,6 +161,12 @@ export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> 
     }
     return bound
   }
+}
+
+/** The number nearest to one that JavaScript does not have; none where that would be a whole number by rounding. */
+function unrounded(text: string): number {
+  const number = Number(text)
+  return Number.isSafeInteger(number) ? Number.NaN : number
 }
 
 /** A number where it is exact, else the digits. */

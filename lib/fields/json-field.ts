@@ -1,9 +1,13 @@
 /** Columns of type json and jsonb. */
+import { Numeral, writable } from '../json-numerals.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { checkJson, readJson } from './json-text.js'
 import type { ClosedOptions } from './options.js'
 
-/** Any JSON value, at most 64 levels deep. A text from a form is read as JSON. */
+/**
+ * Any JSON value, at most 64 levels deep. A text from a form is read as JSON. Numbers keep all their digits, although
+ * JavaScript's do not have them; of a body that the application's own parser has read they are lost already.
+ */
 export class JSONField<const Options extends FieldOptions = {}> extends SerializerField<
   unknown,
   Options & FieldOptions
@@ -15,6 +19,14 @@ export class JSONField<const Options extends FieldOptions = {}> extends Serializ
   override toInternalValue(value: unknown): unknown {
     checkJson(value)
     return value
+  }
+
+  override toRepresentation(value: unknown): unknown {
+    return writable(value)
+  }
+
+  override fromNumeral(text: string): unknown {
+    return new Numeral(text)
   }
 
   override fromText(text: string): unknown {

@@ -1,17 +1,26 @@
 /** JSON values of any shape: read from text, and checked without recursion (promises A4, B7, B8, B11). */
 import { ValidationError } from '../errors.js'
+import { hasNumerals, Numeral, numeralAt } from '../json-numerals.js'
+import { parseJson } from '../parse-json.js'
+import { quote } from '../quote.js'
 import { checkText } from './text.js'
 
 /** How deep arrays and objects may stand in each other. */
 const MAX_DEPTH = 64
 const NOT_JSON = 'Must be valid JSON.'
+/** What jsonb holds before and after the point: more is refused there, or cut off. */
+const MAX_WHOLE_DIGITS = 131_072
+const MAX_DECIMAL_PLACES = 16_383
+/** jsonb writes all digits of a number: `1e131071` would come back as so many. */
+const MAX_EXPONENT = 1000
+const NUMERAL = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** Types that JSON.stringify drops or throws on; code may pass them. */
 const NEVER_JSON = new Set(['bigint', 'function', 'symbol'])
 
 /** What a text of a form or a query string stands for. @throws ValidationError when it is not JSON */
 export function readJson(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return parseJson(text)
   } catch (cause) {
     throw new ValidationError(NOT_JSON, { cause })
   }
@@ -30,11 +39,16 @@ export function readItems(values: readonly unknown[], readItem: (text: string) =
 }
 
 /**
- * Refuses what PostgreSQL cannot hold as JSON: NUL and lone surrogates in values and keys, numbers that are not finite
- * (`1e400` is one once it is parsed), more than 64 levels, the key `__proto__`, objects of a class such as a file of a form.
+ * Refuses what PostgreSQL cannot hold as JSON: NUL and lone surrogates in values and keys, numbers that are not finite, or
+ * whose digits or exponent are too many, more than 64 levels, the key `__proto__`, objects of a class such as a file of a
+ * form.
  * @throws ValidationError
  */
 export function checkJson(root: unknown): void {
+  if (root instanceof Numeral) {
+    checkNumeral(root.text)
+    return
+  }
   checkScalar(root)
   // What is left to look into, level by level.
   let level = [root].filter(isObject)
@@ -43,20 +57,31 @@ export function checkJson(root: unknown): void {
     const next: object[] = []
     for (const container of level) {
       if (!isPlain(container)) throw new ValidationError(NOT_JSON)
-      checkMembers(container, next)
+      checkMembers(root, container, next)
     }
     level = next
   }
 }
 
 /** Checks the members of an array or object, and adds those to `next` that have members themselves. */
-function checkMembers(container: object, next: object[]): void {
+function checkMembers(root: unknown, container: object, next: object[]): void {
   if (!Array.isArray(container)) {
     for (const [key, value] of Object.entries(container)) checkKey(key, value)
   }
+  if (hasNumerals(container)) checkNumerals(root, container)
   for (const value of Object.values(container)) {
     if (isObject(value)) next.push(value)
-    else checkScalar(value)
+    else if (!hasNumerals(container)) checkScalar(value)
+  }
+}
+
+/** The numbers of an array or object of which some are known by their digits, and need not be finite. */
+function checkNumerals(root: unknown, container: object): void {
+  for (const [name, value] of Object.entries(container)) {
+    const key = Array.isArray(container) ? Number(name) : name
+    const text = numeralAt(container, key)
+    if (text === undefined) checkScalar(value)
+    else checkNumeral(text, () => placeOf(root, container, key))
   }
 }
 
@@ -64,6 +89,29 @@ function checkScalar(value: unknown): void {
   if (typeof value === 'string') checkText(value)
   if (typeof value === 'number' && !Number.isFinite(value)) throw new ValidationError('A valid number is required.')
   if (NEVER_JSON.has(typeof value)) throw new ValidationError(NOT_JSON)
+}
+
+/** @throws ValidationError a number of JSON has more digits than a column keeps, or stands for more */
+function checkNumeral(text: string, place: () => string = () => ''): void {
+  const [, whole = '', fraction = '', exponent = '0'] = NUMERAL.exec(text) ?? []
+  const isWithin =
+    Math.abs(Number(exponent)) <= MAX_EXPONENT &&
+    whole.length + MAX_EXPONENT <= MAX_WHOLE_DIGITS &&
+    fraction.length + MAX_EXPONENT <= MAX_DECIMAL_PLACES
+  if (isWithin) return
+  const where = place()
+  throw new ValidationError(`The number${where === '' ? '' : ` at ${quote(where)}`} is too large or too precise.`)
+}
+
+/** Where a member stands, for people: `a.0.b`. */
+function placeOf(root: unknown, container: object, key: string | number): string {
+  const places: [unknown, string][] = [[root, '']]
+  for (const [value, path] of places) {
+    if (value === container) return `${path}${key}`
+    if (!isObject(value)) continue
+    for (const [name, inner] of Object.entries(value)) if (isObject(inner)) places.push([inner, `${path}${name}.`])
+  }
+  return String(key)
 }
 
 /** The body's parser refuses the same names; a text of a form has not been through it. */

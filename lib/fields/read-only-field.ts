@@ -1,4 +1,5 @@
 /** A value that is shown and never accepted (spec section 2.2). */
+import { writable } from '../json-numerals.js'
 import { writeDateTimeOf } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'
@@ -17,7 +18,7 @@ export class ReadOnlyField<const Options extends FieldOptions = {}> extends Seri
 
   override toRepresentation(value: unknown): unknown {
     if (value instanceof Date) return writeDateTimeOf(value)
-    return typeof value === 'bigint' ? String(value) : value
+    return typeof value === 'bigint' ? String(value) : writable(value)
   }
 
   override schema(): FieldSchema {

@@ -87,6 +87,11 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return [...new Set(keys)] as KeyOrKeys<Options>
   }
 
+  override fromNumeral(text: string): unknown {
+    const model = this.relatedModel()
+    return model ? this.keyFieldOf(model).fromNumeral(text) : super.fromNumeral(text)
+  }
+
   override fromText(text: string): unknown {
     return this.many ? readJson(text) : this.#keyFromText(text)
   }

@@ -1,5 +1,6 @@
 /** Makes model instances for writing from validated values, through the model's own validation. */
 import type { Model } from 'objection'
+import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../json-numerals.js'
 import { type PropertySchema, typesOf } from '../json-schema.js'
 import { type Column, describeModel } from './describe-model.js'
 import type { ModelClass } from './objection.js'
@@ -24,11 +25,17 @@ export function buildModel(
     json[property] = forSchema(columns.get(property), value)
   }
   const instance = model.fromJson(json, options) as Model & Record<string, unknown>
+  let isExact = true
   for (const property of Object.keys(instance)) {
     if (Object.hasOwn(json, property) && instance[property] === json[property]) instance[property] = values[property]
     const column = columns.get(property)
-    if (column) instance[property] = forDatabase(model, column, instance[property])
+    if (!column) continue
+    // a schema with defaults copies what it checks
+    copyNumerals(values[property], instance[property])
+    instance[property] = forDatabase(model, column, instance[property])
+    if (isInexact(instance[property])) isExact = false
   }
+  if (!isExact) keepDigits(instance)
   return instance
 }
 
@@ -91,13 +98,14 @@ export class PlainColumn {
 }
 
 function sentValue(model: ModelClass, column: Column, value: unknown): unknown {
-  return value !== null && isJsonAttribute(model, column) ? JSON.stringify(value) : value
+  return value !== null && isJsonAttribute(model, column) ? writeJson(value) : value
 }
 
 /** The value in the type that the model's schema asks for: decimals are texts to us, and numbers to many schemas. */
 function forSchema(column: Column | undefined, value: unknown): unknown {
   const types = typesOf(column?.schema)
   if (types.length === 0) return value
+  if (value instanceof Numeral) return Number(value)
   const takesNumber = types.includes('number') || types.includes('integer')
   if (typeof value === 'string' && takesNumber && !types.includes('string') && value !== '') {
     const number = Number(value)
@@ -111,9 +119,32 @@ function forSchema(column: Column | undefined, value: unknown): unknown {
 /** JSON as text where Objection does not write it itself: pg would make a PostgreSQL array of a list. */
 function forDatabase(model: ModelClass, column: Column, value: unknown): unknown {
   if (value === null || value === undefined) return value
-  if (JSON_TYPES.has(column.type)) return isJsonAttribute(model, column) ? value : JSON.stringify(value)
+  if (JSON_TYPES.has(column.type)) return isJsonAttribute(model, column) ? value : writeJson(value)
   if (column.type !== 'array' || !JSON_TYPES.has(column.element ?? '') || !Array.isArray(value)) return value
-  return value.map((item: unknown) => (item === null ? null : JSON.stringify(item)))
+  return value.map((item: unknown, position) => (item === null ? null : writeJson(memberOf(value, position))))
+}
+
+/** True for JSON with numbers of which JavaScript's lack digits. */
+function isInexact(value: unknown): boolean {
+  return value instanceof Numeral || hasNumerals(value)
+}
+
+/** Has Objection send such values with all their digits: its own `JSON.stringify` would leave these out. */
+function keepDigits(instance: Model & Record<string, unknown>): void {
+  const { columns } = describeModel(instance.constructor as ModelClass)
+  Object.defineProperty(instance, '$formatDatabaseJson', {
+    value(this: typeof instance, json: Record<string, unknown>) {
+      const prototype = Object.getPrototypeOf(this) as Model
+      const formatted: Record<string, unknown> = prototype.$formatDatabaseJson.call(this, json)
+      for (const [property, value] of Object.entries(this)) {
+        const column = columns.get(property)
+        if (column && isInexact(value) && typeof formatted[column.column] === 'string') {
+          formatted[column.column] = writeJson(value)
+        }
+      }
+      return formatted
+    },
+  })
 }
 
 /** True when Objection itself turns the property into JSON text: named in `jsonAttributes`, or object or array by schema. */

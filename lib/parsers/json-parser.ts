@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../context.js'
 import { BadRequest } from '../errors.js'
+import { keepNumerals } from '../parse-json.js'
 import { nextTurn } from '../turns.js'
 import { checkLimits } from './form-fields.js'
 import { type JsonLimits, passedByText, passedByValue } from './nesting.js'
@@ -26,7 +27,8 @@ const BYTE_ORDER_MARK = 0xfeff
 const LONG = 65_536
 
 /**
- * Reads JSON in UTF-8, plain or compressed by gzip, deflate or br.
+ * Reads JSON in UTF-8, plain or compressed by gzip, deflate or br. Values of JSON columns keep all digits of their
+ * numbers; in a body that the application's own parser has read they are JavaScript's, which may lack some.
  *
  * Answers 400 `Malformed JSON` to what is no JSON, is not UTF-8, or has a key that reaches for a prototype
  * (`__proto__`, or `constructor` holding `prototype`), 400 beyond `depth` or `nodes`, and 413 beyond `limit` or `ratio`.
@@ -75,7 +77,7 @@ export class JSONParser implements Parser {
 }
 
 function read(text: string): unknown {
-  return isSuspect(text) ? parse(text) : JSON.parse(text)
+  return keepNumerals(isSuspect(text) ? parse(text) : JSON.parse(text), text)
 }
 
 /** The same, in turns of the event loop: what is checked behind the reading may take as long as that. */
@@ -83,10 +85,13 @@ async function readLong(text: string): Promise<unknown> {
   await nextTurn()
   const data: unknown = JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)
   await nextTurn()
-  if (!isSuspect(text) || typeof data !== 'object' || data === null) return data
-  scan(data)
+  if (isSuspect(text) && typeof data === 'object' && data !== null) {
+    scan(data)
+    await nextTurn()
+  }
+  const kept = keepNumerals(data, text)
   await nextTurn()
-  return data
+  return kept
 }
 
 function tooMuch({ depth, nodes }: JsonLimits, passed: keyof JsonLimits): BadRequest {

@@ -1,8 +1,9 @@
-/** Makes a query keep PostgreSQL's own text of dates beside the values the application gets (promise B15). */
+/** Makes a query keep PostgreSQL's own text of dates and numbers beside the values the application gets (promise B15). */
 import type { Knex } from 'knex'
 import { keepItemTexts, keepText } from '../models/database-text.js'
 import { type AnswerField, keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { keepItemNumerals, keepNumerals } from '../parse-json.js'
 
 type Parse = (text: string) => unknown
 interface TypeParsers {
@@ -18,6 +19,8 @@ const TEXT_ARRAY = 1009
 const NUMERIC_ARRAY = 1231
 const INTERVAL = 1186
 const DATES = new Set([1082, 1114, 1184])
+const JSONS = new Set([114, 3802])
+const JSON_ARRAYS = new Set([199, 3807])
 /** Arrays of dates, by the type of their elements. */
 const DATE_ARRAYS = new Map([
   [1115, 1114],
@@ -29,7 +32,8 @@ const wrapped = new WeakMap<TypeParsers, TypeParsers>()
 
 /**
  * Adds type parsers to a query and to those that load its relations. Values are what the application's own parsers make
- * of them; where that is a Date, it also remembers its text, microseconds included. Other queries are not touched.
+ * of them; where that is a Date, it also remembers its text, microseconds included, and JSON the texts of its numbers.
+ * Other queries are not touched.
  */
 export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query {
   const { onBuild } = query.context() as { onBuild?: (builder: AnyQueryBuilder) => void }
@@ -66,6 +70,11 @@ function keepingText(own: TypeParsers): TypeParsers {
       if (DATES.has(oid)) return (text) => keepText(parse(text), text)
       // pg makes no time at all of it
       if (oid === INTERVAL) return (text) => (text.endsWith('infinity') ? text : parse(text))
+      if (JSONS.has(oid)) return (text) => keepNumerals(parse(text), text)
+      if (JSON_ARRAYS.has(oid)) {
+        const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
+        return (text) => keepItemNumerals(parse(text), parseTexts(text))
+      }
       if (oid === NUMERIC_ARRAY) {
         const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
         return (text) => keepItemTexts(parse(text), parseTexts(text))

@@ -1,4 +1,6 @@
 /** Tables as CSV (spec section 4.9; wire format, section 11). */
+import { memberOf } from '../json-numerals.js'
+import { parseJson } from '../parse-json.js'
 import { columnsOf } from './columns.js'
 import { attachment, csvRecords, textCell, valueCell } from './csv-text.js'
 import { JsonText } from './json-text.js'
@@ -24,7 +26,9 @@ export class CSVRenderer extends BaseRenderer implements StreamingRenderer {
     const header = new Set(columns)
     for (const row of rows) for (const name of Object.keys(row)) header.add(name)
     const names = [...header]
-    const cells = rows.map((row) => names.map((name) => valueCell(Object.hasOwn(row, name) ? row[name] : null)))
+    const cells = rows.map((row) =>
+      names.map((name) => valueCell(Object.hasOwn(row, name) ? memberOf(row, name) : null)),
+    )
     if (names.length === 0) return ''
     return csvRecords([names.map(textCell), ...cells])
   }
@@ -57,7 +61,7 @@ function tableOf(data: unknown): { rows: readonly Row[]; columns: readonly strin
 
 /** JSON that is written already, as the value it spells. */
 function plain(value: unknown): unknown {
-  return value instanceof JsonText ? value.toJSON() : value
+  return value instanceof JsonText ? parseJson(value.text) : value
 }
 
 /** A value that is no object has one column. */

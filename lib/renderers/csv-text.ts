@@ -1,5 +1,6 @@
 /** Values as CSV (RFC 4180; wire format, section 11; promises G1 and G2). */
 import Papa from 'papaparse'
+import { hasNumerals, Numeral, writeJson } from '../json-numerals.js'
 
 /** A text that a spreadsheet would take for a formula, full-width signs included. Negative decimals are none. */
 const FORMULA = /^(?!-?\d+(?:\.\d+)?$)[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
@@ -22,11 +23,12 @@ export function valueCell(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (typeof value === 'string') return textCell(value)
   if (typeof value === 'bigint') return String(value)
-  if (typeof value === 'object') {
+  if (value instanceof Numeral) return value.text
+  if (typeof value === 'object' && !hasNumerals(value)) {
     const { toJSON } = value as { toJSON?: unknown }
     if (typeof toJSON === 'function') return valueCell((value as { toJSON(): unknown }).toJSON())
   }
-  const text = JSON.stringify(value) as string | undefined
+  const text = writeJson(value)
   return text === undefined || text === 'null' ? '' : text
 }
 

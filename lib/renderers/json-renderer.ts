@@ -1,4 +1,5 @@
 /** Compact JSON (wire format, section 6). */
+import { writeJson } from '../json-numerals.js'
 import { RecentMap } from '../recent-map.js'
 import { inBytes, JsonText, LONGEST_PIECE } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
@@ -12,9 +13,9 @@ export class JSONRenderer extends BaseRenderer implements StreamingRenderer {
 
   render(data: unknown): string | Buffer {
     if (data instanceof JsonText) return inBytes(data.pieces)
-    if (typeof data !== 'object' || data === null || Array.isArray(data)) return JSON.stringify(data)
+    if (typeof data !== 'object' || data === null || Array.isArray(data)) return writeJson(data) as string
     const { results } = data as { results?: unknown }
-    return results instanceof JsonText ? writeEnvelope(data as Record<string, unknown>) : JSON.stringify(data)
+    return results instanceof JsonText ? writeEnvelope(data as Record<string, unknown>) : (writeJson(data) as string)
   }
 
   begin(): string {
@@ -50,7 +51,7 @@ function writeEnvelope(envelope: Record<string, unknown>): Buffer {
   for (const name in envelope) {
     const value = envelope[name]
     const isWritten = value instanceof JsonText
-    const json = isWritten ? '' : value === null ? 'null' : (JSON.stringify(value) as string | undefined)
+    const json = isWritten ? '' : value === null ? 'null' : writeJson(value)
     if (json === undefined) continue
     text += separator + writeName(name) + json
     separator = ','

@@ -1,4 +1,6 @@
 /** JSON that is written already. */
+import { toJson } from '../json-numerals.js'
+import { parseJson } from '../parse-json.js'
 
 /** JSON in texts, or in bytes of UTF-8, which may be cut within a character. */
 export type JsonPieces = readonly (string | Buffer)[]
@@ -25,7 +27,7 @@ export class JsonText {
   }
 
   toJSON(): unknown {
-    return JSON.parse(this.text)
+    return toJson(parseJson(this.text))
   }
 }
 

@@ -1,4 +1,6 @@
 /** One JSON value a line, for programs that read lists of any length. */
+import { memberOf, writeJson } from '../json-numerals.js'
+import { parseJson } from '../parse-json.js'
 import { JsonText } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
 import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
@@ -17,7 +19,7 @@ export class NDJSONRenderer extends BaseRenderer implements StreamingRenderer {
     const value = plain(data)
     const results = plain((value as { results?: unknown } | null | undefined)?.results)
     const items: unknown[] = Array.isArray(value) ? value : Array.isArray(results) ? results : [value]
-    return items.map((item) => `${JSON.stringify(item ?? null)}\n`).join('')
+    return items.map((_, index) => `${writeJson(memberOf(items, index) ?? null)}\n`).join('')
   }
 
   begin(): string {
@@ -39,5 +41,5 @@ function onOneLine(json: string): string {
 }
 
 function plain(value: unknown): unknown {
-  return value instanceof JsonText ? value.toJSON() : value
+  return value instanceof JsonText ? parseJson(value.text) : value
 }

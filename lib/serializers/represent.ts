@@ -1,6 +1,7 @@
 /** Writes an object as plain data, after its serializer's plan. */
 import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
+import { Numeral, numeralAt } from '../json-numerals.js'
 import { isModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -101,7 +102,8 @@ function readPath(serializer: AnySerializer, bound: BoundField, object: object):
   for (const [index, step] of bound.source.entries()) {
     if (value === null || value === undefined) return null
     const owner: object = value
-    value = read(owner, step)
+    const text = numeralAt(owner, step)
+    value = text === undefined ? read(owner, step) : new Numeral(text)
     if (value === undefined && hasRelation(owner, step)) throw notLoaded(serializer, bound, path(bound, index))
   }
   return value

@@ -1,5 +1,6 @@
 /** Writes rows of raw text as the cells of a table, after the same plan as their JSON (wire format, section 11). */
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
+import { parseJson } from '../parse-json.js'
 import { textCell, valueCell } from '../renderers/csv-text.js'
 import type { CellKind, CellScope, RowMember, RowPlan } from './row-plan.js'
 import { type RawRow, writerOfMember } from './row-writer.js'
@@ -34,5 +35,5 @@ function memberCell(member: RowMember, offset: number): (row: RawRow, scope: Cel
     }
   }
   const write = writerOfMember(member, offset)
-  return (row, scope) => (row[index] === null ? '' : valueCell(JSON.parse(write(row, scope))))
+  return (row, scope) => (row[index] === null ? '' : valueCell(parseJson(write(row, scope))))
 }

@@ -1,6 +1,7 @@
 /** Writes rows of raw text as JSON text: one flat function for each plan (promise E22). */
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
 import type { ExternalIds } from '../ids/external-ids.js'
+import { writeJson } from '../json-numerals.js'
 import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 
 /** A row as PostgreSQL sent it: the text of each column, or null. */
@@ -45,7 +46,7 @@ function writeId(ids: ExternalIds | undefined): CellWriter {
 /** Through the application's parser and the field, as for a model instance. */
 function writeValue({ field, column }: RowCell): CellWriter {
   return (text, scope) =>
-    JSON.stringify(field.toRepresentation(scope.parse(column.oid ?? 0, text), scope.context) ?? null)
+    writeJson(field.toRepresentation(scope.parse(column.oid ?? 0, text), scope.context) ?? null) as string
 }
 
 /**

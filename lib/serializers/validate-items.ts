@@ -137,7 +137,7 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
   const input = take(serializer, bound, item)
   if (input === undefined) return undefined
   try {
-    const given = serializer.textual ? convert(serializer, field, input) : input
+    const given = serializer.textual || item.isInexact ? convert(serializer, bound, item) : input
     if (given === null) return takeNull(bound, item)
     const value = field.toInternalValue(given, serializer.context)
     if (typeof value === 'object' && value instanceof Promise) return keepLater(item, name, value)

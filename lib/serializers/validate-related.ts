@@ -81,7 +81,7 @@ export async function validateRelated(
     const input = take(serializer, bound, item)
     if (input === undefined) continue
     try {
-      const keys: unknown = field.toInternalValue(convert(serializer, field, input), serializer.context)
+      const keys: unknown = field.toInternalValue(convert(serializer, bound, item), serializer.context)
       asked.push({ item, keys: field.many ? (keys as unknown[]) : [keys] })
     } catch (error) {
       fail(item, bound.name, error)

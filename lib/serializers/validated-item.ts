@@ -1,6 +1,7 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
+import { hasNumerals, numeralAt } from '../json-numerals.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 
 /** One object to validate, and the stored object it changes, if there is one. */
@@ -28,6 +29,8 @@ export interface Item {
   readonly input: Record<string, unknown>
   readonly current: object | undefined
   readonly partial: boolean
+  /** Some of its numbers are not those that were sent: JavaScript lacks their digits. */
+  readonly isInexact: boolean
   value: Record<string, unknown>
   errors: ErrorMessages | undefined
 }
@@ -47,6 +50,7 @@ export function toItem(serializer: AnySerializer, { input, current }: Candidate,
   return {
     input: isObject ? (input as Record<string, unknown>) : {},
     current,
+    isInexact: hasNumerals(input),
     partial: serializer.partial && !(scope.nested && current === undefined),
     value: {},
     errors: isObject ? undefined : { non_field_errors: ['Expected an object.'] },
@@ -112,10 +116,15 @@ function defaultOf(field: SerializerField, context: SerializerContext): unknown 
   return typeof resolve === 'function' ? resolve.call(given, context) : given
 }
 
-/** What a client has sent for a field: forms send texts, of which one may stand for null. @throws ValidationError */
-export function convert(serializer: AnySerializer, field: SerializerField, input: unknown): unknown {
-  if (!serializer.textual) return input
-  return field.fromTexts(Array.isArray(input) ? input : [input])
+/**
+ * What a client has sent for a field: forms send texts, of which one may stand for null, and JSON numbers of which
+ * JavaScript's lack digits. @throws ValidationError
+ */
+export function convert(serializer: AnySerializer, { name, field }: BoundField, item: Item): unknown {
+  const input = item.input[name]
+  if (serializer.textual) return field.fromTexts(Array.isArray(input) ? input : [input])
+  const text = numeralAt(item.input, name)
+  return text === undefined ? input : field.fromNumeral(text)
 }
 
 /** Notes a field's error. Anything but a `ValidationError` is not the client's fault and rises. */

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { callerOf, callerParts } from '../caller.js'
 import { ConfigurationError } from '../errors.js'
+import { writeJson } from '../json-numerals.js'
 import type { ListSource, RowCursor, Rows } from '../pagination/pagination.js'
 import { ServerCursorStore } from '../pagination/server-cursor-store.js'
 import { columnsOf } from '../renderers/columns.js'
@@ -178,7 +179,7 @@ function streamed(rows: Rows, columns: readonly string[]): StreamedRows {
   const items = rows.results(0, length) as Record<string, unknown>[]
   return {
     length,
-    json: (index) => JSON.stringify(items[index]),
+    json: (index) => writeJson(items[index]) as string,
     cells: (index) => columns.map((name) => valueCell(items[index]?.[name])),
   }
 }

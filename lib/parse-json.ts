@@ -1,0 +1,212 @@
+/** Reads JSON without losing digits of numbers: the texts of those that JavaScript cannot keep are kept beside them. */
+import { hasNumerals, isContainer, knownNumerals, Numeral, numeralsOf } from './json-numerals.js'
+
+/** A number with fewer digits, and an exponent of fewer than three, is the one that JavaScript prints. */
+const EXACT_DIGITS = 15
+const EXPONENT_DIGITS = 2
+/** The shortest number with such an exponent: `1e400`. */
+const SHORTEST = 5
+const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+const QUOTE = 0x22
+const PLUS = 0x2b
+const COMMA = 0x2c
+const MINUS = 0x2d
+const POINT = 0x2e
+const ZERO = 0x30
+const NINE = 0x39
+const BRACKET = 0x5b
+const BACKSLASH = 0x5c
+const END_OF_BRACKET = 0x5d
+const BRACE = 0x7b
+const END_OF_BRACE = 0x7d
+
+/** What `JSON.parse` makes of a text, with the texts of the numbers that it could not keep. @throws SyntaxError */
+export function parseJson(text: string): unknown {
+  return keepNumerals(JSON.parse(text), text)
+}
+
+/**
+ * Remembers how the numbers of a value were written, where they are other ones than it has.
+ * @param value what was made of the text
+ * @param text valid JSON
+ * @returns the value, or a `Numeral` in place of a number
+ */
+export function keepNumerals(value: unknown, text: string): unknown {
+  if (!isSuspect(text)) return value
+  if (typeof value === 'number') {
+    const numeral = text.trim()
+    return Object.is(value, Number(numeral)) && !isExact(numeral, value) ? new Numeral(numeral) : value
+  }
+  if (isContainer(value)) new Reader(text).read(value)
+  return value
+}
+
+/** The same for a list whose items were texts of JSON, or lists of such texts. */
+export function keepItemNumerals(values: unknown, texts: unknown): unknown {
+  if (!Array.isArray(values) || !Array.isArray(texts)) return values
+  for (const [position, text] of texts.entries()) {
+    const value: unknown = values[position]
+    const item = typeof text === 'string' ? keepNumerals(value, text) : keepItemNumerals(value, text)
+    if (item instanceof Numeral) numeralsOf(values).set(position, item.text)
+    else if (hasNumerals(item)) numeralsOf(values)
+  }
+  return values
+}
+
+/** Where a reader stands: in an array or object of the value that was made of the text. */
+interface Place {
+  readonly container: unknown
+  readonly isList: boolean
+  readonly parent: Place | undefined
+  /** In an array the position. */
+  index: number
+  /** In an object where the last name begins and ends; -1 before there is one. */
+  start: number
+  end: number
+}
+
+/** Walks through a JSON text and what was made of it, without recursion. */
+class Reader {
+  readonly #text: string
+  #place: Place | undefined
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  read(root: object): void {
+    const text = this.#text
+    for (let at = 0; at < text.length; at++) {
+      const code = text.charCodeAt(at)
+      if (code === QUOTE) at = this.#skipText(at)
+      else if (code === COMMA) this.#next()
+      else if (code === BRACE || code === BRACKET) {
+        const container = this.#place === undefined ? root : member(this.#place, this.#key())
+        this.#place = { container, isList: code === BRACKET, parent: this.#place, index: 0, start: -1, end: -1 }
+      } else if (code === END_OF_BRACE || code === END_OF_BRACKET) this.#place = this.#place?.parent
+      else if (code === MINUS || (code >= ZERO && code <= NINE)) {
+        const start = at
+        while (isOfNumber(text.charCodeAt(at + 1))) at++
+        this.#readNumber(start, at)
+      }
+    }
+  }
+
+  /** The end of a string, which in an object is a name if there is none yet. */
+  #skipText(start: number): number {
+    const text = this.#text
+    const place = this.#place
+    let at = start + 1
+    for (let code = text.charCodeAt(at); code !== QUOTE; code = text.charCodeAt(at)) at += code === BACKSLASH ? 2 : 1
+    if (place && !place.isList && place.start === -1) {
+      place.start = start
+      place.end = at + 1
+    }
+    return at
+  }
+
+  #next(): void {
+    if (!this.#place) return
+    this.#place.index++
+    this.#place.start = -1
+  }
+
+  #readNumber(start: number, end: number): void {
+    const place = this.#place
+    if (!place || !isContainer(place.container)) return
+    const known = knownNumerals(place.container)
+    if (!known && !isLong(this.#text, start, end)) return
+    const numeral = this.#text.slice(start, end + 1)
+    const number = Number(numeral)
+    const key = this.#key()
+    // of names that stand twice in an object the last counts
+    if (isExact(numeral, number)) known?.delete(key)
+    else if (Object.is(member(place, key), number)) {
+      numeralsOf(place.container).set(key, numeral)
+      for (let outer = place.parent; outer && isContainer(outer.container); outer = outer.parent) {
+        if (knownNumerals(outer.container)) break
+        numeralsOf(outer.container)
+      }
+    }
+  }
+
+  #key(): string | number {
+    const { isList, index, start, end } = this.#place as Place
+    return isList ? index : (JSON.parse(this.#text.slice(start, end)) as string)
+  }
+}
+
+function member({ container }: Place, key: string | number): unknown {
+  return isContainer(container) && Object.hasOwn(container, key) ? container[key] : undefined
+}
+
+/** True where a text may have a number that JavaScript cannot keep; it may stand in a string. Looks at few characters only. */
+function isSuspect(text: string): boolean {
+  for (let at = SHORTEST - 1; at < text.length; at += SHORTEST) {
+    if (!isOfNumber(text.charCodeAt(at))) continue
+    let start = at
+    while (isOfNumber(text.charCodeAt(start - 1))) start--
+    while (isOfNumber(text.charCodeAt(at + 1))) at++
+    if (at - start >= SHORTEST - 1 && isLong(text, start, at)) return true
+  }
+  return false
+}
+
+/** True where so many digits stand together, or behind an e; dates and telephone numbers have signs between theirs. */
+function isLong(text: string, start: number, end: number): boolean {
+  let digits = 0
+  let most = EXACT_DIGITS
+  for (let at = start; at <= end; at++) {
+    const code = text.charCodeAt(at)
+    if (code >= ZERO && code <= NINE) {
+      if (++digits > most) return true
+    } else if (code !== POINT) {
+      // a sign behind an e leaves it an exponent
+      const isExponent = code !== MINUS && code !== PLUS
+      most = isExponent || (digits === 0 && most === EXPONENT_DIGITS) ? EXPONENT_DIGITS : EXACT_DIGITS
+      digits = 0
+    }
+  }
+  return false
+}
+
+/** A digit, a sign, the point, or e in either case. */
+function isOfNumber(code: number): boolean {
+  return (
+    (code >= ZERO && code <= NINE) ||
+    code === MINUS ||
+    code === POINT ||
+    code === 0x65 ||
+    code === 0x45 ||
+    code === PLUS
+  )
+}
+
+/** True for a number of JSON that is the one JavaScript prints for it. */
+function isExact(numeral: string, number: number): boolean {
+  if (!isLong(numeral, 0, numeral.length - 1)) return true
+  if (isWhole(numeral)) return Number.isSafeInteger(number)
+  const printed = String(number)
+  return printed === numeral || spelling(printed) === spelling(numeral)
+}
+
+function isWhole(numeral: string): boolean {
+  for (let at = 1; at < numeral.length; at++) {
+    const code = numeral.charCodeAt(at)
+    if (code < ZERO || code > NINE) return false
+  }
+  return true
+}
+
+/** One text for all spellings of a number; zero has no sign. */
+function spelling(numeral: string): string {
+  const [, whole = '', fraction = '', exponent = '0'] = PARTS.exec(numeral) ?? []
+  const digits = whole + fraction
+  let start = 0
+  let end = digits.length
+  while (digits.charCodeAt(start) === ZERO) start++
+  while (end > start && digits.charCodeAt(end - 1) === ZERO) end--
+  if (start === end) return whole === '' ? numeral : '0'
+  return `${digits.slice(start, end)}e${Number(exponent) - fraction.length + digits.length - end}`
+}
