@@ -1,4 +1,5 @@
 /** Policies stand in lists, as a class where its defaults suit and as an instance where they don't. */
+import { checkDeclarations } from './declarations.js'
 import { ConfigurationError } from './errors.js'
 
 /** A policy: a class without required options, or an instance. */
@@ -21,10 +22,20 @@ export type Policies<T> = readonly Policy<T>[]
 export function resolvePolicy<T extends object>(where: string, entry: Policy<T>, has: keyof T & string): T {
   const policy: (T & Settling) | undefined = typeof entry === 'function' ? new entry() : entry
   if (typeof policy?.[has] === 'function') {
+    checkClass(where, policy)
     policy.settle?.(where)
     return policy
   }
   throw new ConfigurationError(`${where}: has no method ${has}(); give a class or an instance of the right kind`)
+}
+
+/** @throws {ConfigurationError} the policy's class has a method that nobody calls, and is nearly named as one of ours */
+function checkClass(where: string, policy: object): void {
+  try {
+    checkDeclarations(policy.constructor)
+  } catch (error) {
+    throw error instanceof ConfigurationError ? new ConfigurationError(`${where}: ${error.message}`) : error
+  }
 }
 
 /**

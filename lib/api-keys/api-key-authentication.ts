@@ -1,8 +1,11 @@
 /** Keys in the X-API-Key header (spec section 5; wire format, section 9). */
+
 import type { Knex } from 'knex'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from '../authentication/authentication.js'
 import { type Context, isAnonymous } from '../context.js'
+import { described } from '../declarations.js'
 import { AuthenticationFailed } from '../errors.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { runStatement, statementOf } from '../queryset/run-statement.js'
 import { APIKey, boundKnex, hashToken, isKey } from './api-key.js'
 import { keyUsageOf } from './key-usage.js'
@@ -65,6 +68,7 @@ export class APIKeyAuthentication extends BaseAuthentication {
 
   constructor(options: APIKeyAuthenticationOptions = {}) {
     super()
+    takeOptions(this, options)
     this.#options = options
   }
 
@@ -104,6 +108,14 @@ export class APIKeyAuthentication extends BaseAuthentication {
     if (knex) await keyUsageOf(knex).flush()
   }
 }
+
+takesOptions<APIKeyAuthenticationOptions>(APIKeyAuthentication, {
+  getUserForKey: 'function',
+  knex: 'any',
+  now: 'function',
+})
+
+described(APIKeyAuthentication)
 
 /** Null for a key that does not end, also for one that ends at `infinity`. */
 function isoTime(milliseconds: string | null): string | null {

@@ -1,5 +1,7 @@
 /** The contract of authentication (spec section 5). */
+
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 
 /** Who a request comes from: `user` becomes `ctx.state.user`, `auth` becomes `ctx.state.auth`. */
 export interface Credentials {
@@ -43,3 +45,5 @@ export abstract class BaseAuthentication {
   /** Finishes what the scheme does beside requests; `api.close()` calls it. */
   close?(): Promise<void>
 }
+
+described(BaseAuthentication)

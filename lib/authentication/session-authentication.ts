@@ -1,6 +1,9 @@
 /** The user of the app's own session (spec section 5; promises E17 and E18). */
+
 import { type Context, isAnonymous } from '../context.js'
+import { described } from '../declarations.js'
 import { ConfigurationError, PermissionDenied } from '../errors.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { foundBy } from './authenticate.js'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
 
@@ -36,6 +39,7 @@ export class SessionAuthentication extends BaseAuthentication {
 
   constructor(options: SessionAuthenticationOptions = {}) {
     super()
+    takeOptions(this, options)
     const { getUser, trustedOrigins = [], cookie = 'koa.sess' } = options
     this.#getUser = getUser
     this.trustedOrigins = trustedOrigins
@@ -71,6 +75,14 @@ export class SessionAuthentication extends BaseAuthentication {
     }
   }
 }
+
+takesOptions<SessionAuthenticationOptions>(SessionAuthentication, {
+  getUser: 'function',
+  trustedOrigins: 'names',
+  cookie: 'name',
+})
+
+described(SessionAuthentication)
 
 /** True when the browser says that another origin's page has made the request. */
 function isForeign(ctx: Context, trusted: readonly string[]): boolean {

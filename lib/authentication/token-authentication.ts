@@ -1,6 +1,9 @@
 /** Tokens in the Authorization header (spec section 5; RFC 9110 section 11.4). */
+
 import { type Context, isAnonymous } from '../context.js'
+import { described } from '../declarations.js'
 import { AuthenticationFailed, ConfigurationError } from '../errors.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
 
 export interface TokenAuthenticationOptions {
@@ -38,6 +41,7 @@ export class TokenAuthentication extends BaseAuthentication {
 
   constructor(options: TokenAuthenticationOptions = {}) {
     super()
+    takeOptions(this, options)
     this.keyword = options.keyword ?? 'Token'
     this.#find = options.getUserForToken
   }
@@ -76,6 +80,10 @@ export class TokenAuthentication extends BaseAuthentication {
     return new AuthenticationFailed('Invalid token')
   }
 }
+
+takesOptions<TokenAuthenticationOptions>(TokenAuthentication, { getUserForToken: 'function', keyword: 'any' })
+
+described(TokenAuthentication)
 
 function describe(keyword: string): SecurityScheme {
   const name = `${keyword.charAt(0).toUpperCase()}${keyword.slice(1)}Auth`.replace(/[^A-Za-z0-9._-]/g, '_')

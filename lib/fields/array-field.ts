@@ -1,7 +1,9 @@
 /** Columns that hold a list, such as `text[]`. */
+
 import { countMessages, type ErrorMessages, MOST_MESSAGES, ValidationError } from '../errors.js'
 import { hasNumerals, memberOf, numeralAt } from '../json-numerals.js'
 import { databaseItemText } from '../models/database-text.js'
+import { takesOptions } from '../option-kinds.js'
 import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 import { JSONField } from './json-field.js'
@@ -137,6 +139,8 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     }
   }
 }
+
+takesOptions<ArrayFieldOptions, FieldOptions>(ArrayField, { child: 'any', minLength: 'any', maxLength: 'any' })
 
 function orNull(schema: FieldSchema): FieldSchema {
   const { type, enum: values } = schema

@@ -1,5 +1,7 @@
 /** Columns of type bytea (wire format, section 6). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'
 
@@ -33,3 +35,5 @@ export class BinaryField<const Options extends FieldOptions = {}> extends Serial
     return { type: 'string', pattern: '^\\\\x(?:[0-9A-Fa-f]{2})*$' }
   }
 }
+
+takesOptions(BinaryField, {})

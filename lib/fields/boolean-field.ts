@@ -1,5 +1,7 @@
 /** True or false. */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'
 
@@ -26,3 +28,5 @@ export class BooleanField<const Options extends FieldOptions = {}> extends Seria
     return { type: 'boolean' }
   }
 }
+
+takesOptions(BooleanField, {})

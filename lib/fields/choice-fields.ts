@@ -1,5 +1,7 @@
 /** One or several of a list of values (spec section 2.2). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { quote } from '../quote.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { readItems, readJson } from './json-text.js'
@@ -49,6 +51,8 @@ export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldO
   }
 }
 
+takesOptions<ChoiceFieldOptions, FieldOptions>(ChoiceField, { choices: 'list' })
+
 /**
  * Several of `choices`. Values given twice are taken once, in the order they first appear.
  * In a form the name is repeated, or its text is a JSON array.
@@ -89,13 +93,18 @@ export class MultipleChoiceField<const Options extends ChoiceFieldOptions = Choi
   }
 }
 
+takesOptions<ChoiceFieldOptions, FieldOptions>(MultipleChoiceField, { choices: 'list' })
+
 class ChoiceSet {
   readonly schema: FieldSchema
   readonly #values: ReadonlySet<unknown>
   readonly #byText: ReadonlyMap<string, Choice>
 
   constructor(field: object, choices: readonly Choice[]) {
+    if (!Array.isArray(choices)) throw optionError(field, 'choices is no list; give a list of values')
     if (choices.length === 0) throw optionError(field, 'choices is empty; give at least one value')
+    const wrong: unknown = choices.find((choice) => typeof choice !== 'string' && typeof choice !== 'number')
+    if (wrong !== undefined) throw optionError(field, `choices has ${quote(wrong)}; give texts and numbers`)
     const types = new Set(choices.map((choice) => typeof choice))
     this.#values = new Set(choices)
     // Where 1 and '1' are both choices, a text means the text: what comes later in a Map wins.

@@ -1,5 +1,7 @@
 /** Points in time, days and times of day (spec section 2.2, promises B6 and B15). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { compileDateTimeFormat, type DateTimeFormat, formatDateTime } from './date-time-format.js'
 import {
   readDate,
@@ -80,6 +82,8 @@ export class DateTimeField<const Options extends DateTimeFieldOptions = {}> exte
   }
 }
 
+takesOptions<DateTimeFieldOptions, FieldOptions>(DateTimeField, { formatStr: 'name' })
+
 /** A day: `2026-03-28`. Takes that text, or a Date for its day in local time (as pg reads a `date` column). */
 export class DateField<const Options extends FieldOptions = {}> extends SerializerField<
   string,
@@ -104,6 +108,8 @@ export class DateField<const Options extends FieldOptions = {}> extends Serializ
     return { type: 'string', format: 'date' }
   }
 }
+
+takesOptions(DateField, {})
 
 /** A time of day without offset: `15:30:00.5`. The end of the day is `24:00:00`. */
 export class TimeField<const Options extends FieldOptions = {}> extends SerializerField<
@@ -130,6 +136,8 @@ export class TimeField<const Options extends FieldOptions = {}> extends Serializ
   }
 }
 
+takesOptions(TimeField, {})
+
 /**
  * A time of day with its offset, as a column of type timetz keeps it: `15:30:00.5+02`. Takes any offset as `Z`, `±HH` or
  * `±HH:MM`, and none without; shows it as PostgreSQL prints it.
@@ -145,3 +153,5 @@ export class OffsetTimeField extends SerializerField<string> {
     return { type: 'string', pattern: OFFSET_TIME_PATTERN }
   }
 }
+
+takesOptions(OffsetTimeField, {})

@@ -1,5 +1,7 @@
 /** Exact decimal numbers (spec section 2.2, promise B5). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { compareDecimals, type Decimal, readDecimal, significantDigits, writeDecimal } from './decimal-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, optionError } from './options.js'
@@ -130,3 +132,10 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
     return bound
   }
 }
+
+takesOptions<DecimalFieldOptions, FieldOptions>(DecimalField, {
+  maxDigits: 'any',
+  decimalPlaces: 'any',
+  minValue: 'number or text',
+  maxValue: 'number or text',
+})

@@ -1,5 +1,7 @@
 /** Columns of type interval (wire format, section 6). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { DURATION_PATTERN, readDuration, writeDuration, writeDurationText } from './duration-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'
@@ -31,3 +33,5 @@ export class DurationField<const Options extends FieldOptions = {}> extends Seri
     return { type: 'string', pattern: DURATION_PATTERN }
   }
 }
+
+takesOptions(DurationField, {})

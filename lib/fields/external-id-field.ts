@@ -1,6 +1,8 @@
 /** A key that clients see as an external id (spec section 2.3). */
+
 import { ValidationError } from '../errors.js'
 import type { ExternalIds } from '../ids/external-ids.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 
 /** The id of an object: shown for its own key, and both ways for keys of related objects. */
@@ -28,6 +30,8 @@ export class ExternalIdField extends SerializerField<string> {
     return { type: 'string' }
   }
 }
+
+takesOptions(ExternalIdField, {})
 
 /** True for an integer that JSON may have rounded to another one. */
 function isRounded(value: number): boolean {

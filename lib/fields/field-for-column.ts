@@ -1,6 +1,8 @@
 /** The field that a model's column gets when the serializer declares none. */
 import { ValidationError } from '../errors.js'
+import type { Kind } from '../kinds.js'
 import type { Column } from '../models/describe-model.js'
+import { kindsOf } from '../option-kinds.js'
 import { ArrayField } from './array-field.js'
 import { BinaryField } from './binary-field.js'
 import { BooleanField } from './boolean-field.js'
@@ -47,31 +49,20 @@ export interface GeneratedOptions extends FieldOptions {
   readonly queryset?: RelatedQueryset
 }
 
-/** The names of these options; the compiler sees to it that none is missing. */
-export const GENERATED_OPTIONS: ReadonlySet<string> = new Set(
-  Object.keys({
-    readOnly: true,
-    writeOnly: true,
-    required: true,
-    allowNull: true,
-    default: true,
-    source: true,
-    label: true,
-    helpText: true,
-    validators: true,
-    schema: true,
-    minLength: true,
-    maxLength: true,
-    allowBlank: true,
-    minValue: true,
-    maxValue: true,
-    maxDigits: true,
-    decimalPlaces: true,
-    formatStr: true,
-    choices: true,
-    queryset: true,
-  } satisfies Record<keyof GeneratedOptions, true>),
-)
+/** What these options are; the compiler sees to it that none is missing. */
+export const GENERATED_OPTIONS = {
+  ...(kindsOf(SerializerField) as Readonly<Record<keyof FieldOptions, Kind>>),
+  minLength: 'count',
+  maxLength: 'count',
+  allowBlank: 'boolean',
+  minValue: 'number or text',
+  maxValue: 'number or text',
+  maxDigits: 'size',
+  decimalPlaces: 'count',
+  formatStr: 'name',
+  choices: 'list',
+  queryset: 'function',
+} as const satisfies Record<keyof GeneratedOptions, Kind>
 
 type Make = (column: Column, options: FieldOptions) => SerializerField
 

@@ -1,6 +1,8 @@
 /** Files and images (spec section 2.2; promises F5, F10, F11 and F13). */
+
 import { Readable } from 'node:stream'
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { cleanFilename, UploadedFile } from '../parsers/uploaded-file.js'
 import { quote } from '../quote.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
@@ -161,6 +163,13 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
   }
 }
 
+takesOptions<FileUploadFieldOptions, FieldOptions>(FileUploadField, {
+  storage: 'record',
+  maxSize: 'any',
+  allowedExtensions: 'names',
+  keepsReplaced: 'boolean',
+})
+
 /**
  * An image. Its first bytes must be those of its extension's format; it is never decoded.
  * @throws ConfigurationError an allowed extension has no signature to compare with
@@ -201,6 +210,8 @@ export class ImageUploadField<const Options extends ImageUploadFieldOptions = {}
     return file
   }
 }
+
+takesOptions<ImageUploadFieldOptions, FileUploadFieldOptions>(ImageUploadField, { verifyMagicBytes: 'boolean' })
 
 function isNamedBytes(value: unknown): value is Uint8Array & { filename: string } {
   return value instanceof Uint8Array && typeof (value as { filename?: unknown }).filename === 'string'

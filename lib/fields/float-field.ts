@@ -1,5 +1,7 @@
 /** Floating-point numbers (spec section 2.2, promise B5). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, checkRangeOptions } from './options.js'
 
@@ -61,6 +63,8 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Se
     }
   }
 }
+
+takesOptions<FloatFieldOptions, FieldOptions>(FloatField, { minValue: 'number', maxValue: 'number', single: 'boolean' })
 
 /** Neither too great nor too near to zero; PostgreSQL refuses both for a `real`. */
 function fitsSingle(value: number): boolean {

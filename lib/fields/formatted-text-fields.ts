@@ -1,6 +1,8 @@
 /** Text of a known form: e-mail address, URL, UUID, IP address (spec section 2.2, promise B16). */
+
 import { isIPv4, isIPv6 } from 'node:net'
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'
 import { StringField, type StringFieldOptions } from './string-field.js'
@@ -28,6 +30,8 @@ export class EmailField<const Options extends StringFieldOptions = {}> extends S
   }
 }
 
+takesOptions(EmailField, {})
+
 /**
  * An absolute `http://` or `https://` URL, stored as it was sent. Empty text is accepted only with `allowBlank: true`.
  */
@@ -43,6 +47,8 @@ export class URLField<const Options extends StringFieldOptions = {}> extends Str
     return { ...super.schema(), format: 'uri' }
   }
 }
+
+takesOptions(URLField, {})
 
 /** A UUID in its 8-4-4-4-12 form, any case in the input, stored and shown in lower case. */
 export class UUIDField<const Options extends FieldOptions = {}> extends SerializerField<
@@ -66,6 +72,8 @@ export class UUIDField<const Options extends FieldOptions = {}> extends Serializ
     return { type: 'string', format: 'uuid' }
   }
 }
+
+takesOptions(UUIDField, {})
 
 export interface IPAddressFieldOptions extends FieldOptions {
   /** Takes a network too: an address, `/` and the length of its prefix, as an `inet` column does. @default false */
@@ -95,6 +103,8 @@ export class IPAddressField<const Options extends IPAddressFieldOptions = {}> ex
     return { type: 'string', anyOf: [{ format: 'ipv4' }, { format: 'ipv6' }] }
   }
 }
+
+takesOptions<IPAddressFieldOptions, FieldOptions>(IPAddressField, { network: 'boolean' })
 
 function isAddress(text: string, network: boolean): boolean {
   const slash = network ? text.indexOf('/') : -1

@@ -1,4 +1,5 @@
 /** Columns of type point and circle. */
+import { takesOptions } from '../option-kinds.js'
 import { StringField } from './string-field.js'
 
 /**
@@ -12,6 +13,8 @@ export class GeometryField extends StringField {
     return value.radius === undefined ? centre : `<${centre},${write(value.radius)}>`
   }
 }
+
+takesOptions(GeometryField, {})
 
 interface Shape {
   readonly x: number

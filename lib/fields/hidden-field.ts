@@ -1,5 +1,7 @@
 /** A value the client neither sends nor sees, and a default that fills it (spec section 2.2, promise A2). */
+
 import { userId } from '../context.js'
+import { takesOptions } from '../option-kinds.js'
 import { type ContextDefault, type FieldOptions, type SerializerContext, SerializerField } from './field.js'
 import { type ClosedOptions, optionError } from './options.js'
 
@@ -26,6 +28,8 @@ export class HiddenField<const Options extends HiddenFieldOptions = HiddenFieldO
     if (options.default === undefined) throw optionError(this, 'give a default')
   }
 }
+
+takesOptions(HiddenField, {})
 
 /** The current user's id. Undefined (no value) for an anonymous caller or outside a request. */
 export class CurrentUserDefault implements ContextDefault {

@@ -1,5 +1,7 @@
 /** Whole numbers of 16, 32 and 64 bits (spec section 2.2, promises B1 and B3). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, checkRangeOptions, optionError } from './options.js'
 
@@ -70,6 +72,8 @@ export class IntegerField<const Options extends IntegerFieldOptions = {}> extend
     }
   }
 }
+
+takesOptions<IntegerFieldOptions, FieldOptions>(IntegerField, { minValue: 'number', maxValue: 'number', bits: 'any' })
 
 export interface BigIntegerFieldOptions extends FieldOptions {
   /** The least value accepted; a string of digits beyond 2^53. */
@@ -162,6 +166,11 @@ export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> 
     return bound
   }
 }
+
+takesOptions<BigIntegerFieldOptions, FieldOptions>(BigIntegerField, {
+  minValue: 'number or text',
+  maxValue: 'number or text',
+})
 
 /** The number nearest to one that JavaScript does not have; none where that would be a whole number by rounding. */
 function unrounded(text: string): number {

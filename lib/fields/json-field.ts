@@ -1,5 +1,6 @@
 /** Columns of type json and jsonb. */
 import { Numeral, writable } from '../json-numerals.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { checkJson, readJson } from './json-text.js'
 import type { ClosedOptions } from './options.js'
@@ -37,3 +38,5 @@ export class JSONField<const Options extends FieldOptions = {}> extends Serializ
     return {}
   }
 }
+
+takesOptions(JSONField, {})

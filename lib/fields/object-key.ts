@@ -4,7 +4,8 @@ import type { IDContext, IDValue } from '../ids/codec.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { type Column, describeModel } from '../models/describe-model.js'
-import type { ModelClass } from '../models/objection.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import { canCompare } from '../queryset/total-order.js'
 import { parseLookup, parseValue, writeLookup } from './parse-lookup.js'
 
 /** Reads and writes the keys of a model's objects. */
@@ -79,11 +80,25 @@ export function objectKey(model: ModelClass, property: string): ObjectKey | unde
   return key
 }
 
+/** Types of JSON, which has no one text for each value. */
+const JSON_TYPES = new Set(['json', 'jsonb', 'jsonpath'])
+
+/** Why no value of the column is the name of an object; undefined where each is one. */
+export function notAKey({ type, sqlType }: Column): string | undefined {
+  if (type !== 'array' && !JSON_TYPES.has(type) && canCompare(type)) return undefined
+  return `is of type ${sqlType ?? type}, whose values name no object`
+}
+
 function foreignKey(model: ModelClass, column: Column): ObjectKey {
+  const unfit = notAKey(column)
+  if (unfit !== undefined) {
+    const problem = `${modelName(model)}: objects cannot be looked up by "${column.property}": it ${unfit}; use another lookupField`
+    return new ObjectKey(column, undefined, { problem })
+  }
   const foreign = externalKey(describeModel(model), [column.property])
   if (!foreign) return new ObjectKey(column, undefined)
   if (foreign.path.length === 1) return new ObjectKey(column, foreign.ids, { isForeign: true })
   return new ObjectKey(column, undefined, {
-    problem: `${model.name}: objects cannot be looked up by "${column.property}", whose external ids are stored in another table; use another lookupField`,
+    problem: `${modelName(model)}: objects cannot be looked up by "${column.property}", whose external ids are stored in another table; use another lookupField`,
   })
 }

@@ -1,5 +1,5 @@
 /** Reads a path parameter as a value of the column it is compared with, and writes it (promises B1, B2). */
-import { ValidationError } from '../errors.js'
+import { ConfigurationError, ValidationError } from '../errors.js'
 import type { Column } from '../models/describe-model.js'
 import type { SerializerField } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
@@ -30,12 +30,17 @@ function fieldOf(column: Column): SerializerField {
   return field
 }
 
+/** @throws {ConfigurationError} the column's values are none that a key can be */
 function tried(column: Column, read: (field: SerializerField) => unknown): unknown {
   const field = fieldOf(column)
   try {
-    return read(field)
+    const value = read(field)
+    if (!(value instanceof Promise)) return value
+    // a rejection that nobody waits for would end the process
+    void value.catch(() => undefined)
   } catch (error) {
     if (error instanceof ValidationError) return undefined
     throw error
   }
+  throw new ConfigurationError(`objects cannot be named by "${column.property}", whose values are lists`)
 }

@@ -1,5 +1,7 @@
 /** Columns of ranges of days and of points in time, and of sets of them (promises B6 and B15). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { readDate, readDateTime, writeDateTime } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 
@@ -51,6 +53,8 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
     return { type: 'string', pattern: this.#pattern }
   }
 }
+
+takesOptions<RangeFieldOptions, FieldOptions>(RangeField, { ends: 'any', multiple: 'boolean' })
 
 /** The same ranges with other texts for their ends. */
 function replaceEnds(text: string, replace: (end: string) => string): string {

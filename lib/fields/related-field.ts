@@ -1,9 +1,11 @@
 /** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField (spec section 2.2). */
+
 import { ConfigurationError, ValidationError } from '../errors.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
-import { type AnyQueryBuilder, isModelClass, type ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName } from '../models/objection.js'
+import { takesOptions } from '../option-kinds.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
 import { whereKeys } from '../queryset/where-keys.js'
@@ -19,6 +21,7 @@ import {
 import { fieldForColumn } from './field-for-column.js'
 import { readItems, readJson } from './json-text.js'
 import { keyText } from './key-text.js'
+import { notAKey } from './object-key.js'
 import type { ClosedOptions } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
@@ -138,7 +141,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const storedProperty = property ?? this.storedProperty(model)
     const stored = description.columns.get(storedProperty)
     const { column } = this.#describeKey(model)
-    if (!stored) throw new ConfigurationError(`${model.name}: has no property "${storedProperty}"`)
+    if (!stored) throw new ConfigurationError(`${modelName(model)}: has no property "${storedProperty}"`)
     const rows = await readColumns(whereKeys(query, column, keys), { stored, key: column })
     return new Map(rows.map((row): [string, unknown] => [keyText(column, row.key), exactValue(row.stored)]))
   }
@@ -207,16 +210,24 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const column = describeModel(model).columns.get(this.shownProperty(model))
     if (!column) {
       throw new ConfigurationError(
-        `${this.constructor.name}: ${model.name} has no property "${this.keyProperty(model)}"; correct slugField or queryset`,
+        `${this.constructor.name}: ${modelName(model)} has no property "${this.keyProperty(model)}"; correct slugField or queryset`,
       )
     }
     if (this.#key?.column !== column) {
+      const unfit = notAKey(column)
+      if (unfit !== undefined) {
+        throw new ConfigurationError(
+          `${this.constructor.name}: "${column.property}" of ${modelName(model)} ${unfit}; correct slugField or queryset`,
+        )
+      }
       const ids = this.idsOf(model)
       this.#key = { column, field: ids ? new ExternalIdField(ids) : fieldForColumn(column, {}) }
     }
     return this.#key
   }
 }
+
+takesOptions<RelatedFieldOptions, FieldOptions>(RelatedField, { queryset: 'function', many: 'boolean' })
 
 /** The query of a function that may look at the request, asked without one. */
 function withoutRequest(queryset: (context: SerializerContext) => AnyQueryBuilder): AnyQueryBuilder | undefined {
@@ -278,6 +289,8 @@ export class PrimaryKeyRelatedField<
   }
 }
 
+takesOptions(PrimaryKeyRelatedField, {})
+
 export interface SlugRelatedFieldOptions extends RelatedFieldOptions {
   /** The property of the related model by which a client names an object; should be unique. */
   readonly slugField: string
@@ -303,3 +316,5 @@ export class SlugRelatedField<
     return `Object with slug ${quote(String(key))} does not exist.`
   }
 }
+
+takesOptions<SlugRelatedFieldOptions, RelatedFieldOptions>(SlugRelatedField, { slugField: 'name' })

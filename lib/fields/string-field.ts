@@ -1,5 +1,7 @@
 /** Text (spec section 2.2, promises B7 and B8). */
+
 import { ValidationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, checkLengthOptions } from './options.js'
 import { checkLength, checkText } from './text.js'
@@ -50,3 +52,9 @@ export class StringField<const Options extends StringFieldOptions = {}> extends 
     }
   }
 }
+
+takesOptions<StringFieldOptions, FieldOptions>(StringField, {
+  minLength: 'any',
+  maxLength: 'any',
+  allowBlank: 'boolean',
+})

@@ -1,7 +1,9 @@
 /** Filters by fields: `?price__lt=10&author__name=Ada` (spec section 4.8, promises C1 to C8). */
+
 import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { IDContext } from '../ids/codec.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { type FieldPath, PathStart } from './field-path.js'
 import {
@@ -65,9 +67,10 @@ interface Compiled {
 export class FieldFilter extends BaseFilter {
   readonly maxFilters: number
 
-  constructor({ maxFilters = 50 }: FieldFilterOptions = {}) {
+  constructor(options: FieldFilterOptions = {}) {
     super()
-    this.maxFilters = maxFilters
+    takeOptions(this, options)
+    this.maxFilters = options.maxFilters ?? 50
   }
 
   override read(query: QueryParameters, view: FilterView, caller: IDContext = {}): FilterPart | null {
@@ -120,6 +123,8 @@ export class FieldFilter extends BaseFilter {
     return found.sort(byPosition)
   }
 }
+
+takesOptions<FieldFilterOptions>(FieldFilter, { maxFilters: 'size' })
 
 function byPosition(one: Condition, other: Condition): number {
   return one.position - other.position

@@ -1,5 +1,7 @@
 /** The contract of a filter backend (spec section 4.8). */
+
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 import type { IDContext } from '../ids/codec.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
@@ -104,6 +106,8 @@ export abstract class BaseFilter {
    */
   check(_view: FilterView, _knex: Queryable | undefined): void | Promise<void> {}
 }
+
+described(BaseFilter)
 
 /** True for a backend that says all it does by `read`. */
 export function isDescribed(backend: BaseFilter): boolean {

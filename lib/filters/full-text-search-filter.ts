@@ -1,5 +1,7 @@
 /** Full-text search: `?search="lazy dog" -cat` (spec section 4.8). */
+
 import type { Queryable } from '../models/objection.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { PathStart } from './field-path.js'
 import {
   BaseFilter,
@@ -22,9 +24,10 @@ import { checkFullText, type FullTextOptions, fullTextOf, searchParameter, searc
 export class FullTextSearchFilter extends BaseFilter {
   readonly statementTimeout: number
 
-  constructor({ statementTimeout = 5_000 }: FullTextOptions = {}) {
+  constructor(options: FullTextOptions = {}) {
     super()
-    this.statementTimeout = statementTimeout
+    takeOptions(this, options)
+    this.statementTimeout = options.statementTimeout ?? 5_000
   }
 
   override read(query: QueryParameters, view: FilterView): FilterPart | null {
@@ -50,3 +53,5 @@ export class FullTextSearchFilter extends BaseFilter {
     return checkFullText(view, knex)
   }
 }
+
+takesOptions<FullTextOptions>(FullTextSearchFilter, { statementTimeout: 'size' })

@@ -1,5 +1,8 @@
 /** Orders a list as the client asks: `?ordering=-price,title` (spec section 4.8, promise C9). */
+
 import { ConfigurationError, ValidationError } from '../errors.js'
+import { modelName } from '../models/objection.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { hasOrder, type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
 import { RecentMap } from '../recent-map.js'
 import {
@@ -29,9 +32,10 @@ export class OrderingFilter extends BaseFilter {
   /** What clients have asked for last, by its text: one order is one object, and so is what others keep of it. */
   readonly #asked = oncePerView(() => new RecentMap<readonly OrderTerm[]>(64))
 
-  constructor({ maxTerms = 10 }: OrderingFilterOptions = {}) {
+  constructor(options: OrderingFilterOptions = {}) {
     super()
-    this.maxTerms = maxTerms
+    takeOptions(this, options)
+    this.maxTerms = options.maxTerms ?? 10
   }
 
   override ordering(query: QueryParameters, view: FilterView): readonly OrderTerm[] | null {
@@ -85,10 +89,12 @@ export class OrderingFilter extends BaseFilter {
     if (unknown.length === 0) return
     const list = unknown.map((field) => `"${field}"`).join(', ')
     throw new ConfigurationError(
-      `${name}: orderingFields names ${list}, which is no column of ${model.model.name}; name its own columns, without "-"`,
+      `${name}: orderingFields names ${list}, which is no column of ${modelName(model.model)}; name its own columns, without "-"`,
     )
   }
 }
+
+takesOptions<OrderingFilterOptions>(OrderingFilter, { maxTerms: 'size' })
 
 const PARAMETER = 'ordering'
 /** What clients have sent is not kept where it is longer. */

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../errors.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
-import type { ModelClass } from '../models/objection.js'
+import { type ModelClass, modelName } from '../models/objection.js'
 import { FieldPath, type Step } from './field-path.js'
 
 /** What stands between the names of a path, and before a lookup. */
@@ -74,7 +74,7 @@ export function refuseHidden(where: string, model: ModelDescription, paths: read
     const key = externalKey(model, properties)
     if (!key?.ids.hidesKeys) continue
     throw new ConfigurationError(
-      `${where} names "${name}", a key that ${key.ids.model.name} hides behind external ids; filter by it instead`,
+      `${where} names "${name}", a key that ${modelName(key.ids.model)} hides behind external ids; filter by it instead`,
     )
   }
 }
@@ -109,8 +109,8 @@ function longestPrefix(names: readonly string[], text: string): string | undefin
 
 function leadsNowhere(where: string, name: string, rest: string, { model, relations }: ModelDescription) {
   const fix = relations.has(rest)
-    ? `"${rest}" is a relation of ${model.name}; name a column behind it, such as ${rest}${SEPARATOR}id, or the foreign key`
-    : `${model.name} has neither a column nor a relation "${rest.split(SEPARATOR, 1)[0]}"; correct the name`
+    ? `"${rest}" is a relation of ${modelName(model)}; name a column behind it, such as ${rest}${SEPARATOR}id, or the foreign key`
+    : `${modelName(model)} has neither a column nor a relation "${rest.split(SEPARATOR, 1)[0]}"; correct the name`
   return new ConfigurationError(`${where} names "${name}": ${fix}`)
 }
 
@@ -127,7 +127,7 @@ function stepThrough(where: string, description: ModelDescription, name: string)
   const ends = [mapping.join?.from, mapping.join?.to].flat()
   if (ends.some((end) => typeof end !== 'string' || end.includes(':'))) {
     throw new ConfigurationError(
-      `${where} leads through "${name}" of ${owner.name}, which is not joined by columns; override filterQueryset() for it`,
+      `${where} leads through "${name}" of ${modelName(owner)}, which is not joined by columns; override filterQueryset() for it`,
     )
   }
   const { relatedModelClass: model, ownerProp, relatedProp } = relation

@@ -1,6 +1,8 @@
 /** Searches fields for terms: `?search=brown "lazy dog"` (spec section 4.8, promises C5, C8, C11, C17). */
+
 import { BadRequest, ValidationError } from '../errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { type FieldPath, PathStart } from './field-path.js'
 import {
@@ -87,6 +89,7 @@ export class SearchFilter extends BaseFilter {
 
   constructor(options: SearchFilterOptions = {}) {
     super()
+    takeOptions(this, options)
     const { maxTerms = 32, maxTermLength = 200, maxPatternLength = 100, statementTimeout = 5_000 } = options
     this.maxTerms = maxTerms
     this.maxTermLength = maxTermLength
@@ -156,6 +159,13 @@ export class SearchFilter extends BaseFilter {
     return judgement === 'safe' ? partOf(field, MATCHES.pattern, pattern) : partOf(field, MATCHES.contains, term)
   }
 }
+
+takesOptions<SearchFilterOptions>(SearchFilter, {
+  maxTerms: 'size',
+  maxTermLength: 'size',
+  maxPatternLength: 'size',
+  statementTimeout: 'size',
+})
 
 const PARAMETER = 'search'
 

@@ -1,5 +1,7 @@
 /** Orders the results of a full-text search by how well they match (spec section 4.8). */
+
 import type { Queryable } from '../models/objection.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { PathStart } from './field-path.js'
 import {
   BaseFilter,
@@ -19,9 +21,10 @@ export class SearchRankOrderingFilter extends BaseFilter {
   override readonly ordersByExpression = true
   readonly statementTimeout: number
 
-  constructor({ statementTimeout = 5_000 }: FullTextOptions = {}) {
+  constructor(options: FullTextOptions = {}) {
     super()
-    this.statementTimeout = statementTimeout
+    takeOptions(this, options)
+    this.statementTimeout = options.statementTimeout ?? 5_000
   }
 
   override read(query: QueryParameters, view: FilterView): FilterPart | null {
@@ -57,6 +60,8 @@ export class SearchRankOrderingFilter extends BaseFilter {
     return checkFullText(view, knex)
   }
 }
+
+takesOptions<FullTextOptions>(SearchRankOrderingFilter, { statementTimeout: 'size' })
 
 function isAlone({ backends }: FilterView): boolean {
   return !backends.some((backend) => backend instanceof FullTextSearchFilter)

@@ -2,7 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import { readModelSchema } from '../json-schema.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
-import { type ModelClass, primaryKeyOf } from '../models/objection.js'
+import { type ModelClass, modelName, primaryKeyOf } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'
 import { EncodedCodec } from './encoded-codec.js'
 import type { IDSettings } from './id-config.js'
@@ -74,7 +74,9 @@ export class ExternalIds {
   get column(): Column {
     const column = describeModel(this.model).columns.get(this.property)
     if (column) return column
-    throw new ConfigurationError(`${this.model.name}: has no column "${this.property}" to make external ids of; add it`)
+    throw new ConfigurationError(
+      `${modelName(this.model)}: has no column "${this.property}" to make external ids of; add it`,
+    )
   }
 
   /** True for the properties that stand for the object itself: the primary key, and what ids are made of. */

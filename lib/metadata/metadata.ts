@@ -1,5 +1,7 @@
 /** The contract of metadata: what OPTIONS tells of a view (spec section 4.10). */
+
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 import type { SerializerPlan } from '../serializers/contract.js'
 
 /** What metadata may know of the view it describes. */
@@ -27,3 +29,5 @@ export abstract class BaseMetadata {
   /** The body of the answer. `Allow` is set already. */
   abstract determineMetadata(ctx: Context, view: DescribedView): unknown
 }
+
+described(BaseMetadata)

@@ -2,7 +2,14 @@
 import { ConfigurationError } from '../errors.js'
 import { type PropertySchema, readModelSchema, typesOf } from '../json-schema.js'
 import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
-import { type ModelClass, primaryKeyOf, type Queryable, type RelationKind, relationKind } from './objection.js'
+import {
+  type ModelClass,
+  modelName,
+  primaryKeyOf,
+  type Queryable,
+  type RelationKind,
+  relationKind,
+} from './objection.js'
 
 /** A column of a model, as a serializer sees it. */
 export interface Column {
@@ -137,7 +144,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
     if (missing.length > 0) {
       throw new ConfigurationError(
         missing
-          .map((m) => `${m.name}: table "${m.tableName}" does not exist; create it, or correct static tableName`)
+          .map((m) => `${modelName(m)}: table "${m.tableName}" does not exist; create it, or correct static tableName`)
           .join('\n'),
       )
     }
@@ -154,7 +161,7 @@ function boundKnex(model: ModelClass): Queryable {
   const knex = model.knex() as Queryable | undefined
   if (!knex) {
     throw new ConfigurationError(
-      `${model.name}: not bound to a database; call Model.knex(knex) before the first request, or prepare({ knex })`,
+      `${modelName(model)}: not bound to a database; call Model.knex(knex) before the first request, or prepare({ knex })`,
     )
   }
   return knex

@@ -18,6 +18,11 @@ export function isModelClass(value: unknown): value is ModelClass {
   return typeof model.query === 'function' && typeof model.getRelations === 'function' && 'tableName' in model
 }
 
+/** What messages call a model: its class, or its table where the class has no name. */
+export function modelName({ name, tableName }: { readonly name: string; readonly tableName: string }): string {
+  return name || `the model of "${tableName}"`
+}
+
 /** The properties of the model's primary key. */
 export function primaryKeyOf(model: ModelClass): string[] {
   const columns: string | string[] = model.idColumn

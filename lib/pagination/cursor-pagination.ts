@@ -1,8 +1,11 @@
 /** Pages by position: `?cursor=…` (spec section 4.7; wire format, section 2). */
+
 import { BadRequest, ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
 import type { ModelDescription } from '../models/describe-model.js'
-import { keysetTerms, positionTag } from '../queryset/keyset.js'
+import { modelName } from '../models/objection.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
+import { keysetTerms, positionProblem, positionTag } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { currentSettings, getCursorSecret } from '../settings.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
@@ -58,6 +61,7 @@ export class CursorPagination extends BasePagination {
 
   constructor(options: CursorPaginationOptions = {}) {
     super()
+    takeOptions(this, options)
     this.ordering = options.ordering ?? DEFAULT_ORDERING
     this.pageSize = options.pageSize ?? 25
     this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
@@ -65,7 +69,7 @@ export class CursorPagination extends BasePagination {
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
   }
 
-  override check({ name, model, order, ordersByExpression }: PagedView): void {
+  override check({ name, model, order, orderingFields = [], ordersByExpression }: PagedView): void {
     const where = `${name}: ${this.constructor.name}`
     if (!(Number.isInteger(this.pageSize) && this.pageSize >= 1 && this.pageSize <= this.maxPageSize)) {
       throw new ConfigurationError(`${where}: pageSize must be between 1 and maxPageSize (${this.maxPageSize})`)
@@ -75,14 +79,13 @@ export class CursorPagination extends BasePagination {
         `${where}: a filter backend orders by a rank, and a cursor carries columns only; page by number, or take the backend out`,
       )
     }
-    for (const { property } of order) {
-      const column = model.columns.get(property)
-      if (!column) {
-        throw new ConfigurationError(
-          `${where}: ordering names "${property}", which is no column of ${model.model.name}`,
-        )
-      }
-      positionTag(column)
+    for (const term of order) {
+      const attribute = orderingFields.includes(term) ? 'orderingFields' : 'ordering'
+      const named = `${where}: ${attribute} names "${term.property}"`
+      const column = model.columns.get(term.property)
+      if (!column) throw new ConfigurationError(`${named}, which is no column of ${modelName(model.model)}`)
+      const problem = positionProblem(column)
+      if (problem !== undefined) throw new ConfigurationError(`${named}: ${problem}`)
     }
     getCursorSecret()
   }
@@ -133,6 +136,14 @@ export class CursorPagination extends BasePagination {
     }
   }
 }
+
+takesOptions<CursorPaginationOptions>(CursorPagination, {
+  pageSize: 'any',
+  maxPageSize: 'any',
+  ordering: 'name or names',
+  cursorQueryParam: 'name',
+  pageSizeQueryParam: 'name',
+})
 
 interface Kept {
   readonly model: ModelDescription

@@ -1,5 +1,7 @@
 /** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
+
 import type { ParameterDescription } from '../filters/filter.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {
@@ -37,6 +39,7 @@ export class LimitOffsetPagination extends BasePagination {
 
   constructor(options: LimitOffsetPaginationOptions = {}) {
     super()
+    takeOptions(this, options)
     this.defaultLimit = options.defaultLimit ?? 25
     this.maxLimit = options.maxLimit ?? Math.max(100, this.defaultLimit)
     this.limitQueryParam = options.limitQueryParam ?? 'limit'
@@ -75,3 +78,12 @@ export class LimitOffsetPagination extends BasePagination {
     return { count: found.count, next, previous, results: found.results() }
   }
 }
+
+takesOptions<LimitOffsetPaginationOptions>(LimitOffsetPagination, {
+  defaultLimit: 'any',
+  maxLimit: 'any',
+  limitQueryParam: 'name',
+  offsetQueryParam: 'name',
+  count: 'any',
+  countLimit: 'any',
+})

@@ -1,6 +1,8 @@
 /** Pages by number: `?page=2&page_size=50` (spec section 4.7). */
+
 import { NotFound } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {
@@ -42,6 +44,7 @@ export class PageNumberPagination extends BasePagination {
 
   constructor(options: PageNumberPaginationOptions = {}) {
     super()
+    takeOptions(this, options)
     this.pageSize = options.pageSize ?? 25
     this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
     this.pageQueryParam = options.pageQueryParam ?? 'page'
@@ -92,3 +95,12 @@ export class PageNumberPagination extends BasePagination {
     return page
   }
 }
+
+takesOptions<PageNumberPaginationOptions>(PageNumberPagination, {
+  pageSize: 'any',
+  maxPageSize: 'any',
+  pageQueryParam: 'name',
+  pageSizeQueryParam: 'name',
+  count: 'any',
+  countLimit: 'any',
+})

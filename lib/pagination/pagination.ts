@@ -1,5 +1,7 @@
 /** The contract of pagination (spec section 4.7). */
+
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 import { ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
 import type { ModelDescription } from '../models/describe-model.js'
@@ -140,6 +142,10 @@ export interface PagedView {
   readonly model: ModelDescription
   /** The terms of the view's default order, and all others that a client may order by. */
   readonly order: readonly OrderTerm[]
+  /** Those of them that only `orderingFields` names. */
+  readonly orderingFields?: readonly OrderTerm[]
+  /** The most connections of the pool behind the view; undefined where only a request tells which that is. */
+  readonly poolSize?: number | undefined
   /** A filter backend orders by what is no column. */
   readonly ordersByExpression: boolean
 }
@@ -183,6 +189,8 @@ export abstract class BasePagination {
   /** Gives back what it holds between requests; called by the router's `close()`. */
   async close(): Promise<void> {}
 }
+
+described(BasePagination)
 
 /**
  * Checks a paginator's sizes: of an instance when it is made, of a subclass, whose attributes are set later, in `check()`.

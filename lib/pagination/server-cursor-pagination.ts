@@ -1,9 +1,11 @@
 /** Pages from a cursor that PostgreSQL keeps: `?server_cursor=…` (spec sections 3 and 4.7; wire format, section 3). */
+
 import { randomBytes } from 'node:crypto'
 import { callerOf } from '../caller.js'
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { isGone, whenResponseEnds } from '../response-end.js'
 import { getCursorSecret } from '../settings.js'
 import { frame } from '../signing.js'
@@ -74,6 +76,7 @@ export class ServerCursorPagination extends BasePagination {
 
   constructor(options: ServerCursorPaginationOptions = {}) {
     super()
+    takeOptions(this, options)
     this.pageSize = options.pageSize ?? 100
     this.maxIdleSeconds = options.maxIdleSeconds ?? 300
     this.maxLifetimeSeconds = options.maxLifetimeSeconds ?? 1800
@@ -84,8 +87,13 @@ export class ServerCursorPagination extends BasePagination {
     this.#now = options.now ?? (() => performance.now())
   }
 
-  override check({ name }: PagedView): void {
+  override check({ name, poolSize }: PagedView): void {
     const where = `${name}: ${this.constructor.name}`
+    if (this.maxTotal === undefined && poolSize !== undefined && poolSize < 2) {
+      throw new ConfigurationError(
+        `${where}: a pool of one connection has none to keep for a cursor; set pool.max of knex to 2 or more`,
+      )
+    }
     for (const option of ['pageSize', 'maxPerUser'] as const) {
       if (!(Number.isSafeInteger(this[option]) && this[option] >= 1)) {
         throw new ConfigurationError(`${where}: ${option} must be a whole number of at least 1`)
@@ -203,3 +211,14 @@ export class ServerCursorPagination extends BasePagination {
     return this.#store
   }
 }
+
+takesOptions<ServerCursorPaginationOptions>(ServerCursorPagination, {
+  pageSize: 'any',
+  maxIdleSeconds: 'any',
+  maxLifetimeSeconds: 'any',
+  maxPerUser: 'any',
+  maxTotal: 'size',
+  cursorQueryParam: 'name',
+  node: 'any',
+  now: 'function',
+})

@@ -1,6 +1,9 @@
 /** Permissions by table and method, as an application's users hold them (spec section 5). */
+
 import { type Context, isAnonymous } from '../context.js'
+import { described } from '../declarations.js'
 import { ConfigurationError } from '../errors.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { BasePermission, type GuardedView, type GuardedViewClass } from './permission.js'
 
 export interface ModelPermissionOptions {
@@ -33,6 +36,7 @@ export class ModelPermission extends BasePermission {
 
   constructor(options: ModelPermissionOptions = {}) {
     super()
+    takeOptions(this, options)
     this.#model = options.model
   }
 
@@ -68,6 +72,10 @@ export class ModelPermission extends BasePermission {
     )
   }
 }
+
+takesOptions<ModelPermissionOptions>(ModelPermission, { model: 'any' })
+
+described(ModelPermission)
 
 async function holds(user: unknown, name: string): Promise<boolean> {
   if (isAnonymous(user) || typeof user !== 'object') return false

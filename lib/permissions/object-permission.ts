@@ -1,5 +1,7 @@
 /** An object is its owner's (spec section 5; promises E5, E6 and E8). */
+
 import { type Context, userId } from '../context.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { BasePermission, type GuardedView } from './permission.js'
 
 export interface ObjectPermissionOptions {
@@ -20,6 +22,7 @@ export class ObjectPermission extends BasePermission {
 
   constructor(options: ObjectPermissionOptions = {}) {
     super()
+    takeOptions(this, options)
     this.ownerField = options.ownerField ?? 'owner_id'
   }
 
@@ -28,6 +31,8 @@ export class ObjectPermission extends BasePermission {
     return owner !== undefined && owner === idText(userId(ctx.state['user']))
   }
 }
+
+takesOptions<ObjectPermissionOptions>(ObjectPermission, { ownerField: 'name' })
 
 /** An id as text, since a bigint column gives `"7"` where a token gives 7; undefined for what is no id. */
 function idText(id: unknown): string | undefined {

@@ -1,5 +1,7 @@
 /** The contract of permissions (spec section 5). */
+
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 
 /** What a permission may know of a view's class, before any request. */
 export interface GuardedViewClass {
@@ -51,6 +53,8 @@ export abstract class BasePermission {
     return this.hasPermission === BasePermission.prototype.hasPermission ? true : undefined
   }
 }
+
+described(BasePermission)
 
 /** No restriction. */
 export class AllowAny extends BasePermission {

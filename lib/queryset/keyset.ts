@@ -61,10 +61,13 @@ const TEXTS: Readonly<Record<string, string>> = {
 export function positionTag(column: Column): PositionTag {
   const tag = TAGS.get(column.type)
   if (tag) return tag
-  throw new ConfigurationError(
-    `a cursor cannot hold a position by "${column.property}" of type ${column.sqlType ?? column.type}; order by a number, ` +
-      'text, date, uuid or boolean',
-  )
+  throw new ConfigurationError(positionProblem(column))
+}
+
+/** Why a list cannot be cut at values of this column; undefined where it can. */
+export function positionProblem({ property, type, sqlType }: Column): string | undefined {
+  if (TAGS.has(type)) return undefined
+  return `a cursor cannot hold a position by "${property}" of type ${sqlType ?? type}; order by a number, text, date, uuid or boolean`
 }
 
 /** The terms of an order with their columns. @throws {ConfigurationError} one is no column of the model */

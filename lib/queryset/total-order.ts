@@ -14,6 +14,14 @@ const UNORDERED = new Set([
   ...['xid', 'cid', 'aclitem', 'txid_snapshot', 'pg_snapshot'],
 ])
 
+/** Types whose values PostgreSQL tells apart without ordering them. */
+const EQUATED = new Set(['xid', 'cid', 'aclitem'])
+
+/** True when PostgreSQL can tell whether two values of the type are equal. */
+export function canCompare(type: string): boolean {
+  return !UNORDERED.has(type) || EQUATED.has(type)
+}
+
 /** True when a list can be ordered by the column. */
 export function hasOrder({ type, element }: Column): boolean {
   return !UNORDERED.has(element ?? type)

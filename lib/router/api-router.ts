@@ -4,13 +4,16 @@ import type { Knex } from 'knex'
 import { answerError } from '../answer-error.js'
 import type { Context, Middleware } from '../context.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../errors.js'
+import type { Kind } from '../kinds.js'
 import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { singularize } from '../naming.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
+import { checkKinds } from '../option-kinds.js'
 import { buildPath, parsePattern, type Segment } from '../path-pattern.js'
 import { guardSuffix, setFormat } from '../path-suffix.js'
+import { quote } from '../quote.js'
 import { pathOf } from '../request-path.js'
 import { preparesStatements } from '../settings.js'
 import { classesOf } from '../views/action-options.js'
@@ -44,6 +47,8 @@ export interface APIRouterOptions {
    */
   readonly prefix?: string
 }
+
+const OPTIONS = { prefix: 'text' } as const satisfies Record<keyof APIRouterOptions, Kind>
 
 /** A route: method, pattern, handler and name. */
 export type RouteTuple = readonly [method: string, pattern: string, handler: ViewHandler, name: string]
@@ -79,6 +84,7 @@ export class APIRouter implements RouteParent {
   readonly #idle: (() => void)[] = []
 
   constructor(options: APIRouterOptions = {}) {
+    checkKinds('APIRouter', options, { kinds: OPTIONS })
     this.prefix = options.prefix ?? ''
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
@@ -105,6 +111,7 @@ export class APIRouter implements RouteParent {
   registerUnder({ nesting }: RouteParent, prefix: string, view: ViewSetClass, basename?: string): void {
     const before = this.#preparing ? 'prepare() or the first request' : this.#mounted ? 'mount()' : undefined
     if (before) throw new ConfigurationError(`APIRouter: register("${prefix}") came after ${before}; register first`)
+    checkNames(prefix, basename)
     checkView(prefix, view, nesting !== undefined)
     const registration: Registration = {
       prefix: parsePattern(prefix),
@@ -388,6 +395,18 @@ export class APIRouter implements RouteParent {
     }
   }
 }
+
+/** @throws {ConfigurationError} an argument of `register()` is none */
+function checkNames(prefix: unknown, basename: unknown): void {
+  if (typeof prefix !== 'string') throw new ConfigurationError('APIRouter: register(prefix, view): prefix is no text')
+  if (basename === undefined || (typeof basename === 'string' && BASENAME.test(basename))) return
+  throw new ConfigurationError(
+    `APIRouter: register("${prefix}"): the basename ${quote(basename)} is no name; use letters, digits, "-", "_" and "."`,
+  )
+}
+
+/** What can be a part of a route's name. */
+const BASENAME = /^[\p{L}\p{N}._-]+$/u
 
 /** The versioning that all view sets declare, which then holds for the API root, too. */
 function commonVersioning(registrations: readonly Registration[]): Versioning {

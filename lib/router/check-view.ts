@@ -1,10 +1,12 @@
 /** What can be wrong with a view set before any request, and what must be known of it (promise I23). */
+
+import { checkDeclarations, nameAnonymous } from '../declarations.js'
 import { ConfigurationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
-import { refuseInstanceFields } from '../instance-fields.js'
 import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
 import type { Queryable } from '../models/objection.js'
+import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
 import { actionsOf } from '../views/action-options.js'
 import { APIView, settlePolicies } from '../views/api-view.js'
 import { checkGeneric, checkLookup, prepareActions, prepareGeneric } from '../views/check-generic.js'
@@ -23,7 +25,8 @@ export function checkView(prefix: string, view: unknown, nested: boolean): asser
     )
   }
   const viewClass = view as typeof APIView
-  refuseInstanceFields(viewClass)
+  nameAnonymous(viewClass)
+  checkDeclarations(viewClass)
   checkActions(viewClass)
   if (!(viewClass.prototype instanceof GenericAPIView)) return
   const generic = viewClass as typeof GenericAPIView
@@ -48,7 +51,8 @@ export function prepareNested(view: typeof APIView, parent: typeof APIView): voi
   const above = parent as typeof GenericAPIView
   const looksUp = parent.prototype instanceof GenericAPIView && isStandard(parent.prototype, 'getObject')
   const problem = looksUp && (above.model || above.queryset) ? lookupKey(above).problem : undefined
-  if (problem !== undefined) throw new ConfigurationError(problem)
+  if (problem !== undefined)
+    throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
   if (nested.parentLookupField !== undefined) parentKeyOf(nested, above.modelClass())
 }
 
@@ -74,13 +78,23 @@ export async function closeView(view: typeof APIView): Promise<void> {
 
 /** An action's own serializers. */
 function checkActions(view: typeof APIView): void {
-  for (const { action, inputSerializer, outputSerializer } of actionsOf(view).values()) {
+  for (const { action, inputSerializer, outputSerializer, statics } of actionsOf(view).values()) {
     for (const serializer of [inputSerializer, outputSerializer]) {
-      if (serializer !== undefined && typeof serializer?.describeFields !== 'function') {
+      if (serializer === undefined) continue
+      if (!isSerializer(serializer)) {
         throw new ConfigurationError(
           `${view.name}.${action}: inputSerializer and outputSerializer are serializer classes; extend Serializer or ModelSerializer`,
         )
       }
+      checkSerializer(serializer)
     }
+    const { serializerClass } = statics
+    if (serializerClass === undefined || serializerClass === null) continue
+    if (!isSerializer(serializerClass)) {
+      throw new ConfigurationError(
+        `${view.name}.${action}: serializerClass is no serializer class; extend Serializer or ModelSerializer`,
+      )
+    }
+    checkSerializer(serializerClass)
   }
 }

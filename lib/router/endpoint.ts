@@ -221,12 +221,14 @@ export function checkVersionParameter(registration: Registration): void {
 
 /** @throws {ConfigurationError} two routes have the same path, the same name, or the same name in the OpenAPI document */
 export function checkEndpoints(endpoints: readonly Endpoint[]): void {
-  const taken = { path: new Map(), name: new Map(), operationId: new Map() }
+  const taken = { path: new Map<string, Endpoint>(), name: new Map(), operationId: new Map() }
   for (const endpoint of endpoints) {
     const { segments, pattern, operations } = endpoint
     // parameters of different names match the same paths
     const shape = segments.map((segment) => (segment.kind === 'literal' ? segment : { ...segment, name: '' }))
-    claim(taken.path, writePattern(shape), endpoint, `have the path ${pattern}; give one of them another prefix`)
+    const isAction = endpoint.kind === 'action' || taken.path.get(writePattern(shape))?.kind === 'action'
+    const other = isAction ? 'prefix, or its action another urlPath' : 'prefix'
+    claim(taken.path, writePattern(shape), endpoint, `have the path ${pattern}; give one of them another ${other}`)
     for (const { name, operationId } of operations.values()) {
       const fix = 'give one another basename, or its action another urlName'
       // an action of several methods has one name
@@ -236,8 +238,18 @@ export function checkEndpoints(endpoints: readonly Endpoint[]): void {
   }
 }
 
+/** The class that a path is of; with the actions and what the path ends in, where `action()` has made it. */
+function ownerOf({ kind, view, actions }: Endpoint): string {
+  if (kind !== 'action') return view.name
+  const described = Object.values(actions).map((action) => {
+    const { urlPath } = actionsOf(view).get(action) ?? {}
+    return `${view.name}.${action}() (urlPath "${urlPath}")`
+  })
+  return described.join(', ')
+}
+
 function claim(taken: Map<string, Endpoint>, key: string, endpoint: Endpoint, problem: string): void {
   const other = taken.get(key)
-  if (other) throw new ConfigurationError(`${other.view.name} and ${endpoint.view.name} both ${problem}`)
+  if (other) throw new ConfigurationError(`${ownerOf(other)} and ${ownerOf(endpoint)} both ${problem}`)
   taken.set(key, endpoint)
 }

@@ -1,5 +1,7 @@
 /** Routes view sets below the objects of another (spec section 4.4). */
 import { ConfigurationError } from '../errors.js'
+import type { Kind } from '../kinds.js'
+import { checkKinds } from '../option-kinds.js'
 import { parsePattern } from '../path-pattern.js'
 import type { APIRouter, RouteParent } from './api-router.js'
 import { isGeneric, type ParentRegistration, type ViewSetClass } from './endpoint.js'
@@ -10,6 +12,8 @@ export interface NestedRouterOptions {
   /** What the parameter may hold: `int`, `str`, `uuid` or `slug`. @default what the parent's own key is */
   readonly lookupType?: 'int' | 'str' | 'uuid' | 'slug'
 }
+
+const OPTIONS = { lookup: 'name', lookupType: 'any' } as const satisfies Record<keyof NestedRouterOptions, Kind>
 
 const TYPES: readonly string[] = ['int', 'str', 'uuid', 'slug']
 
@@ -33,8 +37,9 @@ export class NestedRouter implements RouteParent {
    * @throws {ConfigurationError} nothing is registered there, or an option is wrong
    */
   constructor(parent: RouteParent, parentPrefix: string, options: NestedRouterOptions) {
-    const { lookup, lookupType } = options
     const where = `NestedRouter("${parentPrefix}")`
+    checkKinds(where, options, { kinds: OPTIONS })
+    const { lookup, lookupType } = options
     const registration = parent.root.registrationOf(parent, parentPrefix)
     if (!registration) {
       throw new ConfigurationError(`${where}: the parent router has no view set under this prefix; register it first`)

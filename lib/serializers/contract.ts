@@ -75,6 +75,8 @@ export interface SerializerClass {
   readonly schemaName: string | null
   describeFields(): FieldsDescription
   readOnlyFieldNames(): readonly string[]
+  /** Checks what needs no database. @throws {ConfigurationError} */
+  checkFields(): void
 }
 
 /** A field in its place: name, source, and how it takes part in reading and writing. */

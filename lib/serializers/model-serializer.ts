@@ -1,6 +1,7 @@
 /** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
 import type { Model } from 'objection'
 import { toApiError } from '../database-errors.js'
+import { described, exclusiveTo } from '../declarations.js'
 import { ConfigurationError, NotFound } from '../errors.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldOptions, SerializerContext, SerializerField } from '../fields/field.js'
@@ -9,7 +10,7 @@ import { ReadOnlyField } from '../fields/read-only-field.js'
 import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
-import { described } from '../instance-fields.js'
+import { readModelSchema } from '../json-schema.js'
 import { buildModel, isExpression } from '../models/build-model.js'
 import {
   type Column,
@@ -19,14 +20,18 @@ import {
   relationOfKey,
 } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName, type Queryable } from '../models/objection.js'
 import { pascalCase } from '../naming.js'
+import { didYouMean } from '../near-miss.js'
+import { checkKinds, checkOptions } from '../option-kinds.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import { checkContradictions } from './check-serializer.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { FieldsDescription, SerializerPlan } from './contract.js'
+import { declaredFieldsOf } from './declared-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { attributesOf, declaredFieldsOf, serializerPlan } from './plan.js'
+import { attributesOf, serializerPlan } from './plan.js'
 import { placeError } from './refused-item.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
@@ -79,21 +84,17 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
 
   /** The model. @throws {ConfigurationError} it is not set */
   static modelClass(): ModelClass {
-    if (!this.model) throw new ConfigurationError(`${this.name}: set static model to an Objection model`)
+    if (!isModelClass(this.model)) {
+      throw new ConfigurationError(`${this.name}: set static model to an Objection model`)
+    }
     return this.model
   }
 
-  /** @internal Checks what needs no database. @throws {ConfigurationError} `fields` names nothing */
-  static checkFields(): void {
+  /** @internal Checks what needs no database. @throws {ConfigurationError} `fields`, or another static, names nothing */
+  static override checkFields(): void {
+    this.modelClass()
     const declared = declaredFieldsOf(this)
-    const { fields } = this
-    if (typeof fields === 'string' && fields !== '__all__') {
-      throw new ConfigurationError(`${this.name}: static fields is "${fields}"; give a list of names, or '__all__'`)
-    }
-    if (!Number.isInteger(this.depth) || this.depth < 0) {
-      throw new ConfigurationError(`${this.name}: static depth is ${this.depth}; give a whole number of at least 0`)
-    }
-    if (fields.length === 0 && declared.size === 0) {
+    if (this.fields.length === 0 && declared.size === 0) {
       throw new ConfigurationError(`${this.name}: set static fields to a list of names, or to '__all__'`)
     }
     checkNames(this, declared)
@@ -252,7 +253,9 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   }
 }
 
-described(ModelSerializer)
+const OWN = { fields: 'fields', readOnlyFields: 'names', extraKwargs: 'record', depth: 'count' } as const
+described(ModelSerializer, { model: 'any', ...OWN })
+exclusiveTo('ModelSerializer', 'serializer', OWN)
 
 /** Does the work for each item; what is wrong with it stands under its position. */
 async function oneByOne<Item, Result>(
@@ -286,7 +289,7 @@ function generateFields(serializer: typeof ModelSerializer, model: ModelDescript
   const declared = declaredFieldsOf(serializer)
   const fields = new Map<string, SerializerField>()
   for (const name of listedNames(serializer, model)) {
-    fields.set(name, declared.get(name) ?? generateField(serializer, model, name))
+    fields.set(name, declared.get(name) ?? checkedField(serializer, model, name))
     const isShown = serializer.depth > 0 && fields.get(name)?.writeOnly === false
     const nested = isShown ? relationOfKey(model, name) : undefined
     if (nested && !fields.has(nested.name) && !declared.has(nested.name)) {
@@ -294,11 +297,35 @@ function generateFields(serializer: typeof ModelSerializer, model: ModelDescript
     }
   }
   for (const [name, field] of declared) fields.set(name, field)
+  checkAllNames(serializer, model, fields)
   return fields
 }
 
 function listedNames({ fields }: typeof ModelSerializer, model: ModelDescription): readonly string[] {
   return typeof fields === 'string' ? model.declared : fields
+}
+
+/**
+ * The same for `'__all__'`, of which the catalogue tells the names. A model without a `jsonSchema` has all columns of its
+ * table, which nobody knows before that was read.
+ */
+function checkAllNames(
+  serializer: typeof ModelSerializer,
+  model: ModelDescription,
+  fields: ReadonlyMap<string, SerializerField>,
+): void {
+  if (Array.isArray(serializer.fields)) return
+  if (!model.prepared && readModelSchema(model.model.jsonSchema).properties.size === 0) return
+  const names = [...fields.keys()]
+  const refuse = (where: string) => (name: string) => {
+    const fix = didYouMean(name, names) || '; correct the name'
+    throw new ConfigurationError(`${serializer.name}: ${where} names no field "${name}"${fix}`)
+  }
+  serializer.readOnlyFields.filter((name) => !fields.has(name)).forEach(refuse('readOnlyFields'))
+  const generated = new Set(model.declared)
+  Object.keys(serializer.extraKwargs)
+    .filter((name) => !generated.has(name))
+    .forEach(refuse('extraKwargs'))
 }
 
 /** Names in `extraKwargs` and `readOnlyFields` must mean something. */
@@ -310,13 +337,7 @@ function checkNames(serializer: typeof ModelSerializer, declared: ReadonlyMap<st
         `${serializer.name}: extraKwargs.${name} is for generated fields; give the options to declaredFields.${name}`,
       )
     }
-    for (const option of Object.keys(serializer.extraKwargs[name] as object)) {
-      if (!GENERATED_OPTIONS.has(option)) {
-        throw new ConfigurationError(
-          `${serializer.name}: extraKwargs.${name} has the unknown option "${option}"; take one of ${[...GENERATED_OPTIONS].join(', ')}`,
-        )
-      }
-    }
+    checkKinds(`${serializer.name}: extraKwargs.${name}`, serializer.extraKwargs[name], { kinds: GENERATED_OPTIONS })
     if (Array.isArray(fields) && !fields.includes(name)) {
       throw new ConfigurationError(`${serializer.name}: extraKwargs.${name} names no field; add "${name}" to fields`)
     }
@@ -326,6 +347,17 @@ function checkNames(serializer: typeof ModelSerializer, declared: ReadonlyMap<st
       throw new ConfigurationError(`${serializer.name}: readOnlyFields names no field "${name}"; add it to fields`)
     }
   }
+}
+
+/** A generated field, whose options are all of its class; which class that is the catalogue tells. */
+function checkedField(serializer: typeof ModelSerializer, model: ModelDescription, name: string): SerializerField {
+  const field = generateField(serializer, model, name)
+  const extra = serializer.extraKwargs[name]
+  if (extra === undefined) return field
+  const where = `${serializer.name}: extraKwargs.${name}: ${field.constructor.name}`
+  if (model.prepared) checkOptions(where, field.constructor, extra)
+  checkContradictions(where, field)
+  return field
 }
 
 function generateField(serializer: typeof ModelSerializer, model: ModelDescription, name: string): SerializerField {
@@ -341,7 +373,7 @@ function generateField(serializer: typeof ModelSerializer, model: ModelDescripti
   if (source.includes('.')) return readOnly(extra)
   if (attributesOf(model).includes(source) || source in model.model.prototype) return readOnly(extra)
   throw new ConfigurationError(
-    `${serializer.name}: fields names "${name}", which is no column, relation or attribute of ${model.model.name}` +
+    `${serializer.name}: fields names "${name}", which is no column, relation or attribute of ${modelName(model.model)}` +
       `${model.prepared ? '' : ' as far as its jsonSchema tells (await api.prepare() reads the database)'}` +
       `; correct the name, or declare the field`,
   )
@@ -433,7 +465,7 @@ function nestedField(serializer: typeof ModelSerializer, relation: RelationDescr
     static override fields: FieldNames = '__all__'
     static override depth = serializer.depth - 1
   }
-  Object.defineProperty(generated, 'name', { value: `${relation.model.name}Serializer` })
+  Object.defineProperty(generated, 'name', { value: `${modelName(relation.model)}Serializer` })
   generated.schemaName = `${schemaNameOf(serializer)}${pascalCase(relation.name)}`
   return new NestedSerializer(generated, {
     readOnly: true,

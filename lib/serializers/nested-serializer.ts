@@ -1,6 +1,8 @@
 /** A field whose value is an object (or a list of objects) with a serializer of its own (spec section 2.1). */
+
 import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
 import type { ClosedOptions } from '../fields/options.js'
+import { takesOptions } from '../option-kinds.js'
 import type { SerializerClass } from './contract.js'
 import type { Input } from './types.js'
 
@@ -44,3 +46,5 @@ export class NestedSerializer<
     return this.many ? { type: 'array', items: { type: 'object' } } : { type: 'object' }
   }
 }
+
+takesOptions<NestedSerializerOptions, FieldOptions>(NestedSerializer, { many: 'boolean', maxItems: 'count' })

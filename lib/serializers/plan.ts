@@ -1,4 +1,5 @@
 /** A serializer class compiled: its fields in order, each bound to where its value comes from and goes to. */
+
 import { ConfigurationError } from '../errors.js'
 import { BooleanField } from '../fields/boolean-field.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
@@ -13,7 +14,6 @@ import { PrimaryKeyRelatedField, RelatedField } from '../fields/related-field.js
 import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
-import { refuseInstanceFields } from '../instance-fields.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import {
   describeModel,
@@ -21,9 +21,11 @@ import {
   type RelationDescription,
   relationOfKey,
 } from '../models/describe-model.js'
+import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import { pascalCase } from '../naming.js'
+import { checkDeclaredFields } from './check-serializer.js'
 import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
+import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
@@ -46,26 +48,10 @@ export const serializerPlan = oncePerCatalogue((serializer: SerializerClass): Se
   }
 })
 
-/** The fields a class declares, its parents' first; a name declared again keeps its place. */
-export function declaredFieldsOf(serializer: SerializerClass): Map<string, SerializerField> {
-  const parent: unknown = Object.getPrototypeOf(serializer)
-  const inherited = hasDeclaredFields(parent) ? declaredFieldsOf(parent) : new Map<string, SerializerField>()
-  for (const [name, field] of Object.entries(serializer.declaredFields)) {
-    if (!(field instanceof SerializerField)) {
-      throw new ConfigurationError(`${serializer.name}: declaredFields.${name} is not a field; write new SomeField(…)`)
-    }
-    inherited.set(name, field)
-  }
-  return inherited
-}
-
-function hasDeclaredFields(value: unknown): value is SerializerClass {
-  return typeof value === 'function' && 'declaredFields' in value
-}
-
 function compile(serializer: SerializerClass): SerializerPlan {
-  refuseInstanceFields(serializer)
+  checkDeclaredFields(serializer)
   const { fields, model, writesRows } = serializer.describeFields()
+  checkHooks(serializer, [...fields.keys()])
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
   const bound = withRivals(
     [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name))),
@@ -122,7 +108,7 @@ function checkWritable(
   if (column?.type === 'array' && isJsonAttribute(model.model, column)) {
     fail(
       `is the column "${column.column}" of type ${column.sqlType}, which Objection would write as JSON text because the ` +
-        `jsonSchema of ${model.model.name} says array; set static jsonAttributes of the model to its json columns only`,
+        `jsonSchema of ${modelName(model.model)} says array; set static jsonAttributes of the model to its json columns only`,
     )
   }
   if (writesRows && column && /^\$|:/.test(column.property)) {
@@ -133,7 +119,7 @@ function checkWritable(
   }
   if (writesRows && column && model.model.propertyNameToColumnName(column.property) !== column.column) {
     fail(
-      `is the column "${column.column}", which the columnNameMappers of ${model.model.name} write to as ` +
+      `is the column "${column.column}", which the columnNameMappers of ${modelName(model.model)} write to as ` +
         `"${model.model.propertyNameToColumnName(column.property)}"; correct them ` +
         '(snakeCaseMappers has the option underscoreBeforeDigits), rename the column, or set readOnly: true',
     )
@@ -144,11 +130,11 @@ function checkWritable(
   if (!model.prepared || !writesRows || field instanceof HiddenField) return
   const override = 'set readOnly: true, or override create() and update()'
   if (field instanceof NestedSerializer) {
-    if (!relation) fail(`is nested, and ${model.model.name} has no relation of that name; ${override}`)
+    if (!relation) fail(`is nested, and ${modelName(model.model)} has no relation of that name; ${override}`)
   } else if (field instanceof RelatedField && field.many) {
     if (relation?.kind !== 'many-to-many') fail(`is a list of keys without a many-to-many relation; ${override}`)
   } else if (!column) {
-    fail(`is no column of ${model.model.name}, so it cannot be written; ${override}`)
+    fail(`is no column of ${modelName(model.model)}, so it cannot be written; ${override}`)
   }
 }
 
@@ -178,7 +164,6 @@ function bind(
   if (model && !isInput && !ids) checkHidden(serializer, name, field, model)
   const fixed = readOnly || isMethod || source.length > 1 || (model !== undefined && column?.auto === true)
   const writable = !(field.readOnly || fixed)
-  const hook = `validate${pascalCase(name)}`
   return {
     name,
     field,
@@ -194,7 +179,7 @@ function bind(
     ids,
     passesThrough: field.toRepresentation === SerializerField.prototype.toRepresentation,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
-    hook: hasMethod(serializer, hook) ? hook : undefined,
+    hook: hookOf(serializer, name),
   }
 }
 
@@ -227,11 +212,11 @@ function idsOf(
   }
   if (chosen && model && Boolean(ids) !== Boolean(field.idsOf(chosen))) {
     fail(
-      `shows objects of ${model.name} and takes those of ${chosen.name}, of which one has external ids; use one model`,
+      `shows objects of ${modelName(model)} and takes those of ${modelName(chosen)}, of which one has external ids; use one model`,
     )
   }
   if (ids?.stored && !relation) {
-    fail(`shows the ids stored with ${ids.model.name}, to which no relation leads; add it to relationMappings`)
+    fail(`shows the ids stored with ${modelName(ids.model)}, to which no relation leads; add it to relationMappings`)
   }
   return ids
 }
@@ -241,7 +226,7 @@ function checkHidden(serializer: SerializerClass, name: string, field: Serialize
   const key = PLAIN.has(field.constructor) ? externalKey(model, (field.options.source ?? name).split('.')) : undefined
   if (!key?.ids.hidesKeys) return
   throw new ConfigurationError(
-    `${serializer.name}: field "${name}" would show a primary key that ${key.ids.model.name} hides behind external ids; ` +
+    `${serializer.name}: field "${name}" would show a primary key that ${modelName(key.ids.model)} hides behind external ids; ` +
       'name it in static fields, or in extraKwargs with a source, instead of declaring it',
   )
 }
@@ -249,20 +234,6 @@ function checkHidden(serializer: SerializerClass, name: string, field: Serialize
 /** True for a field whose value an anonymous caller cannot be shown. */
 function needsUser({ field, ids }: BoundField): boolean {
   return field instanceof NestedSerializer ? serializerPlan(field.serializerClass).needsUser : ids?.perUser === true
-}
-
-function methodOf(serializer: SerializerClass, name: string, field: SerializerMethodField): string {
-  const method = (field.options as { methodName?: string }).methodName ?? `get${pascalCase(name)}`
-  if (!hasMethod(serializer, method)) {
-    throw new ConfigurationError(
-      `${serializer.name}: field "${name}" is a SerializerMethodField without its method; add ${method}(object), or set methodName`,
-    )
-  }
-  return method
-}
-
-function hasMethod(serializer: SerializerClass, name: string): boolean {
-  return typeof (serializer.prototype as Record<string, unknown>)[name] === 'function'
 }
 
 /** The first step of a source must exist in the model: a column, a relation, or an attribute of its class. */
@@ -276,7 +247,7 @@ function checkSource(
   if (model.columns.has(first) || model.relations.has(first)) return
   if (first in model.model.prototype || attributesOf(model).includes(first)) return
   throw new ConfigurationError(
-    `${serializer.name}: field "${name}" has no source: ${model.model.name} has no column, relation or attribute "${first}"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects`,
+    `${serializer.name}: field "${name}" has no source: ${modelName(model.model)} has no column, relation or attribute "${first}"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects`,
   )
 }
 

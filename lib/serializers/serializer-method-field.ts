@@ -1,6 +1,8 @@
 /** A field computed by a method of the serializer (spec section 2.2). */
+
 import { type FieldOptions, SerializerField } from '../fields/field.js'
 import type { ClosedOptions } from '../fields/options.js'
+import { takesOptions } from '../option-kinds.js'
 
 export interface SerializerMethodFieldOptions extends FieldOptions {
   /** The method to call with the object. @default `get` and the field's name in PascalCase: `getFullName` for `full_name` */
@@ -30,3 +32,5 @@ export class SerializerMethodField<const Options extends SerializerMethodFieldOp
     super({ ...options, readOnly: true })
   }
 }
+
+takesOptions<SerializerMethodFieldOptions, FieldOptions>(SerializerMethodField, { methodName: 'name' })

@@ -1,7 +1,8 @@
 /** Checks input and writes output, one object or a list of them (spec section 2.1). */
+
+import { described } from '../declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
-import { described } from '../instance-fields.js'
 import { nameColumns } from '../renderers/columns.js'
 import type {
   AnySerializer,
@@ -13,7 +14,8 @@ import type {
   SerializerOptions,
   SerializerPlan,
 } from './contract.js'
-import { declaredFieldsOf, serializerPlan } from './plan.js'
+import { declaredFieldsOf } from './declared-fields.js'
+import { serializerPlan } from './plan.js'
 import { represent } from './represent.js'
 import { keepsUploads, withUploads } from './store-uploads.js'
 import { validateItems } from './validate-items.js'
@@ -71,6 +73,9 @@ export class Serializer<T extends object = object> implements AnySerializer {
   static readOnlyFieldNames(): readonly string[] {
     return []
   }
+
+  /** @internal Checks what needs no database. @throws {ConfigurationError} */
+  static checkFields(): void {}
 
   /** The input as it was given. */
   readonly inputData: unknown
@@ -287,7 +292,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
   }
 }
 
-described(Serializer)
+described(Serializer, { declaredFields: 'record', schemaName: 'name or null' }, 'serializer')
 
 function refuseInvalid({ valid, errors }: Validity): undefined {
   if (!valid) throw new ValidationError(errors)

@@ -2,8 +2,8 @@
 import type { SerializerField } from '../fields/field.js'
 import type { TakenFiles } from '../parsers/parser.js'
 import type { SerializerClass } from './contract.js'
+import { declaredFieldsOf } from './declared-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { declaredFieldsOf } from './plan.js'
 import { uploadField } from './store-uploads.js'
 
 /** The files that fields of these serializers take. */

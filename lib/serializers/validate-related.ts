@@ -81,7 +81,8 @@ export async function validateRelated(
     const input = take(serializer, bound, item)
     if (input === undefined) continue
     try {
-      const keys: unknown = field.toInternalValue(convert(serializer, bound, item), serializer.context)
+      const checked: unknown = field.toInternalValue(convert(serializer, bound, item), serializer.context)
+      const keys = checked instanceof Promise ? await checked : checked
       asked.push({ item, keys: field.many ? (keys as unknown[]) : [keys] })
     } catch (error) {
       fail(item, bound.name, error)

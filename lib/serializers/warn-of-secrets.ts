@@ -1,9 +1,10 @@
 /** Warns of columns of related objects that look like secrets and that nobody has asked for by name (promise A10). */
-import type { ModelClass } from '../models/objection.js'
+import { type ModelClass, modelName } from '../models/objection.js'
 import { snakeCase } from '../naming.js'
 import type { SerializerClass } from './contract.js'
+import { declaredFieldsOf } from './declared-fields.js'
 import type { ModelSerializer } from './model-serializer.js'
-import { declaredFieldsOf, serializerPlan } from './plan.js'
+import { serializerPlan } from './plan.js'
 
 const SECRETS = new Set(['password', 'passwd', 'secret', 'token', 'hash'])
 
@@ -20,8 +21,8 @@ export function warnOfSecrets(serializer: SerializerClass, nested: SerializerCla
     if (!column || relation || ids || declared.has(name) || known.has(name) || !isSecret(name)) continue
     known.add(name)
     process.emitWarning(
-      `${serializer.name}: shows "${name}" of ${model.model.name} with its objects, though nothing names it (depth, or ` +
-        `fields = '__all__' of ${nested.name}); mark it writeOnly in the jsonSchema of ${model.model.name}, or nest a ` +
+      `${serializer.name}: shows "${name}" of ${modelName(model.model)} with its objects, though nothing names it (depth, or ` +
+        `fields = '__all__' of ${nested.name}); mark it writeOnly in the jsonSchema of ${modelName(model.model)}, or nest a ` +
         'serializer whose fields name what to show',
       { code: 'KOA_VIEWSETS_SECRETS' },
     )

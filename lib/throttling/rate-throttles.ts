@@ -1,6 +1,8 @@
 /** The throttles of the specification, counting in memory (spec section 8). */
 import { callerOf } from '../caller.js'
 import { type Context, isAnonymous } from '../context.js'
+import { described } from '../declarations.js'
+import { takesOptions } from '../option-kinds.js'
 import { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './simple-rate-throttle.js'
 import type { ThrottledView } from './throttle.js'
 
@@ -50,9 +52,9 @@ export class ScopedRateThrottle extends SimpleRateThrottle {
   scope: string | undefined = undefined
   readonly #scope: string | undefined
 
-  constructor({ scope, ...options }: ScopedRateThrottleOptions = {}) {
+  constructor(options: ScopedRateThrottleOptions = {}) {
     super(options)
-    this.#scope = scope
+    this.#scope = options.scope
   }
 
   getCacheKey(ctx: Context, _view: ThrottledView): CacheKey | Promise<CacheKey> {
@@ -63,3 +65,8 @@ export class ScopedRateThrottle extends SimpleRateThrottle {
     return this.#scope ?? this.scope ?? view.throttleScope ?? 'default'
   }
 }
+
+for (const made of [AnonRateThrottle, UserRateThrottle, ScopedRateThrottle]) described(made)
+takesOptions(AnonRateThrottle, {})
+takesOptions(UserRateThrottle, {})
+takesOptions<ScopedRateThrottleOptions, RateThrottleOptions>(ScopedRateThrottle, { scope: 'text' })

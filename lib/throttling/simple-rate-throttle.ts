@@ -1,7 +1,9 @@
 /** The base of all throttles with a rate and a key (spec section 8). */
 import { type Caller, callerParts } from '../caller.js'
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 import { ConfigurationError } from '../errors.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { MemoryStore } from './memory-store.js'
 import { parseRate, type Rate } from './rate.js'
 import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
@@ -65,9 +67,10 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
   readonly #rate: string | undefined
   readonly #budgets = new Map<string | undefined, Budget>()
 
-  constructor({ rate }: RateThrottleOptions = {}) {
+  constructor(options: RateThrottleOptions = {}) {
     super()
-    this.#rate = rate
+    takeOptions(this, options)
+    this.#rate = options.rate
   }
 
   /** Who is counted; null or undefined lets the request pass uncounted. */
@@ -99,8 +102,13 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
   }
 
   override settle(where: string, view: Pick<ThrottledView, 'throttleScope'> = {}): void {
-    this.#budgetFor(view, `${where}: ${this.constructor.name}`)
-    this.getStore()
+    const named = `${where}: ${this.constructor.name}`
+    this.#budgetFor(view, named)
+    try {
+      this.getStore()
+    } catch (error) {
+      throw error instanceof ConfigurationError ? new ConfigurationError(`${named}: ${error.message}`) : error
+    }
   }
 
   #count(
@@ -150,6 +158,9 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     return budget
   }
 }
+
+described(SimpleRateThrottle, { budget: 'text' })
+takesOptions<RateThrottleOptions>(SimpleRateThrottle, { rate: 'text' })
 
 function stateOf({ used, wait }: ThrottleCount, { limit }: Rate): ThrottleState {
   return { allowed: used <= limit, remaining: Math.max(0, limit - used), wait: Math.max(0, wait) / 1000 }

@@ -1,5 +1,7 @@
 /** The contract of throttling (spec section 8). */
+
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 
 /** What a throttle may know of the view it guards. */
 export interface ThrottledView {
@@ -58,3 +60,5 @@ export abstract class BaseThrottle {
    */
   settle(_where: string, _view?: Pick<ThrottledView, 'throttleScope'>): void {}
 }
+
+described(BaseThrottle)

@@ -1,5 +1,7 @@
 /** The version in the query: `?version=2.0` (spec section 9.1). */
+
 import type { Context } from '../context.js'
+import { takesOptions } from '../option-kinds.js'
 import { pathOf } from '../request-path.js'
 import { BaseVersioning, type VersionParameter } from './versioning.js'
 
@@ -34,3 +36,5 @@ export class QueryParamVersioning extends BaseVersioning {
     return asked ? `${path}?version=${encodeURIComponent(asked)}` : path
   }
 }
+
+takesOptions(QueryParamVersioning, {})

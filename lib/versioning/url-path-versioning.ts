@@ -1,6 +1,8 @@
 /** The version in the path: `/api/v2/books` (spec section 9.1). */
+
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
+import { takesOptions } from '../option-kinds.js'
 import { pathOf } from '../request-path.js'
 import { BaseVersioning } from './versioning.js'
 
@@ -39,6 +41,8 @@ export class URLPathVersioning extends BaseVersioning {
     super.settle(where)
   }
 }
+
+takesOptions(URLPathVersioning, {})
 
 /** The path that the route's app is mounted under, by koa-mount at any depth. */
 function mountOf(ctx: Context): string {

@@ -1,6 +1,9 @@
 /** The contract of API versioning, and what its kinds have in common (spec section 9.1). */
+
 import type { Context } from '../context.js'
+import { described } from '../declarations.js'
 import { ApiError, ConfigurationError } from '../errors.js'
+import { takeOptions, takesOptions } from '../option-kinds.js'
 import { announce, type Lifecycles, readLifecycles, type VersionLifecycle } from './lifecycle.js'
 
 export interface VersioningOptions {
@@ -45,6 +48,7 @@ export abstract class BaseVersioning {
   #settled: { readonly allowed: ReadonlySet<string>; readonly lifecycles: Lifecycles } | undefined
 
   constructor(options: VersioningOptions = {}) {
+    takeOptions(this, options)
     this.defaultVersion = options.defaultVersion ?? '1.0'
     this.allowedVersions = options.allowedVersions ?? []
     this.versions = options.versions ?? {}
@@ -116,3 +120,12 @@ export abstract class BaseVersioning {
     return { allowed, lifecycles }
   }
 }
+
+takesOptions<VersioningOptions>(BaseVersioning, {
+  defaultVersion: 'text',
+  allowedVersions: 'list',
+  versions: 'record',
+  now: 'function',
+})
+
+described(BaseVersioning)

@@ -1,4 +1,5 @@
 /** What `action()` has said of a view set's methods, and how it is found again (spec section 4.3). */
+import { checkStatic } from '../declarations.js'
 import { ConfigurationError } from '../errors.js'
 import { hyphenate, snakeCase } from '../naming.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -91,6 +92,7 @@ export function actionClass<View extends ActionClass & (new () => object)>(view:
       if (!(name in view)) {
         throw new ConfigurationError(`${view.name}.${action}: action() sets ${name}, which the view does not have`)
       }
+      checkStatic(`${view.name}.${action}: action()`, view, name, value)
       Object.defineProperty(variant, name, { value, enumerable: true })
     }
     known.set(action, variant)

@@ -1,5 +1,7 @@
 /** Actions of a view set beside list, create and the like (spec section 4.3). */
 import { ConfigurationError } from '../errors.js'
+import type { Kind } from '../kinds.js'
+import { checkKinds } from '../option-kinds.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Input } from '../serializers/types.js'
 import { keepSettings } from './action-options.js'
@@ -60,6 +62,17 @@ export interface ActionDecorator<Method> {
   <M extends Method>(method: M): M
 }
 
+/** The statics are checked with the class that has them. */
+const OPTIONS = {
+  methods: 'names',
+  detail: 'boolean',
+  urlPath: 'text',
+  urlName: 'name',
+  inputSerializer: 'any',
+  outputSerializer: 'any',
+  ...(Object.fromEntries(STATICS.map((name) => [name, 'any'])) as Readonly<Record<keyof ActionStatics, 'any'>>),
+} as const satisfies Record<keyof ActionOptions, Kind>
+
 const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
 
 /**
@@ -82,7 +95,9 @@ const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
  * @example action({ methods: ['GET'] })(BookViewSet.prototype.recent) // without decorators
  */
 export function action<S extends SerializerClass = never>(options: ActionOptions<S>): ActionDecorator<ActionMethod<S>> {
-  const { methods, detail = false, urlPath, urlName, inputSerializer, outputSerializer: output } = options
+  checkKinds('action()', options, { kinds: OPTIONS })
+  const { detail = false, urlPath, urlName, inputSerializer, outputSerializer: output } = options
+  const methods = (options as Partial<ActionOptions>).methods ?? []
   const lowered = methods.map((method) => method.toLowerCase())
   const unknown = lowered.find((method) => !METHODS.has(method))
   if (lowered.length === 0 || unknown !== undefined) {

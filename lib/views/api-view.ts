@@ -5,8 +5,8 @@ import type { BaseAuthentication } from '../authentication/authentication.js'
 import { keepPrivate } from '../caching/cache-response.js'
 import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
+import { checkDeclarations, described } from '../declarations.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../errors.js'
-import { described, refuseInstanceFields } from '../instance-fields.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
@@ -143,7 +143,7 @@ export class APIView implements View {
    * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
    */
   static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
-    refuseInstanceFields(this)
+    checkDeclarations(this)
     const allowed = allowedMethods(actions)
     // each with the same properties in the same order: to V8 one shape
     const { basename, parents = [] } = route
@@ -281,7 +281,26 @@ export class APIView implements View {
   }
 }
 
-described(APIView)
+described(
+  APIView,
+  {
+    description: 'text',
+    responses: 'record',
+    permissionClasses: 'any',
+    authenticationClasses: 'any',
+    throttleClasses: 'any',
+    throttleScope: 'any',
+    versioningClass: 'any',
+    parserClasses: 'any',
+    rendererClasses: 'any',
+    strictAccept: 'boolean',
+    metadataClass: 'any',
+    atomic: 'boolean',
+    exposeTriggerMessages: 'boolean',
+    actions: 'record',
+  },
+  'view',
+)
 
 // what a request begins with: on the prototype, so that it takes no time to set
 Object.assign(APIView.prototype, {

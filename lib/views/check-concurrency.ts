@@ -1,7 +1,7 @@
 /** What can be wrong with `static concurrency` before any request. */
 import { ConfigurationError } from '../errors.js'
 import { describeModel } from '../models/describe-model.js'
-import type { Queryable } from '../models/objection.js'
+import { modelName, type Queryable } from '../models/objection.js'
 import { hasPlainUpdates } from '../models/plain-model.js'
 import { positionTag } from '../queryset/keyset.js'
 import type { SerializerClass } from '../serializers/contract.js'
@@ -25,7 +25,9 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
   for (const property of properties) {
     const column = columns.get(property)
     if (!column) {
-      throw new ConfigurationError(`${view.name}: concurrency names "${property}", which is no column of ${model.name}`)
+      throw new ConfigurationError(
+        `${view.name}: concurrency names "${property}", which is no column of ${modelName(model)}`,
+      )
     }
     try {
       positionTag(column)
@@ -40,7 +42,7 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
   if (!hasPlainUpdates(model) || table === undefined || !knex || (await hasUpdateTrigger(knex, table))) return
   throw new ConfigurationError(
     `${view.name}: concurrency names "${properties.join('", "')}", which nothing changes when a row is updated; ` +
-      `set it by a trigger, or in ${model.name}.$beforeUpdate`,
+      `set it by a trigger, or in ${modelName(model)}.$beforeUpdate`,
   )
 }
 

@@ -3,10 +3,11 @@ import { ConfigurationError } from '../errors.js'
 import { readerOf } from '../filters/full-text.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
-import { isModelClass, type Queryable } from '../models/objection.js'
+import { isModelClass, modelName, type Queryable } from '../models/objection.js'
+import { poolSize } from '../queryset/database-cursor.js'
 import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { warnOfSecrets } from '../serializers/warn-of-secrets.js'
@@ -15,7 +16,8 @@ import { type APIView, settlePolicies } from './api-view.js'
 import { type Cacheable, isCacheable, policyOf } from './cacheable.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { checkParameters } from './check-parameters.js'
-import { checkStreams } from './check-streams.js'
+import { checkOwnQueryset } from './check-queryset.js'
+import { checkStreamPool, checkStreams } from './check-streams.js'
 import type { GenericViewClass } from './generic-view.js'
 import { modelsOf, serializersOfActions } from './models-of.js'
 import { checkExpandable } from './selection.js'
@@ -32,14 +34,10 @@ export type CheckedClass = typeof APIView & GenericViewClass
  */
 export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSerializer: boolean }): void {
   checkModel(view)
-  const { maxBulkSize = 1 } = view as { maxBulkSize?: number }
-  if (!Number.isSafeInteger(maxBulkSize) || maxBulkSize < 1) {
-    throw new ConfigurationError(`${view.name}: maxBulkSize is ${maxBulkSize}; give a whole number of at least 1`)
-  }
   if (needsSerializer && !view.serializerClass && isStandard(view.prototype, 'getSerializerClass')) {
     throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
   }
-  if (view.serializerClass) checkSerializer(view, view.serializerClass)
+  checkSerializers(view)
   settleGeneric(view)
   if (isCacheable(view)) checkCaching(view)
   if (view.requireIfMatch && view.concurrency === null) {
@@ -63,7 +61,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   for (const term of view.ordering) {
     const column = columns.get(parseOrderTerm(term).property)
     if (!column) {
-      throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${model.name}`)
+      throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${modelName(model)}`)
     }
     if (!hasOrder(column)) {
       throw new ConfigurationError(
@@ -73,6 +71,8 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   }
   const database = knex ?? (model.knex() as Queryable | undefined)
   await checkConcurrency(view, database)
+  checkStreamPool(view, poolSizeOf(view))
+  checkOwnQueryset(view)
   await checkFloats(view, checkPaginator(view), database)
   const filterView = filterViewOf(view)
   for (const backend of filterView.backends) await backend.check(filterView, database)
@@ -91,10 +91,12 @@ export interface NamedObjects {
 export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: NamedObjects): void {
   const { model, primaryKey } = describeModel(view.modelClass())
   const { problem } = lookupKey(view)
-  if (problem !== undefined && (inPaths || inBodies)) throw new ConfigurationError(problem)
+  if (problem !== undefined && (inPaths || inBodies)) {
+    throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" does not do: ${problem}`)
+  }
   if (primaryKey.length > 1 && view.lookupField === 'id' && inPaths) {
     throw new ConfigurationError(
-      `${view.name}: ${model.name} has a primary key of several columns, which no detail route can name; ` +
+      `${view.name}: ${modelName(model)} has a primary key of several columns, which no detail route can name; ` +
         'set static lookupField to a unique column, or use only list and create',
     )
   }
@@ -127,18 +129,25 @@ function checkPaginator(view: GenericViewClass): readonly OrderTerm[] {
   const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
   const order = [...totalOrder(model, defaultOrder(view, paginator)), ...asked]
   const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
-  paginator.check({ name: view.name, model, order, ordersByExpression })
+  const poolSize = poolSizeOf(view)
+  paginator.check({ name: view.name, model, order, orderingFields: asked, poolSize, ordersByExpression })
   // only a paginator with an order of its own reads positions
   if (paginator.ordering === undefined) return []
   checkTotal(view, model, [defaultOrder(view, paginator), ...asked.map((term) => [term])])
   return order
 }
 
+/** The size of the pool that requests of the view use; undefined where a `getKnex()` of the application's chooses one. */
+function poolSizeOf(view: GenericViewClass): number | undefined {
+  const knex: unknown = isStandard(view.prototype, 'getKnex') ? view.modelClass().knex() : undefined
+  return knex ? poolSize(knex as Queryable) : undefined
+}
+
 /** Where rows that are alike in an order cannot be told apart, a cursor would lose those behind a page's end. */
 function checkTotal(view: GenericViewClass, model: ModelDescription, orders: readonly (readonly OrderTerm[])[]) {
   if (!model.prepared || orders.every((terms) => canBeTotal(model, terms))) return
   throw new ConfigurationError(
-    `${view.name}: nothing tells rows of ${model.model.name} apart that are alike in an order of the list, as there is no ` +
+    `${view.name}: nothing tells rows of ${modelName(model.model)} apart that are alike in an order of the list, as there is no ` +
       `column "${model.primaryKey.join()}"; set static idColumn of the model to what does, or order by a unique column`,
   )
 }
@@ -176,17 +185,19 @@ function checkModel({ name, model, queryset }: GenericViewClass): void {
   }
 }
 
-/** `fields` is checked early where that needs no catalogue: it must name something. */
-function checkSerializer(view: GenericViewClass, serializer: SerializerClass): void {
-  if (typeof serializer !== 'function' || typeof serializer.describeFields !== 'function') {
-    throw new ConfigurationError(
-      `${view.name}: static serializerClass is no serializer class; extend Serializer or ModelSerializer`,
-    )
+/** @throws {ConfigurationError} one of the serializers that the class names is none, or declares what cannot be */
+function checkSerializers(view: CheckedClass): void {
+  const seen = new Set<SerializerClass>()
+  const check = (where: string, serializer: unknown) => {
+    if (!isSerializer(serializer)) {
+      throw new ConfigurationError(
+        `${view.name}: ${where} is no serializer class; extend Serializer or ModelSerializer`,
+      )
+    }
+    checkSerializer(serializer, seen)
   }
-  const { fields } = serializer as unknown as Partial<typeof ModelSerializer>
-  if (fields === undefined) return
-  ;(serializer as unknown as typeof ModelSerializer).modelClass()
-  ;(serializer as unknown as typeof ModelSerializer).checkFields()
+  if (view.serializerClass) check('static serializerClass', view.serializerClass)
+  for (const [path, serializer] of Object.entries(view.expandable)) check(`static expandable["${path}"]`, serializer)
 }
 
 function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {

@@ -33,5 +33,13 @@ export function checkStreams(view: object, renderers: readonly BaseRenderer[]): 
   }
 }
 
+/** Checks what the database's pool tells. @throws {ConfigurationError} no connection could be kept for a stream */
+export function checkStreamPool(view: object, size: number | undefined): void {
+  if (!('streamFormats' in view) || size === undefined || size >= 2) return
+  throw new ConfigurationError(
+    `${(view as { name?: string }).name}: StreamMixin: a pool of one connection has none to keep for a stream; set pool.max of knex to 2 or more`,
+  )
+}
+
 /** What timers can wait for. */
 const LONGEST_SECONDS = 1_000_000

@@ -4,10 +4,10 @@ import type { Model, QueryBuilder } from 'objection'
 import { answerError } from '../answer-error.js'
 import { addETag } from '../caching/cache-response.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
+import { described } from '../declarations.js'
 import { ConfigurationError, NotFound } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import { type BaseFilter, type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
-import { described } from '../instance-fields.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { TakenFiles } from '../parsers/parser.js'
@@ -344,12 +344,34 @@ function subjectOfView(view: GenericView): ConstraintSubject {
   }
 }
 
-described(GenericAPIView)
+described(GenericAPIView, {
+  model: 'any',
+  queryset: 'any',
+  serializerClass: 'any',
+  lookupField: 'name',
+  lookupUrlKwarg: 'name or null',
+  paginationClass: 'any',
+  filterBackends: 'any',
+  filtersetFields: 'names',
+  searchFields: 'names',
+  orderingFields: 'names',
+  searchConfig: 'name',
+  searchType: 'any',
+  searchParam: 'name',
+  useNativeJson: 'boolean',
+  strictParams: 'boolean',
+  queryParameters: 'list',
+  concurrency: 'names or null',
+  requireIfMatch: 'boolean',
+  expandable: 'record',
+  ordering: 'names',
+})
 
 Object.assign(GenericAPIView.prototype, { rowVersion: undefined, pathKey: undefined, inserter: undefined })
 
 markStandard(
   GenericAPIView.prototype,
+  'getKnex',
   'getQueryset',
   'filterQueryset',
   'getObject',

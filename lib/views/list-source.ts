@@ -3,7 +3,7 @@ import type { Model } from 'objection'
 import { ConfigurationError } from '../errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelName, type Queryable } from '../models/objection.js'
 import { hasPlainExecution } from '../models/plain-model.js'
 import type {
   CountKind,
@@ -83,7 +83,7 @@ export class InstanceList implements ListSource {
     const model = query.modelClass()
     if (!hasPlainExecution(query)) {
       throw new ConfigurationError(
-        `${model.name}: its QueryBuilder executes in its own way, which a cursor of the database does not; ` +
+        `${modelName(model)}: its QueryBuilder executes in its own way, which a cursor of the database does not; ` +
           'add conditions in onBuild(), or choose another paginator',
       )
     }
@@ -118,7 +118,7 @@ export class InstanceList implements ListSource {
     if (position.every((value) => value !== undefined)) return position
     const { model } = this.model
     throw new ConfigurationError(
-      `${model.name}: its instances have lost what the list is ordered by, which a cursor selects under names of its own; ` +
+      `${modelName(model)}: its instances have lost what the list is ordered by, which a cursor selects under names of its own; ` +
         'let $parseDatabaseJson, and hooks that find rows, keep all properties they do not know',
     )
   }

@@ -6,9 +6,9 @@ import { withoutPrefix } from '../filters/search-filter.js'
 import { describeModel, prepareModels } from '../models/describe-model.js'
 import { isModelClass, type ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { declaredFieldsOf } from '../serializers/declared-fields.js'
 import type { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
-import { declaredFieldsOf } from '../serializers/plan.js'
 import { type ActionClass, actionsOf } from './action-options.js'
 
 /** What of a generic view's class names models. */

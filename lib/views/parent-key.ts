@@ -1,7 +1,7 @@
 /** By which columns the objects of a nested view set belong to those of the view set it is nested in (spec section 4.4). */
 import { ConfigurationError } from '../errors.js'
 import { type Column, catalogueRevision, describeModel, relationOfKey } from '../models/describe-model.js'
-import type { ModelClass } from '../models/objection.js'
+import { type ModelClass, modelName } from '../models/objection.js'
 
 /** What of a nested view set's class tells whose its objects are. */
 export interface NestedViewClass {
@@ -47,7 +47,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const property = named?.kind === 'belongs-to-one' ? named.ownerProperties[0] : field
   const column = model.columns.get(property ?? '')
   if (!column) {
-    throw wrong(`is no column of ${model.model.name}; name the foreign key to ${parent.tableName}`)
+    throw wrong(`is no column of ${modelName(model.model)}; name the foreign key to ${parent.tableName}`)
   }
   const relation = named ?? relationOfKey(model, column.property)
   const foreign = model.foreignKeys.get(column.property)
@@ -57,7 +57,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   if (leadsElsewhere) throw wrong(`does not lead to ${parent.tableName}, whose objects it is nested in`)
   const own = [...target.columns.values()].find((one) => !relation && one.column === foreign?.column)
   const related = own ?? target.columns.get(relation?.relatedProperties[0] ?? target.primaryKey[0] ?? '')
-  if (!related) throw wrong(`leads to no column of ${parent.name}`)
+  if (!related) throw wrong(`leads to no column of ${modelName(parent)}`)
   // nothing else tells that the column is a key at all
   if (!relation && !foreign && model.prepared && kindOf(column) !== kindOf(related)) {
     throw wrong(`is of type ${column.type}, and ${related.column} of ${parent.tableName} of type ${related.type}`)

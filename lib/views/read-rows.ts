@@ -6,6 +6,7 @@ import { schemaOf } from '../queryset/schema-of.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { rowPlan } from '../serializers/row-plan.js'
+import { refuseShape } from './check-queryset.js'
 import type { GenericView } from './generic-view.js'
 import { read } from './properties.js'
 import { writesJson } from './respond.js'
@@ -62,38 +63,14 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
       `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,
     )
   }
-  if (query.has(/^(union|intersect|except)/i)) {
-    throw new ConfigurationError(
-      `${name}: its queryset is a union, of which a lookup would narrow the first part only; select by a condition, such as whereIn('id', union)`,
-    )
-  }
-  if (joinsGraph(query)) {
-    throw new ConfigurationError(
-      `${name}: its queryset uses withGraphJoined(), whose rows pages and counts would cut and lookups find ambiguous; load by withGraphFetched(), select by joinRelated() or whereExists()`,
-    )
-  }
+  refuseShape(name, query)
   if (!READING.has(view.ctx.method) && schemaOf(query) !== undefined) {
     throw new ConfigurationError(
       `${name}: its queryset reads another schema than its writes go to; name the schema in the model's tableName, or override getKnex()`,
     )
   }
-  if (query.has(/^(limit|offset|first|range|page)$/)) {
-    throw new ConfigurationError(
-      `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
-    )
-  }
   // an application's own may have forgotten the request's transaction
   if (own && query.knex() !== own && !(query.knex() as Queryable).isTransaction) void query.transacting(own as never)
-}
-
-/** Objection documents it, but it is not in its types. */
-interface Clearing {
-  clearWithGraphFetched(): AnyQueryBuilder
-}
-
-/** True for a query with `withGraphJoined`: its graph stays when those that are fetched are cleared. */
-function joinsGraph(query: AnyQueryBuilder): boolean {
-  return query.hasWithGraph() && (query.clone() as unknown as Clearing).clearWithGraphFetched().hasWithGraph()
 }
 
 /** What a pool and its transactions have in common. */

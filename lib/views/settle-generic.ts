@@ -1,8 +1,10 @@
 /** What of a generic view's class is settled before any request. */
+
 import { ConfigurationError } from '../errors.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterView } from '../filters/filter.js'
 import { type Column, describeModel } from '../models/describe-model.js'
+import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { resolvePolicies, resolvePolicy } from '../policy.js'
@@ -80,7 +82,9 @@ function findLookupKey(view: GenericViewClass): ObjectKey {
   const property = view.lookupField === 'id' && !model.columns.has('id') && key !== undefined ? key : view.lookupField
   const found = objectKey(model.model, property)
   if (!found) {
-    throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" is no column of ${model.model.name}`)
+    throw new ConfigurationError(
+      `${view.name}: lookupField "${view.lookupField}" is no column of ${modelName(model.model)}`,
+    )
   }
   return found
 }

@@ -1,6 +1,7 @@
 /** What a router checks of its views, for those that no router has registered (promise I23). */
+
+import { checkDeclarations } from '../declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../errors.js'
-import { refuseInstanceFields } from '../instance-fields.js'
 import { actionClass } from './action-options.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'
 import { prepareModelsOf } from './models-of.js'
@@ -23,7 +24,7 @@ const preparing = new WeakMap<CheckedClass, Promise<void>>()
  * @throws {ConfigurationError} naming class, attribute and fix
  */
 export function checkUnregistered(view: CheckedClass, actions: ActionMap): void {
-  refuseInstanceFields(view)
+  checkDeclarations(view)
   if (!hasModel(view) && !reaches(view, actions, READY_MADE)) return
   checkGeneric(view, { needsSerializer: isStandard(view.prototype, ...HOOKS) && reaches(view, actions, READY_MADE) })
 }

@@ -1,5 +1,6 @@
 /** View sets: several actions of one resource in one class, routed by `APIRouter` (spec section 4.1). */
 import type { Model, QueryBuilder } from 'objection'
+import { described } from '../declarations.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView } from './api-view.js'
 import { GenericAPIView } from './generic-api-view.js'
@@ -109,6 +110,8 @@ export class BulkModelViewSet<M extends Model = Model> extends BulkActions {
     return super.performBulkDestroy(instances)
   }
 }
+
+for (const made of [ViewSet, GenericViewSet, ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet]) described(made)
 
 // these overrides only name the model: a view that has them is as it comes
 for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet])

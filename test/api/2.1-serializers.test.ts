@@ -1439,7 +1439,7 @@ describe('[I23] a mistake of the programmer is a ConfigurationError with class, 
     [
       'a misspelt option',
       broken({ fields, extraKwargs: { title: { minLenght: 2 } } }),
-      'extraKwargs.title has the unknown option "minLenght"; take one of readOnly',
+      'VariantSerializer: extraKwargs.title: has no option "minLenght"; did you mean "minLength"?',
     ],
     [
       'options for a declared field',

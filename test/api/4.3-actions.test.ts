@@ -600,7 +600,9 @@ describe('[I23] mistakes of the programmer', () => {
       @action({ methods: ['POST'], urlName: 'list' })
       again() {}
     }
-    await expect(register(Named).prepare()).rejects.toThrow('Named and Named both have the route name "book-list"')
+    await expect(register(Named).prepare()).rejects.toThrow(
+      'Named and Named.again() (urlPath "again") both have the route name "book-list"',
+    )
     class Same extends BookViewSet {
       @action({ methods: ['POST'], urlPath: 'x', urlName: 'recent_titles' })
       again() {}

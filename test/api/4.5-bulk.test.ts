@@ -253,7 +253,7 @@ describe('[I5] the list', () => {
       static override maxBulkSize = 0
     }
     expect(() => new APIRouter().register('books', Wrong)).toThrow(ConfigurationError)
-    expect(() => new APIRouter().register('books', Wrong)).toThrow('Wrong: maxBulkSize is 0')
+    expect(() => new APIRouter().register('books', Wrong)).toThrow('Wrong: static maxBulkSize is 0')
   })
 })
 

@@ -1,5 +1,5 @@
 /** The action `bulkCreate` (spec section 4.5). */
-import { described } from '../../instance-fields.js'
+import { described, exclusiveTo } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/write-relations.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../bulk-objects.js'
@@ -45,9 +45,11 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'bulkCreate', 'performBulkCreate')
-  return described(mixed)
+  return described(mixed, { maxBulkSize: 'size' })
 }
 
 interface ItemHook {
   performCreate?(serializer: Serializer): Promise<unknown>
 }
+
+exclusiveTo('the bulk mixins', 'view', { maxBulkSize: 'size' })

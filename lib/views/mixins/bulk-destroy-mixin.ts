@@ -1,6 +1,6 @@
 /** The action `bulkDestroy` (spec section 4.5). */
 import type { Model } from 'objection'
-import { described } from '../../instance-fields.js'
+import { described } from '../../declarations.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../bulk-objects.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
@@ -38,7 +38,7 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'bulkDestroy', 'performBulkDestroy')
-  return described(mixed)
+  return described(mixed, { maxBulkSize: 'size' })
 }
 
 interface ItemHook {

@@ -1,6 +1,6 @@
 /** The action `bulkUpdate` (spec section 4.5). */
 import type { Model } from 'objection'
-import { described } from '../../instance-fields.js'
+import { described } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/write-relations.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../bulk-objects.js'
@@ -46,7 +46,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'bulkUpdate', 'performBulkUpdate')
-  return described(mixed)
+  return described(mixed, { maxBulkSize: 'size' })
 }
 
 interface ItemHook {

@@ -1,9 +1,11 @@
 /** Validators and `Cache-Control` for lists and objects (spec section 4.9, "CacheableMixin"). */
 import { cacheResponse } from '../../caching/cache-response.js'
-import { described } from '../../instance-fields.js'
+import { described, exclusiveTo } from '../../declarations.js'
 import { type Cacheable, policyOf } from '../cacheable.js'
 import type { ViewConstructor } from './mixin.js'
 
+const KINDS = { cacheMaxAge: 'count', cachePrivate: 'boolean', cacheNoCache: 'boolean' } as const
+exclusiveTo('CacheableMixin', 'view', KINDS)
 const CACHED = new Set(['list', 'retrieve'])
 
 /**
@@ -30,5 +32,5 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
       super.finalizeResponse()
     }
   }
-  return described(mixed)
+  return described(mixed, KINDS)
 }

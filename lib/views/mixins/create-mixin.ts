@@ -1,4 +1,5 @@
 /** The action `create` (spec section 4.6). */
+import { described } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { readNewVersion } from '../concurrency.js'
 import type { GenericAPIView } from '../generic-api-view.js'
@@ -32,7 +33,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'create', 'performCreate')
-  return mixed
+  return described(mixed)
 }
 
 function created(view: GenericAPIView, object: unknown, body: unknown): unknown {

@@ -1,5 +1,7 @@
 /** The action `destroy` (spec section 4.6). */
+
 import type { Model } from 'objection'
+import { described } from '../../declarations.js'
 import { NotFound } from '../../errors.js'
 import { byExactKey } from '../../models/exact-key.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -31,5 +33,5 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'destroy', 'performDestroy')
-  return mixed
+  return described(mixed)
 }

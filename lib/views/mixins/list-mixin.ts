@@ -1,4 +1,5 @@
 /** The action `list` (spec section 4.6). */
+import { described } from '../../declarations.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import { read } from '../properties.js'
 import { markStandard } from '../standard.js'
@@ -12,5 +13,5 @@ export function ListMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'list')
-  return mixed
+  return described(mixed)
 }

@@ -1,10 +1,13 @@
 /** One usage event for each request of a view (spec section 6). */
-import { described } from '../../instance-fields.js'
+import { described, exclusiveTo } from '../../declarations.js'
 import type { MeteringEngine } from '../../metering/engine.js'
 import { meterRequest } from '../../metering/meter-request.js'
 import { meteringOf } from '../../metering/metering-engine.js'
 import type { APIView, ViewHandler } from '../api-view.js'
 import type { ActionMap, RegisteredRoute } from '../view.js'
+
+const KINDS = { meteringMeterName: 'any', meteringEnabled: 'boolean', meteringEngine: 'any' } as const
+exclusiveTo('MeteringMixin', 'view', KINDS)
 
 /** A class to mix into: any view. */
 type AnyView = (new (
@@ -38,5 +41,5 @@ export function MeteringMixin<Base extends AnyView>(base: Base) {
       }
     }
   }
-  return described(mixed)
+  return described(mixed, KINDS)
 }

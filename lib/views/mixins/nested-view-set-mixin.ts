@@ -1,6 +1,6 @@
 /** View sets whose objects belong to those of another (spec section 4.4). */
 import type { QueryBuilder } from 'objection'
-import { described } from '../../instance-fields.js'
+import { described } from '../../declarations.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -28,5 +28,5 @@ export function NestedViewSetMixin<Base extends ViewConstructor>(base: Base) {
   }
   // what the application has put below is still its own
   if (isStandard(base.prototype as object, 'getQueryset')) markStandard(mixed.prototype, 'getQueryset')
-  return described(mixed)
+  return described(mixed, { parentLookupField: 'text' })
 }

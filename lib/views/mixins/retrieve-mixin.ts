@@ -1,4 +1,5 @@
 /** The action `retrieve` (spec section 4.6). */
+import { described } from '../../declarations.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import { read } from '../properties.js'
 import { markStandard } from '../standard.js'
@@ -12,5 +13,5 @@ export function RetrieveMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'retrieve')
-  return mixed
+  return described(mixed)
 }

@@ -1,11 +1,20 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
-import { described } from '../../instance-fields.js'
+import { described, exclusiveTo } from '../../declarations.js'
 import { canStream } from '../../renderers/streaming.js'
 import type { StreamingView } from '../check-streams.js'
 import { ListStreams } from '../list-streams.js'
 import { rendererOf } from '../respond.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
+
+const KINDS = {
+  streamFormats: 'names',
+  maxStreamsPerUser: 'any',
+  streamRows: 'any',
+  maxStreamIdleSeconds: 'any',
+  maxStreamSeconds: 'any',
+} as const
+exclusiveTo('StreamMixin', 'view', KINDS)
 
 const streams = new WeakMap<object, ListStreams>()
 
@@ -54,7 +63,7 @@ export function StreamMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   if (!inherited || isStandard(base.prototype as object, 'list')) markStandard(mixed.prototype, 'list')
-  return described(mixed)
+  return described(mixed, KINDS)
 }
 
 /** Ends the streams of a view class. */

@@ -1,4 +1,5 @@
 /** The actions `update` and `partialUpdate` (spec section 4.6). */
+import { described } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { readNewVersion } from '../concurrency.js'
 import { representSaved, selectionOf } from '../selection.js'
@@ -30,5 +31,5 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
     }
   }
   markStandard(mixed.prototype, 'update', 'partialUpdate', 'performUpdate')
-  return mixed
+  return described(mixed)
 }

@@ -1,14 +1,21 @@
 import { describe, expect, it } from 'vitest'
+import { staticKinds } from '../../lib/declarations.js'
 import {
   APIRouter,
+  APIView,
   BulkModelViewSet,
   CacheableMixin,
   ConfigurationError,
+  GenericAPIView,
   IntegerField,
   IsAuthenticated,
+  MeteringMixin,
   ModelSerializer,
   ModelViewSet,
+  NestedViewSetMixin,
   Serializer,
+  StreamMixin,
+  UserRateThrottle,
 } from '../../lib/index.js'
 import { Book, BookSerializer } from '../support/library.js'
 
@@ -16,6 +23,22 @@ class Books extends CacheableMixin(BulkModelViewSet<Book>) {
   static override model = Book
   static override serializerClass = BookSerializer
 }
+
+describe('a static of ours', () => {
+  it.each<[string, object]>([
+    ['APIView', APIView],
+    ['GenericAPIView', GenericAPIView],
+    ['a bulk view set with mixins', CacheableMixin(StreamMixin(NestedViewSetMixin(BulkModelViewSet)))],
+    ['a metered view set', MeteringMixin(BulkModelViewSet)],
+    ['Serializer', Serializer],
+    ['ModelSerializer', ModelSerializer],
+    ['SimpleRateThrottle', UserRateThrottle],
+  ])('has a kind that its values are checked by: those of %s', (_name, made) => {
+    const own: string[] = []
+    for (let one = made; one !== Function.prototype; one = Object.getPrototypeOf(one)) own.push(...Object.keys(one))
+    expect(Object.keys(staticKinds(made))).toEqual(expect.arrayContaining(own.filter((name) => name !== 'memory')))
+  })
+})
 
 describe('[I23] what was written without static', () => {
   it.each(['permissionClasses', 'ordering', 'maxBulkSize', 'cacheMaxAge'])('%s of a view set is told', (name) => {

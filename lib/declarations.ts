@@ -1,0 +1,145 @@
+/** Finds mistakes in what a class of an application declares: without `static`, of a wrong kind, or misspelt. */
+import { ConfigurationError } from './errors.js'
+import { type Kinds, wrongKind } from './kinds.js'
+import { nearMiss } from './near-miss.js'
+
+/** A class whose statics and methods describe it. */
+type Described = abstract new () => object
+
+/** Classes whose statics are named alike. */
+type Family = 'view' | 'serializer'
+
+interface Description {
+  /** What its statics are. */
+  readonly kinds: Kinds
+  readonly family: Family | undefined
+}
+
+/** The classes of ours that applications extend. */
+const descriptions = new WeakMap<object, Description>()
+/** Statics that mean nothing without one of our classes, by name. */
+const exclusive = new Map<string, { readonly family: Family; readonly to: string }>()
+const checked = new WeakSet<object>()
+
+/** Members that every class has. */
+const EVERYWHERE = new Set(['length', 'name', 'prototype', 'constructor'])
+
+/**
+ * Makes the statics and methods of a class of ours known, and returns it.
+ * @param kinds what its statics are
+ */
+export function described<Class extends object>(made: Class, kinds: Kinds = {}, family?: Family): Class {
+  descriptions.set(made, { kinds, family })
+  return made
+}
+
+/** Says that statics mean nothing without a class of ours. @param to its name */
+export function exclusiveTo(to: string, family: Family, kinds: Kinds): void {
+  for (const name of Object.keys(kinds)) exclusive.set(name, { family, to })
+}
+
+/**
+ * Checks a class, once: that its statics are of their kinds, that nothing is set on instances which a static should say,
+ * and that no name is nearly one that is read.
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export function checkDeclarations(owner: object): void {
+  if (checked.has(owner)) return
+  const chain = chainOf(owner)
+  const ours = chain.filter((one) => descriptions.has(one))
+  if (ours.length === 0) return
+  const kinds = mergedKinds(ours)
+  if (ours.some((one) => descriptions.get(one)?.family !== undefined)) refuseInstanceFields(owner as Described, kinds)
+  for (const [name, kind] of Object.entries(kinds)) checkKind(owner, name, wrongKind(staticOf(owner, name), kind))
+  for (const one of chain) if (!descriptions.has(one)) refuseMisspelt(one, ours, kinds)
+  checked.add(owner)
+}
+
+/** What the statics of a class are, by name. */
+export function staticKinds(owner: object): Kinds {
+  return mergedKinds(chainOf(owner).filter((one) => descriptions.has(one)))
+}
+
+/** Checks a value that a static has for a part of a class. @throws {ConfigurationError} `where` says which */
+export function checkStatic(where: string, owner: object, name: string, value: unknown): void {
+  const kind = staticKinds(owner)[name]
+  const wrong = kind && wrongKind(value, kind)
+  if (wrong !== undefined) throw new ConfigurationError(`${where}: ${name} ${wrong}`)
+}
+
+/** Gives a class without a name one for messages, after the class of ours that it extends. */
+export function nameAnonymous(owner: object): void {
+  const ours = chainOf(owner).find((one) => descriptions.has(one) && nameOf(one) !== '' && nameOf(one) !== 'mixed')
+  if (nameOf(owner) === '' && ours) Object.defineProperty(owner, 'name', { value: `Anonymous${nameOf(ours)}` })
+}
+
+function checkKind(owner: object, name: string, wrong: string | undefined): void {
+  if (wrong !== undefined) throw new ConfigurationError(`${nameOf(owner)}: static ${name} ${wrong}`)
+}
+
+/** The class and those above it. */
+function chainOf(owner: object): readonly object[] {
+  const chain: object[] = []
+  for (let one: object | null = owner; one && one !== Function.prototype; one = Object.getPrototypeOf(one) as object) {
+    chain.push(one)
+  }
+  return chain
+}
+
+function mergedKinds(ours: readonly object[]): Kinds {
+  return Object.assign({}, ...ours.map((one) => descriptions.get(one)?.kinds)) as Kinds
+}
+
+function staticOf(owner: object, name: string): unknown {
+  return (owner as Record<string, unknown>)[name]
+}
+
+function nameOf(owner: object): string {
+  return (owner as { name: string }).name
+}
+
+/** A static that only another class reads, and a name that is nearly one of ours. */
+function refuseMisspelt(one: object, ours: readonly object[], kinds: Kinds): void {
+  const statics = new Set(ours.flatMap((made) => Object.getOwnPropertyNames(made)))
+  const families = new Set(ours.map((made) => descriptions.get(made)?.family))
+  for (const name of Object.getOwnPropertyNames(one)) {
+    if (EVERYWHERE.has(name) || statics.has(name)) continue
+    const elsewhere = exclusive.get(name)
+    if (elsewhere && families.has(elsewhere.family)) {
+      throw new ConfigurationError(
+        `${nameOf(one)}: static ${name} is read by ${elsewhere.to} only; extend it, or rename the static`,
+      )
+    }
+    const near = nearMiss(name, Object.keys(kinds))
+    if (near !== undefined) {
+      throw new ConfigurationError(`${nameOf(one)}: nobody reads static ${name}; did you mean ${near}? Else rename it`)
+    }
+  }
+  const methods = new Set(ours.flatMap((made) => Object.getOwnPropertyNames((made as Described).prototype)))
+  for (const name of Object.getOwnPropertyNames((one as Described).prototype)) {
+    if (EVERYWHERE.has(name) || methods.has(name)) continue
+    const near = nearMiss(name, methods)
+    // several of what a method gives
+    if (near === undefined || name === `${near}s`) continue
+    throw new ConfigurationError(`${nameOf(one)}: nobody calls ${name}(); did you mean ${near}()? Else rename it`)
+  }
+}
+
+/** Finds `permissionClasses = […]` that was written without `static`: on instances nobody reads it. */
+function refuseInstanceFields(owner: Described, kinds: Kinds): void {
+  for (const name of namesSet(owner)) {
+    if (!Object.hasOwn(kinds, name) || name in owner.prototype) continue
+    throw new ConfigurationError(
+      `${owner.name}: ${name} is set on instances, where nobody reads it; write static ${name} = …`,
+    )
+  }
+}
+
+/** What instances are made with. A constructor that needs a request is left to that. */
+function namesSet(owner: Described): readonly string[] {
+  try {
+    return Object.keys(new (owner as new () => object)())
+  } catch {
+    return []
+  }
+}

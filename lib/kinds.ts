@@ -1,0 +1,65 @@
+/** What the values of statics and options are, so that one of another kind is told before any request. */
+import { quote } from './quote.js'
+
+interface Test {
+  is(value: unknown): boolean
+  /** What to give, for the message. */
+  readonly wanted: string
+}
+
+const isText = (value: unknown) => typeof value === 'string'
+const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
+const isName = (value: unknown) => typeof value === 'string' && value.trim() !== ''
+const isFunction = (value: unknown) => typeof value === 'function'
+const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
+const isListOf = (is: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(is)
+
+const TESTS = {
+  /** Checked elsewhere. */
+  any: { is: () => true, wanted: 'a value' },
+  boolean: { is: (value) => typeof value === 'boolean', wanted: 'true or false' },
+  count: {
+    is: (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+    wanted: 'a whole number of at least 0',
+  },
+  size: {
+    is: (value) => Number.isSafeInteger(value) && (value as number) >= 1,
+    wanted: 'a whole number of at least 1',
+  },
+  number: { is: isNumber, wanted: 'a number' },
+  'number or text': { is: (value) => isNumber(value) || isText(value), wanted: 'a number, or its digits as a text' },
+  text: { is: isText, wanted: 'a text' },
+  name: { is: isName, wanted: 'a name' },
+  'name or null': { is: (value) => value === null || isName(value), wanted: 'a name, or null' },
+  names: { is: isListOf(isName), wanted: 'a list of names' },
+  'name or names': { is: (value) => isName(value) || isListOf(isName)(value), wanted: 'a name, or a list of names' },
+  'names or null': {
+    is: (value) => value === null || isName(value) || isListOf(isName)(value),
+    wanted: 'a name, a list of names, or null',
+  },
+  fields: {
+    is: (value) => value === '__all__' || isListOf(isName)(value),
+    wanted: "a list of names, or '__all__'",
+  },
+  list: { is: Array.isArray, wanted: 'a list' },
+  function: { is: isFunction, wanted: 'a function' },
+  functions: { is: isListOf(isFunction), wanted: 'a list of functions' },
+  record: { is: isRecord, wanted: 'an object' },
+} satisfies Record<string, Test>
+
+/** A kind of value. */
+export type Kind = keyof typeof TESTS
+
+/** The kinds of several values, by name. */
+export type Kinds = Readonly<Record<string, Kind>>
+
+/** What is wrong with a value, for a message, such as `is "yes"; give true or false`; undefined where it is of its kind. */
+export function wrongKind(value: unknown, kind: Kind): string | undefined {
+  const test: Test = TESTS[kind]
+  return test.is(value) ? undefined : `is ${shown(value)}; give ${test.wanted}`
+}
+
+function shown(value: unknown): string {
+  if (typeof value === 'function') return value.name === '' ? 'a function' : value.name
+  return quote(value)
+}

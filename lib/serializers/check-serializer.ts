@@ -1,0 +1,76 @@
+/** What can be wrong with a serializer class before any request, and without its database (promise I23). */
+import { checkDeclarations, nameAnonymous } from '../declarations.js'
+import { ConfigurationError } from '../errors.js'
+import { ArrayField } from '../fields/array-field.js'
+import { SerializerField } from '../fields/field.js'
+import { HiddenField } from '../fields/hidden-field.js'
+import { checkOptions } from '../option-kinds.js'
+import type { SerializerClass } from './contract.js'
+import { declaredFieldsOf } from './declared-fields.js'
+import { methodOf } from './hooks.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { SerializerMethodField } from './serializer-method-field.js'
+
+/** Checks a serializer class and those nested in it, each once. @throws {ConfigurationError} naming class, attribute and fix */
+export function checkSerializer(serializer: SerializerClass, seen = new Set<SerializerClass>()): void {
+  if (seen.has(serializer)) return
+  seen.add(serializer)
+  nameAnonymous(serializer)
+  checkDeclaredFields(serializer)
+  for (const field of declaredFieldsOf(serializer).values()) {
+    if (field instanceof NestedSerializer) checkSerializer(field.serializerClass as SerializerClass, seen)
+  }
+  serializer.checkFields()
+}
+
+/** Checks what one class declares. @throws {ConfigurationError} */
+export function checkDeclaredFields(serializer: SerializerClass): void {
+  checkDeclarations(serializer)
+  const readOnly = new Set(serializer.readOnlyFieldNames())
+  for (const [name, field] of declaredFieldsOf(serializer)) {
+    checkField(`${serializer.name}: declaredFields.${name}`, field)
+    if (field instanceof SerializerMethodField) methodOf(serializer, name, field)
+    if (field instanceof HiddenField && readOnly.has(name)) {
+      throw new ConfigurationError(
+        `${serializer.name}: readOnlyFields names "${name}", a HiddenField, which would then have no value; leave it out`,
+      )
+    }
+  }
+}
+
+/** @throws {ConfigurationError} an option is unknown, of another kind, or contradicts another */
+function checkField(where: string, field: SerializerField): void {
+  const { name } = field.constructor
+  checkOptions(`${where}: ${name}`, field.constructor, field.options)
+  checkContradictions(`${where}: ${name}`, field)
+  if (field instanceof ArrayField) {
+    const { child } = field.options as { readonly child: unknown }
+    if (!(child instanceof SerializerField)) {
+      throw new ConfigurationError(`${where}: ${name}: child is no field; write child: new SomeField(…)`)
+    }
+    checkField(`${where}: ${name}.child`, child)
+  }
+  if (field instanceof NestedSerializer && !isSerializer(field.serializerClass)) {
+    throw new ConfigurationError(
+      `${where}: ${name} has no serializer class; write new NestedSerializer(SomeSerializer, { … })`,
+    )
+  }
+}
+
+/** True for a class that is a serializer. */
+export function isSerializer(value: unknown): value is SerializerClass {
+  return typeof value === 'function' && typeof (value as Partial<SerializerClass>).describeFields === 'function'
+}
+
+/** Options that cannot both be meant. @throws {ConfigurationError} */
+export function checkContradictions(where: string, field: SerializerField): void {
+  const { readOnly, writeOnly, required } = field.options
+  const fail = (problem: string) => {
+    throw new ConfigurationError(`${where}: ${problem}`)
+  }
+  if (readOnly === true && writeOnly === true) fail('is readOnly and writeOnly; leave out one of them')
+  if (readOnly === true && required === true) fail('is readOnly and required; leave out one of them')
+  if (required === true && field.options.default !== undefined) {
+    fail('is required, so that its default is never used; leave out one of them')
+  }
+}

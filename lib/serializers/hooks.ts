@@ -1,0 +1,42 @@
+/** The methods of a serializer class that belong to its fields. */
+import { ConfigurationError } from '../errors.js'
+import { pascalCase } from '../naming.js'
+import { nearMiss } from '../near-miss.js'
+import type { SerializerClass } from './contract.js'
+import type { SerializerMethodField } from './serializer-method-field.js'
+
+/** The method that checks a field's values, where the class has it. */
+export function hookOf(serializer: SerializerClass, name: string): string | undefined {
+  const hook = hookName(name)
+  return hasMethod(serializer, hook) ? hook : undefined
+}
+
+/** The method that computes a field. @throws {ConfigurationError} the class has none */
+export function methodOf(serializer: SerializerClass, name: string, field: SerializerMethodField): string {
+  const method = (field.options as { methodName?: string }).methodName ?? `get${pascalCase(name)}`
+  if (!hasMethod(serializer, method)) {
+    throw new ConfigurationError(
+      `${serializer.name}: field "${name}" is a SerializerMethodField without its method; add ${method}(object), or set methodName`,
+    )
+  }
+  return method
+}
+
+/** @throws {ConfigurationError} a method is nearly the name of one that checks a field, so that nothing would call it */
+export function checkHooks(serializer: SerializerClass, fields: readonly string[]): void {
+  const hooks = new Set(fields.map(hookName))
+  for (const name of Object.getOwnPropertyNames(serializer.prototype)) {
+    if (!name.startsWith('validate') || hooks.has(name) || name === 'validate') continue
+    const near = nearMiss(name, hooks)
+    if (near === undefined || name === `${near}s` || near === `${name}s`) continue
+    throw new ConfigurationError(`${serializer.name}: nobody calls ${name}(); did you mean ${near}()? Else rename it`)
+  }
+}
+
+function hookName(field: string): string {
+  return `validate${pascalCase(field)}`
+}
+
+function hasMethod(serializer: SerializerClass, name: string): boolean {
+  return typeof (serializer.prototype as Record<string, unknown>)[name] === 'function'
+}
