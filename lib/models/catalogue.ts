@@ -40,6 +40,13 @@ export interface CatalogueConstraint {
   readonly enforced: boolean
 }
 
+/** What may be done to the rows of a table or a view. */
+export interface TakenWrites {
+  readonly insert: boolean
+  readonly update: boolean
+  readonly delete: boolean
+}
+
 export interface CatalogueTable {
   /** The table's number. */
   readonly table: number
@@ -47,6 +54,10 @@ export interface CatalogueTable {
   readonly secured: boolean
   /** It holds no rows of its own, but shows those of others. */
   readonly isView: boolean
+  /** What statements may do to its rows, by rules, triggers or as PostgreSQL itself can. */
+  readonly takes: TakenWrites
+  /** Its rows lie in partitions. */
+  readonly isPartitioned: boolean
   /** An insert may leave rows out: a trigger or a rule stands before it. */
   readonly filtersInserts: boolean
   /** Triggers or rules run when rows are inserted. */
@@ -78,6 +89,8 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       table: Number(own[0]?.table),
       secured: own[0]?.secured === true,
       isView: own[0]?.view === true,
+      takes: takesOf(Number(own[0]?.writes ?? 0)),
+      isPartitioned: own[0]?.partitioned === true,
       filtersInserts: own[0]?.filters === true,
       hasInsertTriggers: own[0]?.triggers === true,
       columns: own.map((row) => toColumn(knex, row)),
@@ -105,6 +118,9 @@ interface ColumnRow {
   table: string | number
   secured: boolean
   view: boolean
+  partitioned: boolean
+  writes: number
+  readonly: boolean
   filters: boolean
   triggers: boolean
   name: string
@@ -148,7 +164,10 @@ const COLUMNS = `
   select w.ordinal, r.relname as relation, r.oid as table,
     array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
     r.relrowsecurity as secured,
-    r.relkind not in ('r', 'p') as view,
+    r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned,
+    pg_relation_is_updatable(r.oid, true) as writes,
+    -- of a view: what is computed, and a key that the table below it makes
+    r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
     r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.before as filters,
     r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.triggers as triggers,
     a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
@@ -169,6 +188,13 @@ const COLUMNS = `
     join pg_class part on part.oid = tree.oid
     left join pg_trigger g on g.tgrelid = tree.oid and g.tgtype & 4 = 4 and not g.tgisinternal
   ) inserting
+  cross join lateral (
+    select coalesce(bool_or(key.attidentity <> '' or pg_get_expr(filled.adbin, filled.adrelid) like 'nextval(%'), false) as key
+    from pg_rewrite w join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
+    join pg_attribute key on key.attrelid = d.refobjid and key.attnum = d.refobjsubid and key.attname = a.attname
+    left join pg_attrdef filled on filled.adrelid = key.attrelid and filled.adnum = key.attnum
+    where r.relkind = 'v' and w.ev_class = r.oid
+  ) made
   cross join lateral (
     with recursive chain as (
       select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, a.atttypmod as mod, ty.typnotnull as strict
@@ -246,7 +272,8 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     notNull: row.notnull,
     hasDefault: row.default !== null,
     referenced: row.referenced,
-    generated: row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),
+    generated:
+      row.readonly || row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),
     maxLength: base === 'name' ? NAME_LENGTH : limited && TEXTS.has(base) ? row.mod - 4 : undefined,
     precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : secondsPlaces(base, row.mod),
     // eleven bits, signed (PostgreSQL 15 allows a negative scale)
@@ -254,6 +281,13 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     labels: row.labels ?? undefined,
     element: array ? (row.labels === null ? base : 'enum') : undefined,
   }
+}
+
+/** The events of `pg_relation_is_updatable()`, each a bit. */
+const [UPDATE, INSERT, DELETE] = [4, 8, 16]
+
+function takesOf(events: number): TakenWrites {
+  return { insert: (events & INSERT) !== 0, update: (events & UPDATE) !== 0, delete: (events & DELETE) !== 0 }
 }
 
 /** A quoted name for `to_regclass`; the same parts at a dot as knex makes of a table name. */

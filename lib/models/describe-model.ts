@@ -1,7 +1,7 @@
 /** What a model declares: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
 import { ConfigurationError } from '../errors.js'
 import { type PropertySchema, readModelSchema, typesOf } from '../json-schema.js'
-import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
+import { type CatalogueColumn, type CatalogueTable, readCatalogue, type TakenWrites } from './catalogue.js'
 import {
   type ModelClass,
   modelName,
@@ -97,6 +97,12 @@ export interface ModelDescription {
   readonly secured: boolean
   /** The table holds no rows of its own, but shows those of others. */
   readonly isView: boolean
+  /** What statements may do to its rows; all before the catalogue was read. */
+  readonly takes: TakenWrites
+  /** Its rows lie in partitions, over which only a key that tells the partition can be unique. */
+  readonly isPartitioned: boolean
+  /** Properties that together are unique, one list for each constraint or index that says so. */
+  readonly uniqueKeys: readonly (readonly string[])[]
   /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
   readonly filtersInserts: boolean
   /** Triggers or rules of the database run when rows are inserted. */
@@ -210,6 +216,11 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     table: catalogue?.table,
     secured: catalogue?.secured ?? false,
     isView: catalogue?.isView ?? false,
+    takes: catalogue?.takes ?? { insert: true, update: true, delete: true },
+    isPartitioned: catalogue?.isPartitioned ?? false,
+    uniqueKeys: (catalogue?.constraints ?? [])
+      .filter(({ kind }) => kind === 'primary' || kind === 'unique')
+      .map(({ columns: unique }) => unique.map(property)),
     filtersInserts: catalogue?.filtersInserts ?? false,
     hasInsertTriggers: catalogue?.hasInsertTriggers ?? false,
     foreignKeys: new Map(

@@ -10,6 +10,7 @@ import { checkSerializer, isSerializer } from '../serializers/check-serializer.j
 import { actionsOf } from '../views/action-options.js'
 import { APIView, settlePolicies } from '../views/api-view.js'
 import { checkGeneric, checkLookup, prepareActions, prepareGeneric } from '../views/check-generic.js'
+import { checkWrites } from '../views/check-writes.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
 import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
@@ -65,6 +66,10 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   await prepareGeneric(generic, knex)
   const inBodies = ['bulkUpdate', 'bulkDestroy'].some((action) => action in generic.prototype)
   checkLookup(generic, { inPaths: routesOf(view).some(({ detail }) => detail), inBodies })
+  checkWrites(
+    generic,
+    routesOf(view).flatMap(({ actions }) => Object.values(actions)),
+  )
 }
 
 /** Gives back what a view set holds between requests. */

@@ -4,6 +4,7 @@ import { checkDeclarations } from '../declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../errors.js'
 import { actionClass } from './action-options.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'
+import { checkWrites } from './check-writes.js'
 import { prepareModelsOf } from './models-of.js'
 import { isStandard } from './standard.js'
 import type { ActionMap } from './view.js'
@@ -40,6 +41,7 @@ export async function prepareUnregistered(view: CheckedClass, actions: ActionMap
   const inPaths = isStandard(view.prototype, ...LOOKUPS) && reaches(view, actions, OF_OBJECTS)
   const inBodies = reaches(view, actions, IN_BULK)
   if (inPaths || inBodies) checkLookup(view, { inPaths, inBodies })
+  if (hasModel(view)) checkWrites(view, Object.values(actions))
 }
 
 /** True when requests come to one of these actions as it comes with the package. */

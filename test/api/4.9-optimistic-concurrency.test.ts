@@ -37,7 +37,8 @@ const SCHEMA = `
     n int,
     deleted boolean not null default false,
     owner_id int references owners,
-    updated_at timestamptz not null default clock_timestamp()
+    updated_at timestamptz not null default clock_timestamp(),
+    unique (n, id)
   );
   create trigger touch before update on documents for each row execute function touch();
   create table notes (
@@ -396,10 +397,14 @@ describe('whatever stands between request and row', () => {
         },
     ],
     [
-      'a lookup by a column that is not unique',
+      'a lookup by a column that is not unique alone',
       () =>
         class extends Documents {
           static override lookupField = 'n'
+          // of which an application says that it is unique among what is seen
+          override getQueryset() {
+            return super.getQueryset().where('deleted', false)
+          }
         },
     ],
     [

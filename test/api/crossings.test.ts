@@ -17,6 +17,7 @@ import {
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
+  ReadOnlyModelViewSet,
   ServerCursorPagination,
   StreamMixin,
   StringField,
@@ -27,7 +28,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { connectTo } from '../support/server.js'
-import { serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
+import { serializerOf, serveRouter, serveViews, tableOf, type ViewSetClass, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create table nodes (id int primary key, parent_id int references nodes, n int not null default 0);
@@ -350,7 +351,10 @@ describe('[D9] A cursor over a table without the key of its model', () => {
       lookupField: 'code',
       paginationClass: new CursorPagination({ ordering: order.split(','), pageSize: 2 }),
     }
-    const { get } = await serveViews({ keyless: viewOf(Keyless, serializerOf(Keyless, ['code', 'title']), statics) })
+    class Read extends ReadOnlyModelViewSet {}
+    const serializerClass = serializerOf(Keyless, ['code', 'title'])
+    const view = Object.assign(Read, { model: Keyless, serializerClass, ...statics }) as unknown as ViewSetClass
+    const { get } = await serveViews({ keyless: view })
     const seen: string[] = []
     for (let path: string | null = '/keyless'; path !== null; ) {
       const { status, json }: { status: number; json: any } = await get(path)

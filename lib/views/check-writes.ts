@@ -1,0 +1,110 @@
+/** What the catalogue tells of a view's table that its writing actions cannot do (promise I23). */
+import { ConfigurationError } from '../errors.js'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { modelName } from '../models/objection.js'
+import { ModelSerializer } from '../serializers/model-serializer.js'
+import type { GenericViewClass } from './generic-view.js'
+import type { NestedViewClass } from './parent-key.js'
+import { lookupKey } from './settle-generic.js'
+import { isStandard } from './standard.js'
+
+/** What an action as it comes does to the rows of its table. */
+interface Writing {
+  readonly event: 'insert' | 'update' | 'delete'
+  /** The hook that an application writes by in its own way. */
+  readonly hook: string
+  /** The method of the serializer that does the writing. */
+  readonly method?: 'create' | 'update'
+}
+
+const WRITING: Readonly<Record<string, Writing>> = {
+  create: { event: 'insert', hook: 'performCreate', method: 'create' },
+  bulkCreate: { event: 'insert', hook: 'performBulkCreate', method: 'create' },
+  update: { event: 'update', hook: 'performUpdate', method: 'update' },
+  partialUpdate: { event: 'update', hook: 'performUpdate', method: 'update' },
+  bulkUpdate: { event: 'update', hook: 'performBulkUpdate', method: 'update' },
+  destroy: { event: 'delete', hook: 'performDestroy' },
+  bulkDestroy: { event: 'delete', hook: 'performBulkDestroy' },
+}
+
+/** The hooks of single objects, which those of lists call where an application has overridden them. */
+const SINGLE: Readonly<Record<string, string>> = {
+  performBulkCreate: 'performCreate',
+  performBulkUpdate: 'performUpdate',
+  performBulkDestroy: 'performDestroy',
+}
+
+/**
+ * Checks the writing actions as they come with the package; what an application writes by itself is its own affair.
+ * @param actions the names of the methods that requests come to
+ * @throws {ConfigurationError} the table or view takes no such statement, or nothing tells its rows apart
+ */
+export function checkWrites(view: GenericViewClass, actions: readonly string[]): void {
+  const model = describeModel(view.modelClass())
+  if (!model.prepared) return
+  for (const action of actions) {
+    const writing = WRITING[action]
+    if (!writing || !isStandard(view.prototype, action) || writesItself(view, writing)) continue
+    if (!model.takes[writing.event]) throw takesNone(view, model, action)
+    if (writing.event !== 'insert') checkKey(view, model, action)
+  }
+}
+
+/** True where an application's own code does the writing. */
+function writesItself({ prototype, serializerClass }: GenericViewClass, { hook, method }: Writing): boolean {
+  const hooks = [hook, SINGLE[hook]].filter((name): name is string => name !== undefined && name in prototype)
+  if (!isStandard(prototype, ...hooks)) return true
+  if (method === undefined) return false
+  if (!isStandard(prototype, 'getSerializerClass')) return true
+  const serializer: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
+  return serializer[method] !== ModelSerializer.prototype[method]
+}
+
+function takesNone(view: GenericViewClass, model: ModelDescription, action: string): ConfigurationError {
+  const { event, hook } = WRITING[action] as Writing
+  return new ConfigurationError(
+    `${view.name}: ${action}() cannot ${event} in "${model.model.tableName}", which is a view or takes no such statement; ` +
+      `extend ReadOnlyModelViewSet, or the mixins of what it takes, add an INSTEAD OF trigger, or override ${hook}()`,
+  )
+}
+
+/** A write by what several rows share would change them all. */
+function checkKey(view: GenericViewClass, model: ModelDescription, action: string): void {
+  const { primaryKey, columns } = model
+  const missing = primaryKey.find((property) => !columns.has(property))
+  if (missing !== undefined || !(model.isView || tellsApart(model, primaryKey))) {
+    const problem = missing === undefined ? 'is not unique' : `is no column of "${model.model.tableName}"`
+    throw new ConfigurationError(
+      `${view.name}: ${action}() writes by the key "${primaryKey.join()}" of ${modelName(model.model)}, which ${problem}; ` +
+        'add a primary key to the table, set static idColumn of the model to what is unique, or extend ReadOnlyModelViewSet',
+    )
+  }
+  const { column, ids } = lookupKey(view)
+  const looksUp = isStandard(view.prototype, 'getObject', 'getObjectToWrite')
+  if (ids || !looksUp || model.isView || isNamed(view, model, column.property)) return
+  throw new ConfigurationError(
+    `${view.name}: ${action}() finds its object by lookupField "${view.lookupField}", which is not unique, so that it could write another; ` +
+      'add a unique constraint, or set another lookupField',
+  )
+}
+
+function tellsApart({ uniqueKeys, isPartitioned, columns }: ModelDescription, properties: readonly string[]): boolean {
+  if (uniqueKeys.some((key) => key.every((property) => properties.includes(property)))) return true
+  // what a sequence or the like fills in is unique over all partitions, though PostgreSQL cannot say so
+  const isPart = uniqueKeys.some((key) => properties.every((property) => key.includes(property)))
+  return isPartitioned && isPart && properties.every((property) => columns.get(property)?.hasDefault === true)
+}
+
+/** True for a column that is unique among what a request can see: beside the parent's key, or what a queryset says. */
+function isNamed(view: GenericViewClass, model: ModelDescription, property: string): boolean {
+  if (tellsApart(model, [property, ...parentProperties(view, model)])) return true
+  const narrows = view.queryset !== null || !isStandard(view.prototype, 'getQueryset')
+  return narrows && model.uniqueKeys.some((key) => key.includes(property))
+}
+
+function parentProperties(view: GenericViewClass, model: ModelDescription): readonly string[] {
+  const { parentLookupField = '' } = view as Partial<NestedViewClass>
+  return (
+    model.relations.get(parentLookupField)?.ownerProperties ?? (parentLookupField === '' ? [] : [parentLookupField])
+  )
+}
