@@ -1,16 +1,5 @@
 /** Durations as PostgreSQL reads and prints them in its style iso_8601: `P1DT2H`. */
-
-/** The parts of an interval, as pg gives them. Months, days and time stay apart: no month has a fixed number of days. */
-export interface DurationParts {
-  readonly years?: number
-  readonly months?: number
-  readonly days?: number
-  readonly hours?: number
-  readonly minutes?: number
-  readonly seconds?: number
-  /** With a fraction for the microseconds. */
-  readonly milliseconds?: number
-}
+import { type IntervalParts, readInterval } from '../models/interval-text.js'
 
 /** What a client may send, for a JSON Schema. Thirteen digits are more than any part can have. */
 export const DURATION_PATTERN =
@@ -18,9 +7,6 @@ export const DURATION_PATTERN =
   '(?:T(?!$)(?:(-?\\d{1,13})H)?(?:(-?\\d{1,13})M)?(?:(-?)(\\d{1,13})(?:\\.(\\d{1,6}))?S)?)?$'
 
 const ISO = new RegExp(DURATION_PATTERN)
-/** PostgreSQL's own style: `1 year 2 mons -3 days -04:05:06.789`. */
-const POSTGRES =
-  /^(?:([+-]?\d+) years? ?)?(?:([+-]?\d+) mons? ?)?(?:([+-]?\d+) days? ?)?(?:([+-])?(\d+):(\d\d):(\d\d)(?:\.(\d{1,6}))?)?$/
 const TRAILING_ZEROS = /0+$/
 const MICROSECONDS = 1_000_000
 
@@ -50,7 +36,7 @@ export function readDuration(text: string): string | undefined {
 }
 
 /** The parts of an interval as text; those that are zero are left out. */
-export function writeDuration(parts: DurationParts): string {
+export function writeDuration(parts: IntervalParts): string {
   const date = `${part(parts.years, 'Y')}${part(parts.months, 'M')}${part(parts.days, 'D')}`
   const microseconds = Math.round((parts.seconds ?? 0) * MICROSECONDS + (parts.milliseconds ?? 0) * 1000)
   const time = `${part(parts.hours, 'H')}${part(parts.minutes, 'M')}${writeSeconds(microseconds)}`
@@ -58,22 +44,10 @@ export function writeDuration(parts: DurationParts): string {
   return date === '' ? 'PT0S' : `P${date}`
 }
 
-/** PostgreSQL's text of an interval, in its own style or in iso_8601; any other text stays as it is. */
+/** PostgreSQL's text of an interval, in any of its styles; any other text stays as it is. */
 export function writeDurationText(text: string): string {
-  const match = text === '' ? null : POSTGRES.exec(text)
-  if (match === null) return text
-  const [, years = '0', months = '0', days = '0', sign, hours = '0', minutes = '0', seconds = '0', fraction = ''] =
-    match
-  const direction = sign === '-' ? -1 : 1
-  return writeDuration({
-    years: Number(years),
-    months: Number(months),
-    days: Number(days),
-    hours: direction * Number(hours),
-    minutes: direction * Number(minutes),
-    seconds: direction * Number(seconds),
-    milliseconds: (direction * Number(fraction.padEnd(6, '0'))) / 1000,
-  })
+  const parts = readInterval(text)
+  return parts ? writeDuration(parts) : text
 }
 
 function writeSeconds(microseconds: number): string {

@@ -10,6 +10,7 @@ import {
   type RelationKind,
   relationKind,
 } from './objection.js'
+import { checkSession } from './session-settings.js'
 
 /** A column of a model, as a serializer sees it. */
 export interface Column {
@@ -133,7 +134,8 @@ export function describeModel(model: ModelClass): ModelDescription {
 /**
  * Reads the database catalogue for these models, in two queries for each database they live in.
  * @param knex where to read; each model's own knex when missing
- * @throws {ConfigurationError} a model is bound to no knex, or its table does not exist
+ * @throws {ConfigurationError} a model is bound to no knex, its table does not exist, or settings of the database make texts
+ * that cannot be read
  */
 export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryable): Promise<void> {
   const byDatabase = new Map<Queryable, ModelClass[]>()
@@ -146,6 +148,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
       database,
       members.map((model) => model.tableName),
     )
+    await checkSession(database)
     const missing = members.filter((model) => !found.has(model.tableName))
     if (missing.length > 0) {
       throw new ConfigurationError(

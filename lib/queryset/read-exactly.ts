@@ -1,8 +1,10 @@
 /** Makes a query keep PostgreSQL's own text of dates and numbers beside the values the application gets (promise B15). */
 import type { Knex } from 'knex'
 import { keepItemTexts, keepText } from '../models/database-text.js'
+import { inPostgresStyle } from '../models/interval-text.js'
 import { type AnswerField, keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { refusalOfUid } from '../models/session-settings.js'
 import { keepItemNumerals, keepNumerals } from '../parse-json.js'
 
 type Parse = (text: string) => unknown
@@ -12,12 +14,14 @@ interface TypeParsers {
 
 /** What knex tells of a query that was answered. */
 interface Answered {
+  readonly __knexUid?: string
   readonly response?: { readonly fields?: readonly AnswerField[] }
 }
 
 const TEXT_ARRAY = 1009
 const NUMERIC_ARRAY = 1231
 const INTERVAL = 1186
+const INTERVAL_ARRAY = 1187
 const DATES = new Set([1082, 1114, 1184])
 const JSONS = new Set([114, 3802])
 const JSON_ARRAYS = new Set([199, 3807])
@@ -43,7 +47,9 @@ export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query 
       void builder.onBuildKnex((knexQuery: Knex.QueryBuilder, built: AnyQueryBuilder) => {
         const types = exactTypes(built.knex())
         knexQuery.options({ types })
-        knexQuery.on('query-response', (rows: unknown, { response }: Answered) => {
+        knexQuery.on('query-response', (rows: unknown, { response, __knexUid }: Answered) => {
+          const refusal = refusalOfUid(built.knex(), __knexUid)
+          if (refusal) throw refusal
           keepJsonTexts(built.modelClass() as ModelClass, rows, types, response?.fields)
         })
       })
@@ -68,8 +74,12 @@ function keepingText(own: TypeParsers): TypeParsers {
       const parse = own.getTypeParser(oid, format)
       if (format === 'binary') return parse
       if (DATES.has(oid)) return (text) => keepText(parse(text), text)
-      // pg makes no time at all of it
-      if (oid === INTERVAL) return (text) => (text.endsWith('infinity') ? text : parse(text))
+      // pg makes no time at all of infinities, nor of any style but one
+      if (oid === INTERVAL) return (text) => (text.endsWith('infinity') ? text : parse(inPostgresStyle(text)))
+      if (oid === INTERVAL_ARRAY) {
+        const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
+        return (text) => readIntervals(parseTexts(text), parse)
+      }
       if (JSONS.has(oid)) return (text) => keepNumerals(parse(text), text)
       if (JSON_ARRAYS.has(oid)) {
         const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
@@ -85,6 +95,19 @@ function keepingText(own: TypeParsers): TypeParsers {
       return (text) => keepTexts(parse(text), parseTexts(text))
     },
   }
+}
+
+/** What the application's own parser makes of intervals in its style, and infinities as they are. */
+function readIntervals(texts: unknown, parse: Parse): unknown {
+  const written = (value: unknown): string => {
+    if (Array.isArray(value)) return `{${value.map(written).join()}}`
+    return typeof value === 'string' ? `"${inPostgresStyle(value)}"` : 'NULL'
+  }
+  const restored = (value: unknown, text: unknown): unknown => {
+    if (Array.isArray(value) && Array.isArray(text)) return value.map((item, index) => restored(item, text[index]))
+    return typeof text === 'string' && text.endsWith('infinity') ? text : value
+  }
+  return restored(parse(written(texts)), texts)
 }
 
 /** The same for the dates of a list, and of lists in it. */

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { ClientGone } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
+import { knownSession, refusalOf } from '../models/session-settings.js'
 import { preparesStatements } from '../settings.js'
 import { type Recipient, RunningStatement } from './abandoned-statements.js'
 import type { CancellableConnection } from './cancel-statement.js'
@@ -98,6 +99,8 @@ export async function runStatementAs<Row>(
   const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
   const connection = await line.acquire()
+  const asking = knownSession(connection)
+  if (asking) await asking
   try {
     return await send(knex, connection, { text: statement.text, name }, values, format, reader)
   } catch (error) {
@@ -135,6 +138,8 @@ function send<Row>(
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
   try {
     if (recipient?.destroyed) throw new ClientGone()
+    const refusal = refusalOf(connection)
+    if (refusal) throw refusal
     // as knex does: its connection may be another request's by now
     if (knex.isTransaction && (knex as Knex.Transaction).isCompleted())
       throw new Error('Transaction query already complete')

@@ -73,7 +73,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   await checkConcurrency(view, database)
   checkStreamPool(view, poolSizeOf(view))
   checkOwnQueryset(view)
-  await checkFloats(view, checkPaginator(view), database)
+  checkPaginator(view)
   const filterView = filterViewOf(view)
   for (const backend of filterView.backends) await backend.check(filterView, database)
   checkParameters(view, settlePolicies(view).versioning)
@@ -122,9 +122,9 @@ function checkCaching(view: CheckedClass & Cacheable): void {
 }
 
 /** Checks the paginator against every order the list can have. */
-function checkPaginator(view: GenericViewClass): readonly OrderTerm[] {
+function checkPaginator(view: GenericViewClass): void {
   const { paginator, filters } = settleGeneric(view)
-  if (!paginator) return []
+  if (!paginator) return
   const model = describeModel(view.modelClass())
   const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
   const order = [...totalOrder(model, defaultOrder(view, paginator)), ...asked]
@@ -132,9 +132,8 @@ function checkPaginator(view: GenericViewClass): readonly OrderTerm[] {
   const poolSize = poolSizeOf(view)
   paginator.check({ name: view.name, model, order, orderingFields: asked, poolSize, ordersByExpression })
   // only a paginator with an order of its own reads positions
-  if (paginator.ordering === undefined) return []
+  if (paginator.ordering === undefined) return
   checkTotal(view, model, [defaultOrder(view, paginator), ...asked.map((term) => [term])])
-  return order
 }
 
 /** The size of the pool that requests of the view use; undefined where a `getKnex()` of the application's chooses one. */
@@ -149,24 +148,6 @@ function checkTotal(view: GenericViewClass, model: ModelDescription, orders: rea
   throw new ConfigurationError(
     `${view.name}: nothing tells rows of ${modelName(model.model)} apart that are alike in an order of the list, as there is no ` +
       `column "${model.primaryKey.join()}"; set static idColumn of the model to what does, or order by a unique column`,
-  )
-}
-
-/** A position in a list ordered by floats is exact only where PostgreSQL writes all their digits (its default). */
-async function checkFloats(
-  view: GenericViewClass,
-  order: readonly OrderTerm[],
-  knex: Queryable | undefined,
-): Promise<void> {
-  const { columns } = describeModel(view.modelClass())
-  const floats = order.filter(({ property }) => columns.get(property)?.type.startsWith('float'))
-  if (floats.length === 0 || !knex) return
-  const { rows } = (await knex.raw(`select current_setting('extra_float_digits')::int as digits`)) as {
-    rows: { digits: number }[]
-  }
-  if ((rows[0]?.digits ?? 0) >= 1) return
-  throw new ConfigurationError(
-    `${view.name}: ordering by "${floats[0]?.property}" needs the database's extra_float_digits at 1 or more, its default`,
   )
 }
 
