@@ -7,6 +7,7 @@ import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serve, type TestServer } from '../support/server.js'
+import { isLong, seed, size } from '../trust/support/size.js'
 
 const schema = `
   create extension citext;
@@ -393,14 +394,15 @@ describe('[B13] a wrong JSON type', () => {
 /** Random values by column, of all that it holds. */
 const text = (options: object = {}) =>
   fc.string({ unit: 'binary', ...options }).map((value) => value.toWellFormed().replaceAll('\0', ''))
-const json = fc.jsonValue({ maxDepth: 3 }).map(
-  (value) =>
-    JSON.parse(
-      JSON.stringify(value)
-        .replaceAll('\\u0000', '')
-        .replaceAll(/\\ud[89a-f]../g, ''),
-    ) as unknown,
-)
+/** Without what no column takes: NUL, halves of pairs, and a name that is refused (B7, B8, A4). */
+const storable = (value: unknown): unknown => {
+  if (typeof value === 'string') return value.toWellFormed().replaceAll('\0', '')
+  if (Array.isArray(value)) return value.map(storable)
+  if (typeof value !== 'object' || value === null) return value
+  const entries = Object.entries(value).map(([key, one]) => [storable(key), storable(one)] as const)
+  return Object.fromEntries(entries.filter(([key]) => key !== '__proto__'))
+}
+const json = fc.jsonValue({ maxDepth: 3 }).map(storable)
 const instant = fc
   .date({ min: new Date('1900-01-01'), max: new Date('2100-01-01'), noInvalidDate: true })
   .chain((date) =>
@@ -426,6 +428,7 @@ const clock = fc
 const span = fc
   .tuple(fc.constantFrom('[', '('), fc.uniqueArray(instant, { minLength: 2, maxLength: 2 }), fc.constantFrom(']', ')'))
   .map(([open, ends, close]) => `${open}${ends.toSorted().join()}${close}`)
+const B17_ROWS = size(100, 3_000)
 const ROW = fc
   .record({
     small: fc.integer({ min: -32768, max: 32767 }),
@@ -476,11 +479,13 @@ const ROW = fc
   })
   .chain((row) => fc.subarray(Object.entries(row), { minLength: 30 }).map((columns) => Object.fromEntries(columns)))
 
-it('[B17] what is read may be sent back: every column stays as it was, of 100 random rows', async () => {
+it(`[B17] what is read may be sent back: every column stays as it was, of ${B17_ROWS} random rows`, {
+  timeout: 120_000,
+}, async () => {
   const before = () =>
     database.knex.raw('select k::text as row from kinds k where id = ?', [id]).then(({ rows }) => rows[0].row as string)
   let id = 0
-  for (const row of fc.sample(ROW, { numRuns: 100, seed: 20260328 })) {
+  for (const row of fc.sample(ROW, { numRuns: B17_ROWS, seed: isLong ? seed : 20260328 })) {
     const made = await created(row)
     id = made['id'] as number
     const stored = await before()

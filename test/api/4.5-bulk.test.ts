@@ -1,5 +1,5 @@
 import { Model, type QueryBuilder } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   action,
@@ -1033,7 +1033,48 @@ describe('[I3] conditions', () => {
   })
 })
 
+/** Related objects are joined, so that the rows of the queryset itself cannot be locked. */
+class JoinedViewSet extends BookViewSet {
+  override getQueryset() {
+    return super.getQueryset().leftJoinRelated('author')
+  }
+}
+
+class LatestViewSet extends BookViewSet {
+  static override ordering = ['-id']
+}
+
 describe('[I6] crossing lists', () => {
+  const views: [string, typeof BookViewSet][] = [
+    ['rows', BookViewSet],
+    ['instances', LabelledViewSet],
+    ['joined rows', JoinedViewSet],
+    ['rows in another order', LatestViewSet],
+  ]
+
+  it.each(
+    views.flatMap(([name, view]) => (['PATCH', 'DELETE'] as const).map((method) => [method, name, view] as const)),
+  )('lock the rows of a %s in the order of their keys: %s', async (method, _name, view) => {
+    await Book.query().insert(Array.from({ length: 12 }, (_, index) => ({ title: `t${index}` })))
+    const { send } = await api(view)
+    const ids = [9, 4, 12, 1, 7, 3, 11, 6, 2, 10, 5, 8]
+    const holder = await database.knex.transaction()
+    onTestFinished(async () => {
+      if (!holder.isCompleted()) await holder.rollback()
+    })
+    await holder.raw('select from books where id = 6 for update')
+    const answer = send(method, '/api/books/bulk', method === 'DELETE' ? ids : ids.map((id) => ({ id, n: 1 })))
+    const waiting = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    await expect.poll(async () => (await database.knex.raw(waiting)).rows.length).toBe(1)
+    const { rows } = await database.knex.raw('select id from books for update skip locked')
+    // those before the one that it waits for are its own by now, and none behind it
+    expect(rows.map(({ id }: { id: number }) => id).toSorted((a: number, b: number) => a - b)).toEqual([
+      7, 8, 9, 10, 11, 12,
+    ])
+    await holder.rollback()
+    expect((await answer).status).toBe(200)
+  })
+
   it('never wait for each other: 200 rounds without a deadlock', async () => {
     await Book.query().insert(Array.from({ length: 6 }, (_, index) => ({ title: `t${index}` })))
     const { send } = await api(BookViewSet)

@@ -186,7 +186,9 @@ async function closeGate() {
   const waiting = `select 1 from pg_locks where locktype = 'advisory' and not granted`
   return {
     open: async () => void (await holder.commit()),
-    waitedFor: () => expect.poll(async () => (await database.knex.raw(waiting)).rows.length).toBe(1),
+    async waitedFor() {
+      await expect.poll(async () => (await database.knex.raw(waiting)).rows.length).toBe(1)
+    },
   }
 }
 

@@ -17,6 +17,8 @@ import {
   type Throttles,
   UserRateThrottle,
 } from '../../lib/index.js'
+import { DatabaseStore } from '../../lib/throttling/database-store.js'
+import { MemoryStore } from '../../lib/throttling/memory-store.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, createLibrary } from '../support/library.js'
@@ -99,6 +101,41 @@ describe('a throttled view', () => {
     })
     expect(client.reported).toEqual([])
   })
+
+  it.each(['memory', 'PostgreSQL'])(
+    '[H5] admits whoever waits as long as Retry-After says, in %s, twenty times',
+    async (place) => {
+      let now = 0
+      const memory = new MemoryStore({ now: () => now })
+      const shared = new DatabaseStore(database.knex, { timeout: 20_000, now: () => now })
+      class Clocked extends AnonRateThrottle {
+        static override budget = 'clocked'
+        override rate = '2/minute'
+        protected override getStore() {
+          return place === 'memory' ? memory : shared
+        }
+      }
+      const wait = async (milliseconds: number) => {
+        now += milliseconds
+        // the clock that counts there is the database's
+        await database.knex.raw('update koa_viewsets_throttles set expire = expire - ?', [milliseconds])
+      }
+      const { get } = await serve({ '/': viewOf([Clocked]) })
+      for (let round = 0; round < 20; round += 1) {
+        expect(await statuses(2, () => get('/'))).toEqual([200, 200])
+        await wait(2_713 * round)
+        const { status, headers, json } = await get('/')
+        expect(status).toBe(429)
+        expect(headers['retry-after']).toMatch(/^[1-9]\d?$/)
+        const seconds = Number(headers['retry-after'])
+        expect(json.detail).toBe(`Request was throttled. Retry after ${seconds} seconds`)
+        // a second is what whole seconds may say too much
+        await wait((seconds - 1) * 1000 - 100)
+        expect((await get('/')).status).toBe(429)
+        await wait(1_100)
+      }
+    },
+  )
 
   it('has no such headers without throttles, nor where nobody is counted', async () => {
     const { get } = await serve({ '/free': viewOf([]), '/anon': viewOf([AnonRateThrottle]) })

@@ -6,9 +6,10 @@ import pg from 'pg'
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { BOUNDARY, MULTIPART } from '../support/multipart.js'
 import { findFreePort } from '../support/program.js'
+import { seededRandom } from '../support/seeded-random.js'
 import { as, createClient, type Hit, json, type TrialClient } from './support/client.js'
 import { findInAnswer, findLeftovers } from './support/oracles.js'
-import { isLong, report, size } from './support/size.js'
+import { isLong, report, seed, size } from './support/size.js'
 import {
   startTrialDatabase,
   startTrialServer,
@@ -144,11 +145,17 @@ it('[P6b I8] backends ended: each costs at most the request that it served', { t
 it('[P6c I7 E16] no connection left: 503 at the acquire timeout, what needs none is answered, well again at once', {
   timeout: 60_000,
 }, async () => {
-  const { server, client } = await start({ pool: 2, acquireTimeout: 1_000 })
+  const acquireTimeout = isLong ? 1_000 : 3_000
+  const { server, client } = await start({ pool: 2, acquireTimeout })
   expect((await client.fire(json('GET', '/api/authors/1'))).status).toBe(200)
   const before = await server.state()
-  const holding = Array.from({ length: 50 }, async () => client.fire(json('GET', '/api/slow')))
-  await sleep(400)
+  let answered = 0
+  const holding = Array.from({ length: size(100, 50) }, async () => {
+    const hit = await client.fire(json('GET', '/api/slow'))
+    if (hit.status === 503) answered++
+    return hit
+  })
+  while ((await server.state()).pending === 0) await sleep(20)
   const needNothing = await Promise.all([
     client.fire(json('GET', '/api/private')),
     client.fire(json('GET', '/api/nowhere')),
@@ -163,8 +170,9 @@ it('[P6c I7 E16] no connection left: 503 at the acquire timeout, what needs none
     client.fire(json('OPTIONS', '/api/books')),
     client.fire(json('GET', '/api/books?n=x')),
   ])
+  // they have not waited for a connection, who has would be told so at the same time as those before
+  expect(answered).toBe(0)
   expect(needNothing.map(({ status }) => status)).toEqual([401, 404, 404, 405, 415, 200, 400])
-  for (const { milliseconds } of needNothing) expect(milliseconds).toBeLessThan(500)
   const hits = await Promise.all(holding)
   const refused = hits.filter(({ status }) => status === 503)
   expect(hits.flatMap(findWhileAway)).toEqual([])
@@ -178,9 +186,10 @@ it('[P6c I7 E16] no connection left: 503 at the acquire timeout, what needs none
     'after ms': `${Math.round(fastest)}-${Math.round(slowest)}`,
     'then ms': Math.round(after.milliseconds),
   })
-  expect(fastest).toBeGreaterThan(500)
-  expect(slowest).toBeLessThan(1_500)
-  expect(after.milliseconds).toBeLessThan(1_000)
+  expect(fastest).toBeGreaterThan(acquireTimeout - 500)
+  // beside other tests a machine's own delays are no figure
+  expect(slowest).toBeLessThan(acquireTimeout + (isLong ? 500 : 5_000))
+  expect(after.milliseconds).toBeLessThan(isLong ? 1_000 : acquireTimeout)
   client.close()
   expect(await findLeftovers(server, database, before)).toEqual([])
 })
@@ -217,24 +226,31 @@ it(`[P6f I10 F8 R7] ${size(300, 10_000)} clients that break off leave nothing be
     ]),
     Buffer.from(`GET /api/exports HTTP/1.1\r\n${auth}\r\n`),
   ]
-  let left = size(300, 10_000)
+  const random = seededRandom(seed)
+  let turns = 0
   const work = async () => {
-    while (left-- > 0) {
-      const request = requests[left % requests.length] as Buffer
+    while (turns < size(300, 10_000)) {
+      const turn = turns++
+      const request = requests[turn % requests.length] as Buffer
+      const round = Math.floor(turn / requests.length)
       const socket = connect(server.port, '127.0.0.1')
       socket.on('error', () => {})
       const closed = once(socket, 'close').catch(() => undefined)
-      socket.write(left % 3 === 0 ? request : request.subarray(0, 1 + Math.floor(Math.random() * request.length)))
-      await sleep(Math.random() * 60)
+      // one of each in three is whole
+      socket.write(round % 3 === 0 ? request : request.subarray(0, 1 + random(request.length)))
+      await sleep(random(60))
       // in the middle of what the other side writes, or of what it waits for
-      if (left % 2 === 0) socket.resetAndDestroy()
+      if (round % 2 === 0) socket.resetAndDestroy()
       else socket.destroy()
       await closed
     }
   }
   await Promise.all(Array.from({ length: 12 }, work))
   const leftovers = await findLeftovers(server, database, before)
-  const faults = (await server.failures()).filter((line) => line.startsWith('5') && !line.includes('/api/exports'))
+  // of a client that has gone no status tells: what is reported may be its going, and that exports are few at once
+  const faults = (await server.failures()).filter(
+    (line) => !/^\d+ "[^"]*" (?:ECONNRESET|EPIPE|HPE_\w+) |"\/api\/exports" ServiceUnavailable /.test(line),
+  )
   report('P6f broken off', { requests: size(300, 10_000), leftovers: leftovers.length, faults: faults.length })
   expect(leftovers).toEqual([])
   expect(faults).toEqual([])

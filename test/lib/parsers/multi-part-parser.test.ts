@@ -16,12 +16,14 @@ import type { ParsedBody, TakenFiles } from '../../../lib/parsers/parser.js'
 import { UploadedFile } from '../../../lib/parsers/uploaded-file.js'
 import { heapInUse } from '../../support/heap.js'
 import { BOUNDARY, MULTIPART, multipart, multipartOf, part } from '../../support/multipart.js'
+import { seededRandom } from '../../support/seeded-random.js'
 import { serve, type TestServer } from '../../support/server.js'
 import { mountSmallDisk } from '../../support/small-disk.js'
+import { report, size } from '../../trust/support/size.js'
 
 const MB = 1024 * 1024
 const KB = 1024
-const fuzzed = Number(process.env['FUZZED_BODIES'] ?? 500)
+const fuzzed = size(500, 10_000)
 
 const directory = mkdtempSync(join(tmpdir(), 'multipart-'))
 const reported: unknown[] = []
@@ -355,6 +357,10 @@ describe('a malformed body', () => {
     }
     for (let done = 0; done < fuzzed; done += 8) await Promise.all(Array.from({ length: 8 }, send))
     agent.destroy()
+    report(
+      'F7 bodies',
+      Object.fromEntries([['bodies', fuzzed], ...[...statuses].map(([status, n]) => [`${status}`, n])]),
+    )
     expect(new Set(statuses.keys())).toEqual(new Set([200, 400]))
   })
 })
@@ -598,15 +604,6 @@ it.each([
 ])('refuses the option %j', (wrong) => {
   expect(() => new MultiPartParser(wrong)).toThrow(ConfigurationError)
 })
-
-/** A generator of numbers below `below`, the same each time. */
-function seededRandom(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
-}
 
 /** The most bytes that the files of the folder have together while `work` goes on, looked at in every turn. */
 async function mostBytesDuring(work: Promise<unknown>): Promise<number> {
