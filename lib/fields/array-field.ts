@@ -18,6 +18,8 @@ export interface ArrayFieldOptions extends FieldOptions {
   readonly minLength?: number
   /** The most items. */
   readonly maxLength?: number
+  /** Takes lists of lists, too, as a column of any dimensions holds. @default false; true of a field made of a column */
+  readonly nested?: boolean
 }
 
 type Item<Child> =
@@ -46,13 +48,22 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   override async toInternalValue(value: unknown, context: SerializerContext): Promise<Item<Options['child']>[]> {
     if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
     this.#checkLength(value.length)
+    const nested = this.options.nested === true && !this.#takesLists()
+    if (nested && isMatrix(value)) checkShape(value)
+    return (await this.#items(value, context, nested)) as Item<Options['child']>[]
+  }
+
+  async #items(value: readonly unknown[], context: SerializerContext, nested: boolean): Promise<unknown[]> {
     const items: unknown[] = []
     const errors: ErrorMessages = {}
     let told = 0
     const numerals = hasNumerals(value)
+    const isOfLists = nested && isMatrix(value)
     for (const [position, item] of value.entries()) {
       try {
-        const checked = this.#item(numerals ? this.#exact(value, position) : item, context)
+        const checked = isOfLists
+          ? this.#items(item as unknown[], context, nested)
+          : this.#item(numerals ? this.#exact(value, position) : item, context)
         items.push(checked instanceof Promise ? await checked : checked)
       } catch (error) {
         if (!(error instanceof ValidationError)) throw error
@@ -62,7 +73,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
       }
     }
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
-    return items as Item<Options['child']>[]
+    return items
   }
 
   override toRepresentation(value: unknown, context: SerializerContext): unknown {
@@ -79,12 +90,16 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     return this.#child.takesFiles
   }
 
+  override get takesEmptyText(): boolean {
+    return true
+  }
+
   override fromText(text: string): unknown {
     return readJson(text)
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    return readItems(values, (text) => this.#child.fromText(text))
+    return readItems(values, (text) => this.#child.fromTexts([text]))
   }
 
   override schema(): FieldSchema {
@@ -140,7 +155,36 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   }
 }
 
-takesOptions<ArrayFieldOptions, FieldOptions>(ArrayField, { child: 'any', minLength: 'any', maxLength: 'any' })
+takesOptions<ArrayFieldOptions, FieldOptions>(ArrayField, {
+  child: 'any',
+  minLength: 'any',
+  maxLength: 'any',
+  nested: 'boolean',
+})
+
+/** PostgreSQL's own limit. */
+const MOST_DIMENSIONS = 6
+
+/** True of a list of lists. */
+function isMatrix(list: readonly unknown[]): list is readonly (readonly unknown[])[] {
+  return list.length > 0 && list.every((item) => Array.isArray(item))
+}
+
+/** PostgreSQL holds lists of one length only. @throws ValidationError */
+function checkShape(root: readonly (readonly unknown[])[]): void {
+  let level: readonly (readonly unknown[])[] = root
+  for (let dimensions = 2; ; dimensions++) {
+    const [first] = level
+    if (dimensions > MOST_DIMENSIONS) throw new ValidationError(`Use at most ${MOST_DIMENSIONS} levels of lists.`)
+    if (first === undefined || level.some(({ length }) => length !== first.length || length === 0)) {
+      throw new ValidationError('Lists in a list must have the same number of items, and at least one.')
+    }
+    const items = level.flat()
+    if (!items.some((item) => Array.isArray(item))) return
+    if (!isMatrix(items)) throw new ValidationError('Lists in a list must be of the same kind.')
+    level = items
+  }
+}
 
 function orNull(schema: FieldSchema): FieldSchema {
   const { type, enum: values } = schema

@@ -46,6 +46,10 @@ export class ChoiceField<const Options extends ChoiceFieldOptions = ChoiceFieldO
     return this.#choices.fromText(text)
   }
 
+  override get takesEmptyText(): boolean {
+    return this.#choices.has('')
+  }
+
   override schema(): FieldSchema {
     return this.#choices.schema
   }
@@ -80,6 +84,10 @@ export class MultipleChoiceField<const Options extends ChoiceFieldOptions = Choi
     return Array.isArray(value) ? value.map((item) => this.#choices.show(item)) : value
   }
 
+  override get takesEmptyText(): boolean {
+    return true
+  }
+
   override fromText(text: string): unknown {
     return readJson(text)
   }
@@ -112,6 +120,10 @@ class ChoiceSet {
     const numbers = choices.filter((choice) => typeof choice === 'number')
     this.#byText = new Map([...numbers, ...texts].map((choice) => [String(choice), choice]))
     this.schema = { type: types.size === 1 ? [...types].join() : [...types], enum: [...this.#values] }
+  }
+
+  has(value: unknown): boolean {
+    return this.#values.has(value)
   }
 
   check(value: unknown): Choice {

@@ -4,6 +4,7 @@ import { ValidationError } from '../errors.js'
 import { takesOptions } from '../option-kinds.js'
 import { compileDateTimeFormat, type DateTimeFormat, formatDateTime } from './date-time-format.js'
 import {
+  isInfinite,
   readDate,
   readDateOf,
   readDateTime,
@@ -62,10 +63,20 @@ export class DateTimeField<const Options extends DateTimeFieldOptions = {}> exte
   }
 
   override toInternalValue(value: unknown): string {
+    if (typeof value === 'string' && isInfinite(value)) return value
     const text =
       typeof value === 'string' ? readDateTime(value) : value instanceof Date ? readDateTimeOf(value) : undefined
     if (text === undefined) throw new ValidationError(DATE_TIME_MESSAGE)
     return text
+  }
+
+  override fromText(text: string): unknown {
+    if (isInfinite(text)) throw new ValidationError(DATE_TIME_MESSAGE)
+    return text
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return values.at(-1)
   }
 
   override toRepresentation(value: unknown): unknown {
@@ -84,7 +95,7 @@ export class DateTimeField<const Options extends DateTimeFieldOptions = {}> exte
 
 takesOptions<DateTimeFieldOptions, FieldOptions>(DateTimeField, { formatStr: 'name' })
 
-/** A day: `2026-03-28`. Takes that text, or a Date for its day in local time (as pg reads a `date` column). */
+/** A day: `2026-03-28`, `infinity` or `-infinity`. Takes that text, or a Date for its day in local time (as pg reads a `date` column). */
 export class DateField<const Options extends FieldOptions = {}> extends SerializerField<
   string,
   Options & FieldOptions
@@ -94,9 +105,19 @@ export class DateField<const Options extends FieldOptions = {}> extends Serializ
   }
 
   override toInternalValue(value: unknown): string {
+    if (typeof value === 'string' && isInfinite(value)) return value
     const text = typeof value === 'string' ? readDate(value) : value instanceof Date ? readDateOf(value) : undefined
     if (text === undefined) throw new ValidationError(DATE_MESSAGE)
     return text
+  }
+
+  override fromText(text: string): unknown {
+    if (isInfinite(text)) throw new ValidationError(DATE_MESSAGE)
+    return text
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return values.at(-1)
   }
 
   override toRepresentation(value: unknown): unknown {

@@ -59,6 +59,11 @@ export function readDateTime(text: string): string | undefined {
   return inRange(converted(normalInstant, match[1] === undefined ? `${text}Z` : text))
 }
 
+/** A day or a point in time that a column shows and no calendar has. */
+export function isInfinite(text: string): boolean {
+  return text === 'infinity' || text === '-infinity'
+}
+
 /** The same for a Date, with the microseconds the database sent with it. */
 export function readDateTimeOf(date: Date): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : inRange(writeDateTimeOf(date))

@@ -12,6 +12,8 @@ const MAX_WHOLE_DIGITS = 131_072
 const MAX_DECIMAL_PLACES = 16_383
 /** A JSON number with more digits may have been rounded when it was parsed. */
 const EXACT_DIGITS = 15
+/** What a column may show besides numbers. */
+const SPECIAL: ReadonlySet<string> = new Set(['NaN', 'Infinity', '-Infinity'])
 
 export interface DecimalFieldOptions extends FieldOptions {
   /** The most digits, before and after the point together. */
@@ -27,6 +29,7 @@ export interface DecimalFieldOptions extends FieldOptions {
 /**
  * A decimal number, from a JSON number or a text like `"-12.50"`, stored and shown as text. Nothing is ever rounded.
  * A JSON number of more than 15 significant digits is refused, as it may have lost some already; a text is not.
+ * `NaN`, `Infinity` and `-Infinity` are taken where the column holds them and the field has no bounds; in filters they are not.
  * @throws ConfigurationError when decimalPlaces is greater than maxDigits, or a bound is no decimal number
  * @example price: new DecimalField({ maxDigits: 8, decimalPlaces: 2, minValue: 0 })
  */
@@ -62,6 +65,7 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
   }
 
   override toInternalValue(value: unknown): string {
+    if (typeof value === 'string' && this.#takesSpecial(value)) return value
     const decimal = typeof value === 'number' || typeof value === 'string' ? readDecimal(value) : undefined
     if (decimal === undefined) throw new ValidationError('A valid number is required.')
     this.#checkDigits(decimal)
@@ -82,6 +86,15 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
     return typeof value === 'number' ? this.#fixed(value) : typeof value === 'bigint' ? String(value) : value
   }
 
+  override fromText(text: string): unknown {
+    if (SPECIAL.has(text)) throw new ValidationError('A valid number is required.')
+    return text
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return values.at(-1)
+  }
+
   override fromNumeral(text: string): number {
     const number = Number(text)
     if (!Number.isFinite(number)) return number
@@ -96,6 +109,12 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
       ...(minValue !== undefined && { minimum: minValue }),
       ...(maxValue !== undefined && { maximum: maxValue }),
     }
+  }
+
+  /** `NaN` fits any column, infinities one without precision; neither is within bounds. */
+  #takesSpecial(text: string): boolean {
+    if (!SPECIAL.has(text) || this.#least || this.#greatest) return false
+    return text === 'NaN' || this.options.maxDigits === undefined
   }
 
   #checkDigits({ whole, fraction }: Decimal): void {

@@ -2,9 +2,12 @@
 
 import { ValidationError } from '../errors.js'
 import { takesOptions } from '../option-kinds.js'
+import { isInfinite } from './date-time-text.js'
 import { DURATION_PATTERN, readDuration, writeDuration, writeDurationText } from './duration-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'
+
+const MESSAGE = 'Use the format PnYnMnDTnHnMnS.'
 
 /**
  * An ISO 8601 duration such as `P1DT2H`. Each part may be negative (`P1DT-2H`), only seconds may have a fraction.
@@ -19,9 +22,19 @@ export class DurationField<const Options extends FieldOptions = {}> extends Seri
   }
 
   override toInternalValue(value: unknown): string {
+    if (typeof value === 'string' && isInfinite(value)) return value
     const text = typeof value === 'string' ? readDuration(value) : undefined
-    if (text === undefined) throw new ValidationError('Use the format PnYnMnDTnHnMnS.')
+    if (text === undefined) throw new ValidationError(MESSAGE)
     return text
+  }
+
+  override fromText(text: string): unknown {
+    if (isInfinite(text)) throw new ValidationError(MESSAGE)
+    return text
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return values.at(-1)
   }
 
   override toRepresentation(value: unknown): unknown {

@@ -188,7 +188,7 @@ const FIELDS: Readonly<Record<string, Make>> = {
   inet: (_, options) => new IPAddressField({ network: true, ...options }),
   cidr: (_, options) => new IPAddressField({ network: true, ...options }),
   array: (column, options) =>
-    new ArrayField({ child: fieldForColumn(elementOf(column), { allowNull: true }), ...options }),
+    new ArrayField({ nested: true, child: fieldForColumn(elementOf(column), { allowNull: true }), ...options }),
 }
 
 /** An array's element as if it were a column. */

@@ -135,6 +135,14 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
     return this.toInternalValue === SerializerField.prototype.toInternalValue
   }
 
+  /**
+   * Whether an empty text of a form is a value of its own; where it is none, it stands for null if the field takes that.
+   * @default true of a field that checks nothing
+   */
+  get takesEmptyText(): boolean {
+    return this.toInternalValue === SerializerField.prototype.toInternalValue
+  }
+
   get readOnly(): boolean {
     return this.options.readOnly === true
   }

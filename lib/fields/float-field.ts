@@ -7,6 +7,11 @@ import { type ClosedOptions, checkRangeOptions } from './options.js'
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
+/** What JSON has no numbers for, as it is shown. */
+const SPECIAL: ReadonlyMap<string, number> = new Map(
+  [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY].map((value) => [String(value), value]),
+)
+
 export interface FloatFieldOptions extends FieldOptions {
   /** The least value accepted. */
   readonly minValue?: number
@@ -17,7 +22,8 @@ export interface FloatFieldOptions extends FieldOptions {
 }
 
 /**
- * A finite number. Stored NaN and infinities are shown as `"NaN"`, `"Infinity"`, `"-Infinity"`: JSON has no such numbers.
+ * A number. NaN and infinities are shown as `"NaN"`, `"Infinity"` and `"-Infinity"`, as JSON has no such numbers, and
+ * taken as these texts where the field has no bounds; in filters they are not.
  * @throws ConfigurationError when minValue is greater than maxValue
  */
 export class FloatField<const Options extends FloatFieldOptions = {}> extends SerializerField<
@@ -31,6 +37,8 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Se
 
   override toInternalValue(value: unknown): number {
     const { minValue, maxValue, single } = this.options
+    const special = typeof value === 'string' ? SPECIAL.get(value) : undefined
+    if (special !== undefined && minValue === undefined && maxValue === undefined) return special
     if (typeof value !== 'number' || !Number.isFinite(value) || (single === true && !fitsSingle(value))) {
       throw new ValidationError('A valid number is required.')
     }
@@ -51,6 +59,11 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Se
   override fromText(text: string): number {
     if (!NUMBER.test(text)) throw new ValidationError('A valid number is required.')
     return Number(text)
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    const last = values.at(-1)
+    return typeof last === 'string' && SPECIAL.has(last) ? last : super.fromTexts(values)
   }
 
   override schema(): FieldSchema {

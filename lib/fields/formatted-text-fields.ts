@@ -9,7 +9,8 @@ import { StringField, type StringFieldOptions } from './string-field.js'
 
 // Each pattern is linear: no two neighbouring parts can match the same character.
 const EMAIL = /^[^\s\p{Cc}@]+@[^\s\p{Cc}@]+$/u
-const URL_TEXT = /^https?:\/\/[^\s\p{Cc}/\\?#][^\s\p{Cc}]*$/u
+/** A scheme is the same in capitals. */
+const URL_TEXT = /^https?:\/\/[^\s\p{Cc}/\\?#][^\s\p{Cc}]*$/iu
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/
 
@@ -23,6 +24,10 @@ export class EmailField<const Options extends StringFieldOptions = {}> extends S
     if (text === '' && this.options.allowBlank === true) return text
     if (!EMAIL.test(text)) throw new ValidationError('Enter a valid email address.')
     return text
+  }
+
+  override get takesEmptyText(): boolean {
+    return this.options.allowBlank === true
   }
 
   override schema(): FieldSchema {
@@ -41,6 +46,10 @@ export class URLField<const Options extends StringFieldOptions = {}> extends Str
     if (text === '' && this.options.allowBlank === true) return text
     if (!URL_TEXT.test(text) || !URL.canParse(text)) throw new ValidationError('Enter a valid URL.')
     return text
+  }
+
+  override get takesEmptyText(): boolean {
+    return this.options.allowBlank === true
   }
 
   override schema(): FieldSchema {

@@ -7,6 +7,10 @@ import { StringField } from './string-field.js'
  * These two pg reads as objects.
  */
 export class GeometryField extends StringField {
+  override get takesEmptyText(): boolean {
+    return false
+  }
+
   override toRepresentation(value: unknown): unknown {
     if (!isShape(value)) return super.toRepresentation(value)
     const centre = `(${write(value.x)},${write(value.y)})`

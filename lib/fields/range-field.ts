@@ -2,7 +2,7 @@
 
 import { ValidationError } from '../errors.js'
 import { takesOptions } from '../option-kinds.js'
-import { readDate, readDateTime, writeDateTime } from './date-time-text.js'
+import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 
 export interface RangeFieldOptions extends FieldOptions {
@@ -34,15 +34,31 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
   readonly #shape = new RegExp(this.#pattern)
 
   override toInternalValue(value: unknown): string {
-    const { ends, multiple } = this.options
-    const { format, read } = ENDS[ends]
-    const message = `Use the format ${multiple === true ? '{[from,to),…}' : '[from,to)'}, each end as ${format}.`
-    if (typeof value !== 'string' || !this.#shape.test(value)) throw new ValidationError(message)
+    const { read } = ENDS[this.options.ends]
+    if (typeof value !== 'string' || !this.#shape.test(value)) throw this.#refusal()
     return replaceEnds(value, (end) => {
-      const text = read(end)
-      if (text === undefined) throw new ValidationError(message)
+      const text = isInfinite(end) ? end : read(end)
+      if (text === undefined) throw this.#refusal()
       return text
     })
+  }
+
+  override fromText(text: string): unknown {
+    replaceEnds(text, (end) => {
+      if (isInfinite(end)) throw this.#refusal()
+      return end
+    })
+    return text
+  }
+
+  override fromTexts(values: readonly unknown[]): unknown {
+    return values.at(-1)
+  }
+
+  #refusal(): ValidationError {
+    const { ends, multiple } = this.options
+    const form = multiple === true ? '{[from,to),…}' : '[from,to)'
+    return new ValidationError(`Use the format ${form}, each end as ${ENDS[ends].format}.`)
   }
 
   override toRepresentation(value: unknown): unknown {

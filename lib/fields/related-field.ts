@@ -31,6 +31,9 @@ export interface RelatedFieldOptions extends FieldOptions {
   readonly many?: boolean
 }
 
+/** Found in place of an object where there are several. */
+export const AMBIGUOUS = Symbol('several objects')
+
 /** The key of an object. */
 export type Key = number | string
 
@@ -99,6 +102,10 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return this.many ? readJson(text) : this.#keyFromText(text)
   }
 
+  override get takesEmptyText(): boolean {
+    return this.many
+  }
+
   override fromTexts(values: readonly unknown[]): unknown {
     return this.many ? readItems(values, (text) => this.#keyFromText(text)) : super.fromTexts(values)
   }
@@ -116,7 +123,8 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * Looks up keys in one query: from each key that exists, as text, to the value that is stored.
+   * Looks up keys in one query: from each key that exists, as text, to the value that is stored, or to `AMBIGUOUS` where
+   * several objects have it.
    * @param property the related property that is stored, where the relation tells
    */
   async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<Map<string, unknown>> {
@@ -143,7 +151,14 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const { column } = this.#describeKey(model)
     if (!stored) throw new ConfigurationError(`${modelName(model)}: has no property "${storedProperty}"`)
     const rows = await readColumns(whereKeys(query, column, keys), { stored, key: column })
-    return new Map(rows.map((row): [string, unknown] => [keyText(column, row.key), exactValue(row.stored)]))
+    const found = new Map<string, unknown>()
+    for (const { key, stored: value } of rows) {
+      const text = keyText(column, key)
+      const known = found.get(text)
+      const isSame = known === undefined || keyText(stored, known) === keyText(stored, value)
+      found.set(text, isSame ? exactValue(value) : AMBIGUOUS)
+    }
+    return found
   }
 
   /**

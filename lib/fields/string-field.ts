@@ -38,6 +38,10 @@ export class StringField<const Options extends StringFieldOptions = {}> extends 
     return value
   }
 
+  override get takesEmptyText(): boolean {
+    return this.options.allowBlank !== false
+  }
+
   override toRepresentation(value: unknown): unknown {
     return typeof value === 'number' || typeof value === 'bigint' ? String(value) : value
   }

@@ -37,7 +37,7 @@ export async function validateNested(
   const child = serializer.child(bound, field.serializerClass)
   const forced = forcedBy(serializer, bound)
   const keys = keysOf(child, forced)
-  const entries: { item: Item; position: number | undefined; candidate: Candidate }[] = []
+  const entries: { item: Item; position: number | undefined; again?: boolean; candidate: Candidate }[] = []
   for (const item of items) {
     const input = take(serializer, bound, item)
     if (input === undefined) continue
@@ -52,16 +52,20 @@ export async function validateNested(
       continue
     }
     item.value[bound.name] = []
+    const named = new Set<object>()
     for (const [position, element] of (input as unknown[]).entries()) {
-      entries.push({ item, position, candidate: { input: element, current: matching(child, element, current, keys) } })
+      const target = matching(child, element, current, keys)
+      const again = target !== undefined && named.has(target)
+      if (target) named.add(target)
+      entries.push({ item, position, again, candidate: { input: element, current: target } })
     }
   }
   const candidates = entries.map(({ candidate }) => candidate)
   const outcomes = await validate(child, candidates, { nested: true, forced })
   let wrong = 0
-  for (const [index, { item, position, candidate }] of entries.entries()) {
+  for (const [index, { item, position, again, candidate }] of entries.entries()) {
     const { value, errors: found } = outcomes[index] as Outcome
-    const errors = found ?? foreignKeyError(child, item, candidate, keys)
+    const errors = again ? namedAgain(keys, candidate) : (found ?? foreignKeyError(child, item, candidate, keys))
     if (errors) {
       // lists in lists multiply: of the rest each object is told of one, as else it would pass
       const isFirst = item.errors?.[bound.name] === undefined
@@ -114,6 +118,13 @@ function holdsKey({ context }: AnySerializer, { name, column, ids }: KeyField, o
 function readKey(column: Column, given: unknown): unknown {
   if (typeof given === 'string') return parseLookup(column, given)
   return typeof given === 'number' ? parseValue(column, given) : undefined
+}
+
+/** An object can be changed once: of two changes one would be lost. */
+function namedAgain({ fields }: NestedKeys, { input }: Candidate): ErrorMessages {
+  const name = fields[0]?.name ?? ''
+  const given = (input as Record<string, unknown>)[name]
+  return { [name]: [`Invalid pk ${quote(String(given))} - listed more than once.`] }
 }
 
 /** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */

@@ -1,8 +1,14 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 import { MOST_MESSAGES } from '../errors.js'
-import { PrimaryKeyRelatedField, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
+import {
+  AMBIGUOUS,
+  PrimaryKeyRelatedField,
+  type RelatedField,
+  type RelatedFieldOptions,
+} from '../fields/related-field.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
+import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import {
   convert,
@@ -13,6 +19,7 @@ import {
   isForced,
   refuse,
   take,
+  takeNull,
   type ValidationScope,
 } from './validated-item.js'
 
@@ -81,7 +88,12 @@ export async function validateRelated(
     const input = take(serializer, bound, item)
     if (input === undefined) continue
     try {
-      const checked: unknown = field.toInternalValue(convert(serializer, bound, item), serializer.context)
+      const given = convert(serializer, bound, item)
+      if (given === null) {
+        takeNull(bound, item)
+        continue
+      }
+      const checked: unknown = field.toInternalValue(given, serializer.context)
       const keys = checked instanceof Promise ? await checked : checked
       asked.push({ item, keys: field.many ? (keys as unknown[]) : [keys] })
     } catch (error) {
@@ -93,7 +105,15 @@ export async function validateRelated(
   const found = keys.size > 0 ? await field.find([...keys], serializer.context, stored) : new Map<string, unknown>()
   for (const { item, keys } of asked) {
     const missing = keys.filter((key) => !found.has(field.keyText(key)))
-    if (missing.length > 0) {
+    const ambiguous = keys.filter((key) => found.get(field.keyText(key)) === AMBIGUOUS)
+    if (ambiguous.length > 0) {
+      const told = ambiguous.slice(0, MOST_MESSAGES)
+      refuse(
+        item,
+        bound.name,
+        told.map((key) => `${quote(String(key))} is the name of more than one object.`),
+      )
+    } else if (missing.length > 0) {
       const told = missing.slice(0, MOST_MESSAGES)
       refuse(
         item,

@@ -122,7 +122,10 @@ function defaultOf(field: SerializerField, context: SerializerContext): unknown 
  */
 export function convert(serializer: AnySerializer, { name, field }: BoundField, item: Item): unknown {
   const input = item.input[name]
-  if (serializer.textual) return field.fromTexts(Array.isArray(input) ? input : [input])
+  if (serializer.textual) {
+    const values: readonly unknown[] = Array.isArray(input) ? input : [input]
+    return values.at(-1) === '' && field.allowNull && !field.takesEmptyText ? null : field.fromTexts(values)
+  }
   const text = numeralAt(item.input, name)
   return text === undefined ? input : field.fromNumeral(text)
 }

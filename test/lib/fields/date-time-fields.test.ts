@@ -30,8 +30,8 @@ describe('DateTimeField', () => {
 
   test.each([
     'now',
-    'infinity',
-    '-infinity',
+    'Infinity',
+    '+infinity',
     'epoch',
     'today',
     '',
@@ -168,7 +168,7 @@ describe('DateField', () => {
 
   test.each([
     'today',
-    'infinity',
+    'Infinity',
     '',
     '2024-02-30',
     '2026-02-29',

@@ -37,7 +37,7 @@ describe('DecimalField', () => {
     [1.239, 'Ensure that there are no more than 2 decimal places.'],
     ['1.230', 'Ensure that there are no more than 2 decimal places.'],
     ['12345', 'Ensure that there are no more than 4 digits before the decimal point.'],
-    ['NaN', 'A valid number is required.'],
+    ['nan', 'A valid number is required.'],
     ['Infinity', 'A valid number is required.'],
     ['-Infinity', 'A valid number is required.'],
     [Number.NaN, 'A valid number is required.'],

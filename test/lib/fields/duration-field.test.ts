@@ -45,7 +45,7 @@ test.each([
   'p1d',
   '1 day',
   'P1D ',
-  'infinity',
+  'Infinity',
   'P178956970Y8M',
   'P2147483648D',
   'PT2562047788H54.775808S',

@@ -8,7 +8,7 @@ describe('FloatField', () => {
     expect(new FloatField().toInternalValue(value)).toBe(value)
   })
 
-  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, '1', 'NaN'])(
+  test.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, '1', 'nan'])(
     '[B5] refuses %s',
     async (value) => {
       expect(await refusal(new FloatField(), value)).toEqual(['A valid number is required.'])
