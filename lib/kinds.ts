@@ -9,7 +9,7 @@ interface Test {
 
 const isText = (value: unknown) => typeof value === 'string'
 const isNumber = (value: unknown) => typeof value === 'number' && !Number.isNaN(value)
-const isName = (value: unknown) => typeof value === 'string' && value.trim() !== ''
+const isName = (value: unknown) => typeof value === 'string' && value !== ''
 const isFunction = (value: unknown) => typeof value === 'function'
 const isRecord = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value)
 const isListOf = (is: (item: unknown) => boolean) => (value: unknown) => Array.isArray(value) && value.every(is)

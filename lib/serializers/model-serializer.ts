@@ -12,6 +12,7 @@ import { externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { readModelSchema } from '../json-schema.js'
 import { buildModel, isExpression } from '../models/build-model.js'
+import { isLostOnUpdate } from '../models/column-names.js'
 import {
   type Column,
   describeModel,
@@ -215,6 +216,11 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
 
   async #updateRow(instance: M, columns: Record<string, unknown>): Promise<M> {
     if (Object.keys(columns).length === 0) return instance
+    if (Object.keys(columns).some((property) => isLostOnUpdate(this.#model.propertyNameToColumnName(property)))) {
+      const knex = this.#knex ?? (this.#model.knex() as Queryable)
+      const [changed] = await updateRows(this.#model, [await changeOf(this.#model, instance, columns, knex)], knex)
+      return changed as M
+    }
     const patch = buildModel(this.#model, columns, { patch: true })
     const rows: unknown = await byExactKey(instance, () => {
       const query = instance.$query(this.#knex).patch(patch as never)
@@ -352,7 +358,7 @@ function checkNames(serializer: typeof ModelSerializer, declared: ReadonlyMap<st
 /** A generated field, whose options are all of its class; which class that is the catalogue tells. */
 function checkedField(serializer: typeof ModelSerializer, model: ModelDescription, name: string): SerializerField {
   const field = generateField(serializer, model, name)
-  const extra = serializer.extraKwargs[name]
+  const extra = ownOptions(serializer, name)
   if (extra === undefined) return field
   const where = `${serializer.name}: extraKwargs.${name}: ${field.constructor.name}`
   if (model.prepared) checkOptions(where, field.constructor, extra)
@@ -360,8 +366,13 @@ function checkedField(serializer: typeof ModelSerializer, model: ModelDescriptio
   return field
 }
 
+/** The options of a field; a column may be called `constructor`. */
+function ownOptions({ extraKwargs }: typeof ModelSerializer, name: string): GeneratedOptions | undefined {
+  return Object.hasOwn(extraKwargs, name) ? extraKwargs[name] : undefined
+}
+
 function generateField(serializer: typeof ModelSerializer, model: ModelDescription, name: string): SerializerField {
-  const extra = serializer.extraKwargs[name] ?? {}
+  const extra = ownOptions(serializer, name) ?? {}
   const source = extra.source ?? name
   const column = model.columns.get(source)
   const isForeign = column && relationOfKey(model, source) && !externalIds(model.model)?.names(source)

@@ -15,6 +15,7 @@ import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { isJsonAttribute } from '../models/build-model.js'
+import { isLostOnUpdate, nameProblem } from '../models/column-names.js'
 import {
   describeModel,
   type ModelDescription,
@@ -23,6 +24,7 @@ import {
 } from '../models/describe-model.js'
 import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
+import { hasPlainChanges } from '../models/plain-model.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
@@ -84,11 +86,12 @@ function columnMapOf(readable: readonly BoundField[]): Map<string, string> {
   return new Map(shown.flatMap((field) => (field.column ? [[field.column.column, field.name]] : [])))
 }
 
-/** knex takes a question mark for the place of a value, in names too. */
+/** A column must have a name that what stands between us and the database can carry. @throws {ConfigurationError} */
 function checkReadable(serializer: SerializerClass, { name, column }: BoundField): void {
-  if (!column?.column.includes('?')) return
+  const problem = column && nameProblem(column.column)
+  if (problem === undefined) return
   throw new ConfigurationError(
-    `${serializer.name}: field "${name}" is the column "${column.column}", and knex can carry no name with a question mark; rename the column, or leave the field out`,
+    `${serializer.name}: field "${name}" is the column "${column?.column}", and ${problem}; rename the column, or leave the field out`,
   )
 }
 
@@ -114,6 +117,18 @@ function checkWritable(
   if (writesRows && column && /^\$|:/.test(column.property)) {
     fail(
       `is the column "${column.column}", and Objection does not write a property that begins with "$" or has a colon; ` +
+        'rename the column, or set readOnly: true',
+    )
+  }
+  if (writesRows && column?.property === 'constructor') {
+    fail(
+      'is the property "constructor", which instances of Objection cannot hold; give the column another property by ' +
+        `columnNameMappers of ${modelName(model.model)}, or set readOnly: true`,
+    )
+  }
+  if (writesRows && column && isLostOnUpdate(column.column) && !hasPlainChanges(model.model)) {
+    fail(
+      `is the column "${column.column}", which knex leaves out of updates, and ${modelName(model.model)} has hooks that ours would not run; ` +
         'rename the column, or set readOnly: true',
     )
   }

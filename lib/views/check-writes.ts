@@ -1,6 +1,6 @@
 /** What the catalogue tells of a view's table that its writing actions cannot do (promise I23). */
 import { ConfigurationError } from '../errors.js'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { modelName } from '../models/objection.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import type { GenericViewClass } from './generic-view.js'
@@ -42,9 +42,15 @@ const SINGLE: Readonly<Record<string, string>> = {
 export function checkWrites(view: GenericViewClass, actions: readonly string[]): void {
   const model = describeModel(view.modelClass())
   if (!model.prepared) return
+  const { columns } = model
   for (const action of actions) {
     const writing = WRITING[action]
     if (!writing || !isStandard(view.prototype, action) || writesItself(view, writing)) continue
+    const hostile = [...columns.values()].find(
+      ({ column, property }) => column === '__proto__' || property === 'constructor',
+    )
+    if (hostile && (hostile.column === '__proto__' || writing.event !== 'insert'))
+      throw cannotHold(view, model, action, hostile)
     if (!model.takes[writing.event]) throw takesNone(view, model, action)
     if (writing.event !== 'insert') checkKey(view, model, action)
   }
@@ -58,6 +64,17 @@ function writesItself({ prototype, serializerClass }: GenericViewClass, { hook, 
   if (!isStandard(prototype, 'getSerializerClass')) return true
   const serializer: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
   return serializer[method] !== ModelSerializer.prototype[method]
+}
+
+/** Whatever the fields are: an instance is made of the whole row. */
+function cannotHold(view: GenericViewClass, { model }: ModelDescription, action: string, { column }: Column) {
+  const fix =
+    column === '__proto__'
+      ? 'rename the column'
+      : `give the column another property by columnNameMappers of ${modelName(model)}`
+  return new ConfigurationError(
+    `${view.name}: ${action}() makes instances of rows, and those cannot hold the column "${column}"; ${fix}, or extend ReadOnlyModelViewSet`,
+  )
 }
 
 function takesNone(view: GenericViewClass, model: ModelDescription, action: string): ConfigurationError {

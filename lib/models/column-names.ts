@@ -1,0 +1,29 @@
+/** Names of columns that PostgreSQL allows, and that knex, pg or Objection take for something else. */
+
+/** What a name must not be, and why. */
+const UNFIT: readonly (readonly [RegExp, string])[] = [
+  // the place of a value
+  [/\?/, 'knex can carry no name with a question mark'],
+  // an alias
+  [/\sas(?:\s|$)/i, 'knex takes what follows " as " for another name'],
+  // it is trimmed
+  [/^\s|\s$|[\u2028\u2029]/, 'knex can carry no name with white space at its ends, nor with U+2028 or U+2029'],
+  // all columns
+  [/^\*$/, 'knex takes "*" for all columns'],
+  // a reference of Objection
+  [/^\[/, 'Objection can carry no name that begins with a bracket'],
+  // it sets the prototype of an object
+  [/^__proto__$/, 'pg and Objection lose the values of this name'],
+]
+
+/** Why no column of this name can be read or written; undefined for one that can. */
+export function nameProblem(column: string): string | undefined {
+  return UNFIT.find(([pattern]) => pattern.test(column))?.[1]
+}
+
+const LOST: ReadonlySet<string> = new Set(['constructor', 'prototype'])
+
+/** True for a column that knex leaves out of its updates, without a word. */
+export function isLostOnUpdate(column: string): boolean {
+  return LOST.has(column)
+}

@@ -1,0 +1,211 @@
+/** Columns whose names mean something to JavaScript, or to what lies between us and the database: kept on every path, or refused. */
+import { Model } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  BulkModelViewSet,
+  ConfigurationError,
+  CSVRenderer,
+  CursorPagination,
+  FieldFilter,
+  JSONRenderer,
+  ModelSerializer,
+  NDJSONRenderer,
+  OrderingFilter,
+  PageNumberPagination,
+  ReadOnlyModelViewSet,
+  SerializerMethodField,
+} from '../../lib/index.js'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+
+/** Names that are kept, with the property that a model gives them. */
+const KEPT: readonly (readonly [column: string, property: string])[] = [
+  ['prototype', 'prototype'],
+  ['constructor', 'builder'],
+  ['0', '0'],
+  ['toString', 'toString'],
+  ['toJSON', 'toJSON'],
+  ['then', 'then'],
+  ["a'b", "a'b"],
+  ['as', 'as'],
+  ['Ü', 'Ü'],
+]
+
+const REFUSED: readonly (readonly [column: string, problem: string])[] = [
+  ['x as y', 'knex takes what follows " as " for another name'],
+  ['x AS y', 'knex takes what follows " as " for another name'],
+  ['x as', 'knex takes what follows " as " for another name'],
+  ['line\u2028', 'U+2028'],
+  ['in\u2028side', 'U+2028'],
+  ['line\u2029', 'U+2028 or U+2029'],
+  [' first', 'white space at its ends'],
+  ['last ', 'white space at its ends'],
+  ['*', 'knex takes "*" for all columns'],
+  ['[0]', 'begins with a bracket'],
+  ['is it?', 'question mark'],
+  ['__proto__', 'pg and Objection lose the values of this name'],
+]
+
+let database: TestDatabase
+let client: Client
+beforeAll(async () => {
+  process.env['SERVICE_SECRET_KEY'] ??= 'a secret of more than sixteen characters'
+  const names = [...KEPT, ...REFUSED, ['constructor']].map(([column]) => column)
+  const tables = names.map(
+    (name, index) => `create table odd${index} (id int generated always as identity primary key, "${name}" text);`,
+  )
+  database = await createDatabase({ schema: tables.join('\n') })
+  const api = new APIRouter()
+  for (const [index, [column, property]] of KEPT.entries()) {
+    const views = viewsOf(index, column, property)
+    for (const [kind, view] of Object.entries(views)) api.register(`${kind}${index}`, view, `${kind}-${index}`)
+  }
+  await api.prepare()
+  client = await serving(api.routes())
+})
+afterAll(async () => {
+  await client.close()
+  await database.drop()
+})
+
+/** The rows of a table as rows, by PostgreSQL's own JSON, and through instances. */
+function viewsOf(index: number, column: string, property: string): Record<string, any> {
+  class Odd extends Model {
+    static override tableName = `odd${index}`
+    static override columnNameMappers = {
+      parse: (row: object) => renamed(row, column, property),
+      format: (row: object) => renamed(row, property, column),
+    }
+  }
+  if (column === property) Object.assign(Odd, { columnNameMappers: undefined })
+  Odd.knex(database.knex)
+  class Shown extends ModelSerializer {
+    static override schemaName = `Shown${index}`
+    static override model = Odd
+    static override fields: any = '__all__'
+  }
+  class Rows extends BulkModelViewSet {
+    static override model = Odd
+    static override serializerClass: any = Shown
+    static override paginationClass: any = PageNumberPagination
+    static override filterBackends = [FieldFilter, OrderingFilter]
+    static override filtersetFields = [property]
+    static override orderingFields = [property]
+    static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
+  }
+  class Labelled extends Shown {
+    static override schemaName = `Labelled${index}`
+    static override declaredFields = { label: new SerializerMethodField() }
+    getLabel() {
+      return 'x'
+    }
+  }
+  return {
+    rows: Rows,
+    native: class extends Rows {
+      static override useNativeJson = true
+    },
+    instances: class extends Rows {
+      static override serializerClass: any = Labelled
+    },
+    cursors: class extends Rows {
+      static override paginationClass: any = new CursorPagination({ ordering: property, pageSize: 1 })
+    },
+  }
+}
+
+function renamed(row: object, from: string, to: string): any {
+  return Object.fromEntries(Object.entries(row).map(([name, value]) => [name === from ? to : name, value]))
+}
+
+describe('a column that is named', () => {
+  const paths = ['rows', 'native', 'instances', 'cursors'] as const
+  const cases = KEPT.flatMap(([column, property], index) =>
+    paths.map((kind) => [column, kind, property, index] as const),
+  )
+
+  it.each(cases)('%s keeps its values on every path of %s', async (column, kind, property, index) => {
+    const at = `/${kind}${index}`
+    const named = encodeURIComponent(property)
+    await database.knex.raw(`truncate odd${index} restart identity`)
+    const stored = async () => {
+      const { rows } = await database.knex.raw(`select row_to_json(o)::text as row from odd${index} o order by id`)
+      return rows.map(({ row }: { row: string }) => JSON.parse(row)[column])
+    }
+    const created = await client.send('POST', at, { [property]: 'one' })
+    expect([created.status, created.json[property]]).toEqual([201, 'one'])
+    const bulk = await client.send('POST', `${at}/bulk`, [{ [property]: 'two' }, { [property]: 'three' }])
+    expect([bulk.status, bulk.json.map((item: any) => item[property])]).toEqual([201, ['two', 'three']])
+    for (const [method, value] of [
+      ['PUT', 'uno'],
+      ['PATCH', 'eins'],
+    ] as const) {
+      const { status, json } = await client.send(method, `${at}/1`, { [property]: value })
+      expect([method, status, json[property]]).toEqual([method, 200, value])
+    }
+    const changes = [
+      { id: 2, [property]: 'zwei' },
+      { id: 3, [property]: 'drei' },
+    ]
+    expect((await client.send('PATCH', `${at}/bulk`, changes)).json.map((item: any) => item[property])).toEqual([
+      'zwei',
+      'drei',
+    ])
+    expect(await stored()).toEqual(['eins', 'zwei', 'drei'])
+    expect((await client.send('PATCH', `${at}/1`, {})).json[property]).toBe('eins')
+    expect((await client.get(`${at}/2`)).json[property]).toBe('zwei')
+    expect((await client.get(`${at}/2?fields=${named}`)).json).toEqual({ [property]: 'zwei' })
+    const found = await client.get(`${at}?${named}=drei`)
+    expect(found.json.results.map((item: any) => item[property])).toEqual(['drei'])
+    const first = await client.get(`${at}?ordering=-${named}`)
+    expect(first.json.results[0][property]).toBe('zwei')
+    expect((await client.get(`${at}.csv?ordering=${named}&fields=${named}`)).text).toContain('drei')
+    expect((await client.send('DELETE', `${at}/1`)).status).toBe(204)
+    expect(await stored()).toEqual(['zwei', 'drei'])
+    expect(client.reported).toEqual([])
+  })
+})
+
+describe('[I23] a column whose name nothing can carry', () => {
+  it.each(REFUSED)('is refused at prepare(): %j', async (column, problem) => {
+    const index = KEPT.length + REFUSED.findIndex(([name]) => name === column)
+    const { rows } = viewsOf(index, column, column)
+    const prepared = new APIRouter().register('odds', rows, 'odd').prepare()
+    await expect(prepared).rejects.toThrow(ConfigurationError)
+    const again = new APIRouter().register('odds', rows, 'odd').prepare()
+    await expect(again).rejects.toThrow(problem)
+  })
+
+  it('is a property "constructor", unless it is only read', async () => {
+    const { rows } = viewsOf(KEPT.length + REFUSED.length, 'constructor', 'constructor')
+    await expect(new APIRouter().register('odds', rows, 'odd').prepare()).rejects.toThrow(
+      'Shown: field "constructor" is the property "constructor", which instances of Objection cannot hold; give the column another property by columnNameMappers of Odd, or set readOnly: true',
+    )
+    class Hidden extends ModelSerializer {
+      static override model = rows.model
+      static override fields = ['id']
+    }
+    class Changing extends rows {
+      static serializerClass = Hidden
+      static filtersetFields = []
+    }
+    await expect(new APIRouter().register('odds', Changing as any, 'odd').prepare()).rejects.toThrow(
+      'Changing: bulkUpdate() makes instances of rows, and those cannot hold the column "constructor"; give the column another property by columnNameMappers of Odd, or extend ReadOnlyModelViewSet',
+    )
+    class Reading extends ReadOnlyModelViewSet {
+      static override model = rows.model
+      static override serializerClass: any = class ReadSerializer extends ModelSerializer {
+        static override model = rows.model
+        static override fields = ['id', 'constructor']
+        static override readOnlyFields = ['constructor']
+      }
+    }
+    await database.knex.raw(`insert into ?? ("constructor") values ('x')`, [rows.model.tableName])
+    const api = new APIRouter().register('odds', Reading, 'odd')
+    await api.prepare()
+    const reader = await serving(api.routes())
+    expect((await reader.get('/odds')).text).toBe('[{"id":1,"constructor":"x"}]')
+    await reader.close()
+  })
+})
