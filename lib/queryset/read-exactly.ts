@@ -8,6 +8,7 @@ import { refusalOfUid } from '../models/session-settings.js'
 import { keepItemNumerals, keepNumerals } from '../parse-json.js'
 
 type Parse = (text: string) => unknown
+type OnBuild = (this: AnyQueryBuilder, builder: AnyQueryBuilder) => void
 interface TypeParsers {
   getTypeParser(oid: number, format?: string): Parse
 }
@@ -40,10 +41,10 @@ const wrapped = new WeakMap<TypeParsers, TypeParsers>()
  * Other queries are not touched.
  */
 export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query {
-  const { onBuild } = query.context() as { onBuild?: (builder: AnyQueryBuilder) => void }
+  const { onBuild } = query.context() as { onBuild?: OnBuild | OnBuild[] }
   return query.context({
     onBuild(builder: AnyQueryBuilder) {
-      onBuild?.(builder)
+      for (const hook of [onBuild ?? []].flat()) hook.call(builder, builder)
       void builder.onBuildKnex((knexQuery: Knex.QueryBuilder, built: AnyQueryBuilder) => {
         const types = exactTypes(built.knex())
         knexQuery.options({ types })

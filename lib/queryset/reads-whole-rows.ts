@@ -2,6 +2,7 @@
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { hasContextHooks } from './context-hooks.js'
 import { isShaped } from './count-rows.js'
+import { hasOwn } from './group-conditions.js'
 
 /** What a query may do besides its conditions. */
 const HOOKED =
@@ -9,5 +10,5 @@ const HOOKED =
 
 /** True when the query returns rows as its table has them: no columns of its own, no grouping, no graph, no hooks. */
 export function readsWholeRows(query: AnyQueryBuilder): boolean {
-  return !query.hasSelects() && !isShaped(query) && !query.has(HOOKED) && !hasContextHooks(query)
+  return !query.hasSelects() && !isShaped(query) && !hasOwn(query, HOOKED) && !hasContextHooks(query)
 }

@@ -26,6 +26,7 @@ import { pascalCase } from '../naming.js'
 import { didYouMean } from '../near-miss.js'
 import { checkKinds, checkOptions } from '../option-kinds.js'
 import { loadRelations } from '../queryset/load-relations.js'
+import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { checkContradictions } from './check-serializer.js'
 import { constraintSubject } from './constraint-subject.js'
@@ -223,7 +224,7 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     }
     const patch = buildModel(this.#model, columns, { patch: true })
     const rows: unknown = await byExactKey(instance, () => {
-      const query = instance.$query(this.#knex).patch(patch as never)
+      const query = ownRow(instance, this.#knex).patch(patch as never)
       return readExactly(query.returning('*') as unknown as AnyQueryBuilder)
     })
     const row: unknown = Array.isArray(rows) ? rows[0] : rows

@@ -33,6 +33,7 @@ import { rendererOf } from './respond.js'
 import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
 import { defaultOrder, filterViewOf, parametersOf, type Settled, settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
+import { isPlainQueryset } from './visible-query.js'
 import { WatchedList } from './watched-list.js'
 
 /** What the steps of one list ask again and again. */
@@ -181,7 +182,9 @@ function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource 
     const shape = rows.shapeOf(declared, scope ? [scope, ...asked] : asked)
     return rows.list({ description, order, shape, query, statementMilliseconds })
   }
-  const query = groupConditions(view.filterQueryset(groupConditions(view.getQueryset() as AnyQueryBuilder)))
+  const objects = view.getQueryset() as AnyQueryBuilder
+  const filtered = view.filterQueryset(isPlainQueryset(view) ? objects : groupConditions(objects))
+  const query = isStandard(view, 'filterQueryset') ? filtered : groupConditions(filtered)
   // an application's own queryset or filter may have lost it
   scope?.apply(query)
   checkQueryset(view, query)

@@ -1,18 +1,16 @@
 /** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
 import { toApiError } from '../database-errors.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../errors.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
-import { hasPlainQueries } from '../models/plain-model.js'
-import { groupConditions } from '../queryset/group-conditions.js'
 import { checkIfMatch, getVersionedObject, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView, PathKey } from './generic-view.js'
 import { read } from './properties.js'
-import { checkQueryset, rowReader } from './read-rows.js'
+import { rowReader } from './read-rows.js'
 import { requireOwner } from './require-user.js'
 import type { Lookup } from './row-reader.js'
 import { representFound } from './selection.js'
 import { lookupColumn, lookupKey } from './settle-generic.js'
 import { isStandard } from './standard.js'
+import { isPlainQueryset, visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
@@ -73,24 +71,15 @@ export function keyOnPath(view: GenericView): PathKey {
 
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
 export function lookupOf(view: GenericView): Lookup {
-  const viewClass = read(view, 'viewClass')
   const { column, value } = keyOnPath(view)
   const scope = read(view, 'parentScope').call(view)
-  const isOwn = isStandard(view, 'getQueryset')
   return {
     column,
     value,
     scope,
-    plain:
-      isOwn &&
-      !read(viewClass, 'queryset') &&
-      hasPlainQueries(read(viewClass, 'modelClass').call(viewClass)) &&
-      scope?.shape !== null,
+    plain: isPlainQueryset(view) && scope?.shape !== null,
     query: () => {
-      const query = groupConditions(view.getQueryset() as AnyQueryBuilder)
-      checkQueryset(view, query)
-      // an application's own queryset may have lost it
-      if (!isOwn) scope?.apply(query)
+      const query = visibleQuery(view)
       return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
     },
   }
