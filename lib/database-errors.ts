@@ -40,6 +40,12 @@ export function toApiError(error: unknown, subject: ConstraintSubject = subjectO
   return answerObjection(error, subject) ?? answerNative(nativeError(error), subject)
 }
 
+/** The SQLSTATE of an error that PostgreSQL has raised, however it was wrapped on the way. */
+export function sqlStateOf(error: unknown): string | undefined {
+  const code = error instanceof Error ? nativeError(error).code : undefined
+  return typeof code === 'string' && code.length === 5 ? code : undefined
+}
+
 /** A subject that knows no names, only what a request of this method is about to do, and for which view. */
 export function subjectOf(method: string, view?: unknown): ConstraintSubject {
   return {

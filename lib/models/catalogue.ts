@@ -58,6 +58,8 @@ export interface CatalogueTable {
   readonly takes: TakenWrites
   /** Its rows lie in partitions. */
   readonly isPartitioned: boolean
+  /** Its rows can be locked: those of a view only where each is one row of one table. */
+  readonly lockable: boolean
   /** An insert may leave rows out: a trigger or a rule stands before it. */
   readonly filtersInserts: boolean
   /** Triggers or rules run when rows are inserted. */
@@ -91,6 +93,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       isView: own[0]?.view === true,
       takes: takesOf(Number(own[0]?.writes ?? 0)),
       isPartitioned: own[0]?.partitioned === true,
+      lockable: own[0]?.lockable !== false,
       filtersInserts: own[0]?.filters === true,
       hasInsertTriggers: own[0]?.triggers === true,
       columns: own.map((row) => toColumn(knex, row)),
@@ -121,6 +124,7 @@ interface ColumnRow {
   partitioned: boolean
   writes: number
   readonly: boolean
+  lockable: boolean
   filters: boolean
   triggers: boolean
   name: string
@@ -168,6 +172,7 @@ const COLUMNS = `
     pg_relation_is_updatable(r.oid, true) as writes,
     -- of a view: what is computed, and a key that the table below it makes
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
+    r.relkind in ('r', 'p', 'f') or pg_relation_is_updatable(r.oid, false) & 4 <> 0 as lockable,
     r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.before as filters,
     r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.triggers as triggers,
     a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,

@@ -104,6 +104,8 @@ export interface ModelDescription {
   readonly isPartitioned: boolean
   /** Properties that together are unique, one list for each constraint or index that says so. */
   readonly uniqueKeys: readonly (readonly string[])[]
+  /** Its rows can be locked. */
+  readonly lockable: boolean
   /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
   readonly filtersInserts: boolean
   /** Triggers or rules of the database run when rows are inserted. */
@@ -224,6 +226,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     uniqueKeys: (catalogue?.constraints ?? [])
       .filter(({ kind }) => kind === 'primary' || kind === 'unique')
       .map(({ columns: unique }) => unique.map(property)),
+    lockable: catalogue?.lockable ?? true,
     filtersInserts: catalogue?.filtersInserts ?? false,
     hasInsertTriggers: catalogue?.hasInsertTriggers ?? false,
     foreignKeys: new Map(

@@ -23,9 +23,11 @@ export interface Conditions {
 /** Looks at the conditions that the query has so far, each time it is built. */
 export function watchConditions(query: AnyQueryBuilder): Conditions {
   const conditions: Conditions = { readOwnRow: false }
-  void query.onBuildKnex((knexQuery: Knex.QueryBuilder) => {
+  const watch = (knexQuery: Knex.QueryBuilder) => {
     conditions.readOwnRow = readsOwnRow(knexQuery)
-  })
+  }
+  ours.add(watch)
+  void query.onBuildKnex(watch)
   return conditions
 }
 
@@ -37,7 +39,7 @@ interface Operation {
 
 /** True where the query has an operation of that name which is not one of ours. */
 export function hasOwn(query: AnyQueryBuilder, names: RegExp): boolean {
-  const isOwn = ({ name, func }: Operation) => names.test(name) && func !== group
+  const isOwn = ({ name, func }: Operation) => names.test(name) && !ours.has(func as object)
   // Objection takes a function, too; it is not in its types
   return query.has(isOwn as never)
 }
@@ -56,7 +58,10 @@ interface Conditioned {
   readonly client: { queryBuilder(): Knex.QueryBuilder }
 }
 
+/** Conditions that stand by themselves. */
 const grouped = new WeakSet<Condition>()
+/** Hooks that change nothing an application would notice. */
+const ours = new WeakSet<object>([group])
 
 /** Runs while the query is built, in its place among what adds to it: after all conditions that stand before it. */
 function group(knexQuery: Knex.QueryBuilder): void {

@@ -134,6 +134,8 @@ export class APIView implements View {
   declare knex: Knex | undefined
   /** The transaction of a request that writes; hooks give it to their queries. */
   declare trx: Knex.Transaction | undefined
+  /** @internal */
+  declare unheld: boolean
 
   /**
    * A Koa handler for this view.
@@ -309,6 +311,7 @@ Object.assign(APIView.prototype, {
   renderer: undefined,
   knex: undefined,
   trx: undefined,
+  unheld: false,
 })
 
 /**

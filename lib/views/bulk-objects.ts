@@ -8,11 +8,8 @@ import { type Column, describeModel } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainDeletes } from '../models/plain-model.js'
-import { isShaped } from '../queryset/count-rows.js'
-import { groupConditions } from '../queryset/group-conditions.js'
-import { readColumns } from '../queryset/read-columns.js'
+import { ownRow, ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { orderBy } from '../queryset/total-order.js'
 import { whereKeys } from '../queryset/where-keys.js'
 import { quote } from '../quote.js'
 import type { BoundField } from '../serializers/contract.js'
@@ -20,9 +17,10 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { dropUploads } from '../serializers/store-uploads.js'
 import type { GenericView } from './generic-view.js'
-import { checkQueryset } from './read-rows.js'
+import { holdRows } from './hold-rows.js'
 import { lookupKey } from './settle-generic.js'
 import { isStandard } from './standard.js'
+import { visibleQuery } from './visible-query.js'
 
 /**
  * The list that the request sends.
@@ -74,7 +72,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
     return undefined
   })
   const usable = new Map(keys.flatMap((key) => (key ? [[key.text, key.value] as const] : [])))
-  const found = await lockObjects(view, column, [...usable.values()])
+  const found = await findObjects(view, column, [...usable.values()])
   const byKey = new Map(found.map((object) => [keyText(column, (object as Loose)[column.property]), object]))
   const seen = new Set<string>()
   const objects = keys.flatMap((key, position) => {
@@ -133,13 +131,13 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const key = columns.get(primaryKey[0] ?? '')
   if (primaryKey.length !== 1 || !key || !hasPlainDeletes(model)) {
     for (const object of objects) {
-      const deleted: unknown = await byExactKey(object, () => object.$query(knex).delete())
+      const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
       // one that is gone went with another, as a foreign key of the database says
-      if (deleted === 0 && (await byExactKey(object, () => object.$query(knex).resultSize())) > 0) throw new NotFound()
+      if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) throw new NotFound()
     }
   } else {
     const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
-    const deleted: unknown = await whereKeys(model.query(knex).delete(), key, keys)
+    const deleted: unknown = await whereKeys(ownRows(model, knex).delete() as unknown as AnyQueryBuilder, key, keys)
     if (typeof deleted === 'number' && deleted < keys.length) throw new NotFound()
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
@@ -166,32 +164,8 @@ function quoteKey(key: unknown): string {
   return quote(typeof key === 'number' ? String(key) : key)
 }
 
-async function lockObjects(view: GenericView, column: Column, keys: readonly unknown[]): Promise<Model[]> {
-  if (keys.length === 0) return []
-  const visible = groupConditions(view.getQueryset() as AnyQueryBuilder)
-  checkQueryset(view, visible)
-  // an application's own queryset may have lost it
-  if (!isStandard(view, 'getQueryset')) view.parentScope()?.apply(visible)
-  const table = visible.tableRefFor(visible.modelClass())
-  void whereKeys(visible, column, keys)
-  const isLast = view.ctx.method === 'DELETE'
-  if (isLockable(visible)) return (await readExactly(lock(visible.clearOrder(), isLast))) as Model[]
-  // the rows of joins and groups cannot be locked: those of the table are, and then read
-  const model = visible.modelClass() as ModelClass
-  const chosen = visible.clone().clearSelect().clearOrder().select(`${table}.${column.column}`)
-  const rows = model.query(visible.knex()).whereIn(column.column, chosen as never)
-  await readColumns(lock(rows, isLast), { key: column })
-  return (await readExactly(visible)) as Model[]
-}
-
-function isLockable(query: AnyQueryBuilder): boolean {
-  return !query.hasSelects() && !isShaped(query) && !query.has(/join/i)
-}
-
-/** A row that stays is locked as an update of it does, which leaves it free to be referred to (promise I6). */
-function lock(query: AnyQueryBuilder, isLast: boolean): AnyQueryBuilder {
-  const model = describeModel(query.modelClass() as ModelClass)
-  const order = model.primaryKey.map((property) => ({ property, descending: false }))
-  const ordered = orderBy(query, model, order)
-  return isLast ? ordered.forUpdate() : ordered.forNoKeyUpdate()
+async function findObjects(view: GenericView, column: Column, values: readonly unknown[]): Promise<readonly Model[]> {
+  if (values.length === 0) return []
+  if (describeModel(view.viewClass.modelClass()).lockable) return (await holdRows(view, { column, values })).objects
+  return (await readExactly(whereKeys(visibleQuery(view), column, values))) as Model[]
 }

@@ -19,7 +19,6 @@ import type { Lookup } from './row-reader.js'
 /** The actions whose answers show one object, and its tag. */
 export const VERSIONED: ReadonlySet<string> = new Set(['retrieve', 'create', 'update', 'partialUpdate'])
 
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Of the parts of an external id. */
 const SEPARATOR = /[._~]/
 const NONE: readonly OrderTerm[] = []
@@ -62,10 +61,9 @@ export function versionOf({ viewClass, ctx }: GenericView, texts: readonly (stri
 
 /**
  * Reads the version of the row that the path names, before the object itself is read: what is shown is then never older
- * than the tag it is shown under. A request that writes also holds the row from here on, until its transaction ends, so
- * that what the tag was compared with is what the write finds, whichever hook does the writing.
+ * than the tag it is shown under.
  */
-export async function holdVersion(view: GenericView, { column, value }: Lookup): Promise<void> {
+export async function readVersionOf(view: GenericView, { column, value }: Lookup): Promise<void> {
   if (view.viewClass.concurrency === null || !column.unique) return
   view.rowVersion = await readVersion(view, [[column, value]])
 }
@@ -85,15 +83,15 @@ export function checkIfMatch(view: GenericView): void {
   if (match !== undefined && !matchesRow(match, view.rowVersion)) throw new ApiError(412, 'Precondition failed')
 }
 
-/** @see GenericAPIView.getObjectToWrite */
-// biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
-export async function getObjectToWrite(view: GenericView): Promise<any> {
-  const object = await getVersionedObject(view)
+/**
+ * Refuses a write whose conditions do not hold for the object as it is.
+ * @throws ApiError 412 a condition fails, 428 `If-Match` is required and missing
+ */
+export function checkConditions(view: GenericView, object: object): void {
   const { 'if-match': match, 'if-none-match': noneMatch } = view.ctx.headers
   checkIfMatch(view)
   if (match === undefined && view.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
   if (noneMatch !== undefined && isNamed(view, noneMatch, object)) throw new ApiError(412, 'Precondition failed')
-  return object
 }
 
 /** Reads the version of an object that was written; no other transaction can have changed it since. */
@@ -107,7 +105,7 @@ export async function readNewVersion(view: GenericView, object: unknown): Promis
 }
 
 async function readVersion(view: GenericView, key: readonly [Column, unknown][]): Promise<string | undefined> {
-  const { viewClass, ctx } = view
+  const { viewClass } = view
   const model = viewClass.modelClass()
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
   const { columns } = describeModel(model)
@@ -118,8 +116,6 @@ async function readVersion(view: GenericView, key: readonly [Column, unknown][])
     query.select(knex.raw(sql, bindings as never))
   }
   for (const [column, value] of key) query.where(column.column, value as string)
-  // a key that others refer to stays free to be referred to, unless the row is to go
-  if (view.trx && !READING.has(ctx.method)) void (ctx.method === 'DELETE' ? query.forUpdate() : query.forNoKeyUpdate())
   const { text, values } = nativeSql(query)
   const [row] = await runStatement(knex, statementOf(text), values)
   return row && versionOf(view, row)

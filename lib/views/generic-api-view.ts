@@ -5,7 +5,7 @@ import { answerError } from '../answer-error.js'
 import { addETag } from '../caching/cache-response.js'
 import { type ConstraintSubject, subjectOf, toApiError } from '../database-errors.js'
 import { described } from '../declarations.js'
-import { ConfigurationError, NotFound } from '../errors.js'
+import { ConfigurationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
 import { type BaseFilter, type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
@@ -14,7 +14,6 @@ import type { TakenFiles } from '../parsers/parser.js'
 import type { Policies, Policy } from '../policy.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
-import { readExactly } from '../queryset/read-exactly.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
 import type {
   SerializerClass as AnySerializerClass,
@@ -26,14 +25,15 @@ import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { actionClass } from './action-options.js'
 import { APIView, methodsOf, type ViewHandler } from './api-view.js'
-import { getObjectToWrite, holdVersion, VERSIONED } from './concurrency.js'
+import { VERSIONED } from './concurrency.js'
 import type { GenericView, PathKey } from './generic-view.js'
 import { insertReader, insertsReader } from './insert-row.js'
 import { prepareModelsOf } from './models-of.js'
+import { findObject, getObjectToWrite } from './object-to-write.js'
 import { forcedValues, parentScope } from './parents.js'
 import { read } from './properties.js'
 import { readList } from './read-list.js'
-import { lookedUp, lookupOf, readDetail } from './read-object.js'
+import { readDetail } from './read-object.js'
 import type { RowReader } from './row-reader.js'
 import { filterViewOf } from './settle-generic.js'
 import { isStandard, markStandard } from './standard.js'
@@ -116,6 +116,12 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   declare rowVersion: string | undefined
   /** @internal The key on the path of a request that writes, once it was read. */
   declare pathKey: PathKey | undefined
+  /** @internal */
+  declare holds: boolean
+  /** @internal */
+  declare heldKey: string | undefined
+  /** @internal */
+  declare rowMark: string | undefined
   /** @internal What a create inserts by, once that was asked; null where it needs instances. */
   declare inserter: RowReader | null | undefined
 
@@ -213,24 +219,19 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
    * @throws PermissionDenied, AuthenticationFailed an object permission refuses
    */
   async getObject(): Promise<M> {
-    const lookup = lookupOf(this)
-    const [object] = await lookedUp(this, async () => {
-      await holdVersion(this, lookup)
-      const found = lookup.query()
-      if (!lookup.column.unique) void found.limit(1)
-      return (await readExactly(found)) as M[]
-    })
-    if (!object) throw new NotFound()
+    const object = (await findObject(this)) as M
     await this.loadRelated([object])
     await this.checkObjectPermissions(object)
     return object
   }
 
   /**
-   * The object that the path names, for an action that is about to change it: the conditions that the request came with
-   * hold (`If-Match`, `If-None-Match`), and with `concurrency` nobody else changes its row until the transaction ends.
+   * The object that the path names, for an action that is about to change it: its row is held (`FOR NO KEY UPDATE`, or
+   * `FOR UPDATE` in a DELETE), so that what is checked here is what is written, and the conditions that the request came
+   * with hold (`If-Match`, `If-None-Match`). A row that has left the queryset while it was waited for is a 404.
    * @throws NotFound, PermissionDenied, AuthenticationFailed as `getObject()` does
    * @throws ApiError 412 a condition fails, 428 `If-Match` is required and missing
+   * @throws {ConfigurationError} the request is one that only reads, or there is no transaction to hold the row in
    */
   getObjectToWrite(): Promise<M> {
     return getObjectToWrite(this)
@@ -367,7 +368,14 @@ described(GenericAPIView, {
   ordering: 'names',
 })
 
-Object.assign(GenericAPIView.prototype, { rowVersion: undefined, pathKey: undefined, inserter: undefined })
+Object.assign(GenericAPIView.prototype, {
+  rowVersion: undefined,
+  pathKey: undefined,
+  inserter: undefined,
+  holds: false,
+  heldKey: undefined,
+  rowMark: undefined,
+})
 
 markStandard(
   GenericAPIView.prototype,

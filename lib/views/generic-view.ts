@@ -57,6 +57,12 @@ export interface GenericView extends View {
   trx: Knex.Transaction | undefined
   /** The version of the object's row, for its tag. */
   rowVersion: string | undefined
+  /** A row that is looked up is held until the transaction ends. */
+  holds: boolean
+  /** The key of the row that is held, as JSON. */
+  heldKey: string | undefined
+  /** The version of a row that is to be deleted and cannot be held. */
+  rowMark: string | undefined
   /** What a create inserts by, once that was asked; null where it needs instances. */
   inserter: RowReader | null | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model

@@ -38,6 +38,18 @@ export async function confirmParents(view: GenericView): Promise<void> {
   if (view.parents.length > 0 && view.parentKey === undefined) await enter(view, openParent(view))
 }
 
+/**
+ * Checks the objects on the path once more, when a row below them has been waited for: they may have gone to somebody else.
+ * Where the action's own query tells as much, nothing is asked.
+ * @throws NotFound, PermissionDenied, AuthenticationFailed as `checkParents()` does
+ */
+export async function confirmParentsAgain(view: GenericView): Promise<void> {
+  const { parentKey } = view
+  if (view.parents.length === 0 || parentKey === undefined) return
+  await enter(view, openParent(view))
+  if (view.parentKey !== parentKey) throw new NotFound()
+}
+
 /** True when an empty answer of the action means that the path may lead nowhere, and the action looks after it. */
 function findsByItself(view: GenericView): boolean {
   const { action, viewClass } = view

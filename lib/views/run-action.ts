@@ -1,12 +1,11 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
-import type { Knex } from 'knex'
-import { inTransaction } from '../in-transaction.js'
 import { parseBody } from '../parsers/parse-body.js'
 import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { checkRequest } from './check-request.js'
 import type { GenericView } from './generic-view.js'
+import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
 import { read, write } from './properties.js'
 import type { View } from './view.js'
@@ -32,7 +31,7 @@ export async function runAction(view: View): Promise<unknown> {
     ctx.status = 200
     if (READING.has(ctx.req.method ?? '')) return await call(view)
     checkRequest(view as GenericView)
-    return await (knex && view.atomic ? callInTransaction(view, knex) : call(view))
+    return await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view))
   } finally {
     const body = read(view, 'body')
     if (body.dispose) await body.dispose()
@@ -64,17 +63,4 @@ async function readInput(view: View, serializerClass: SerializerClass): Promise<
   view.validatedData = serializer.validatedData
   ctx.state['validatedData'] = serializer.validatedData
   return serializer.validatedData
-}
-
-/** Commits when the action returns, rolls back when it throws or has set a status of 400 or more. */
-async function callInTransaction(view: View, knex: Knex): Promise<unknown> {
-  const work = async (trx: Knex.Transaction) => {
-    view.trx = trx
-    return await call(view)
-  }
-  try {
-    return await inTransaction(knex, { name: `${view.action}()`, work, refused: () => view.ctx.status >= 400 })
-  } finally {
-    view.trx = undefined
-  }
 }

@@ -46,6 +46,8 @@ export interface View {
   knex: Knex | undefined
   /** The transaction of a request that writes. */
   trx: Knex.Transaction | undefined
+  /** The database does not let the caller hold rows, though it lets them be deleted. */
+  unheld: boolean
   getKnex(): Knex | undefined | Promise<Knex | undefined>
   /** Whether the action takes a body. */
   readsBody(): boolean

@@ -2,6 +2,7 @@
 import type { Model } from 'objection'
 import { described } from '../../declarations.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../bulk-objects.js'
+import { holdingRows } from '../in-view-transaction.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -14,11 +15,13 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
     /** The most items of one bulk request. @default 100 */
     static maxBulkSize = DEFAULT_BULK_SIZE
 
-    async bulkDestroy(): Promise<unknown> {
-      const objects = await bulkObjects(this, bulkItems(this))
-      const deleted = keysOf(this, objects)
-      await this.performBulkDestroy(objects)
-      return { deleted }
+    bulkDestroy(): Promise<unknown> {
+      return holdingRows(this, async () => {
+        const objects = await bulkObjects(this, bulkItems(this))
+        const deleted = keysOf(this, objects)
+        await this.performBulkDestroy(objects)
+        return { deleted }
+      })
     }
 
     /**

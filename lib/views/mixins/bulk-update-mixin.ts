@@ -4,6 +4,7 @@ import { described } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/write-relations.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../bulk-objects.js'
+import { holdingRows } from '../in-view-transaction.js'
 import { representSaved, selectionOf } from '../selection.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
@@ -17,16 +18,18 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
     /** The most items of one bulk request. @default 100 */
     static maxBulkSize = DEFAULT_BULK_SIZE
 
-    async bulkUpdate(): Promise<unknown> {
-      // a wrong name is told before anything is written
-      selectionOf(this)
-      const items = bulkItems(this)
-      const objects = await bulkObjects(this, items)
-      const inputData = withoutKeys(this, items)
-      const serializer = this.getInputSerializer({ inputData, obj: objects, many: true, partial: true })
-      await serializer.isValid({ raiseException: true })
-      await this.performBulkUpdate(serializer, objects)
-      return representSaved(this, serializer)
+    bulkUpdate(): Promise<unknown> {
+      return holdingRows(this, async () => {
+        // a wrong name is told before anything is written
+        selectionOf(this)
+        const items = bulkItems(this)
+        const objects = await bulkObjects(this, items)
+        const inputData = withoutKeys(this, items)
+        const serializer = this.getInputSerializer({ inputData, obj: objects, many: true, partial: true })
+        await serializer.isValid({ raiseException: true })
+        await this.performBulkUpdate(serializer, objects)
+        return representSaved(this, serializer)
+      })
     }
 
     /**

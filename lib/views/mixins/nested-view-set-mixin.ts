@@ -1,6 +1,7 @@
 /** View sets whose objects belong to those of another (spec section 4.4). */
 import type { QueryBuilder } from 'objection'
 import { described } from '../../declarations.js'
+import { groupConditions } from '../../queryset/group-conditions.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -23,6 +24,8 @@ export function NestedViewSetMixin<Base extends ViewConstructor>(base: Base) {
     override getQueryset(): QueryBuilder<any> {
       const query = super.getQueryset()
       this.parentScope()?.apply(query as never)
+      // what an override adds narrows the objects of the parent, and never replaces that condition
+      if (this.parents.length > 0 && !isStandard(this, 'getQueryset')) groupConditions(query as never)
       return query
     }
   }

@@ -2,6 +2,7 @@
 import { described } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { readNewVersion } from '../concurrency.js'
+import { holdingRows } from '../in-view-transaction.js'
 import { representSaved, selectionOf } from '../selection.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
@@ -9,15 +10,17 @@ import type { ViewConstructor } from './mixin.js'
 /** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */
 export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
-    async update(options: { partial?: boolean } = {}): Promise<unknown> {
-      // a wrong name is told before anything is written
-      selectionOf(this)
-      const instance = await this.getObjectToWrite()
-      const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
-      await serializer.isValid({ raiseException: true })
-      await this.performUpdate(serializer, instance)
-      await readNewVersion(this, serializer.obj)
-      return representSaved(this, serializer)
+    update(options: { partial?: boolean } = {}): Promise<unknown> {
+      return holdingRows(this, async () => {
+        // a wrong name is told before anything is written
+        selectionOf(this)
+        const instance = await this.getObjectToWrite()
+        const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
+        await serializer.isValid({ raiseException: true })
+        await this.performUpdate(serializer, instance)
+        await readNewVersion(this, serializer.obj)
+        return representSaved(this, serializer)
+      })
     }
 
     async partialUpdate(): Promise<unknown> {
