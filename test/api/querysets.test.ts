@@ -178,7 +178,7 @@ async function served({
   return client
 }
 
-const ids = (json: unknown) => (json as { id: number }[]).map(({ id }) => id).sort()
+const ids = (json: unknown) => (json as { id: number }[]).map(({ id }) => id).sort((a, b) => a - b)
 const hidden = () => database.knex('notes').whereIn('id', HIDDEN).orderBy('id')
 
 async function expectHeld({ get, send }: Client, objects = [1, 2, 3, 4]): Promise<void> {
