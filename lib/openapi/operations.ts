@@ -106,7 +106,7 @@ export function describeOperation(options: OperationOptions): Operation {
       }),
       ...ownResponses(components, operation.view.responses, mediaTypes(view)),
     },
-    security: securityOf(components, policies, endpoint, operation, { needsUser: refusesAnonymous(subject) }),
+    security: securityOf(components, view, endpoint, operation, { needsUser: refusesAnonymous(subject) }),
   }
 }
 
@@ -123,7 +123,7 @@ function describeRoot(subject: Subject): Operation {
       '200': success('The path of each collection, by name.', { content: contentOf(mediaTypes(view), schema) }),
       ...errorResponses(components, [...(view.policies.versioning?.statuses() ?? []), 503]),
     },
-    security: securityOf(components, view.policies, endpoint, operation, { needsUser: false }),
+    security: securityOf(components, view, endpoint, operation, { needsUser: false }),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Who may use an operation, and by which credentials. */
+import type { Context } from '../context.js'
 import type { BasePermission } from '../permissions/permission.js'
-import type { ViewPolicies } from '../views/view.js'
+import type { View } from '../views/view.js'
 import type { Components } from './components.js'
 import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
 import type { SecurityRequirement } from './types.js'
@@ -8,7 +9,7 @@ import type { SecurityRequirement } from './types.js'
 /** The authentication classes of a view as alternatives, and none of them where anonymous callers may use the operation. */
 export function securityOf(
   components: Components,
-  { authentication, permissions }: ViewPolicies,
+  { policies: { authentication, permissions }, ctx }: Pick<View, 'policies' | 'ctx'>,
   endpoint: DescribedEndpoint,
   { method }: DescribedOperation,
   { needsUser }: { needsUser: boolean },
@@ -17,8 +18,17 @@ export function securityOf(
   if (schemes.length === 0) return []
   for (const { name, definition } of schemes) components.securityScheme(name, definition)
   const alternatives = [...new Set(schemes.map(({ name }) => name))].map((name) => ({ [name]: [] }))
-  const isOpen = !needsUser && permissions.every((permission) => admitsAnonymous(permission, method, endpoint.detail))
+  const isOpen =
+    !needsUser &&
+    permissions.every((permission) => admitsAnonymous(permission, method, endpoint.detail)) &&
+    permissionsOfParents(endpoint, ctx).every((permission) => admitsAnonymous(permission, 'GET', true))
   return isOpen ? [...alternatives, {}] : alternatives
+}
+
+/** What the view sets that an endpoint is nested in ask of those who read their objects. */
+export function permissionsOfParents({ parents }: DescribedEndpoint, ctx: Context): readonly BasePermission[] {
+  const opened = parents.map(({ view }) => view.open(ctx, { action: 'retrieve', actions: { get: 'retrieve' } }))
+  return opened.flatMap(({ policies }) => policies.permissions)
 }
 
 /** Of a permission that does not tell we assume that it wants to know who is asking. */

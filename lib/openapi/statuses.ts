@@ -1,5 +1,4 @@
 /** The statuses of errors that an operation may answer with (wire format, sections 4 and 13). */
-import type { Context } from '../context.js'
 import { exposesTriggers } from '../database-errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
@@ -9,9 +8,9 @@ import { serializerPlan } from '../serializers/plan.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { settleGeneric } from '../views/settle-generic.js'
-import type { ParentViewClass } from '../views/view.js'
 import type { DescribedOperation } from './endpoint.js'
 import { hasModel } from './parameters.js'
+import { permissionsOfParents } from './security.js'
 import type { Subject } from './subject.js'
 import type { Parameter } from './types.js'
 
@@ -32,7 +31,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   const changesMany = endpoint.kind === 'bulk' && operation.method !== 'POST'
   if (changesMany) statuses.add(404)
   if (isConditional(subject) || changesMany) statuses.add(412)
-  if (endpoint.parents.some(({ view: parent }) => guardsObjects(parent, ctx))) statuses.add(401).add(403)
+  if (permissionsOfParents(endpoint, ctx).length > 0) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
   if (strictAccept) statuses.add(406)
   for (const status of versioning?.statuses() ?? []) statuses.add(status)
@@ -48,12 +47,6 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
     if (streamedFormats(viewClass).length > 0) statuses.add(429)
   }
   return statuses
-}
-
-/** True where a parent on the path is checked for the caller. */
-function guardsObjects(parent: ParentViewClass, ctx: Context): boolean {
-  const { policies } = parent.open(ctx, { action: 'retrieve', actions: { get: 'retrieve' } })
-  return policies.permissions.some((permission) => permission.guardsObjects())
 }
 
 /** True where ids are written that only users have. */

@@ -8,8 +8,8 @@ import type { AnyQueryBuilder } from '../models/objection.js'
  * a method, in a piece of SQL, or in what a hook adds while the query is built.
  */
 export function groupConditions<Query extends AnyQueryBuilder>(query: Query): Query {
-  moveContextHook(query, 'onBuild', (args) => args[0])
-  moveContextHook(query, 'runBefore', (args) => args[1])
+  encloseContextHook(query, 'onBuild')
+  encloseContextHook(query, 'runBefore')
   void query.onBuildKnex(group)
   return query
 }
@@ -60,6 +60,8 @@ interface Conditioned {
 
 /** Conditions that stand by themselves. */
 const grouped = new WeakSet<Condition>()
+/** The conditions that a query was declared with, which is being built. */
+const declared = new WeakMap<object, readonly Condition[]>()
 /** Hooks that change nothing an application would notice. */
 const ours = new WeakSet<object>([group])
 
@@ -69,17 +71,26 @@ function group(knexQuery: Knex.QueryBuilder): void {
   const conditions = query._statements.filter((statement) => statement.grouping === 'where' && !grouped.has(statement))
   const [first] = conditions
   if (!first) return
+  if (!declared.has(query)) declared.set(query, conditions)
   const isFirst = query._statements.find(({ grouping }) => grouping === 'where') === first
   if (conditions.every((one) => isWhole(one) && (one.bool === 'and' || (isFirst && one === first)))) {
     for (const condition of conditions) grouped.add(condition)
     return
   }
+  const group = enclose(query, conditions)
+  if (declared.get(query) === conditions) declared.set(query, [group])
+}
+
+/** Puts conditions in parentheses, in which they stand as they stood outside. */
+function enclose(query: Conditioned, conditions: readonly Condition[]): Condition {
   const own = new Set(conditions)
   query._statements = query._statements.filter((statement) => !own.has(statement))
-  void knexQuery.where((inner) => {
+  void (query as unknown as Knex.QueryBuilder).where((inner) => {
     ;(inner as unknown as Conditioned)._statements.push(...conditions)
   })
-  grouped.add(query._statements.at(-1) as Condition)
+  const group = query._statements.at(-1) as Condition
+  grouped.add(group)
+  return group
 }
 
 /** Conditions whose SQL no neighbour can be drawn into. */
@@ -125,45 +136,52 @@ function isPlainValue(value: unknown): boolean {
 
 type Hook = (this: AnyQueryBuilder, ...args: unknown[]) => unknown
 
-/** Hooks in the context of a query that only act on others: those that load its relations. */
-const forOthers = new WeakSet<object>()
+/** Hooks that are enclosed already. */
+const enclosing = new WeakSet<object>()
 
 /**
- * Objection runs the hooks of a query's context before its others, and puts what they add behind all that is there. As
- * hooks of the query itself they stand where they were declared: before the conditions that are added from here on.
+ * Objection runs the hooks of a query's context first of all, and puts what they add behind all that is there: behind what
+ * was added from outside. Their conditions belong to those that the query was declared with.
  */
-function moveContextHook(
-  query: AnyQueryBuilder,
-  name: 'onBuild' | 'runBefore',
-  builderOf: (args: readonly unknown[]) => unknown,
-): void {
-  const declared = (query.context() as Record<string, unknown>)[name] as Hook | Hook[] | undefined
-  if (declared === undefined || forOthers.has(declared)) return
-  const hooks = [declared].flat(Number.POSITIVE_INFINITY) as Hook[]
-  for (const hook of hooks) void (query as unknown as Record<string, (hook: Hook) => unknown>)[name]?.(hook)
-  const others = function (this: AnyQueryBuilder, ...args: unknown[]): unknown {
-    const builder = builderOf(args) as AnyQueryBuilder
-    if (builder.has(isGroup as never)) return args[0]
-    return name === 'onBuild' ? callAll(hooks, builder) : callInTurn(hooks, builder, args)
+function encloseContextHook(query: AnyQueryBuilder, name: 'onBuild' | 'runBefore'): void {
+  const own = (query.context() as Record<string, unknown>)[name] as Hook | Hook[] | undefined
+  if (own === undefined || enclosing.has(own)) return
+  const hooks = [own].flat(Number.POSITIVE_INFINITY) as Hook[]
+  function onBuild(builder: AnyQueryBuilder): void {
+    // the hooks run for the queries of relations, too
+    const isRoot = builder.has(isGroup as never)
+    if (isRoot) void builder.onBuildKnex(begin)
+    for (const hook of hooks) hook.call(builder, builder)
+    if (isRoot) void builder.onBuildKnex(end)
   }
-  forOthers.add(others)
-  void query.context({ [name]: others })
+  async function runBefore(before: unknown, builder: AnyQueryBuilder): Promise<unknown> {
+    const isRoot = builder.has(isGroup as never)
+    if (isRoot) void builder.onBuildKnex(begin)
+    let result = before
+    for (const hook of hooks) result = await hook.call(builder, result, builder)
+    if (isRoot) void builder.onBuildKnex(end)
+    return result
+  }
+  const enclosed = name === 'onBuild' ? onBuild : runBefore
+  enclosing.add(enclosed)
+  void query.context({ [name]: enclosed })
 }
 
 function isGroup({ func }: Operation): boolean {
   return func === group
 }
 
-function callAll(hooks: readonly Hook[], builder: AnyQueryBuilder): void {
-  for (const hook of hooks) hook.call(builder, builder)
+/** The conditions of a query that is built, before the hooks of its context add to them. */
+const before = new WeakMap<object, ReadonlySet<Condition>>()
+
+function begin(knexQuery: Knex.QueryBuilder): void {
+  before.set(knexQuery, new Set((knexQuery as unknown as Conditioned)._statements))
 }
 
-async function callInTurn(
-  hooks: readonly Hook[],
-  builder: AnyQueryBuilder,
-  [first, ...rest]: readonly unknown[],
-): Promise<unknown> {
-  let result = first
-  for (const hook of hooks) result = await hook.call(builder, result, ...rest)
-  return result
+function end(knexQuery: Knex.QueryBuilder): void {
+  const query = knexQuery as unknown as Conditioned
+  const known = before.get(knexQuery)
+  const added = query._statements.filter((one) => one.grouping === 'where' && !known?.has(one))
+  const joined = added[0]?.bool === 'or' ? (declared.get(query) ?? []) : []
+  if (added.length > 0) enclose(query, [...joined, ...added])
 }

@@ -124,8 +124,12 @@ async function markObject(view: GenericView, lookup: Lookup): Promise<readonly M
   return readVersioned(view, lookup)
 }
 
-/** Why the database has deleted no row of those that the path names. */
+/**
+ * Why the database has deleted no row of those that the path names: a policy of the table does not let this caller, or the
+ * row is gone. One that a trigger keeps is answered as one that is gone.
+ */
 export async function whyKept(view: GenericView): Promise<ApiError> {
+  if (!describeModel(view.viewClass.modelClass()).secured && view.rowMark === undefined) return new NotFound()
   const lookup = lookupOf(view)
   const [seen] = await readObjects(lookup)
   if (!seen) return new NotFound()

@@ -8,18 +8,37 @@ import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
+import { checkPermissions } from '../permissions/check-permissions.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { orderBy } from '../queryset/total-order.js'
 import type { ForcedValues } from '../serializers/contract.js'
+import { actionClass } from './action-options.js'
 import type { GenericView } from './generic-view.js'
 import { parentKeyOf } from './parent-key.js'
 import { lookupOf } from './read-object.js'
 import { settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
-import type { View } from './view.js'
+import type { ParentViewClass, View } from './view.js'
 
 /** Actions whose own query finds nothing where the path leads nowhere. */
 const FINDING = new Set(['retrieve', 'update', 'partialUpdate', 'destroy'])
+
+/**
+ * Asks the permissions of all view sets that this one is nested in, the outermost first, as if each object on the path were
+ * read: by its action `retrieve`, with GET. What they say of the objects is asked when these are found.
+ * @throws PermissionDenied, AuthenticationFailed one refuses
+ */
+export async function checkParentPermissions(view: View): Promise<void> {
+  const parent = openParent(view)
+  if (parent.parents.length > 0) await checkParentPermissions(parent)
+  const { permissions } = parent.policies
+  if (permissions.length > 0) await checkPermissions(asRead(parent.ctx), parent, permissions)
+}
+
+function asRead(ctx: View['ctx']): View['ctx'] {
+  const method = { value: 'GET' }
+  return Object.create(ctx, { method, request: { value: Object.create(ctx.request, { method }) } }) as View['ctx']
+}
 
 /**
  * Checks the objects on the path, and remembers the parent's key for writes. Where the action's own query tells as much,
@@ -131,7 +150,8 @@ function openParent(view: View): GenericView {
   const params = view.ctx['params'] as Record<string, string>
   const ctx = Object.create(view.ctx) as View['ctx']
   ctx['params'] = { ...params, [lookupUrlKwarg ?? lookupField]: params[link.param] }
-  const parent = link.view.open(ctx, {
+  const viewClass = actionClass(link.view as never, 'retrieve') as ParentViewClass
+  const parent = viewClass.open(ctx, {
     action: 'retrieve',
     actions: RETRIEVE,
     basename: link.basename,
