@@ -23,3 +23,9 @@ export function userId(user: unknown): unknown {
   if (isAnonymous(user) || typeof user !== 'object') return undefined
   return (user as { id?: unknown }).id ?? undefined
 }
+
+/** The same request with another method, for what is asked on behalf of it. */
+export function withMethod(ctx: Context, method: string): Context {
+  const own = { method: { value: method } }
+  return Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
+}

@@ -74,9 +74,12 @@ function describe(action: string, settings: ActionSettings): ActionDescription {
 }
 
 const variants = new WeakMap<ActionClass, Map<string, ActionClass>>()
+/** The classes that variants were made of. */
+const originals = new WeakMap<ActionClass, ActionClass>()
 
 /** The class that answers an action: the view's own, or a subclass of it with the statics that are the action's. */
-export function actionClass<View extends ActionClass & (new () => object)>(view: View, action: string): View {
+export function actionClass<View extends ActionClass & (new () => object)>(given: View, action: string): View {
+  const view = (originals.get(given) ?? given) as View
   const statics = Object.entries(actionsOf(view).get(action)?.statics ?? {})
   if (statics.length === 0) return view
   let known = variants.get(view)
@@ -95,6 +98,7 @@ export function actionClass<View extends ActionClass & (new () => object)>(view:
       checkStatic(`${view.name}.${action}: action()`, view, name, value)
       Object.defineProperty(variant, name, { value, enumerable: true })
     }
+    originals.set(variant, view)
     known.set(action, variant)
   }
   return variant

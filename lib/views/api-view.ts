@@ -59,7 +59,6 @@ export type ViewHandler = (ctx: Context) => Promise<void>
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 /** Methods that take an object. */
-const TAKING = ['post', 'put', 'patch']
 const policies = new WeakMap<typeof APIView, ViewPolicies>()
 
 /**
@@ -136,6 +135,8 @@ export class APIView implements View {
   declare trx: Knex.Transaction | undefined
   /** @internal */
   declare unheld: boolean
+  /** @internal */
+  declare takenAction: string | undefined
 
   /**
    * A Koa handler for this view.
@@ -244,23 +245,19 @@ export class APIView implements View {
     return WITH_BODY.has(method) || (method === 'DELETE' && this.inputSerializer !== undefined)
   }
 
-  /** Answers OPTIONS: what the path takes. Touches no database. */
+  /** Answers OPTIONS: what the path takes. Touches no database, unless a permission does. */
   options(): unknown {
     this.ctx.status = 200
     this.ctx.set('Allow', this.allowed.join(', '))
     const { name, description } = this.constructor as typeof APIView
-    const { ctx, allowed } = this
-    return this.policies.metadata.determineMetadata(ctx, { name, description, allowed, input: this.describeInput() })
+    const { ctx, allowed, takenAction } = this
+    const input = takenAction === undefined ? undefined : this.describeInput(takenAction)
+    return this.policies.metadata.determineMetadata(ctx, { name, description, allowed, input })
   }
 
-  /** @internal The action that takes an object on this path: the first of POST, PUT and PATCH. */
-  get takingAction(): string | undefined {
-    return TAKING.map((method) => this.actionMap[method]).find((action) => action !== undefined)
-  }
-
-  /** @internal The fields of the objects that the path takes, for OPTIONS. */
-  describeInput(): SerializerPlan | undefined {
-    const described = actionsOf(this.constructor).get(this.takingAction ?? '')
+  /** @internal The fields of the objects that an action of the path takes, for OPTIONS. */
+  describeInput(action: string): SerializerPlan | undefined {
+    const described = actionsOf(this.constructor).get(action)
     return described?.inputSerializer && serializerPlan(described.inputSerializer)
   }
 
@@ -312,6 +309,7 @@ Object.assign(APIView.prototype, {
   knex: undefined,
   trx: undefined,
   unheld: false,
+  takenAction: undefined,
 })
 
 /**

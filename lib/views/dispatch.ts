@@ -4,6 +4,7 @@ import { authenticate } from '../authentication/authenticate.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { checkThrottles } from '../throttling/check-throttles.js'
 import { determineVersion } from '../versioning/determine-version.js'
+import { answerOptions } from './answer-options.js'
 import { checkParentPermissions } from './parents.js'
 import { read } from './properties.js'
 import { respond } from './respond.js'
@@ -24,7 +25,7 @@ export async function dispatch(view: View): Promise<void> {
     if (permissions.length > 0) await checkPermissions(ctx, view, permissions)
     if (read(view, 'parents').length > 0) await checkParentPermissions(view)
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
-    const data = ctx.req.method === 'OPTIONS' ? view.options() : await runAction(view)
+    const data = await (ctx.req.method === 'OPTIONS' ? answerOptions(view) : runAction(view))
     respond(view, data)
     read(view, 'finalizeResponse').call(view)
   } catch (error) {

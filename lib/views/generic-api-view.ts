@@ -279,11 +279,10 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** @internal The action's own serializer, or the view's, as that action would have it. */
-  override describeInput(): SerializerPlan | undefined {
-    const described = super.describeInput()
-    const action = this.takingAction
+  override describeInput(action: string): SerializerPlan | undefined {
+    const described = super.describeInput(action)
     const hasSerializer = this.viewClass.serializerClass !== null || !isStandard(this, 'getSerializerClass')
-    if (described || action === undefined || !hasSerializer) return described
+    if (described || !hasSerializer) return described
     if (isStandard(this, 'getSerializerClass')) {
       const { serializerClass } = actionClass(this.viewClass, action)
       return serializerClass ? serializerPlan(serializerClass) : undefined

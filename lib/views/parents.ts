@@ -2,6 +2,7 @@
  * The objects on the path of a nested view set: each must exist, belong to the one before it, and be visible to the caller
  * (spec section 4.4; promise E11).
  */
+import { withMethod } from '../context.js'
 import { ConfigurationError, NotFound } from '../errors.js'
 import type { FilterPart } from '../filters/filter.js'
 import { exactValue } from '../models/database-text.js'
@@ -32,12 +33,7 @@ export async function checkParentPermissions(view: View): Promise<void> {
   const parent = openParent(view)
   if (parent.parents.length > 0) await checkParentPermissions(parent)
   const { permissions } = parent.policies
-  if (permissions.length > 0) await checkPermissions(asRead(parent.ctx), parent, permissions)
-}
-
-function asRead(ctx: View['ctx']): View['ctx'] {
-  const method = { value: 'GET' }
-  return Object.create(ctx, { method, request: { value: Object.create(ctx.request, { method }) } }) as View['ctx']
+  if (permissions.length > 0) await checkPermissions(withMethod(parent.ctx, 'GET'), parent, permissions)
 }
 
 /**

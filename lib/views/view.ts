@@ -31,6 +31,8 @@ export interface View {
   readonly ctx: Context
   /** The name of the method that answers. */
   readonly action: string
+  /** Which methods the path takes. */
+  readonly actionMap: ActionMap
   readonly policies: ViewPolicies
   /** The budget of throttles that have no scope of their own. */
   readonly throttleScope: string | undefined
@@ -61,6 +63,8 @@ export interface View {
   readonly parents: readonly ParentLink[]
   /** What the view's objects refer to their parent by, once it was looked for. */
   parentKey: unknown
+  /** The action whose objects an OPTIONS answer describes: one that takes objects, and that the caller may use. */
+  takenAction: string | undefined
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */

@@ -26,6 +26,7 @@ import {
   NestedRouter,
   NestedSerializer,
   NestedViewSetMixin,
+  type Permissions,
   PrimaryKeyRelatedField,
   ReadOnlyModelViewSet,
   RetrieveAPIView,
@@ -383,6 +384,86 @@ describe('metadata and the steps before it', () => {
       await small.client.releaseConnection(held)
       await small.destroy()
     }
+  })
+})
+
+describe('[E16] the fields of what a path takes', () => {
+  /** Passes where the header names the method that is asked about. */
+  class Named extends BasePermission {
+    override async hasPermission(ctx: Context) {
+      return ctx.method === 'OPTIONS' || ctx.get('X-May').split(' ').includes(ctx.method)
+    }
+  }
+  class Guarded extends BookViewSet {
+    static override permissionClasses: Permissions = [Named]
+  }
+  class ShortSerializer extends ModelSerializer<Book> {
+    static override model = Book
+    static override fields = ['id', 'title']
+  }
+  class Choosing extends Guarded {
+    override getSerializerClass() {
+      return this.action === 'partialUpdate' ? ShortSerializer : BookSerializer
+    }
+  }
+
+  it('are shown to whom they concern, and to nobody else', async () => {
+    const { send } = await serve(Guarded)
+    const described = async (path: string, may: string) => {
+      const { status, json, headers } = await send('OPTIONS', path, undefined, { 'X-May': may })
+      expect(status).toBe(200)
+      expect(headers.allow).toBe(
+        path.endsWith('1') ? 'GET, PUT, PATCH, DELETE, HEAD, OPTIONS' : 'GET, POST, HEAD, OPTIONS',
+      )
+      return json.actions !== undefined
+    }
+    expect(await described('/api/books', 'GET PUT PATCH DELETE')).toBe(false)
+    expect(await described('/api/books', 'POST')).toBe(true)
+    expect(await described('/api/books/1', 'GET POST DELETE')).toBe(false)
+    expect(await described('/api/books/1', 'PATCH')).toBe(true)
+    expect(await described('/api/books/1', 'PUT')).toBe(true)
+  })
+
+  it('are those of the action that the caller may use', async () => {
+    const { send } = await serve(Choosing)
+    const fields = async (may: string) => {
+      const { json } = await send('OPTIONS', '/api/books/1', undefined, { 'X-May': may })
+      return Object.keys(json.actions.fields as object)
+    }
+    expect(await fields('PUT PATCH')).toContain('price')
+    expect(await fields('PATCH')).not.toContain('price')
+  })
+
+  it('ask the permissions of each action, not those of the first', async () => {
+    class Closed extends BasePermission {
+      override hasPermission(ctx: Context) {
+        return ctx.method === 'OPTIONS'
+      }
+    }
+    class Mixed extends BookViewSet {
+      @action({ methods: ['POST'], urlPath: 'things', inputSerializer: ShortSerializer, permissionClasses: [Closed] })
+      addThing() {}
+      @action({ methods: ['PATCH'], urlPath: 'things', inputSerializer: ShortSerializer })
+      changeThings() {}
+    }
+    const { send } = await serve(Mixed)
+    const { json } = await send('OPTIONS', '/api/books/things')
+    expect(Object.keys(json.actions.fields as object)).toEqual(['id', 'title'])
+  })
+
+  it('are an error where a permission fails', async () => {
+    class Broken extends BasePermission {
+      override hasPermission(ctx: Context): boolean {
+        if (ctx.method === 'POST') throw new Error('broken')
+        return true
+      }
+    }
+    const { send } = await serve(
+      class extends BookViewSet {
+        static override permissionClasses: Permissions = [Broken]
+      },
+    )
+    expect((await send('OPTIONS', '/api/books')).status).toBe(500)
   })
 })
 

@@ -13,6 +13,7 @@ import {
   configure,
   FieldFilter,
   type GuardedView,
+  IsAuthenticatedOrReadOnly,
   JSONRenderer,
   LimitOffsetPagination,
   ModelSerializer,
@@ -349,6 +350,40 @@ describe('[E11] the chain of parents', () => {
     expect((await send('POST', '/api/authors/2/books', { title: 'x' })).status).toBe(401)
     expect(await get('/api/authors/9/books')).toMatchObject({ status: 404, text: MISSING })
     expect(await Book.query().findById(3)).toBeDefined()
+  })
+
+  it('asks the permissions of each parent, as if the object were read', async () => {
+    const asked: string[] = []
+    class Staff extends BasePermission {
+      override hasPermission(ctx: Context, { action }: GuardedView) {
+        asked.push(`${ctx.method} ${ctx.request.method} ${action}`)
+        return ctx.get('X-Staff') === 'yes'
+      }
+    }
+    class StaffOnly extends AuthorViewSet {
+      static override permissionClasses: Permissions = [Staff]
+    }
+    const { get, send } = await serve({ authors: StaffOnly })
+    const paths = ['/api/authors/1/books', '/api/authors/1/books/1', '/api/authors/1/books/1/reviews']
+    for (const path of paths) {
+      for (const method of ['GET', 'HEAD', 'OPTIONS'])
+        expect([path, (await send(method, path)).status]).toEqual([path, 401])
+      expect((await get(path, { 'X-Staff': 'yes' })).status).toBe(200)
+    }
+    expect((await send('POST', '/api/authors/1/books', { title: 'x' })).status).toBe(401)
+    expect((await send('PATCH', '/api/authors/1/books/1', { title: 'x' })).status).toBe(401)
+    expect((await send('DELETE', '/api/authors/1/books/1')).status).toBe(401)
+    expect((await send('POST', '/api/authors/1/books/1/reviews', { text: 'x' }, { 'X-Staff': 'yes' })).status).toBe(201)
+    expect(new Set(asked)).toEqual(new Set(['GET GET retrieve']))
+  })
+
+  it('lets those write below a parent that they may read', async () => {
+    class ReadOnly extends AuthorViewSet {
+      static override permissionClasses: Permissions = [IsAuthenticatedOrReadOnly]
+    }
+    const { send } = await serve({ authors: ReadOnly })
+    expect((await send('POST', '/api/authors', { name: 'x' })).status).toBe(401)
+    expect((await send('POST', '/api/authors/1/books/1/reviews', { text: 'x' })).status).toBe(201)
   })
 
   it('holds for a queryset that forgets its parent, and one with an OR', async () => {

@@ -1,0 +1,381 @@
+/** A request that writes an object holds its row: what was checked is what is written, whoever else writes meanwhile. */
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import knexLibrary, { type Knex } from 'knex'
+import { Model, type QueryBuilder } from 'objection'
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import {
+  APIRouter,
+  action,
+  BulkModelViewSet,
+  type Concurrency,
+  FileSystemStorage,
+  FileUploadField,
+  ModelSerializer,
+} from '../../lib/index.js'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { MULTIPART, multipart } from '../support/multipart.js'
+import { connectTo } from '../support/server.js'
+
+const SCHEMA = `
+  create table notes (id int primary key, owner text not null, n int not null default 0, text text not null, file text,
+    changed timestamptz not null default clock_timestamp());
+  create function touch() returns trigger language plpgsql as
+    $$ begin new.changed = clock_timestamp(); return new; end $$;
+  create trigger touch before update on notes for each row execute function touch();
+  create view notes_with_length as select id, owner, n, text, length(text) as length from notes;
+`
+const MISSING = '{"detail":"Not found","status":404}'
+
+class Note extends Model {
+  static override tableName = 'notes'
+  declare id: number
+  declare n: number
+}
+class NoteSerializer extends ModelSerializer<Note> {
+  static override model = Note
+  static override fields: readonly string[] = ['id', 'owner', 'n', 'text']
+}
+/** Notes that are the caller's. */
+class Notes extends BulkModelViewSet<Note> {
+  static override model = Note
+  static override serializerClass = NoteSerializer
+  override getQueryset(): QueryBuilder<Note> {
+    return super.getQueryset().where('owner', 'me')
+  }
+  @action({ methods: ['POST'], detail: true })
+  async bump() {
+    const note = await this.getObjectToWrite()
+    await note.$query(this.trx).patch({ n: note.n + 1 } as object)
+    return {}
+  }
+}
+/** The same, seen through another row of the table. */
+class NotesByQuery extends Notes {
+  override getQueryset(): QueryBuilder<Note> {
+    return Note.query(this.trx ?? this.knex).whereIn('id', Note.query().select('id').where('owner', 'me')) as never
+  }
+}
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({ schema: SCHEMA })
+  Note.knex(database.knex)
+})
+afterAll(() => database.drop())
+beforeEach(async () => {
+  await database.knex('notes').delete()
+  await database.knex('notes').insert([
+    { id: 1, owner: 'me', text: 'one' },
+    { id: 2, owner: 'you', text: 'two' },
+  ])
+})
+
+type View = Parameters<APIRouter['register']>[1]
+
+async function served(view: View, knex?: Knex): Promise<Client> {
+  const api = new APIRouter().register('notes', view, 'note')
+  await api.prepare(knex ? { knex } : {})
+  const client = await serving(api.routes())
+  onTestFinished(() => client.close())
+  return client
+}
+
+/** Sends a request that waits for a row which another transaction changes, and lets go of it then. */
+async function whileHeld(sql: string, request: () => Promise<unknown>): Promise<void> {
+  const holder = await database.knex.transaction()
+  try {
+    await holder.raw(sql)
+    const answer = request()
+    await vi.waitFor(
+      async () => {
+        const { rows } = await database.knex.raw<{ rows: unknown[] }>(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        expect(rows).not.toHaveLength(0)
+      },
+      { timeout: 5_000, interval: 5 },
+    )
+    await holder.commit()
+    await answer
+  } finally {
+    if (!holder.isCompleted()) await holder.rollback()
+  }
+}
+
+const GIVE_AWAY = `update notes set owner = 'you' where id = 1`
+const stored = () => database.knex('notes').where('id', 1).first('owner', 'n', 'text')
+const body = { id: 1, owner: 'me', n: 7, text: 'mine' }
+
+const WRITES: readonly [
+  name: string,
+  send: (client: Client) => Promise<{ status: number; text: string }>,
+  status?: number,
+][] = [
+  ['PATCH', ({ send }) => send('PATCH', '/notes/1', { text: 'mine' })],
+  ['PUT', ({ send }) => send('PUT', '/notes/1', body)],
+  ['DELETE', ({ send }) => send('DELETE', '/notes/1')],
+  ['an action', ({ send }) => send('POST', '/notes/1/bump')],
+  ['a bulk PATCH', ({ send }) => send('PATCH', '/notes/bulk', [{ id: 1, text: 'mine' }]), 400],
+  ['a bulk DELETE', ({ send }) => send('DELETE', '/notes/bulk', [1]), 400],
+]
+
+describe.each([
+  ['a condition on the row', Notes],
+  ['a condition on other rows', NotesByQuery],
+  [
+    'a version',
+    class extends Notes {
+      static override concurrency: Concurrency = 'changed'
+    },
+  ],
+  [
+    'a transaction of each step of its own',
+    class extends Notes {
+      static override atomic = false
+    },
+  ],
+] as const)('behind %s', (_name, view) => {
+  it.each(WRITES)(
+    '%s of a row that goes to somebody else meanwhile is of a missing one',
+    async (name, write, status = 404) => {
+      if (name === 'an action' && !view.atomic) return
+      const client = await served(view)
+      await whileHeld(GIVE_AWAY, async () => {
+        const answer = await write(client)
+        expect(answer.status).toBe(status)
+        if (status === 404) expect(answer.text).toBe(MISSING)
+      })
+      expect(await stored()).toEqual({ owner: 'you', n: 0, text: 'one' })
+    },
+  )
+
+  it.each(WRITES)(
+    '%s of a row that stays the caller’s is done over what was written meanwhile',
+    async (name, write) => {
+      if (name === 'an action' && !view.atomic) return
+      const client = await served(view)
+      await whileHeld(`update notes set n = 5 where id = 1`, async () => {
+        expect((await write(client)).status).toBeLessThan(300)
+      })
+      expect((await stored())?.n).toBe({ PUT: 7, 'an action': 6, PATCH: 5, 'a bulk PATCH': 5 }[name])
+    },
+  )
+
+  it.each(WRITES)('%s does not wait for a row that the caller does not see', async (name, write, status = 404) => {
+    if (name === 'an action' && !view.atomic) return
+    const client = await served(view)
+    await database.knex.raw(GIVE_AWAY)
+    const holder = await database.knex.transaction()
+    try {
+      await holder.raw('select from notes for update')
+      expect((await write(client)).status).toBe(status)
+    } finally {
+      await holder.rollback()
+    }
+  })
+})
+
+describe('getObjectToWrite()', () => {
+  it('loses none of 20 changes that are each made of what was read', async () => {
+    const { send } = await served(Notes)
+    const answers = await Promise.all(Array.from({ length: 20 }, () => send('POST', '/notes/1/bump')))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect((await stored())?.n).toBe(20)
+  })
+
+  it('throws in a request that only reads, and where no transaction holds the row', async () => {
+    class Wrong extends Notes {
+      static override atomic = false
+      @action({ methods: ['GET'], detail: true })
+      async look() {
+        return this.getObjectToWrite()
+      }
+    }
+    const client = await served(Wrong)
+    expect((await client.get('/notes/1/look')).status).toBe(500)
+    expect((await client.send('POST', '/notes/1/bump')).status).toBe(500)
+    expect(client.reported).toMatchObject([
+      {
+        message: expect.stringMatching(
+          /Wrong\.look\(\): getObjectToWrite\(\) is for requests that write; call getObject\(\)/,
+        ),
+      },
+      {
+        message: expect.stringMatching(/Wrong\.bump\(\): getObjectToWrite\(\) holds the row until a transaction ends/),
+      },
+    ])
+  })
+
+  it('takes a transaction that the action has opened itself', async () => {
+    class Own extends Notes {
+      static override atomic = false
+      override async bump() {
+        await this.knex?.transaction(async (trx) => {
+          this.trx = trx
+          await super.bump()
+        })
+        return {}
+      }
+    }
+    const { send } = await served(Own)
+    await whileHeld(`update notes set n = 5 where id = 1`, async () => {
+      expect((await send('POST', '/notes/1/bump')).status).toBe(200)
+    })
+    expect((await stored())?.n).toBe(6)
+  })
+
+  it('holds the row that an application’s getObject() chooses, and has it choose again', async () => {
+    await database.knex('notes').insert({ id: 3, owner: 'me', text: 'three' })
+    class First extends Notes {
+      override async getObject(): Promise<Note> {
+        const [note] = await this.getQueryset().orderBy('id').limit(1)
+        return note as Note
+      }
+    }
+    const { send } = await served(First)
+    await whileHeld(GIVE_AWAY, async () => {
+      expect((await send('PATCH', '/notes/0', { text: 'first' })).json).toMatchObject({ id: 3, text: 'first' })
+    })
+    expect(await stored()).toEqual({ owner: 'you', n: 0, text: 'one' })
+  })
+})
+
+describe('files of racing uploads', () => {
+  it('are left only where a row names them', async () => {
+    const root = mkdtempSync(join(tmpdir(), 'koa-viewsets-locks-'))
+    onTestFinished(() => rmSync(root, { recursive: true }))
+    class FileSerializer extends NoteSerializer {
+      static override fields = ['id']
+      static override declaredFields = {
+        file: new FileUploadField({
+          storage: new FileSystemStorage({ root, baseUrl: '/files' }),
+          allowedExtensions: ['txt'],
+        }),
+      }
+    }
+    class Files extends Notes {
+      static override serializerClass = FileSerializer as never
+    }
+    const client = await served(Files)
+    const server = connectTo(client.port)
+    const form = multipart({ name: 'file', filename: 'a.txt', type: 'text/plain', content: 'x' })
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, () =>
+        server.send({ method: 'PATCH', path: '/notes/1', headers: MULTIPART, body: form }),
+      ),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    const { file } = await database.knex('notes').where('id', 1).first('file')
+    await vi.waitFor(() => expect(readdirSync(root)).toEqual([file]))
+  })
+})
+
+describe('a role of the database', () => {
+  let roles = 0
+  /** A pool of a role with these rights on notes. */
+  async function poolOf(...grants: string[]): Promise<Knex> {
+    const role = `note_role_${process.pid}_${roles++}`
+    await database.knex.raw(`create role ${role}; grant usage on schema public to ${role}`)
+    for (const sql of grants) await database.knex.raw(sql.replaceAll('ROLE', role))
+    const pool = knexLibrary({
+      client: 'pg',
+      connection: { ...database.connection } as object,
+      pool: {
+        min: 0,
+        max: 5,
+        afterCreate: (connection: pg.Client, done: (error: unknown, connection: pg.Client) => void) =>
+          connection.query(`set role ${role}`, (error) => done(error, connection)),
+      },
+      log: { error() {} },
+    })
+    onTestFinished(async () => {
+      await pool.destroy()
+      await database.knex.raw(`drop owned by ${role}; drop role ${role}`)
+    })
+    return pool
+  }
+  const viewOf = (pool: Knex): View =>
+    class extends Notes {
+      override getKnex() {
+        return pool
+      }
+      override getQueryset(): QueryBuilder<Note> {
+        return Note.query(this.trx ?? this.knex).where('owner', 'me') as never
+      }
+    }
+
+  it('that may delete, and not update, deletes what it sees', async () => {
+    const { send, port } = await served(viewOf(await poolOf('grant select, delete on notes to ROLE')))
+    expect((await send('DELETE', '/notes/2')).text).toBe(MISSING)
+    // the document knows nothing of what roles may do
+    const headers = { 'Content-Type': 'application/json' }
+    const patch = await connectTo(port).send({ method: 'PATCH', path: '/notes/1', headers, body: '{"text":"x"}' })
+    expect(patch.status).toBe(403)
+    expect((await send('DELETE', '/notes/1')).status).toBe(204)
+    expect(await database.knex('notes').pluck('id')).toEqual([2])
+  })
+
+  it('that may delete, and not update, does not delete a row that goes to somebody else meanwhile', async () => {
+    const { send } = await served(viewOf(await poolOf('grant select, delete on notes to ROLE')))
+    await whileHeld(GIVE_AWAY, async () => {
+      expect((await send('DELETE', '/notes/1')).text).toBe(MISSING)
+    })
+    await database.knex.raw(`update notes set owner = 'me' where id = 1`)
+    await whileHeld(`update notes set n = 5 where id = 1`, async () => {
+      expect((await send('DELETE', '/notes/1')).status).toBe(409)
+    })
+    expect((await stored())?.n).toBe(5)
+  })
+
+  it('whose policies show a row and let it not be changed is refused', async () => {
+    const pool = await poolOf('grant select, update, delete on notes to ROLE')
+    await database.knex.raw(`
+      alter table notes enable row level security;
+      create policy seen on notes for select using (true);
+      create policy changed on notes for update using (n > 100);
+      create policy gone on notes for delete using (text <> 'kept')`)
+    try {
+      const { send } = await served(viewOf(pool))
+      expect((await send('PATCH', '/notes/1', { text: 'x' })).status).toBe(403)
+      expect((await send('PATCH', '/notes/2', { text: 'x' })).text).toBe(MISSING)
+      await database.knex.raw(`update notes set text = 'kept'`)
+      expect((await send('DELETE', '/notes/1')).status).toBe(403)
+      expect((await send('DELETE', '/notes/2')).text).toBe(MISSING)
+      await database.knex.raw(`update notes set text = 'free'`)
+      expect((await send('DELETE', '/notes/1')).status).toBe(204)
+      expect(await database.knex('notes').pluck('id')).toEqual([2])
+    } finally {
+      await database.knex.raw(`
+        drop policy seen on notes; drop policy changed on notes; drop policy gone on notes;
+        alter table notes disable row level security`)
+    }
+  })
+})
+
+it('a view of one table is locked as the table is', async () => {
+  class Shown extends Model {
+    static override tableName = 'notes_with_length'
+    declare id: number
+  }
+  Shown.knex(database.knex)
+  class ShownSerializer extends ModelSerializer<Shown> {
+    static override model = Shown
+    static override fields = ['id', 'text', 'length']
+  }
+  class ShownNotes extends BulkModelViewSet<Shown> {
+    static override model = Shown
+    static override serializerClass = ShownSerializer
+    override getQueryset(): QueryBuilder<Shown> {
+      return super.getQueryset().where('owner', 'me')
+    }
+  }
+  const { send } = await served(ShownNotes)
+  await whileHeld(GIVE_AWAY, async () => {
+    expect((await send('PATCH', '/notes/1', { text: 'longer' })).text).toBe(MISSING)
+  })
+  expect(await stored()).toEqual({ owner: 'you', n: 0, text: 'one' })
+})
