@@ -29,11 +29,12 @@ import { loadRelations } from '../queryset/load-relations.js'
 import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { checkContradictions } from './check-serializer.js'
+import { hasAttribute } from './check-source.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { FieldsDescription, SerializerPlan } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { attributesOf, serializerPlan } from './plan.js'
+import { serializerPlan } from './plan.js'
 import { placeError } from './refused-item.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
@@ -383,7 +384,7 @@ function generateField(serializer: typeof ModelSerializer, model: ModelDescripti
   const relation = model.relations.get(source)
   if (relation) return relationField(serializer, model, relation, extra)
   if (source.includes('.')) return readOnly(extra)
-  if (attributesOf(model).includes(source) || source in model.model.prototype) return readOnly(extra)
+  if (hasAttribute(model, source)) return readOnly(extra)
   throw new ConfigurationError(
     `${serializer.name}: fields names "${name}", which is no column, relation or attribute of ${modelName(model.model)}` +
       `${model.prepared ? '' : ' as far as its jsonSchema tells (await api.prepare() reads the database)'}` +

@@ -26,6 +26,7 @@ import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { hasPlainChanges } from '../models/plain-model.js'
 import { checkDeclaredFields } from './check-serializer.js'
+import { checkSource } from './check-source.js'
 import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -249,26 +250,6 @@ function checkHidden(serializer: SerializerClass, name: string, field: Serialize
 /** True for a field whose value an anonymous caller cannot be shown. */
 function needsUser({ field, ids }: BoundField): boolean {
   return field instanceof NestedSerializer ? serializerPlan(field.serializerClass).needsUser : ids?.perUser === true
-}
-
-/** The first step of a source must exist in the model: a column, a relation, or an attribute of its class. */
-function checkSource(
-  serializer: SerializerClass,
-  name: string,
-  source: readonly string[],
-  model: ModelDescription,
-): void {
-  const [first] = source as [string]
-  if (model.columns.has(first) || model.relations.has(first)) return
-  if (first in model.model.prototype || attributesOf(model).includes(first)) return
-  throw new ConfigurationError(
-    `${serializer.name}: field "${name}" has no source: ${modelName(model.model)} has no column, relation or attribute "${first}"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects`,
-  )
-}
-
-/** Names the model computes for its instances (`static virtualAttributes`). */
-export function attributesOf(model: ModelDescription): readonly string[] {
-  return model.model.virtualAttributes ?? []
 }
 
 /** Fields that show a column's value as it is. */

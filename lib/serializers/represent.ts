@@ -89,7 +89,7 @@ function isThenable(value: unknown): boolean {
 
 /** The guard against a query that leaves out columns: a column that was not read must not be shown as null. */
 function checkSelected(serializer: AnySerializer, { name, column }: BoundField, object: object): void {
-  if (!column || !isModelClass(object.constructor) || read(object, column.property) !== undefined) return
+  if (!column || !isModelClass(classOf(object)) || read(object, column.property) !== undefined) return
   throw new Error(
     `${serializer.constructor.name}: field "${name}" shows the column "${column.property}", which the object does not have; ` +
       "select it, or after an insert of your own use returning('*')",
@@ -102,7 +102,7 @@ function readPath(serializer: AnySerializer, bound: BoundField, object: object):
   for (const [index, step] of bound.source.entries()) {
     if (value === null || value === undefined) return null
     const owner: object = value
-    const text = numeralAt(owner, step)
+    const text = numeralAt(owner, Array.isArray(owner) ? Number(step) : step)
     value = text === undefined ? read(owner, step) : new Numeral(text)
     if (value === undefined && hasRelation(owner, step)) throw notLoaded(serializer, bound, path(bound, index))
   }
@@ -115,12 +115,29 @@ function path({ source }: BoundField, last: number): string {
 
 /** True for a model instance with a relation of this name. */
 function hasRelation(object: object, name: string): boolean {
-  return isModelClass(object.constructor) && Object.hasOwn(object.constructor.getRelations(), name)
+  const made = classOf(object)
+  return isModelClass(made) && Object.hasOwn(made.getRelations(), name)
 }
 
-/** An attribute of an object, or a key of a Map. */
+/** The class of an object, which may have a column of the name `constructor`. */
+function classOf(object: object): unknown {
+  const prototype = Object.getPrototypeOf(object) as { constructor?: unknown } | null
+  return prototype?.constructor
+}
+
+/** An attribute of an object, or a key of a Map; nothing that all objects have. */
 function read(object: object, name: string): unknown {
-  return object instanceof Map ? object.get(name) : (object as Record<string, unknown>)[name]
+  if (object instanceof Map) return object.get(name)
+  const value = (object as Record<string, unknown>)[name]
+  const isSuspect = typeof value === 'function' || name === '__proto__'
+  return isSuspect && !Object.hasOwn(object, name) ? readInherited(object, name, value) : value
+}
+
+/** A method is no attribute, but for those that the model names among its virtual ones. */
+function readInherited(object: object, name: string, value: unknown): unknown {
+  const made = classOf(object)
+  const isVirtual = isModelClass(made) && made.virtualAttributes?.includes(name) === true
+  return isVirtual && typeof value === 'function' ? (value as () => unknown).call(object) : undefined
 }
 
 /** The guard against one query a row: what is shown must have been loaded with the list. */

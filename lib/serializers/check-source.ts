@@ -1,0 +1,72 @@
+/** Whether the source of a field leads somewhere, as far as the models on its way tell. */
+import { ConfigurationError } from '../errors.js'
+import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { modelName } from '../models/objection.js'
+import type { SerializerClass } from './contract.js'
+
+/** Names the model computes for its instances (`static virtualAttributes`). */
+export function attributesOf(model: ModelDescription): readonly string[] {
+  return model.model.virtualAttributes ?? []
+}
+
+/** True for an attribute of the model's class: a getter, or a name among its virtual attributes. */
+export function hasAttribute(model: ModelDescription, name: string): boolean {
+  if (attributesOf(model).includes(name)) return true
+  const descriptor = descriptorOf(model.model.prototype, name)
+  return descriptor !== undefined && typeof descriptor.value !== 'function'
+}
+
+/**
+ * Checks a source step by step: relations lead from model to model, the last step is a column, a relation or an attribute.
+ * What stands in a column, and what an attribute returns, is not known before there is an object.
+ * @throws {ConfigurationError}
+ */
+export function checkSource(
+  serializer: SerializerClass,
+  name: string,
+  source: readonly string[],
+  root: ModelDescription,
+): void {
+  let model = root
+  for (const [index, step] of source.entries()) {
+    if (!model.prepared || model.columns.has(step)) return
+    const relation = model.relations.get(step)
+    if (!relation) {
+      if (hasAttribute(model, step)) return
+      throw wrongStep(serializer, name, step, model)
+    }
+    const next = source[index + 1]
+    if (next !== undefined && !relation.single) {
+      if (next === 'length' || /^\d+$/.test(next)) return
+      throw new ConfigurationError(
+        `${serializer.name}: field "${name}" asks a list for "${next}": ${modelName(model.model)}.${step} leads to many ` +
+          'objects; nest a serializer with many: true, or declare a SerializerMethodField',
+      )
+    }
+    model = describeModel(relation.model)
+  }
+}
+
+function wrongStep(
+  serializer: SerializerClass,
+  name: string,
+  step: string,
+  model: ModelDescription,
+): ConfigurationError {
+  const owner = modelName(model.model)
+  const isMethod = typeof descriptorOf(model.model.prototype, step)?.value === 'function'
+  return new ConfigurationError(
+    isMethod
+      ? `${serializer.name}: field "${name}" has no source: "${step}" is a method of ${owner}; make it a getter, list it in static virtualAttributes, or declare a SerializerMethodField`
+      : `${serializer.name}: field "${name}" has no source: ${owner} has no column, relation or attribute "${step}"; correct the name, set option source, or list in its static virtualAttributes what the queryset selects`,
+  )
+}
+
+/** What a class or one above it says of a name; what all objects have is nobody's. */
+function descriptorOf(prototype: object, name: string): PropertyDescriptor | undefined {
+  for (let own = prototype; Object.getPrototypeOf(own) !== null; own = Object.getPrototypeOf(own) as object) {
+    const descriptor = Object.getOwnPropertyDescriptor(own, name)
+    if (descriptor) return descriptor
+  }
+  return undefined
+}
