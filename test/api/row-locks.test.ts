@@ -49,7 +49,7 @@ class Notes extends BulkModelViewSet<Note> {
   @action({ methods: ['POST'], detail: true })
   async bump() {
     const note = await this.getObjectToWrite()
-    await note.$query(this.trx).patch({ n: note.n + 1 } as object)
+    await note.$query(this.trx).patch({ n: note.n + 1 })
     return {}
   }
 }
