@@ -498,7 +498,7 @@ describe('an upload', () => {
   let seen: number[] = []
 
   class Uploads extends ViewSet {
-    static override parserClasses = PARSERS
+    static override parserClasses = [new MultiPartParser({ directory, keptFiles: ['f'] })]
     async create(): Promise<unknown> {
       seen = readdirSync(directory).map(() => 1)
       const { f } = this.body.data as { f?: unknown }
