@@ -207,9 +207,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
     const view = filterViewOf(this.viewClass)
     return view.backends.reduce((narrowed, backend) => {
-      const filtered = backend.filterQueryset(narrowed, this.ctx, view)
       // ours add conditions that are whole
-      return isDescribed(backend) ? filtered : groupConditions(filtered)
+      if (isDescribed(backend)) return backend.filterQueryset(narrowed, this.ctx, view)
+      return groupConditions(backend.filterQueryset(groupConditions(narrowed), this.ctx, view))
     }, query)
   }
 

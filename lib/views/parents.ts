@@ -33,7 +33,7 @@ export async function checkParentPermissions(view: View): Promise<void> {
   const parent = openParent(view)
   if (parent.parents.length > 0) await checkParentPermissions(parent)
   const { permissions } = parent.policies
-  if (permissions.length > 0) await checkPermissions(withMethod(parent.ctx, 'GET'), parent, permissions)
+  if (permissions.length > 0) await checkPermissions(parent.ctx, parent, permissions)
 }
 
 /**
@@ -138,13 +138,13 @@ export function forcedValues(view: GenericView): ForcedValues | undefined {
   return Object.assign(new Map([[column.property, view.parentKey]]), { parent })
 }
 
-/** The view of the object that this one's belong to, as if its own path had been asked for. */
+/** The view of the object that this one's belong to, as if its own path had been read. */
 function openParent(view: View): GenericView {
   const link = view.parents.at(-1)
   if (!link) throw new Error('Not a nested view')
   const { lookupUrlKwarg, lookupField } = link.view
   const params = view.ctx['params'] as Record<string, string>
-  const ctx = Object.create(view.ctx) as View['ctx']
+  const ctx = withMethod(view.ctx, 'GET')
   ctx['params'] = { ...params, [lookupUrlKwarg ?? lookupField]: params[link.param] }
   const viewClass = actionClass(link.view as never, 'retrieve') as ParentViewClass
   const parent = viewClass.open(ctx, {

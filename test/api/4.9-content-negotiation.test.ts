@@ -45,7 +45,7 @@ import { MULTIPART, multipart } from '../support/multipart.js'
 import { serve, type TestRequest, type TestResponse, type TestServer } from '../support/server.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'negotiation-api-'))
-const PARSERS: Parsers = [JSONParser, FormParser, new MultiPartParser({ directory })]
+const PARSERS: Parsers = [JSONParser, FormParser, new MultiPartParser({ directory, keptFiles: ['f'] })]
 const RENDERERS: Renderers = [JSONRenderer, CSVRenderer]
 
 class BookViewSet extends ModelViewSet<Book> {
@@ -498,7 +498,7 @@ describe('an upload', () => {
   let seen: number[] = []
 
   class Uploads extends ViewSet {
-    static override parserClasses = [new MultiPartParser({ directory, keptFiles: ['f'] })]
+    static override parserClasses = PARSERS
     async create(): Promise<unknown> {
       seen = readdirSync(directory).map(() => 1)
       const { f } = this.body.data as { f?: unknown }

@@ -154,7 +154,9 @@ async function served({
     static override model = Note
     static override queryset: Queryset = queryset
     static override serializerClass = NoteSerializer
-    static override filterBackends: Filters = [...filterBackends, FieldFilter]
+    static override filterBackends: Filters = filterBackends.includes(FieldFilter)
+      ? filterBackends
+      : [...filterBackends, FieldFilter]
     static override filtersetFields = ['part']
     static override paginationClass: Pagination = paginationClass
     override getQueryset() {
@@ -281,6 +283,8 @@ describe('a queryset', () => {
     const { get } = await served({ filterBackends: [Mine, NotThree] })
     expect(ids((await get('/notes')).json)).toEqual([1, 2, 4])
     expect(ids((await get('/notes?part=b')).json)).toEqual([2, 4])
+    const after = await served({ filterBackends: [NotThree, FieldFilter, Mine], paginationClass: null })
+    expect(ids((await after.get('/notes?part=a')).json)).toEqual([1])
     const narrowed = await served({
       filterBackends: [Mine],
       getQueryset: (query) => query.whereRaw('notes.id = 2 or notes.id = 6'),
