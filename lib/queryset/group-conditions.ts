@@ -1,6 +1,7 @@
 /** Keeps the conditions of an application apart from those that are added to them. */
 import type { Knex } from 'knex'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { quietHooks } from './context-hooks.js'
 
 /**
  * The same query, to which conditions may be added: those it has are put in parentheses where they need it. `a or b` and
@@ -145,7 +146,7 @@ const enclosing = new WeakSet<object>()
  */
 function encloseContextHook(query: AnyQueryBuilder, name: 'onBuild' | 'runBefore'): void {
   const own = (query.context() as Record<string, unknown>)[name] as Hook | Hook[] | undefined
-  if (own === undefined || enclosing.has(own)) return
+  if (own === undefined || enclosing.has(own) || quietHooks.has(own)) return
   const hooks = [own].flat(Number.POSITIVE_INFINITY) as Hook[]
   function onBuild(builder: AnyQueryBuilder): void {
     // the hooks run for the queries of relations, too

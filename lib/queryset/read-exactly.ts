@@ -6,6 +6,7 @@ import { type AnswerField, keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { refusalOfUid } from '../models/session-settings.js'
 import { keepItemNumerals, keepNumerals } from '../parse-json.js'
+import { quietHooks } from './context-hooks.js'
 
 type Parse = (text: string) => unknown
 type OnBuild = (this: AnyQueryBuilder, builder: AnyQueryBuilder) => void
@@ -41,20 +42,24 @@ const wrapped = new WeakMap<TypeParsers, TypeParsers>()
  * Other queries are not touched.
  */
 export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query {
-  const { onBuild } = query.context() as { onBuild?: OnBuild | OnBuild[] }
-  return query.context({
-    onBuild(builder: AnyQueryBuilder) {
-      for (const hook of [onBuild ?? []].flat()) hook.call(builder, builder)
-      void builder.onBuildKnex((knexQuery: Knex.QueryBuilder, built: AnyQueryBuilder) => {
-        const types = exactTypes(built.knex())
-        knexQuery.options({ types })
-        knexQuery.on('query-response', (rows: unknown, { response, __knexUid }: Answered) => {
-          const refusal = refusalOfUid(built.knex(), __knexUid)
-          if (refusal) throw refusal
-          keepJsonTexts(built.modelClass() as ModelClass, rows, types, response?.fields)
-        })
-      })
-    },
+  const { onBuild: own } = query.context() as { onBuild?: OnBuild | OnBuild[] }
+  if (own && quietHooks.has(own)) return query
+  const onBuild = (builder: AnyQueryBuilder): void => {
+    for (const hook of [own ?? []].flat()) hook.call(builder, builder)
+    void builder.onBuildKnex(readTexts)
+  }
+  if (!own) quietHooks.add(onBuild)
+  return query.context({ onBuild })
+}
+
+function readTexts(knexQuery: Knex.QueryBuilder, builder: AnyQueryBuilder): void {
+  const knex = builder.knex()
+  const types = exactTypes(knex)
+  knexQuery.options({ types })
+  knexQuery.on('query-response', (rows: unknown, { response, __knexUid }: Answered) => {
+    const refusal = refusalOfUid(knex, __knexUid)
+    if (refusal) throw refusal
+    keepJsonTexts(builder.modelClass() as ModelClass, rows, types, response?.fields)
   })
 }
 

@@ -14,6 +14,7 @@ import type { TakenFiles } from '../parsers/parser.js'
 import type { Policies, Policy } from '../policy.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
+import { readExactly } from '../queryset/read-exactly.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
 import type {
   SerializerClass as AnySerializerClass,
@@ -190,12 +191,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   getQueryset(): QueryBuilder<M> {
     const { queryset, model, name } = this.viewClass
     const knex = this.trx ?? this.knex
-    if (queryset) {
-      const query = queryset()
-      return (knex ? query.transacting(knex as Knex.Transaction) : query) as QueryBuilder<M>
-    }
-    if (!model) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
-    return model.query(knex) as unknown as QueryBuilder<M>
+    if (!(queryset || model)) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
+    let query = (queryset ? queryset() : model?.query(knex)) as unknown as AnyQueryBuilder
+    if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
+    // what code of the application's reads by it has its microseconds, too; the package's own steps see to that themselves
+    return (isStandard(this, this.action) ? query : readExactly(query)) as unknown as QueryBuilder<M>
   }
 
   /** @internal */
