@@ -1,4 +1,6 @@
 /** What a model declares: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
+
+import type { Relation } from 'objection'
 import { ConfigurationError } from '../errors.js'
 import { type PropertySchema, readModelSchema, typesOf } from '../json-schema.js'
 import { type CatalogueColumn, type CatalogueTable, readCatalogue, type TakenWrites } from './catalogue.js'
@@ -64,6 +66,21 @@ export interface RelationDescription {
   readonly ownerProperties: readonly string[]
   /** Properties of the related model that take part in the join. */
   readonly relatedProperties: readonly string[]
+  /** The join table; undefined where the tables themselves hold the keys. */
+  readonly through: JoinTable | undefined
+}
+
+/** The table of a relation that neither of its models holds the key of. */
+export interface JoinTable {
+  readonly model: ModelClass
+  /** Its properties that hold the key of the relation's own model, in the order of `ownerProperties`. */
+  readonly ownerProperties: readonly string[]
+  /** The same for the related model. */
+  readonly relatedProperties: readonly string[]
+  /** Rows are links and nothing else: the mapping neither narrows them nor adds to them. */
+  readonly isPlain: boolean
+  /** The application has no class for it, whose hooks would run. */
+  readonly isBare: boolean
 }
 
 /** Where a foreign key of the database points. */
@@ -329,6 +346,7 @@ function describeRelations(model: ModelClass): Map<string, RelationDescription> 
         single: kind !== 'has-many' && kind !== 'many-to-many',
         ownerProperties: relation.ownerProp.props,
         relatedProperties: relation.relatedProp.props,
+        through: kind === 'many-to-many' || kind === 'has-one-through' ? describeJoin(model, relation) : undefined,
       }
       return [relation.name, description]
     }),
@@ -346,10 +364,34 @@ export function relationOfKey(model: ModelDescription, property: string): Relati
 
 /** True when a relation's mapping has a query of its own. */
 function isNarrowed(model: ModelClass, name: string): boolean {
+  const { modify, filter } = mappingOf(model, name)
+  return modify !== undefined || filter !== undefined
+}
+
+function describeJoin(model: ModelClass, relation: Relation): JoinTable {
+  const { modify, filter, beforeInsert, modelClass } = mappingOf(model, relation.name).join?.through ?? {}
+  return {
+    model: relation.joinModelClass,
+    ownerProperties: relation.joinTableOwnerProp.props,
+    relatedProperties: relation.joinTableRelatedProp.props,
+    isPlain: modify === undefined && filter === undefined && beforeInsert === undefined,
+    isBare: modelClass === undefined,
+  }
+}
+
+/** What may be said of a relation, or of its join table. */
+interface Mapping {
+  readonly modify?: unknown
+  readonly filter?: unknown
+  readonly beforeInsert?: unknown
+  readonly modelClass?: unknown
+  readonly join?: { readonly through?: Mapping }
+}
+
+function mappingOf(model: ModelClass, name: string): Mapping {
   const mappings: unknown = model.relationMappings
   const all: unknown = typeof mappings === 'function' ? mappings.call(model) : mappings
-  const mapping = (all as Record<string, { modify?: unknown; filter?: unknown }> | undefined)?.[name]
-  return mapping?.modify !== undefined || mapping?.filter !== undefined
+  return (all as Readonly<Record<string, Mapping>> | undefined)?.[name] ?? {}
 }
 
 function smaller(a: number | undefined, b: number | undefined): number | undefined {

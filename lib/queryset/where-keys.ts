@@ -1,6 +1,8 @@
 /** Finds the rows of many keys. */
-import type { Column } from '../models/describe-model.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
+import type { Model } from 'objection'
+import { exactValue } from '../models/database-text.js'
+import { type Column, describeModel } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 
 /** Adds the condition that the column has one of the keys: one array parameter, however many they are (promise R3). */
 export function whereKeys<Query extends AnyQueryBuilder>(query: Query, key: Column, keys: readonly unknown[]): Query {
@@ -12,3 +14,21 @@ export function whereKeys<Query extends AnyQueryBuilder>(query: Query, key: Colu
 export function arrayCast({ sqlType }: Column): string {
   return sqlType === undefined ? '?' : `?::${sqlType.replaceAll('?', '\\?')}[]`
 }
+
+/** Adds the condition that the row is one of these, by its primary key of one column or several. */
+export function whereRows<Query extends AnyQueryBuilder>(query: Query, rows: readonly Model[]): Query {
+  const model = query.modelClass() as ModelClass
+  const { columns, primaryKey } = describeModel(model)
+  const [key] = primaryKey.flatMap((property) => columns.get(property) ?? [])
+  const keyValue = (row: Model, property: string) => exactValue((row as Loose)[property])
+  if (key && primaryKey.length === 1) {
+    const keys = rows.map((row) => keyValue(row, key.property))
+    return whereKeys(query, key, keys)
+  }
+  const table = query.tableRefFor(query.modelClass())
+  const names = primaryKey.map((property) => `${table}.${columns.get(property)?.column ?? property}`)
+  const values = rows.map((row) => primaryKey.map((property) => keyValue(row, property)))
+  return query.whereInComposite(names, values as never)
+}
+
+type Loose = Model & Readonly<Record<string, unknown>>

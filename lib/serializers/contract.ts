@@ -33,6 +33,16 @@ export interface ForcedValues extends ReadonlyMap<string, unknown> {
   readonly parent?: ModelClass
 }
 
+/** An object to write. */
+export interface WriteEntry {
+  /** Its validated data. */
+  readonly data: Record<string, unknown>
+  /** The stored object that it changes; undefined for a new one. */
+  readonly instance: object | undefined
+  /** Where it stands in the input: names of fields and positions in lists. */
+  readonly path: readonly (string | number)[]
+}
+
 /** A serializer of any object. */
 export interface AnySerializer {
   readonly context: SerializerContext
@@ -51,6 +61,8 @@ export interface AnySerializer {
   create(data: Record<string, unknown>): Promise<object> | object
   // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
   update(instance: any, data: Record<string, unknown>): Promise<object> | object
+  /** Writes objects together, each where it stands; missing where they are written one by one. */
+  writeAll?(entries: readonly WriteEntry[]): Promise<readonly object[]>
   /** The serializer of a nested field: same request, same transaction. */
   child(field: BoundField, serializerClass: SerializerClass): AnySerializer
 }

@@ -1,8 +1,7 @@
 /** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
 import type { Model } from 'objection'
-import { toApiError } from '../database-errors.js'
 import { described, exclusiveTo } from '../declarations.js'
-import { ConfigurationError, NotFound } from '../errors.js'
+import { ConfigurationError } from '../errors.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldOptions, SerializerContext, SerializerField } from '../fields/field.js'
 import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
@@ -12,7 +11,6 @@ import { externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { readModelSchema } from '../json-schema.js'
 import { buildModel, isExpression } from '../models/build-model.js'
-import { isLostOnUpdate } from '../models/column-names.js'
 import {
   type Column,
   describeModel,
@@ -20,18 +18,14 @@ import {
   type RelationDescription,
   relationOfKey,
 } from '../models/describe-model.js'
-import { byExactKey } from '../models/exact-key.js'
-import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName, type Queryable } from '../models/objection.js'
+import { isModelClass, type ModelClass, modelName, type Queryable } from '../models/objection.js'
 import { pascalCase } from '../naming.js'
 import { didYouMean } from '../near-miss.js'
 import { checkKinds, checkOptions } from '../option-kinds.js'
 import { loadRelations } from '../queryset/load-relations.js'
-import { ownRow } from '../queryset/own-row.js'
-import { readExactly } from '../queryset/read-exactly.js'
 import { checkContradictions } from './check-serializer.js'
 import { hasAttribute } from './check-source.js'
-import { constraintSubject } from './constraint-subject.js'
-import type { FieldsDescription, SerializerPlan } from './contract.js'
+import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -39,8 +33,10 @@ import { placeError } from './refused-item.js'
 import { schemaNameOf } from './schema-name.js'
 import { Serializer, type ValidityOptions } from './serializer.js'
 import { splitWrites } from './split-writes.js'
-import { under, writeAfter, writeBefore } from './write-relations.js'
+import { under } from './under.js'
+import { inOwnTerms, type WriteItem } from './write-own-rows.js'
 import { changeOf, insertRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
+import { toItems, writeTree } from './write-tree.js'
 
 /** Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns. */
 export type FieldNames = string | readonly string[]
@@ -123,33 +119,46 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   }
 
   /** Inserts a row, with its nested objects and many-to-many relations, and returns it as the database has it. */
-  override async create(data: Record<string, unknown>): Promise<M> {
-    const writes = splitWrites(this, data)
-    return this.#atomically(writes.hasRelated, async () => {
-      await writeBefore(this, writes, undefined)
-      const created = await this.#inOwnTerms(data, () => this.#insertRow(writes.columns))
-      await writeAfter(this, writes, created, undefined)
-      return this.#reloadOne(created)
-    })
+  override create(data: Record<string, unknown>): Promise<M> {
+    return this.#writeOne({ data, instance: undefined, path: [] })
   }
 
   /** Writes the given fields of a row, with its nested objects and many-to-many relations. @throws {NotFound} the row is gone */
-  override async update(instance: M, data: Record<string, unknown>): Promise<M> {
-    const writes = splitWrites(this, data)
-    return this.#atomically(writes.hasRelated, async () => {
-      await writeBefore(this, writes, instance)
-      const updated = await this.#inOwnTerms(data, () => this.#updateRow(instance, writes.columns))
-      await writeAfter(this, writes, updated, instance)
-      return this.#reloadOne(updated)
+  override update(instance: M, data: Record<string, unknown>): Promise<M> {
+    return this.#writeOne({ data, instance, path: [] })
+  }
+
+  async #writeOne(entry: WriteEntry): Promise<M> {
+    const items = await toItems(this, [entry])
+    return this.#atomically(items.some(hasRelated), async () => {
+      const [row] = await writeTree(this, items)
+      return this.#reloadOne(row as M)
     })
   }
 
-  /** All or nothing, in one statement where the items are rows of their own; what is wrong with an item stands under its position. */
+  /** @internal Writes objects together, but for those that the class creates or updates in its own way. */
+  async writeAll(entries: readonly WriteEntry[]): Promise<readonly Model[]> {
+    const own = ModelSerializer.prototype
+    const inOwnWay = ({ instance }: WriteEntry) => (instance ? this.update !== own.update : this.create !== own.create)
+    const rows = new Map<WriteEntry, Model>()
+    for (const entry of entries.filter(inOwnWay)) {
+      const { instance, data, path } = entry
+      rows.set(entry, await under(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
+    }
+    const others = entries.filter((entry) => !rows.has(entry))
+    const written = await writeTree(this, await toItems(this, others))
+    for (const [index, entry] of others.entries()) rows.set(entry, written[index] as Model)
+    return entries.map((entry) => rows.get(entry) as Model)
+  }
+
+  /** All or nothing, in one statement for each level of objects; what is wrong with an item stands under its position. */
   protected override async createMany(items: readonly Record<string, unknown>[]): Promise<M[]> {
-    const writes = items.map((item) => splitWrites(this, item))
-    const isOwn = this.create === ModelSerializer.prototype.create
-    if (!isOwn || writes.some(({ hasRelated }) => hasRelated)) {
+    if (this.create !== ModelSerializer.prototype.create) {
       return this.#atomically(items.length > 1, () => oneByOne(items, (item) => this.create(item)))
+    }
+    const writes = items.map((item) => splitWrites(this, item))
+    if (writes.some(({ hasRelated }) => hasRelated)) {
+      return this.#writeTogether(items.map((data, position) => ({ data, instance: undefined, path: [position] })))
     }
     const rows: Model[] = []
     for (const [position, { columns }] of writes.entries()) {
@@ -168,14 +177,19 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     instances: readonly M[],
     items: readonly Record<string, unknown>[],
   ): Promise<M[]> {
-    const writes = items.map((item) => splitWrites(this, item))
-    const isOwn = this.update === ModelSerializer.prototype.update
     const each = () =>
       this.#atomically(items.length > 1, () =>
         oneByOne(items, (item, position) => this.update(instances[position] as M, item)),
       )
+    if (this.update !== ModelSerializer.prototype.update) return each()
     const knex = this.#knex ?? (this.#model.knex() as Queryable)
-    if (!isOwn || writes.some(({ hasRelated }) => hasRelated) || !updatesRows(this.#model, knex)) return each()
+    const writes = items.map((item) => splitWrites(this, item))
+    if (writes.some(({ hasRelated }) => hasRelated)) {
+      return this.#writeTogether(
+        items.map((data, position) => ({ data, instance: instances[position], path: [position] })),
+      )
+    }
+    if (!updatesRows(this.#model, knex)) return each()
     const changes: RowChange[] = []
     for (const [position, { columns }] of writes.entries()) {
       const data = items[position] as Record<string, unknown>
@@ -210,27 +224,8 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     }
   }
 
-  async #insertRow(columns: Record<string, unknown>): Promise<M> {
-    const knex = this.#knex ?? (this.#model.knex() as Queryable)
-    const [row] = await insertRows(this.#model, [buildModel(this.#model, columns)], knex)
-    return row as M
-  }
-
-  async #updateRow(instance: M, columns: Record<string, unknown>): Promise<M> {
-    if (Object.keys(columns).length === 0) return instance
-    if (Object.keys(columns).some((property) => isLostOnUpdate(this.#model.propertyNameToColumnName(property)))) {
-      const knex = this.#knex ?? (this.#model.knex() as Queryable)
-      const [changed] = await updateRows(this.#model, [await changeOf(this.#model, instance, columns, knex)], knex)
-      return changed as M
-    }
-    const patch = buildModel(this.#model, columns, { patch: true })
-    const rows: unknown = await byExactKey(instance, () => {
-      const query = ownRow(instance, this.#knex).patch(patch as never)
-      return readExactly(query.returning('*') as unknown as AnyQueryBuilder)
-    })
-    const row: unknown = Array.isArray(rows) ? rows[0] : rows
-    if (!row) throw new NotFound()
-    return row as M
+  async #writeTogether(entries: readonly WriteEntry[]): Promise<M[]> {
+    return this.#atomically(true, async () => this.#reload((await this.writeAll(entries)) as M[]))
   }
 
   /** Loads what the output shows of related objects: one query for each relation, however many objects. */
@@ -244,12 +239,12 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
     return instance
   }
 
-  /** Runs a statement on the object's own row: what the database or the model refuses is told by the client's fields. */
-  async #inOwnTerms<Row>(data: Record<string, unknown>, statement: () => Promise<Row> | Row): Promise<Row> {
+  /** What the database or the model refuses of the object's own row is told by the client's fields. */
+  async #inOwnTerms<Row>(data: Record<string, unknown>, work: () => Promise<Row> | Row): Promise<Row> {
     try {
-      return await statement()
+      return await work()
     } catch (error) {
-      throw toApiError(error, constraintSubject(this.plan, 'write', data, { view: this.context.view })) ?? error
+      throw inOwnTerms(this, data, error)
     }
   }
 
@@ -264,6 +259,10 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
 const OWN = { fields: 'fields', readOnlyFields: 'names', extraKwargs: 'record', depth: 'count' } as const
 described(ModelSerializer, { model: 'any', ...OWN })
 exclusiveTo('ModelSerializer', 'serializer', OWN)
+
+function hasRelated({ writes }: WriteItem): boolean {
+  return writes.hasRelated
+}
 
 /** Does the work for each item; what is wrong with it stands under its position. */
 async function oneByOne<Item, Result>(

@@ -2,7 +2,7 @@
 import { subjectOf, toApiError } from '../database-errors.js'
 import { ValidationError } from '../errors.js'
 import type { Queryable } from '../models/objection.js'
-import { under } from './write-relations.js'
+import { under } from './under.js'
 
 interface RefusedList<T> {
   readonly items: readonly T[]

@@ -31,7 +31,8 @@ export interface KeySet {
   readonly keys: readonly unknown[]
 }
 
-interface NestedWrite {
+/** A nested object, or a list of them. */
+export interface NestedWrite {
   readonly bound: BoundField
   readonly field: NestedSerializer
   readonly relation: RelationDescription

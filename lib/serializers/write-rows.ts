@@ -2,7 +2,6 @@
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { NotFound, ValidationError } from '../errors.js'
-import { keyText } from '../fields/key-text.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
@@ -12,10 +11,17 @@ import { hasPlainChanges } from '../models/plain-model.js'
 import { nativeSql } from '../queryset/compiled-sql.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { readsRawRows, runStatement } from '../queryset/run-statement.js'
+import type { AnySerializer } from './contract.js'
+import { rowKey } from './row-keys.js'
 import { ONE_BY_ONE } from './row-sql.js'
 
 /** How many parameters we put into one statement; PostgreSQL takes 65,535. */
 export const MOST_PARAMETERS = 60_000
+
+/** Where a serializer's statements run: the request's transaction, or the pool of the model. */
+export function knexOf({ context, plan }: AnySerializer): Queryable {
+  return context.knex ?? (plan.model?.model.knex() as Queryable)
+}
 
 /** Inserts instances that `buildModel` has made, and returns them as the database has them. Runs the model's hooks. */
 export async function insertRows(model: ModelClass, rows: readonly Model[], knex: Queryable): Promise<Model[]> {
@@ -75,8 +81,7 @@ export function updatesRows(model: ModelClass, knex: Queryable): boolean {
   const { columns, primaryKey, prepared } = describeModel(model)
   return (
     prepared &&
-    primaryKey.length === 1 &&
-    columns.has(primaryKey[0] ?? '') &&
+    primaryKey.every((property) => columns.has(property)) &&
     // knex takes a question mark for the place of a value, in names too
     [...columns.values()].every(({ column }) => !column.includes('?')) &&
     hasPlainChanges(model) &&
@@ -84,17 +89,17 @@ export function updatesRows(model: ModelClass, knex: Queryable): boolean {
   )
 }
 
-/** Changes rows and returns them in the order given. @throws NotFound one of them is gone */
+/** Changes rows, each of them once, and returns them in the order given. @throws NotFound one of them is gone */
 export async function updateRows(model: ModelClass, changes: readonly RowChange[], knex: Queryable): Promise<Model[]> {
-  const key = keyOf(model)
   const changed = changes.filter(({ values }) => values.size > 0)
-  const width = new Set(changed.flatMap(({ values }) => [...values.keys()])).size
+  const names = new Set<string>()
+  for (const { values } of changed) for (const name of values.keys()) names.add(name)
   const updated = new Map<string, Model>()
-  for (const part of parts(changed, 2 * width + 1)) {
-    for (const [before, row] of await updatePart(model, part, knex)) updated.set(keyText(key, before), row)
+  for (const part of parts(changed, 2 * names.size + describeModel(model).primaryKey.length)) {
+    for (const [before, row] of await updatePart(model, part, knex)) updated.set(before, row)
   }
   return changes.map(({ instance, values }) => {
-    const row = values.size > 0 ? updated.get(keyText(key, (instance as Loose)[key.property])) : instance
+    const row = values.size > 0 ? updated.get(rowKey(model, instance)) : instance
     if (!row) throw new NotFound()
     return row
   })
@@ -108,9 +113,9 @@ async function updatePart(
   model: ModelClass,
   changes: readonly RowChange[],
   knex: Queryable,
-): Promise<(readonly [key: unknown, row: Model])[]> {
-  const { columns } = describeModel(model)
-  const key = keyOf(model)
+): Promise<(readonly [key: string, row: Model])[]> {
+  const { columns, primaryKey } = describeModel(model)
+  const keys = primaryKey.map((property) => columns.get(property) as Column)
   const changing = [...columns.values()].filter(({ column }) => changes.some(({ values }) => values.has(column)))
   const sparse = new Set(changing.filter(({ column }) => !changes.every(({ values }) => values.has(column))))
   const sets = changing.map((column, index) =>
@@ -119,11 +124,11 @@ async function updatePart(
       : { sql: `?? = v.c${index}`, bindings: [column.column] },
   )
   const cells: readonly Cells[] = [
-    {
-      name: 'k',
-      type: key.sqlType,
-      values: changes.map(({ instance }) => exactValue((instance as Loose)[key.property])),
-    },
+    ...keys.map(({ property, sqlType }, index) => ({
+      name: `k${index}`,
+      type: sqlType,
+      values: changes.map(({ instance }) => exactValue((instance as Loose)[property])),
+    })),
     ...changing.flatMap(({ column, sqlType }, index) => [
       { name: `c${index}`, type: sqlType, values: changes.map(({ values }) => values.get(column) ?? null) },
     ]),
@@ -132,24 +137,28 @@ async function updatePart(
       return sparse.has(column) ? [{ name: `h${index}`, type: 'bool', values: given() }] : []
     }),
   ]
-  const source = changing.some(({ type }) => ONE_BY_ONE.has(type)) ? asRows(cells) : asLists(cells)
+  const source = [...keys, ...changing].some(({ type }) => ONE_BY_ONE.has(type)) ? asRows(cells) : asLists(cells)
   const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
   const head = quoted(`update ?? as t set ${sets.map((set) => set.sql).join(', ')}`, [
     model.tableName,
     ...sets.flatMap((set) => set.bindings),
   ])
   const shown = [...columns.values()]
-  const tail = quoted(`where t.?? = v.k returning v.k, ${shown.map(() => 't.??').join(', ')}`, [
-    key.column,
+  const same = keys.map((_, index) => `t.?? = v.k${index}`).join(' and ')
+  const before = keys.map((_, index) => `v.k${index}`)
+  const tail = quoted(`where ${same} returning ${[...before, ...shown.map(() => 't.??')].join(', ')}`, [
+    ...keys.map(({ column }) => column),
     ...shown.map(({ column }) => column),
   ])
   const text = `${head} from ${source.sql} as v (${cells.map(({ name }) => name).join(', ')}) ${tail}`
   const types = exactTypes(knex)
-  const parsers = [key, ...shown].map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
+  const parsers = [...keys, ...shown].map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
   const found = await runStatement(knex, { text, name: undefined }, source.values)
   const stored = found.map((row) => {
-    const [before, ...values] = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
-    return { before, after: Object.fromEntries(shown.map(({ column }, index) => [column, values[index]])) }
+    const values = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
+    const after = Object.fromEntries(shown.map(({ column }, index) => [column, values[keys.length + index]]))
+    const key = Object.fromEntries(keys.map(({ property }, index) => [property, values[index]]))
+    return { before: rowKey(model, key), after }
   })
   keepJsonTexts(
     model,
@@ -188,11 +197,6 @@ interface CompiledSource {
 }
 
 type Loose = Model & Record<string, unknown>
-
-function keyOf(model: ModelClass): Column {
-  const { columns, primaryKey } = describeModel(model)
-  return columns.get(primaryKey[0] as string) as Column
-}
 
 /** As many items at once as a statement has room for. */
 function parts<Item>(items: readonly Item[], parameters: number): Item[][] {

@@ -1,7 +1,7 @@
 /** The action `bulkCreate` (spec section 4.5). */
 import { described, exclusiveTo } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { under } from '../../serializers/write-relations.js'
+import { under } from '../../serializers/under.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../bulk-objects.js'
 import { insertRows } from '../insert-row.js'
 import { requireUser } from '../require-user.js'

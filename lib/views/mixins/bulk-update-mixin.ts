@@ -2,7 +2,7 @@
 import type { Model } from 'objection'
 import { described } from '../../declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { under } from '../../serializers/write-relations.js'
+import { under } from '../../serializers/under.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../bulk-objects.js'
 import { holdingRows } from '../in-view-transaction.js'
 import { representSaved, selectionOf } from '../selection.js'

@@ -1,0 +1,125 @@
+/** Holds the rows that nested objects change until the end of the transaction (promises A7 and I6). */
+import type { Model } from 'objection'
+import { Conflict } from '../errors.js'
+import { exactValue } from '../models/database-text.js'
+import { describeModel, type RelationDescription } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
+import { groupConditions } from '../queryset/group-conditions.js'
+import { ownRows } from '../queryset/own-row.js'
+import { readExactly } from '../queryset/read-exactly.js'
+import { orderBy } from '../queryset/total-order.js'
+import { whereRows } from '../queryset/where-keys.js'
+import { rowKey } from './row-keys.js'
+
+type Row = Model & Record<string, unknown>
+
+/** Locks rows by one statement, in the order of their keys, so that two requests cannot wait for each other. */
+export async function lockRows(rows: readonly Model[], knex: Queryable | undefined): Promise<Map<string, Model>> {
+  const [first] = rows
+  if (!first) return new Map()
+  const model = first.constructor as ModelClass
+  const query = whereRows(ownRows(model, knex), rows)
+  const found = (await readExactly(inKeyOrder(query).forNoKeyUpdate())) as Model[]
+  return new Map(found.map((row) => [rowKey(model, row), row]))
+}
+
+/**
+ * Holds the foreign keys of rows. Another request may have moved one since it was read: then the object that was checked is
+ * not the one related now (promise A7).
+ * @throws Conflict one of them leads elsewhere by now
+ */
+export async function lockKeys(
+  rows: readonly Model[],
+  { ownerProperties }: RelationDescription,
+  knex: Queryable | undefined,
+): Promise<void> {
+  const stored = await lockRows(rows, knex)
+  for (const row of rows) {
+    const now = stored.get(rowKey(row.constructor as ModelClass, row)) as Row | undefined
+    const same = ownerProperties.every(
+      (property) => String(exactValue(now?.[property])) === String(exactValue((row as Row)[property])),
+    )
+    if (!same) throw moved()
+  }
+}
+
+/** A row, and one of those that a relation leads to. */
+export interface Link {
+  readonly owner: Model
+  readonly target: Model
+}
+
+/** The same for objects that rows are related to by those objects' keys, or by a join table. @throws Conflict */
+export async function lockTargets(
+  links: readonly Link[],
+  relation: RelationDescription,
+  knex: Queryable | undefined,
+): Promise<void> {
+  if (links.length === 0) return
+  const targets = links.map(({ target }) => target)
+  const isPlain = hasPlainQueries(relation.model)
+  const narrow = (query: AnyQueryBuilder) =>
+    inKeyOrder(whereRows(isPlain ? query : groupConditions(query), targets)).forNoKeyUpdate()
+  const owners = links.map(({ owner }) => owner)
+  const related = await relatedTo(owners, { relation, knex, narrow })
+  for (const [index, { target }] of links.entries()) {
+    const key = rowKey(relation.model, target)
+    if (!related[index]?.some((row) => rowKey(relation.model, row) === key)) throw moved()
+  }
+}
+
+function moved(): Conflict {
+  return new Conflict('The related object was changed by another request.')
+}
+
+/** The keys of the rows that are related to each of the owners, read by one statement. */
+export function relatedKeys(
+  owners: readonly Model[],
+  { relation, knex }: { relation: RelationDescription; knex: Queryable | undefined },
+): Promise<Model[][]> {
+  const { model, relatedProperties } = relation
+  const { columns } = describeModel(model)
+  const narrow = (query: AnyQueryBuilder) => {
+    const table = query.tableRefFor(query.modelClass())
+    // code of the application that runs for rows expects whole ones
+    if (!hasPlainRows(model)) return query
+    return query.select(relatedProperties.map((name) => `${table}.${columns.get(name)?.column ?? name}`))
+  }
+  return relatedTo(owners, { relation, knex, narrow })
+}
+
+interface Reading {
+  readonly relation: RelationDescription
+  readonly knex: Queryable | undefined
+  readonly narrow: (query: AnyQueryBuilder) => unknown
+}
+
+/** Reads into stand-ins: what the owners themselves have loaded stays. */
+async function relatedTo(owners: readonly Model[], { relation, knex, narrow }: Reading): Promise<Model[][]> {
+  const [first] = owners
+  if (!first) return []
+  const model = first.constructor as ModelClass
+  const known = new Map<string, Row>()
+  const standIns = owners.map((owner) => {
+    const key = rowKey(model, owner)
+    let standIn = known.get(key)
+    if (!standIn) {
+      standIn = new model() as Row
+      for (const property of relation.ownerProperties) standIn[property] = (owner as Row)[property]
+      known.set(key, standIn)
+    }
+    return standIn
+  })
+  const options = knex === undefined ? {} : { transaction: knex }
+  const query = model.fetchGraph([...known.values()], { [relation.name]: {} }, options)
+  void query.modifyGraph(relation.name, (related) => void narrow(related as AnyQueryBuilder))
+  await readExactly(query as unknown as AnyQueryBuilder)
+  return standIns.map((standIn) => [standIn[relation.name] ?? []].flat() as Model[])
+}
+
+function inKeyOrder(query: AnyQueryBuilder): AnyQueryBuilder {
+  const model = describeModel(query.modelClass() as ModelClass)
+  const order = model.primaryKey.map((property) => ({ property, descending: false }))
+  return orderBy(query, model, order)
+}

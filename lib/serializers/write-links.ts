@@ -1,0 +1,225 @@
+/** Writes the rows of join tables: links of nested objects, and sets of keys. */
+import type { Model } from 'objection'
+import { exactValue } from '../models/database-text.js'
+import { type Column, describeModel, type JoinTable, type RelationDescription } from '../models/describe-model.js'
+import type { ModelClass, Queryable } from '../models/objection.js'
+import { allAtOnce } from './all-at-once.js'
+import type { AnySerializer } from './contract.js'
+import { lockRows, relatedKeys } from './lock-rows.js'
+import { keyOf, rowKey } from './row-keys.js'
+import { ONE_BY_ONE } from './row-sql.js'
+import type { KeySet } from './split-writes.js'
+import { type Path, under } from './under.js'
+import { knexOf } from './write-rows.js'
+
+type Row = Model & Record<string, unknown>
+
+/** A row, and the key of another that it is to be related to. */
+export interface KeyLink {
+  readonly owner: Model
+  /** The values of the related properties. */
+  readonly key: readonly unknown[]
+  /** Where it stands in the input. */
+  readonly path: Path
+}
+
+/** Relates rows to others, by one statement. */
+export async function relate(
+  serializer: AnySerializer,
+  relation: RelationDescription,
+  links: readonly KeyLink[],
+): Promise<void> {
+  const knex = knexOf(serializer)
+  const { through } = relation
+  if (through?.isPlain) {
+    const write = (part: readonly KeyLink[], trx: Queryable) => insertLinks(through, relation, part, trx)
+    if (links.length > 0) await allAtOnce({ items: links, knex, write, view: serializer.context.view })
+    return
+  }
+  for (const own of byOwner(links)) {
+    await under(own.links[0]?.path ?? [], async () => {
+      for (const part of parts(own.links)) {
+        const keys = part.map(({ key }) => (key.length === 1 ? key[0] : key))
+        await relatedQuery(relation, knex, own.owner).relate(keys)
+      }
+    })
+  }
+}
+
+async function insertLinks(
+  through: JoinTable,
+  relation: RelationDescription,
+  links: readonly KeyLink[],
+  knex: Queryable,
+): Promise<void> {
+  const { model, ownerProperties, relatedProperties } = through
+  const lists = asLists(through, relation, links)
+  if (lists) {
+    const { names, source, values } = lists
+    const sql = `insert into ?? (${names.map(() => '??').join(', ')}) ${source}`
+    await knex.raw(sql, [model.tableName, ...names, ...values] as never)
+    return
+  }
+  const rows = links.map(({ owner, key }) => {
+    const own = ownerProperties.map((property, index) => {
+      const from = relation.ownerProperties[index] as string
+      return [property, exactValue((owner as Row)[from])] as const
+    })
+    const other = relatedProperties.map((property, index) => [property, key[index]] as const)
+    return model.fromJson(Object.fromEntries([...own, ...other]))
+  })
+  for (const part of parts(rows)) await model.query(knex).insert(part)
+}
+
+/** Links as one list for each column, however many they are; undefined where rows of the table are objects of a class. */
+function asLists({ model, isBare, ...through }: JoinTable, relation: RelationDescription, links: readonly KeyLink[]) {
+  const owner = links[0]?.owner.constructor as ModelClass | undefined
+  if (!isBare || !owner) return undefined
+  const own = columnsOf(owner, relation.ownerProperties)
+  const related = columnsOf(relation.model, relation.relatedProperties)
+  const types = [...own, ...related].map((column) =>
+    column && !ONE_BY_ONE.has(column.type) ? column.sqlType : undefined,
+  )
+  const names = [...through.ownerProperties, ...through.relatedProperties].map((name) =>
+    model.propertyNameToColumnName(name),
+  )
+  // knex takes a question mark for the place of a value
+  if ([...types, ...names].some((text) => text === undefined || text.includes('?'))) return undefined
+  const values = [
+    ...relation.ownerProperties.map((name) => links.map((link) => exactValue((link.owner as Row)[name]))),
+    ...related.map((_, index) => links.map(({ key }) => key[index])),
+  ]
+  return { names, source: `select * from unnest(${types.map((type) => `?::${type}[]`).join(', ')})`, values }
+}
+
+function columnsOf(model: ModelClass, properties: readonly string[]): readonly (Column | undefined)[] {
+  const { columns } = describeModel(model)
+  return properties.map((name) => columns.get(name))
+}
+
+/** A set of keys, and the row that it is of. */
+export interface OwnedSet {
+  readonly owner: Model
+  readonly set: KeySet
+  readonly path: Path
+  /** The row was there before, so that others may write its links, too. */
+  readonly isStored: boolean
+}
+
+/**
+ * Makes the related rows of each owner those of its keys, but for those that the field does not let the caller choose: they
+ * stay. It takes as many statements as for one owner.
+ */
+export async function replaceSets(serializer: AnySerializer, given: readonly OwnedSet[]): Promise<void> {
+  const [first] = given
+  if (!first) return
+  const { field, relation } = first.set
+  const knex = knexOf(serializer)
+  const model = first.owner.constructor as ModelClass
+  // of two sets for one row the last counts
+  const sets = [...new Map(given.map((one) => [rowKey(model, one.owner), one])).values()]
+  const owners = sets.map(({ owner }) => owner)
+  const stored = sets.filter(({ isStored }) => isStored).map(({ owner }) => owner)
+  await lockRows(stored, knex)
+  const related = await relatedKeys(owners, { relation, knex })
+  const changes = sets.map((one, index) => changesOf(one, related[index] ?? []))
+  const unwanted = changes.flatMap(({ unwanted }) => unwanted)
+  if (unwanted.length > 0) {
+    const keys = [...new Map(unwanted.map((link) => [textOf(relation, link), link.key[0]])).values()]
+    const column = describeModel(relation.model).columns.get(relation.relatedProperties[0] as string)
+    const seen = column ? await seenKeys(serializer, { field, relation, keys, column }) : undefined
+    const removed = seen ? unwanted.filter((link) => seen.has(textOf(relation, link))) : unwanted
+    await unrelate(relation, removed, knex)
+  }
+  await relate(
+    serializer,
+    relation,
+    changes.flatMap(({ added }) => added),
+  )
+}
+
+function changesOf({ owner, set, path }: OwnedSet, related: readonly Model[]) {
+  const { relation, keys } = set
+  const toLink = (value: unknown): KeyLink => ({ owner, key: [value], path })
+  const present = related.map((row) => toLink(exactValue((row as Row)[relation.relatedProperties[0] as string])))
+  const wanted = keys.map(toLink)
+  const before = new Set(present.map((link) => textOf(relation, link)))
+  const after = new Set(wanted.map((link) => textOf(relation, link)))
+  return {
+    added: wanted.filter((link) => !before.has(textOf(relation, link))),
+    unwanted: present.filter((link) => !after.has(textOf(relation, link))),
+  }
+}
+
+/** The text of a link's key, whatever its spelling. */
+function textOf({ model, relatedProperties: [property = ''] }: RelationDescription, { key: [key] }: KeyLink): string {
+  return keyOf(model, [property], { [property]: key })
+}
+
+/** The related keys that the caller may choose; undefined where these are all that the relation itself has shown. */
+async function seenKeys(
+  { context }: AnySerializer,
+  { field, relation, keys, column }: Omit<KeySet, 'name'> & { column: Column },
+): Promise<ReadonlySet<string> | undefined> {
+  return field.options.queryset === relation.model ? undefined : field.seen(keys, context, column)
+}
+
+async function unrelate(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable): Promise<void> {
+  const { through } = relation
+  if (through?.isPlain) {
+    const { model, ownerProperties, relatedProperties } = through
+    const lists = asLists(through, relation, links)
+    if (lists) {
+      const sql = `delete from ?? where (${lists.names.map(() => '??').join(', ')}) in (${lists.source})`
+      await knex.raw(sql, [model.tableName, ...lists.names, ...lists.values] as never)
+      return
+    }
+    const names = [...ownerProperties, ...relatedProperties].map((name) => model.propertyNameToColumnName(name))
+    for (const part of parts(links)) {
+      const values = part.map(({ owner, key }) => [
+        ...relation.ownerProperties.map((property) => exactValue((owner as Row)[property])),
+        ...key,
+      ])
+      await model
+        .query(knex)
+        .delete()
+        .whereInComposite(names, values as never)
+    }
+    return
+  }
+  const [property = ''] = relation.relatedProperties
+  const name = describeModel(relation.model).columns.get(property)?.column ?? property
+  for (const { owner, links: own } of byOwner(links)) {
+    for (const part of parts(own)) {
+      const keys = part.map(({ key: [key] }) => key)
+      await relatedQuery(relation, knex, owner)
+        .unrelate()
+        .whereIn(`${relation.model.tableName}.${name}`, keys as string[])
+    }
+  }
+}
+
+function byOwner(links: readonly KeyLink[]): { owner: Model; links: KeyLink[] }[] {
+  const owners = new Map<Model, KeyLink[]>()
+  for (const link of links) {
+    const own = owners.get(link.owner)
+    if (own) own.push(link)
+    else owners.set(link.owner, [link])
+  }
+  return [...owners].map(([owner, own]) => ({ owner, links: own }))
+}
+
+/** A query of what rows are related to. */
+export function relatedQuery({ name }: RelationDescription, knex: Queryable, rows: Model | readonly Model[]) {
+  const [first] = [rows].flat()
+  const model = first?.constructor as ModelClass
+  return model.relatedQuery(name, knex).for(rows as never)
+}
+
+/** A statement takes at most 65,535 parameters (promise R3). */
+function parts<Item>(items: readonly Item[]): Item[][] {
+  const count = Math.ceil(items.length / ITEMS_AT_ONCE)
+  return Array.from({ length: count }, (_, part) => items.slice(part * ITEMS_AT_ONCE, (part + 1) * ITEMS_AT_ONCE))
+}
+
+const ITEMS_AT_ONCE = 10_000

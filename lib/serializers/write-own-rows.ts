@@ -1,0 +1,156 @@
+/** Writes the own rows of objects that are created and changed together: one statement for the new, and one for the stored. */
+import type { Model } from 'objection'
+import { toApiError } from '../database-errors.js'
+import { NotFound } from '../errors.js'
+import { buildModel, isExpression } from '../models/build-model.js'
+import { isLostOnUpdate } from '../models/column-names.js'
+import { byExactKey } from '../models/exact-key.js'
+import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { ownRow } from '../queryset/own-row.js'
+import { readExactly } from '../queryset/read-exactly.js'
+import { allAtOnce } from './all-at-once.js'
+import { constraintSubject } from './constraint-subject.js'
+import type { AnySerializer, WriteEntry } from './contract.js'
+import { rowKey } from './row-keys.js'
+import type { Writes } from './split-writes.js'
+import { under } from './under.js'
+import { changeOf, insertRows, knexOf, type RowChange, updateRows, updatesRows } from './write-rows.js'
+
+type Data = Record<string, unknown>
+
+/** An object on its way into the database. */
+export interface WriteItem extends WriteEntry {
+  readonly instance: Model | undefined
+  readonly writes: Writes
+  /** Its row, once it is written. */
+  row: Model | undefined
+}
+
+/** Writes the rows of all items, changes first: what they let go of may be taken by the new ones. */
+export async function writeOwnRows(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
+  const model = serializer.plan.model?.model as ModelClass
+  const knex = knexOf(serializer)
+  await update(
+    serializer,
+    items.filter(({ instance }) => instance !== undefined),
+    { model, knex },
+  )
+  await insert(
+    serializer,
+    items.filter(({ instance }) => instance === undefined),
+    { model, knex },
+  )
+}
+
+interface Target {
+  readonly model: ModelClass
+  readonly knex: Queryable
+}
+
+/** What the database or the model refuses, told by the client's fields. */
+export function inOwnTerms({ plan, context }: AnySerializer, data: Data, error: unknown): unknown {
+  return toApiError(error, constraintSubject(plan, 'write', data, { view: context.view })) ?? error
+}
+
+async function telling<Result>(serializer: AnySerializer, data: Data, work: () => Result | Promise<Result>) {
+  try {
+    return await work()
+  } catch (error) {
+    throw inOwnTerms(serializer, data, error)
+  }
+}
+
+async function insert(serializer: AnySerializer, items: readonly WriteItem[], { model, knex }: Target): Promise<void> {
+  if (items.length === 0) return
+  // hooks change instances: the second time a row is written, it is made anew
+  const fresh = new Map<WriteItem, Model>()
+  for (const item of items) {
+    const { path, data, writes } = item
+    fresh.set(item, await under(path, () => telling(serializer, data, () => buildModel(model, writes.columns))))
+  }
+  const take = (item: WriteItem) => {
+    const made = fresh.get(item) ?? buildModel(model, item.writes.columns)
+    fresh.delete(item)
+    return made
+  }
+  const rows = await allAtOnce({
+    items,
+    knex,
+    write: (part, trx) => insertRows(model, part.map(take), trx),
+    view: serializer.context.view,
+    tell: (error, { data }) => inOwnTerms(serializer, data, error),
+  })
+  for (const [index, item] of items.entries()) item.row = rows[index]
+}
+
+async function update(serializer: AnySerializer, items: readonly WriteItem[], target: Target): Promise<void> {
+  for (const item of items) item.row = item.instance
+  const changed = items.filter(({ writes }) => Object.keys(writes.columns).length > 0)
+  const { model, knex } = target
+  if (changed.length > 1 && updatesRows(model, knex) && !changed.some(hasExpression)) {
+    await updateAll(serializer, changed, target)
+  } else await updateEach(serializer, changed, target)
+}
+
+async function updateEach(
+  serializer: AnySerializer,
+  items: readonly WriteItem[],
+  { model, knex }: Target,
+): Promise<void> {
+  for (const item of items) {
+    const { path, data, instance, writes } = item
+    const write = () => updateOne(model, instance as Model, writes.columns, knex)
+    item.row = await under(path, () => telling(serializer, data, write))
+  }
+}
+
+function hasExpression({ writes }: WriteItem): boolean {
+  return Object.values(writes.columns).some(isExpression)
+}
+
+async function updateAll(serializer: AnySerializer, items: readonly WriteItem[], target: Target): Promise<void> {
+  const { model, knex } = target
+  // two objects of a list may lead to one row, where the last says what it holds
+  const byRow = new Map<string, WriteItem[]>()
+  for (const item of items) {
+    const key = rowKey(model, item.instance as Model)
+    const own = byRow.get(key)
+    if (own) own.push(item)
+    else byRow.set(key, [item])
+  }
+  const changes: (RowChange & { readonly own: readonly WriteItem[]; readonly path: WriteItem['path'] })[] = []
+  for (const own of byRow.values()) {
+    const { path, data, instance } = own.at(-1) as WriteItem
+    const columns = Object.fromEntries(own.flatMap(({ writes }) => Object.entries(writes.columns)))
+    const change = () => changeOf(model, instance as Model, columns, knex)
+    changes.push({ ...(await under(path, () => telling(serializer, data, change))), own, path })
+  }
+  if (changes.some(({ values }) => [...values.values()].some(isExpression))) {
+    await updateEach(serializer, items, target)
+    return
+  }
+  const rows = await allAtOnce({
+    items: changes,
+    knex,
+    write: (part, trx) => updateRows(model, part, trx),
+    view: serializer.context.view,
+    tell: (error, { own }) => inOwnTerms(serializer, own.at(-1)?.data ?? {}, error),
+  })
+  for (const [index, { own }] of changes.entries()) for (const item of own) item.row = rows[index]
+}
+
+/** @throws NotFound the row is gone */
+async function updateOne(model: ModelClass, instance: Model, columns: Data, knex: Queryable): Promise<Model> {
+  if (Object.keys(columns).some((property) => isLostOnUpdate(model.propertyNameToColumnName(property)))) {
+    const [changed] = await updateRows(model, [await changeOf(model, instance, columns, knex)], knex)
+    return changed as Model
+  }
+  const patch = buildModel(model, columns, { patch: true })
+  const rows: unknown = await byExactKey(instance, () => {
+    const query = ownRow(instance, knex).patch(patch as never)
+    return readExactly(query.returning('*') as unknown as AnyQueryBuilder)
+  })
+  const row: unknown = Array.isArray(rows) ? rows[0] : rows
+  if (!row) throw new NotFound()
+  return row as Model
+}
