@@ -2,6 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Profiler } from 'node:inspector'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import autocannon, { type LoadRequest } from 'autocannon'
 import type { ClientConfig } from 'pg'
@@ -44,18 +45,29 @@ export interface LoadOptions {
   readonly seconds?: number
 }
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 /** With this configuration `koa-viewsets` is the built package, as an application has it, and not its source. */
-const BUILT = fileURLToPath(new URL('../../.config/tsconfig.build.json', import.meta.url))
+const BUILT = '.config/tsconfig.build.json'
+
+export interface ContenderOptions {
+  /** @default 1 */
+  readonly processes?: number
+  /** @default 10 */
+  readonly resources?: number
+  /** The checkout whose contender it is. @default this one */
+  readonly root?: string
+}
 
 /** Starts a contender and returns when it answers. */
 export async function startContender(
   name: Start['name'],
   connection: ClientConfig,
-  { processes = 1, resources = 10 }: Partial<Pick<Start, 'processes' | 'resources'>> = {},
+  { processes = 1, resources = 10, root = ROOT }: ContenderOptions = {},
 ): Promise<Contender> {
-  const child = fork(fileURLToPath(new URL('contender-process.ts', import.meta.url)), {
+  const child = fork(join(root, 'test/bench/contender-process.ts'), {
+    cwd: root,
     execArgv: ['--import', 'tsx'],
-    env: { ...process.env, TSX_TSCONFIG_PATH: BUILT },
+    env: { ...process.env, TSX_TSCONFIG_PATH: join(root, BUILT) },
     serialization: 'advanced',
   })
   const start: Start = { name, connection, processes, resources }

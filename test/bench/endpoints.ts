@@ -1,22 +1,22 @@
 /**
- * What a view set costs against a hand-written Koa + pg server on the atlas's data. The same requests go to both, in
- * turns; both must send the same bytes. Requests per second depend on the machine and on what else runs there; ratios
- * within one round, and the server's CPU time, say more.
+ * What a view set costs against a hand-written Koa + pg server on the atlas's data, or against the view sets of another
+ * checkout. The same requests go to both, in turns; both must send the same bytes. Requests per second depend on the machine
+ * and on what else runs there; ratios within one round, and the server's CPU time, say more.
  */
 import type { LoadRequest } from 'autocannon'
 import type { ClientConfig } from 'pg'
 import { type Contender, load, type Sample, startContender, stopContender } from './contenders.js'
 import { type Figure, figureOf } from './statistics.js'
-import { clearWritten, startAtlasData, WORKLOADS, type Workload } from './workloads.js'
+import { clearWritten, plantRows, startAtlasData, WORKLOADS, type Workload } from './workloads.js'
 
-/** One workload, hand-written and ours. A ratio above 1 is in our favour. */
+/** One workload, and two contenders for it. A ratio above 1 is in favour of ours. */
 export interface EndpointFigures {
   readonly name: string
-  /** Ours over the hand-written server's, by rounds. */
+  /** Ours over the other's, by rounds. */
   readonly requestsRatio: Figure
-  /** The hand-written server's CPU time over ours, by rounds. */
+  /** The other's CPU time over ours, by rounds. */
   readonly cpuRatio: Figure
-  readonly handwritten: EndpointFigure
+  readonly other: EndpointFigure
   readonly ours: EndpointFigure
 }
 
@@ -31,6 +31,10 @@ export interface EndpointOptions {
   readonly rounds: number
   /** For each turn of a contender. */
   readonly seconds: number
+  /** Names of workloads; none for all of them. */
+  readonly only?: readonly string[]
+  /** Another checkout, built, whose view sets take the place of the hand-written server. */
+  readonly before?: string
 }
 
 /** A workload, with the requests that each contender gets. */
@@ -44,11 +48,11 @@ export async function measureEndpoints(options: EndpointOptions): Promise<readon
   const postgres = await startAtlasData()
   const contenders: Contender[] = []
   try {
-    for (const name of ['handwritten', 'ours'] as const) {
-      contenders.push(await startContender(name, postgres.connection))
-    }
+    const { before: root } = options
+    contenders.push(await startContender(root ? 'ours' : 'handwritten', postgres.connection, root ? { root } : {}))
+    contenders.push(await startContender('ours', postgres.connection))
     const turns: Turn[] = []
-    for (const workload of WORKLOADS) {
+    for (const workload of chosen(options)) {
       const requests = await Promise.all(contenders.map(({ url }) => workload.requests(url)))
       const turn = { workload, requests }
       await expectEqual(contenders, turn, postgres.connection)
@@ -59,6 +63,14 @@ export async function measureEndpoints(options: EndpointOptions): Promise<readon
     for (const contender of contenders) await stopContender(contender)
     await postgres.stop()
   }
+}
+
+function chosen({ only = [] }: EndpointOptions): readonly Workload[] {
+  const unknown = only.find((name) => !WORKLOADS.some((workload) => workload.name === name))
+  if (unknown !== undefined) {
+    throw new Error(`There is no workload "${unknown}"; choose from ${WORKLOADS.map(({ name }) => name).join(', ')}`)
+  }
+  return only.length === 0 ? WORKLOADS : WORKLOADS.filter(({ name }) => only.includes(name))
 }
 
 async function expectEqual(contenders: readonly Contender[], turn: Turn, connection: ClientConfig): Promise<void> {
@@ -72,6 +84,7 @@ async function expectEqual(contenders: readonly Contender[], turn: Turn, connect
       const request = turn.requests[position]?.[index]
       if (!request) throw new Error(`${name}: the contenders get different numbers of requests`)
       const { path, method = 'GET', headers = {}, body = null } = first ?? request
+      if (writes) await plantRows(connection, turn.workload, 1)
       const answer = await fetch(url + path, { method, headers, body })
       answers.push(`${answer.status} ${compared(await answer.text())}`)
       if (writes) await clearWritten(connection)
@@ -98,6 +111,7 @@ async function run(
       const order = [...contenders.entries()]
       if (round % 2 === 1) order.reverse()
       for (const [position, contender] of order) {
+        if (workload.writes) await plantRows(connection, workload, seconds)
         const sample = await load(contender, requests[position] as readonly LoadRequest[], { seconds })
         if (workload.writes) await clearWritten(connection)
         if (round > 0) samples[index]?.[position]?.push(sample)
@@ -107,10 +121,10 @@ async function run(
   return turns.map(({ workload }, index) => compare(workload.name, samples[index] as Sample[][]))
 }
 
-function compare(name: string, [handwritten = [], ours = []]: readonly Sample[][]): EndpointFigures {
+function compare(name: string, [other = [], ours = []]: readonly Sample[][]): EndpointFigures {
   const ratios = ours.map((sample, round) => {
-    const other = handwritten[round] as Sample
-    return { requests: sample.requestsPerSecond / other.requestsPerSecond, cpu: other.cpu / sample.cpu }
+    const against = other[round] as Sample
+    return { requests: sample.requestsPerSecond / against.requestsPerSecond, cpu: against.cpu / sample.cpu }
   })
   const each = (samples: readonly Sample[]): EndpointFigure => ({
     requestsPerSecond: figureOf(samples.map((sample) => sample.requestsPerSecond)).median,
@@ -120,7 +134,7 @@ function compare(name: string, [handwritten = [], ours = []]: readonly Sample[][
     name,
     requestsRatio: figureOf(ratios.map(({ requests }) => requests)),
     cpuRatio: figureOf(ratios.map(({ cpu }) => cpu)),
-    handwritten: each(handwritten),
+    other: each(other),
     ours: each(ours),
   }
 }

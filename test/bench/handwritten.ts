@@ -109,6 +109,40 @@ export function createHandwritten(connection: ClientConfig): Koa {
     }
   })
 
+  router.patch('/new-cities/:id', async (ctx) => {
+    const id = Number(ctx['params']['id'])
+    const changes = readChanges(ctx.request.body)
+    if (!isInteger(id)) ctx.throw(404)
+    if (!changes) return ctx.throw(400)
+    const names = Object.keys(changes)
+    const set = names.map((name, index) => `${name} = $${index + 2}`).join(', ')
+    const text = `UPDATE new_cities SET ${set} WHERE id = $1 RETURNING ${COLUMNS}`
+    try {
+      const { rows } = await pool.query<Row>({
+        name: `patch ${names.join()}`,
+        text,
+        values: [id, ...Object.values(changes)],
+      })
+      if (rows.length === 0) ctx.throw(404)
+      ctx.body = rows[0]
+    } catch (error) {
+      if ([FOREIGN_KEY, UNIQUE].includes(String((error as { code?: unknown }).code))) ctx.throw(400)
+      throw error
+    }
+  })
+
+  router.delete('/new-cities/:id', async (ctx) => {
+    const id = Number(ctx['params']['id'])
+    if (!isInteger(id)) ctx.throw(404)
+    const { rowCount } = await pool.query({
+      name: 'delete',
+      text: 'DELETE FROM new_cities WHERE id = $1',
+      values: [id],
+    })
+    if (rowCount === 0) ctx.throw(404)
+    ctx.status = 204
+  })
+
   const app = new Koa()
   app.use(bodyParser({ enableTypes: ['json'] })).use(router.routes())
   return app
@@ -124,6 +158,32 @@ function readCity(body: unknown): unknown[] | undefined {
   if (admin_code !== null && (typeof admin_code !== 'string' || admin_code.length > 20)) return undefined
   if (!isDegrees(latitude, 90) || !isDegrees(longitude, 180)) return undefined
   return [geoname_id, name.trim(), country_id, admin_code, population, latitude, longitude]
+}
+
+/** The columns that a body changes, with their values; undefined when one of them is wrong, or there is none. */
+function readChanges(body: unknown): Record<string, unknown> | undefined {
+  if (typeof body !== 'object' || body === null) return undefined
+  const given = body as Record<string, unknown>
+  const changes: Record<string, unknown> = {}
+  for (const [name, isRight] of Object.entries(CHECKS)) {
+    if (!Object.hasOwn(given, name)) continue
+    if (!isRight(given[name])) return undefined
+    changes[name] = typeof given[name] === 'string' ? given[name].trim() : given[name]
+  }
+  return Object.keys(changes).length > 0 ? changes : undefined
+}
+
+const isText = (value: unknown, most: number) =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= most
+
+const CHECKS: Readonly<Record<string, (value: unknown) => boolean>> = {
+  geoname_id: isInteger,
+  name: (value) => isText(value, 200),
+  country_id: isInteger,
+  admin_code: (value) => value === null || isText(value, 20),
+  population: (value) => isInteger(value) && value >= 0,
+  latitude: (value) => isDegrees(value, 90),
+  longitude: (value) => isDegrees(value, 180),
 }
 
 function isInteger(value: unknown): value is number {

@@ -2,7 +2,7 @@
 declare module 'autocannon' {
   export interface LoadRequest {
     path: string
-    method?: 'GET' | 'POST'
+    method?: 'GET' | 'POST' | 'PATCH' | 'DELETE'
     headers?: Record<string, string>
     body?: string
     /** Changes a request before it is sent. */

@@ -1,11 +1,15 @@
 /**
  * Our benchmark: `npm run bench` runs all parts, `npm run bench -- steps` one of them: steps, endpoints, example or
- * profile. `--rounds` and `--seconds` say how often and how long the endpoints are measured. The figures of a run are
- * kept in `figures.json`, and the pictures that the README shows beside it.
+ * profile. `--rounds` and `--seconds` say how often and how long the endpoints are measured, `--only delete` which of them.
+ * The figures of a run are kept in `figures.json`, and the pictures that the README shows beside it.
+ *
+ * What a change costs: `npm run bench -- compare --before ../other-checkout --rounds 15` sets the view sets of another
+ * checkout, where `npm ci` and `npm run build` have run, against those of this one, both in the same rounds.
  */
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type BarChart, barChartSvg, barChartText } from './chart.js'
-import { measureEndpoints } from './endpoints.js'
+import { type EndpointFigures, measureEndpoints } from './endpoints.js'
 import { measureExample } from './example.js'
 import { keepFigures, keepPicture } from './figures.js'
 import { flameSvg } from './flame.js'
@@ -16,12 +20,18 @@ import { markdownTable } from './table.js'
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { rounds: { type: 'string', default: '3' }, seconds: { type: 'string', default: '1' } },
+  options: {
+    rounds: { type: 'string', default: '3' },
+    seconds: { type: 'string', default: '1' },
+    only: { type: 'string', multiple: true, default: [] },
+    before: { type: 'string' },
+  },
 })
 const rounds = Number(values.rounds)
 const seconds = Number(values.seconds)
+const { only } = values
 
-const PARTS: Readonly<Record<string, () => Promise<void>>> = { steps, endpoints, example, profile }
+const PARTS: Readonly<Record<string, () => Promise<void>>> = { steps, endpoints, example, profile, compare }
 
 const parts = positionals.length > 0 ? positionals : ['steps', 'endpoints', 'example']
 for (const part of parts) {
@@ -46,23 +56,16 @@ async function steps(): Promise<void> {
 }
 
 async function endpoints(): Promise<void> {
-  const figures = await measureEndpoints({ rounds, seconds })
-  await keepFigures('endpoints', figures)
+  const figures = await measureEndpoints({ rounds, seconds, only })
+  // those that were not measured would be lost
+  if (only.length === 0)
+    await keepFigures(
+      'endpoints',
+      figures.map(({ other: handwritten, ...rest }) => ({ ...rest, handwritten })),
+    )
   console.log(`${rounds} rounds of ${seconds} s, 32 connections; medians; hand-written / ours\n`)
-  console.log(
-    markdownTable(
-      ['', 'requests/s', 'ratio', 'middle half', 'server CPU, µs', 'ratio', 'middle half'],
-      figures.map(({ name, handwritten, ours, requestsRatio, cpuRatio }) => [
-        name,
-        `${handwritten.requestsPerSecond.toFixed(0)} / ${ours.requestsPerSecond.toFixed(0)}`,
-        requestsRatio.median.toFixed(2),
-        `${requestsRatio.low.toFixed(2)}–${requestsRatio.high.toFixed(2)}`,
-        `${handwritten.cpu.toFixed(0)} / ${ours.cpu.toFixed(0)}`,
-        cpuRatio.median.toFixed(2),
-        `${cpuRatio.low.toFixed(2)}–${cpuRatio.high.toFixed(2)}`,
-      ]),
-    ),
-  )
+  console.log(tableOf(figures))
+  if (only.length > 0) return
   const chart: BarChart = {
     title: 'View sets against hand-written Koa + pg',
     note: `Above 1 is in favour of the view sets. Both send the same bytes. Medians of ${rounds} interleaved rounds.`,
@@ -73,6 +76,30 @@ async function endpoints(): Promise<void> {
     })),
   }
   console.log(`\n${barChartText(chart)}\n\n${await keepPicture('figures.svg', barChartSvg(chart))}`)
+}
+
+async function compare(): Promise<void> {
+  const { before } = values
+  if (before === undefined) throw new Error('compare: say --before, the folder of the checkout to compare with')
+  const figures = await measureEndpoints({ rounds, seconds, only, before: resolve(before) })
+  console.log(`${rounds} rounds of ${seconds} s, 32 connections; medians; ${before} / this checkout\n`)
+  console.log(tableOf(figures))
+  console.log('\nRatios above 1 are in favour of this checkout.')
+}
+
+function tableOf(figures: readonly EndpointFigures[]): string {
+  return markdownTable(
+    ['', 'requests/s', 'ratio', 'middle half', 'server CPU, µs', 'ratio', 'middle half'],
+    figures.map(({ name, other, ours, requestsRatio, cpuRatio }) => [
+      name,
+      `${other.requestsPerSecond.toFixed(0)} / ${ours.requestsPerSecond.toFixed(0)}`,
+      requestsRatio.median.toFixed(2),
+      `${requestsRatio.low.toFixed(2)}–${requestsRatio.high.toFixed(2)}`,
+      `${other.cpu.toFixed(0)} / ${ours.cpu.toFixed(0)}`,
+      cpuRatio.median.toFixed(3),
+      `${cpuRatio.low.toFixed(3)}–${cpuRatio.high.toFixed(3)}`,
+    ]),
+  )
 }
 
 async function example(): Promise<void> {

@@ -13,6 +13,8 @@ export interface Workload {
   readonly compared?: (text: string) => string
   /** It writes: what it has written is removed again after each turn. */
   readonly writes?: true
+  /** How many rows it needs for a second of load, put there before each turn: some of what it writes is there already. */
+  readonly rows?: number
 }
 
 /** So many cities all over the table, as a cache of one row would flatter both. */
@@ -22,6 +24,8 @@ const CITIES_APART = 1_350
 const PAGES = 20
 
 let nextGeonameId = 1_000_000_000
+/** Of the rows that `plantRows` has put there. */
+let nextId = 1
 
 export const WORKLOADS: readonly Workload[] = [
   {
@@ -38,6 +42,20 @@ export const WORKLOADS: readonly Workload[] = [
     requests: async () => [{ ...get('/api/new-cities'), method: 'POST', headers: JSON_HEADERS, setupRequest: newCity }],
     compared: (text) => text.replaceAll(/"(created|updated)_at":"[^"]+"/g, '"$1_at":"…"'),
     writes: true,
+  },
+  {
+    name: 'change one field',
+    requests: async () => [{ ...get(''), method: 'PATCH', headers: JSON_HEADERS, setupRequest: changedCity }],
+    compared: (text) => text.replaceAll(/"(created|updated)_at":"[^"]+"/g, '"$1_at":"…"'),
+    writes: true,
+    rows: 2_000,
+  },
+  {
+    name: 'delete',
+    requests: async () => [{ ...get(''), method: 'DELETE', setupRequest: goneCity }],
+    writes: true,
+    // more than any contender deletes: each goes once
+    rows: 20_000,
   },
   { name: 'list of 100, native JSON', requests: async () => [get('/api/native')] },
 ]
@@ -62,6 +80,19 @@ export async function startAtlasData(): Promise<Postgres> {
     'VACUUM (ANALYZE)',
   )
   return postgres
+}
+
+/** Puts the rows there that a workload needs for a turn, with the keys from 1 on. */
+export async function plantRows(connection: ClientConfig, { rows }: Workload, seconds: number): Promise<void> {
+  nextId = 1
+  if (rows === undefined) return
+  const count = Math.ceil(rows * Math.max(1, seconds))
+  await runSql(
+    connection,
+    `INSERT INTO new_cities (geoname_id, name, country_id, population, latitude, longitude)
+      SELECT n, 'Città di Castello', 1 + n % 200, n, 43.46556, 12.24046 FROM generate_series(1, ${count}) n`,
+    'VACUUM (ANALYZE) new_cities',
+  )
 }
 
 /** Removes what a workload has written. */
@@ -109,4 +140,18 @@ function newCity(request: LoadRequest): LoadRequest {
     longitude: '12.24046',
   }
   return { ...request, body: JSON.stringify(city) }
+}
+
+/** Different rows one after the other, each often: nobody waits for another's. */
+function changedCity(request: LoadRequest): LoadRequest {
+  nextId = (nextId % 1_000) + 1
+  return {
+    ...request,
+    path: `/api/new-cities/${nextId}`,
+    body: JSON.stringify({ population: nextGeonameId++ % 1_000_000 }),
+  }
+}
+
+function goneCity(request: LoadRequest): LoadRequest {
+  return { ...request, path: `/api/new-cities/${nextId++}` }
 }
