@@ -1,5 +1,6 @@
 /** Reads JSON without losing digits of numbers: the texts of those that JavaScript cannot keep are kept beside them. */
 import { hasNumerals, isContainer, knownNumerals, Numeral, numeralsOf } from './json-numerals.js'
+import { nextTurn } from './turns.js'
 
 /** A number with fewer digits, and an exponent of fewer than three, is the one that JavaScript prints. */
 const EXACT_DIGITS = 15
@@ -7,6 +8,9 @@ const EXPONENT_DIGITS = 2
 /** The shortest number with such an exponent: `1e400`. */
 const SHORTEST = 5
 const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+
+/** Characters that are read in a few milliseconds. */
+const SLICE = 131_072
 
 const QUOTE = 0x22
 const PLUS = 0x2b
@@ -34,12 +38,21 @@ export function parseJson(text: string): unknown {
  */
 export function keepNumerals(value: unknown, text: string): unknown {
   if (!isSuspect(text)) return value
-  if (typeof value === 'number') {
-    const numeral = text.trim()
-    return Object.is(value, Number(numeral)) && !isExact(numeral, value) ? new Numeral(numeral) : value
-  }
-  if (isContainer(value)) new Reader(text).read(value)
+  if (isContainer(value)) new Reader(text, value).read(text.length)
+  return typeof value === 'number' ? keepNumeral(value, text.trim()) : value
+}
+
+/** The same for a long text, in turns of the event loop. */
+export async function keepNumeralsInTurns(value: unknown, text: string): Promise<unknown> {
+  if (!isSuspect(text)) return value
+  if (!isContainer(value)) return keepNumerals(value, text)
+  const reader = new Reader(text, value)
+  while (reader.read(SLICE)) await nextTurn()
   return value
+}
+
+function keepNumeral(value: number, numeral: string): unknown {
+  return Object.is(value, Number(numeral)) && !isExact(numeral, value) ? new Numeral(numeral) : value
 }
 
 /** The same for a list whose items were texts of JSON, or lists of such texts. */
@@ -69,15 +82,22 @@ interface Place {
 /** Walks through a JSON text and what was made of it, without recursion. */
 class Reader {
   readonly #text: string
+  readonly #root: object
   #place: Place | undefined
+  #at = 0
 
-  constructor(text: string) {
+  constructor(text: string, root: object) {
     this.#text = text
+    this.#root = root
   }
 
-  read(root: object): void {
+  /** Goes on for about so many characters; false at the end. */
+  read(characters: number): boolean {
     const text = this.#text
-    for (let at = 0; at < text.length; at++) {
+    const root = this.#root
+    const end = Math.min(this.#at + characters, text.length)
+    let at = this.#at
+    for (; at < end; at++) {
       const code = text.charCodeAt(at)
       if (code === QUOTE) at = this.#skipText(at)
       else if (code === COMMA) this.#next()
@@ -91,6 +111,8 @@ class Reader {
         this.#readNumber(start, at)
       }
     }
+    this.#at = at
+    return at < text.length
   }
 
   /** The end of a string, which in an object is a name if there is none yet. */

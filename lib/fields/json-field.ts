@@ -1,6 +1,7 @@
 /** Columns of type json and jsonb. */
-import { Numeral, writable } from '../json-numerals.js'
+import { hasNumerals, Numeral, writable } from '../json-numerals.js'
 import { takesOptions } from '../option-kinds.js'
+import { nextTurn } from '../turns.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { checkJson, readJson } from './json-text.js'
 import type { ClosedOptions } from './options.js'
@@ -19,7 +20,8 @@ export class JSONField<const Options extends FieldOptions = {}> extends Serializ
 
   override toInternalValue(value: unknown): unknown {
     checkJson(value)
-    return value
+    // what follows reads them once more, and there may be many
+    return hasNumerals(value) ? nextTurn().then(() => value) : value
   }
 
   override toRepresentation(value: unknown): unknown {

@@ -1,6 +1,6 @@
 /** JSON values of any shape: read from text, and checked without recursion (promises A4, B7, B8, B11). */
 import { ValidationError } from '../errors.js'
-import { hasNumerals, Numeral, numeralAt } from '../json-numerals.js'
+import { hasNumerals, knownNumerals, Numeral, numeralAt } from '../json-numerals.js'
 import { parseJson } from '../parse-json.js'
 import { quote } from '../quote.js'
 import { checkText } from './text.js'
@@ -13,6 +13,7 @@ const MAX_WHOLE_DIGITS = 131_072
 const MAX_DECIMAL_PLACES = 16_383
 /** jsonb writes all digits of a number: `1e131071` would come back as so many. */
 const MAX_EXPONENT = 1000
+const EXPONENT = /e/i
 const NUMERAL = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** Types that JSON.stringify drops or throws on; code may pass them. */
 const NEVER_JSON = new Set(['bigint', 'function', 'symbol'])
@@ -77,11 +78,12 @@ function checkMembers(root: unknown, container: object, next: object[]): void {
 
 /** The numbers of an array or object of which some are known by their digits, and need not be finite. */
 function checkNumerals(root: unknown, container: object): void {
-  for (const [name, value] of Object.entries(container)) {
-    const key = Array.isArray(container) ? Number(name) : name
-    const text = numeralAt(container, key)
-    if (text === undefined) checkScalar(value)
-    else checkNumeral(text, () => placeOf(root, container, key))
+  for (const [key, text] of knownNumerals(container) ?? []) checkNumeral(text, () => placeOf(root, container, key))
+  const isList = Array.isArray(container)
+  for (const key of Object.keys(container)) {
+    const value = (container as Record<string, unknown>)[key]
+    if (typeof value === 'number' && Number.isFinite(value)) continue
+    if (numeralAt(container, isList ? Number(key) : key) === undefined) checkScalar(value)
   }
 }
 
@@ -93,6 +95,7 @@ function checkScalar(value: unknown): void {
 
 /** @throws ValidationError a number of JSON has more digits than a column keeps, or stands for more */
 function checkNumeral(text: string, place: () => string = () => ''): void {
+  if (text.length < MAX_EXPONENT && !EXPONENT.test(text)) return
   const [, whole = '', fraction = '', exponent = '0'] = NUMERAL.exec(text) ?? []
   const isWithin =
     Math.abs(Number(exponent)) <= MAX_EXPONENT &&

@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../context.js'
 import { BadRequest } from '../errors.js'
-import { keepNumerals } from '../parse-json.js'
+import { keepNumerals, keepNumeralsInTurns } from '../parse-json.js'
 import { nextTurn } from '../turns.js'
 import { checkLimits } from './form-fields.js'
 import { type JsonLimits, passedByText, passedByValue } from './nesting.js'
@@ -89,7 +89,7 @@ async function readLong(text: string): Promise<unknown> {
     scan(data)
     await nextTurn()
   }
-  const kept = keepNumerals(data, text)
+  const kept = await keepNumeralsInTurns(data, text)
   await nextTurn()
   return kept
 }

@@ -60,9 +60,9 @@ class Events extends ModelViewSet<Event> {
 
   @action({ methods: ['GET'] })
   async filtered() {
-    const obj = await this.filterQueryset(this.getQueryset() as never)
-    await this.loadRelated(obj as never)
-    return this.getSerializer({ obj, many: true } as never).data
+    const obj = await this.filterQueryset(this.getQueryset())
+    await this.loadRelated(obj as readonly object[])
+    return this.getSerializer({ obj, many: true }).data
   }
 
   @action({ methods: ['GET'], detail: true })

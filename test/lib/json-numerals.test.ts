@@ -1,6 +1,6 @@
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, vi } from 'vitest'
 import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../../lib/json-numerals.js'
-import { keepNumerals, parseJson } from '../../lib/parse-json.js'
+import { keepNumerals, keepNumeralsInTurns, parseJson } from '../../lib/parse-json.js'
 
 const EXACT = [
   '0',
@@ -144,4 +144,16 @@ it('reads and writes JSON of any shape without loss', () => {
     })
     expect(writeJson(parseJson(json))).toBe(normal)
   }
+})
+
+it('reads a long text in several turns as in one', async () => {
+  const item = '{"a":[9007199254740993,"9007199254740993\\"",{"b":-1e400}],"c":0.5}'
+  const json = `{"list":[${Array(6000).fill(item).join()}],"n":9007199254740993}`
+  expect(json.length).toBeGreaterThan(300_000)
+  const other = vi.fn()
+  setImmediate(other)
+  const kept = await keepNumeralsInTurns(JSON.parse(json), json)
+  expect(other).toHaveBeenCalled()
+  expect(writeJson(kept)).toBe(json)
+  expect(String(await keepNumeralsInTurns(9007199254740992, '9007199254740993'))).toBe('9007199254740993')
 })
