@@ -5,6 +5,9 @@ export interface ErrorMessages {
   [field: string]: string[] | ErrorMessages
 }
 
+/** What an application may say is wrong: a message, a list of them, or a map of such by field, at any depth. */
+export type GivenErrors = string | readonly string[] | { readonly [field: string]: GivenErrors }
+
 /** Of how many mistakes in one list a client is told (promise R10). */
 export const MOST_MESSAGES = 100
 
@@ -58,13 +61,9 @@ export class ValidationError extends ApiError {
   override readonly name: string = 'ValidationError'
   declare readonly errors: ErrorMessages
 
-  constructor(errors: string | readonly string[] | ErrorMessages, options: { detail?: string; cause?: unknown } = {}) {
-    const map: ErrorMessages =
-      typeof errors === 'string'
-        ? { non_field_errors: [errors] }
-        : isMessageList(errors)
-          ? { non_field_errors: [...errors] }
-          : errors
+  constructor(errors: GivenErrors, options: { detail?: string; cause?: unknown } = {}) {
+    const messages = toMessages(errors)
+    const map = Array.isArray(messages) ? { non_field_errors: messages } : messages
     super(400, options.detail ?? 'Validation failed', { errors: map, cause: options.cause })
   }
 
@@ -170,6 +169,16 @@ export class ConfigurationError extends Error {
   override readonly name: string = 'ConfigurationError'
 }
 
-function isMessageList(errors: readonly string[] | ErrorMessages): errors is readonly string[] {
+function isMessageList(errors: readonly string[] | object): errors is readonly string[] {
   return Array.isArray(errors)
+}
+
+/** What is wrong, as it is answered: a list of messages, or a map of such lists. */
+function toMessages(errors: GivenErrors): string[] | ErrorMessages {
+  if (typeof errors === 'string') return [errors]
+  if (isMessageList(errors)) return [...errors]
+  const entries = Object.entries(errors)
+  // most are in this form already
+  if (entries.every(([, value]) => Array.isArray(value))) return errors as ErrorMessages
+  return Object.fromEntries(entries.map(([field, value]) => [field, toMessages(value)]))
 }

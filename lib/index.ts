@@ -41,6 +41,7 @@ export {
   ConfigurationError,
   Conflict,
   type ErrorMessages,
+  type GivenErrors,
   MethodNotAllowed,
   NotFound,
   PermissionDenied,

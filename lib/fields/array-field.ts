@@ -9,6 +9,7 @@ import { type FieldOptions, type FieldSchema, type SerializerContext, Serializer
 import { JSONField } from './json-field.js'
 import { readItems, readJson } from './json-text.js'
 import { type ClosedOptions, checkLengthOptions } from './options.js'
+import { runValidators } from './run-validators.js'
 import { counted } from './text.js'
 
 export interface ArrayFieldOptions extends FieldOptions {
@@ -140,7 +141,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
 
   async #validated(given: unknown, context: SerializerContext): Promise<unknown> {
     const value = await given
-    for (const validator of this.#child.options.validators ?? []) await validator(value as never, context)
+    await runValidators(this.#child.options.validators ?? [], value, context)
     return value
   }
 

@@ -1,6 +1,7 @@
 /** Validates a list of objects field by field, so that each related field costs one query for the whole list (promise I22). */
 import { ValidationError } from '../errors.js'
 import type { RelatedField } from '../fields/related-field.js'
+import { runValidators } from '../fields/run-validators.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkRivals } from './rivals.js'
@@ -167,9 +168,8 @@ async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<voi
   for (const { name, field, hook } of serializer.plan.writable) {
     if (!Object.hasOwn(item.value, name) || item.errors?.[name]) continue
     try {
-      if (item.value[name] !== null) {
-        for (const check of field.options.validators ?? []) await check(item.value[name] as never, serializer.context)
-      }
+      const { validators } = field.options
+      if (validators && item.value[name] !== null) await runValidators(validators, item.value[name], serializer.context)
       if (hook === undefined) continue
       const kept = hooks[hook]?.(item.value[name])
       const value = kept instanceof Promise ? await kept : kept

@@ -554,6 +554,24 @@ describe('validation', () => {
     await expect(refused(broken, { title: 'x' })).rejects.toThrow(TypeError)
   })
 
+  it('tells what all validators of a field and of its items have found', async () => {
+    const refuse = (message: string) => () => {
+      throw new ValidationError(message)
+    }
+    class Strict extends Serializer {
+      static override declaredFields = {
+        title: new StringField({ validators: [refuse('one'), refuse('two')] }),
+        marks: new ArrayField({ child: new IntegerField({ validators: [refuse('three'), refuse('four')] }) }),
+      }
+      override validate(): never {
+        throw new ValidationError({ title: 'not reached' })
+      }
+    }
+    const serializer = new Strict({ inputData: { title: 'x', marks: [1] } })
+    expect(await serializer.isValid()).toBe(false)
+    expect(serializer.errors).toEqual({ title: ['one', 'two'], marks: { 0: ['three', 'four'] } })
+  })
+
   it('runs the validators of a field, with the request, on values that are not null', async () => {
     const seen: unknown[] = []
     const even = (value: number, context: unknown) => {

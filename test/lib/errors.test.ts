@@ -1,0 +1,41 @@
+import { describe, expect, it } from 'vitest'
+import { runValidators } from '../../lib/fields/run-validators.js'
+import { ValidationError } from '../../lib/index.js'
+
+describe('a ValidationError', () => {
+  it.each([
+    ['too short', { non_field_errors: ['too short'] }],
+    [['one', 'two'], { non_field_errors: ['one', 'two'] }],
+    [{ title: 'too short' }, { title: ['too short'] }],
+    [
+      { title: ['one', 'two'], n: 'no' },
+      { title: ['one', 'two'], n: ['no'] },
+    ],
+    [{ author: { name: 'no', books: { 0: 'no' } } }, { author: { name: ['no'], books: { 0: ['no'] } } }],
+    [{}, {}],
+  ])('of %j holds lists of messages', (given, errors) => {
+    expect(new ValidationError(given).errors).toEqual(errors)
+  })
+})
+
+describe('the validators of a field', () => {
+  const refusing = (errors: ConstructorParameters<typeof ValidationError>[0]) => async () => {
+    throw new ValidationError(errors)
+  }
+  const all = (...given: ConstructorParameters<typeof ValidationError>[0][]) =>
+    runValidators(given.map(refusing), 'x', {}).catch((error: ValidationError) => error.messages)
+
+  it('are all heard', async () => {
+    expect(await all('one', ['two', 'three'])).toEqual(['one', 'two', 'three'])
+    expect(await all({ a: 'one' }, { a: 'two', b: 'three' })).toEqual({ a: ['one', 'two'], b: ['three'] })
+    expect(await all('one')).toEqual(['one'])
+    expect(await all()).toBeUndefined()
+  })
+
+  it('stop at what is no refusal', async () => {
+    const broken = () => {
+      throw new TypeError('broken')
+    }
+    await expect(runValidators([refusing('no'), broken], 'x', {})).rejects.toThrow('broken')
+  })
+})
