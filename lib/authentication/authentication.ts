@@ -3,11 +3,18 @@
 import type { Context } from '../context.js'
 import { described } from '../declarations.js'
 
-/** Who a request comes from: `user` becomes `ctx.state.user`, `auth` becomes `ctx.state.auth`. */
+/**
+ * Who a request comes from: `user` becomes `ctx.state.user`, `auth` becomes `ctx.state.auth`. `authInfo` and `auth_info`
+ * are other names for `auth`; any other property is an error.
+ */
 export interface Credentials {
   readonly user: unknown
   /** What is known of the credentials, such as their scopes; never the secret itself. */
   readonly auth?: unknown
+  /** The same under another name. */
+  readonly authInfo?: unknown
+  /** The same under another name. */
+  readonly auth_info?: unknown
 }
 
 /** How OpenAPI names and describes a scheme (`components.securitySchemes`). */
@@ -27,7 +34,7 @@ export interface SecurityScheme {
  *     if (text === undefined) return null
  *     const user = await userOfSignature(text)
  *     if (!user) throw new AuthenticationFailed('Invalid signature')
- *     return { user }
+ *     return { user, auth: { scheme: 'Signature' } }
  *   }
  * }
  */
@@ -39,7 +46,11 @@ export abstract class BaseAuthentication {
   /** What OpenAPI says of the scheme; absent where it is not to be listed. */
   readonly openapi?: SecurityScheme
 
-  /** The caller, or null when the request has no credentials of this kind. @throws AuthenticationFailed they are wrong */
+  /**
+   * The caller, or null when the request has no credentials of this kind. Anything but `{ user, auth }` and null is an error
+   * of the application, answered 500: nobody is let in by it.
+   * @throws AuthenticationFailed they are wrong
+   */
   abstract authenticate(ctx: Context): Credentials | null | Promise<Credentials | null>
 
   /** Finishes what the scheme does beside requests; `api.close()` calls it. */

@@ -197,7 +197,7 @@ export function hasPlainDeletes(model: ModelClass): boolean {
 }
 
 /** The Model class that the application's copy of Objection exports: one below the root, which has no builder class yet. */
-function baseModel(model: ModelClass): Overridable {
+export function baseModel(model: ModelClass): Overridable {
   let base: object = model
   for (let parent = parentOf(base); parentOf(parent) !== Function.prototype; parent = parentOf(base)) base = parent
   return base as Overridable

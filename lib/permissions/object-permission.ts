@@ -14,7 +14,11 @@ export interface ObjectPermissionOptions {
  *
  * It says nothing of lists, which show all objects of the queryset: narrow that by overriding `getQueryset()`.
  * @example
- * static override permissionClasses: Permissions = [or(IsAdminUser, new ObjectPermission({ ownerField: 'author_id' }))]
+ * // alone, it would let anybody create an object, and choose its owner: so IsAuthenticated, and a HiddenField `author_id`
+ * static override permissionClasses: Permissions = [
+ *   IsAuthenticated,
+ *   or(IsAdminUser, new ObjectPermission({ ownerField: 'author_id' })),
+ * ]
  */
 export class ObjectPermission extends BasePermission {
   /** The property of the object that holds its owner's id. */

@@ -12,7 +12,7 @@ export function and(...permissions: Policies<BasePermission>): BasePermission {
 /**
  * Passes where one passes. An object may be worked on when one and the same permission lets both the request and the
  * object pass: what one says of the request is never mixed with what another says of the object.
- * @example or(IsAdminUser, new ObjectPermission({ ownerField: 'author_id' }))
+ * @example [IsAuthenticated, or(IsAdminUser, new ObjectPermission({ ownerField: 'author_id' }))]
  */
 export function or(...permissions: Policies<BasePermission>): BasePermission {
   return new Or(operandsOf('or()', permissions))

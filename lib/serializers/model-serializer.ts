@@ -19,6 +19,7 @@ import {
   relationOfKey,
 } from '../models/describe-model.js'
 import { isModelClass, type ModelClass, modelName, type Queryable } from '../models/objection.js'
+import { visibleNames } from '../models/visibility.js'
 import { pascalCase } from '../naming.js'
 import { didYouMean } from '../near-miss.js'
 import { checkKinds, checkOptions } from '../option-kinds.js'
@@ -38,7 +39,10 @@ import { inOwnTerms, type WriteItem } from './write-own-rows.js'
 import { changeOf, insertRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
 import { toItems, writeTree } from './write-tree.js'
 
-/** Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns. */
+/**
+ * Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns, but for those that
+ * it hides by `hidden` or `visible` (objection-visibility).
+ */
 export type FieldNames = string | readonly string[]
 
 /** Options laid over those of generated fields, by field name. */
@@ -309,7 +313,7 @@ function generateFields(serializer: typeof ModelSerializer, model: ModelDescript
 }
 
 function listedNames({ fields }: typeof ModelSerializer, model: ModelDescription): readonly string[] {
-  return typeof fields === 'string' ? model.declared : fields
+  return typeof fields === 'string' ? visibleNames(model.model, model.declared) : fields
 }
 
 /**
@@ -329,7 +333,7 @@ function checkAllNames(
     throw new ConfigurationError(`${serializer.name}: ${where} names no field "${name}"${fix}`)
   }
   serializer.readOnlyFields.filter((name) => !fields.has(name)).forEach(refuse('readOnlyFields'))
-  const generated = new Set(model.declared)
+  const generated = new Set(listedNames(serializer, model))
   Object.keys(serializer.extraKwargs)
     .filter((name) => !generated.has(name))
     .forEach(refuse('extraKwargs'))

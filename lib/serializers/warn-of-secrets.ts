@@ -1,4 +1,4 @@
-/** Warns of columns of related objects that look like secrets and that nobody has asked for by name (promise A10). */
+/** Warns of what is shown though nobody has asked for it by name: columns that look like secrets (promise A10). */
 import { type ModelClass, modelName } from '../models/objection.js'
 import { snakeCase } from '../naming.js'
 import type { SerializerClass } from './contract.js'
@@ -10,23 +10,52 @@ const SECRETS = new Set(['password', 'passwd', 'secret', 'token', 'hash'])
 
 const warned = new WeakMap<ModelClass, Set<string>>()
 
-/** Looks at what `nested` shows inside `serializer` of all columns of its model; warns once for each column. */
-export function warnOfSecrets(serializer: SerializerClass, nested: SerializerClass): void {
-  const { model, readable } = serializerPlan(nested)
-  if (!model || (nested as unknown as Partial<typeof ModelSerializer>).fields !== '__all__') return
-  const declared = declaredFieldsOf(nested)
-  const known = warned.get(model.model) ?? new Set()
-  warned.set(model.model, known)
-  for (const { name, column, relation, ids } of readable) {
-    if (!column || relation || ids || declared.has(name) || known.has(name) || !isSecret(name)) continue
-    known.add(name)
-    process.emitWarning(
-      `${serializer.name}: shows "${name}" of ${modelName(model.model)} with its objects, though nothing names it (depth, or ` +
-        `fields = '__all__' of ${nested.name}); mark it writeOnly in the jsonSchema of ${modelName(model.model)}, or nest a ` +
-        'serializer whose fields name what to show',
-      { code: 'KOA_VIEWSETS_SECRETS' },
+/** Looks at what a serializer shows of all columns of its model, for itself; warns once for each column. */
+export function warnOfSecrets(serializer: SerializerClass): void {
+  for (const { name, model } of secretsOf(serializer)) {
+    warn(
+      `${serializer.name}: shows "${name}" of ${model}, though nothing names it (fields = '__all__'); name the fields to show, ` +
+        `or mark it writeOnly in the jsonSchema of ${model}`,
     )
   }
+}
+
+/** The same of what `nested` shows inside `serializer`. */
+export function warnOfNestedSecrets(serializer: SerializerClass, nested: SerializerClass): void {
+  for (const { name, model } of secretsOf(nested)) {
+    warn(
+      `${serializer.name}: shows "${name}" of ${model} with its objects, though nothing names it (depth, or ` +
+        `fields = '__all__' of ${nested.name}); mark it writeOnly in the jsonSchema of ${model}, or nest a ` +
+        'serializer whose fields name what to show',
+    )
+  }
+}
+
+interface Secret {
+  readonly name: string
+  readonly model: string
+}
+
+/** The columns that look like secrets and that a serializer has not named; each is given once. */
+function secretsOf(serializer: SerializerClass): readonly Secret[] {
+  const { model, readable } = serializerPlan(serializer)
+  if (!model || (serializer as unknown as Partial<typeof ModelSerializer>).fields !== '__all__') return []
+  const declared = declaredFieldsOf(serializer)
+  const { extraKwargs = {} } = serializer as unknown as Partial<typeof ModelSerializer>
+  const known = warned.get(model.model) ?? new Set()
+  warned.set(model.model, known)
+  const found: Secret[] = []
+  for (const { name, column, relation, ids } of readable) {
+    if (!column || relation || ids || declared.has(name) || Object.hasOwn(extraKwargs, name)) continue
+    if (known.has(name) || !isSecret(name)) continue
+    known.add(name)
+    found.push({ name, model: modelName(model.model) })
+  }
+  return found
+}
+
+function warn(text: string): void {
+  process.emitWarning(text, { code: 'KOA_VIEWSETS_SECRETS' })
 }
 
 /** True for `password_hash` and `apiToken`, not for `hashtag`. */

@@ -10,8 +10,9 @@ import { checkSerializer, isSerializer } from '../serializers/check-serializer.j
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { warnOfSecrets } from '../serializers/warn-of-secrets.js'
-import type { ActionClass } from './action-options.js'
+import { warnOfFormat } from '../serializers/warn-of-format.js'
+import { warnOfNestedSecrets, warnOfSecrets } from '../serializers/warn-of-secrets.js'
+import { type ActionClass, actionsOf } from './action-options.js'
 import { type APIView, settlePolicies } from './api-view.js'
 import { type Cacheable, isCacheable, policyOf } from './cacheable.js'
 import { checkConcurrency } from './check-concurrency.js'
@@ -55,7 +56,11 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
 /** Checks what the catalogue tells: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
 export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
   for (const model of modelsOf(view)) externalIds(model)?.check()
-  if (view.serializerClass) prepareSerializer(view.serializerClass, new Set())
+  if (view.serializerClass) {
+    prepareSerializer(view.serializerClass, new Set())
+    warnOfSecrets(view.serializerClass)
+    for (const expanded of Object.values(view.expandable)) warnOfNestedSecrets(view.serializerClass, expanded)
+  }
   const { columns, model } = describeModel(view.modelClass())
   checkExpandable(view)
   for (const term of view.ordering) {
@@ -104,7 +109,12 @@ export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: Named
 
 /** Compiles the serializers that a view's actions name. @throws {ConfigurationError} */
 export function prepareActions(view: ActionClass): void {
-  for (const serializer of serializersOfActions(view)) prepareSerializer(serializer, new Set())
+  for (const serializer of serializersOfActions(view)) {
+    prepareSerializer(serializer, new Set())
+  }
+  for (const { statics, outputSerializer } of actionsOf(view).values()) {
+    for (const shown of [statics['serializerClass'], outputSerializer]) if (isSerializer(shown)) warnOfSecrets(shown)
+  }
 }
 
 const warned = new WeakSet<CheckedClass>()
@@ -184,9 +194,10 @@ function checkSerializers(view: CheckedClass): void {
 function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {
   if (seen.has(serializer)) return
   seen.add(serializer)
+  warnOfFormat(serializer)
   for (const { field, readable } of serializerPlan(serializer).fields) {
     if (!(field instanceof NestedSerializer)) continue
-    if (readable) warnOfSecrets(serializer, field.serializerClass)
+    if (readable) warnOfNestedSecrets(serializer, field.serializerClass)
     prepareSerializer(field.serializerClass, seen)
   }
 }

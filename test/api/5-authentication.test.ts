@@ -6,6 +6,7 @@ import {
   type Authentications,
   BaseAuthentication,
   type Context,
+  HasScope,
   IsAuthenticated,
   SessionAuthentication,
   TokenAuthentication,
@@ -202,6 +203,39 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
         }
       }
       expect((await get({ authentication: [TokenAuth, Own] })).headers['www-authenticate']).toBe('Own error="expired"')
+    })
+  })
+
+  describe('a scheme of the application', () => {
+    const returning = (credentials: unknown) =>
+      class Own extends BaseAuthentication {
+        override authenticate(): any {
+          return credentials
+        }
+      }
+
+    it.each(['auth', 'authInfo', 'auth_info'])('5 says what it knows of the credentials as %s', async (name) => {
+      const own = returning({ user: { id: 7 }, [name]: { scopes: ['read:books'] } })
+      const { status, json } = await get({ authentication: [own], permissions: [new HasScope('read:books')] })
+      expect([status, json]).toEqual([200, { user: { id: 7 }, auth: { scopes: ['read:books'] }, version: null }])
+    })
+
+    it.each<[string, unknown, string]>([
+      ['another name', { user: { id: 7 }, authinfo: {} }, 'returned the property "authinfo", which nobody reads'],
+      ['the user itself', { id: 7, name: 'alice' }, 'returned the property "id", which nobody reads'],
+      ['a pair, as elsewhere', [{ id: 7 }, {}], 'returned a list'],
+      ['no user', { auth: {} }, 'returned no user'],
+      ['false', false, 'returned a boolean'],
+      ['a text', 'alice', 'returned a string'],
+    ])('5 that returns %s lets nobody in, and says what to return', async (_what, credentials, message) => {
+      client = await serve({ authentication: [returning(credentials)] })
+      expect((await client.get('/things')).status).toBe(500)
+      expect(client.reported).toMatchObject([
+        {
+          name: 'ConfigurationError',
+          message: `Own: authenticate() ${message}; return { user, auth }, or null where there are no credentials`,
+        },
+      ])
     })
   })
 

@@ -7,7 +7,9 @@ import {
   and,
   BasePermission,
   type Context,
+  CurrentUserDefault,
   GenericAPIView,
+  HiddenField,
   IsAdminUser,
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
@@ -266,6 +268,33 @@ describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
     expect([404, 405]).toContain(answer.status)
     expect((await client.get('/books/1?_method=DELETE', { [header]: 'DELETE' })).status).toBe(200)
     expect(await Book.query().resultSize()).toBe(3)
+  })
+})
+
+describe('the rules that the README names', () => {
+  it('let nobody create without logging in, and nobody for somebody else', async () => {
+    class Owned extends BookSerializer {
+      static override schemaName = 'Owned'
+      static override declaredFields = { author_id: new HiddenField({ default: new CurrentUserDefault() }) }
+    }
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = Owned
+      static override authenticationClasses: Authentications = [TokenAuth]
+      static override permissionClasses: Permissions = [
+        IsAuthenticated,
+        or(IsAdminUser, new ObjectPermission({ ownerField: 'author_id' })),
+      ]
+    }
+    const api = new APIRouter().register('books', Books)
+    await api.prepare()
+    client = await serving(api.routes())
+    const { send } = client
+    expect((await send('POST', '/books', { title: 'x', author_id: 2 })).status).toBe(401)
+    const { status, json } = await send('POST', '/books', { title: 'x', author_id: 2 }, as('alice'))
+    expect([status, await Book.query().findById(json.id)]).toMatchObject([201, { title: 'x', author_id: 1 }])
+    expect((await send('PATCH', `/books/${json.id}`, { title: 'y' }, as('bob'))).status).toBe(403)
+    expect((await send('PATCH', `/books/${json.id}`, { title: 'y' }, as('staff'))).status).toBe(200)
   })
 })
 

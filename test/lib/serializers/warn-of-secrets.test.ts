@@ -1,5 +1,6 @@
 import { APIRouter, ModelSerializer, ModelViewSet, NestedSerializer, StringField } from 'koa-viewsets'
-import { Model } from 'objection'
+import { Model, type Pojo } from 'objection'
+import visibility from 'objection-visibility'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
@@ -48,7 +49,12 @@ function models() {
 }
 
 /** What `prepare()` warns of where posts are shown by this serializer. */
-async function warnings(Post: typeof Model, statics: object): Promise<string[]> {
+async function warnings(
+  Post: typeof Model,
+  statics: object,
+  viewStatics: object = {},
+  code = 'KOA_VIEWSETS_SECRETS',
+): Promise<string[]> {
   class PostSerializer extends ModelSerializer {
     static override model = Post
   }
@@ -56,12 +62,13 @@ async function warnings(Post: typeof Model, statics: object): Promise<string[]> 
     static override model = Post
     static override serializerClass = Object.assign(PostSerializer, statics)
   }
+  Object.assign(Posts, viewStatics)
   const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
   await new APIRouter().register('posts', Posts).prepare()
   const calls = [...warn.mock.calls] as unknown as [string, unknown][]
   vi.restoreAllMocks()
   return calls.map(([text, options]) => {
-    expect(options).toEqual({ code: 'KOA_VIEWSETS_SECRETS' })
+    expect(options).toEqual({ code })
     return text
   })
 }
@@ -118,13 +125,117 @@ describe('[A10] prepare() warns of columns called like secrets', () => {
       static override fields = '__all__'
     }
     const naming = { account: new NestedSerializer(NamingSerializer, { readOnly: true }) }
-    expect(await warnings(Post, { fields: '__all__', declaredFields: naming })).toEqual([])
+    expect(await warnings(Post, { fields: ['id'], declaredFields: naming })).toEqual([])
     const hidden = { account: new NestedSerializer(AllSerializer, { writeOnly: true }) }
-    expect(await warnings(Post, { fields: '__all__', declaredFields: hidden })).toEqual([])
+    expect(await warnings(Post, { fields: ['id'], declaredFields: hidden })).toEqual([])
     Account.jsonSchema = {
       type: 'object',
       properties: { name: { type: 'string' }, secret: { type: 'string', writeOnly: true } },
     }
     expect(await warnings(Post, { fields: ['id', 'account_id'], depth: 1 })).toEqual([])
+  })
+
+  it("of the view's own objects, where '__all__' shows them", async () => {
+    const { Account } = models()
+    const told = await warnings(Account, { fields: '__all__', extraKwargs: { apiToken: { label: 'Token' } } })
+    expect(columnsOf(told)).toEqual([
+      ['password_hash', 'Account'],
+      ['APISecret', 'Account'],
+      ['passwd', 'Account'],
+      ['secret', 'Account'],
+    ])
+    expect(told[0]).toBe(
+      'PostSerializer: shows "password_hash" of Account, though nothing names it (fields = \'__all__\'); name the fields to ' +
+        'show, or mark it writeOnly in the jsonSchema of Account',
+    )
+    expect(await warnings(Account, { fields: '__all__' })).toEqual([
+      expect.stringContaining('shows "apiToken" of Account, though nothing names it'),
+    ])
+    expect(await warnings(models().Account, { fields: ['id', 'password_hash'] })).toEqual([])
+  })
+
+  it('of what ?expand= shows', async () => {
+    const { Post, Account } = models()
+    class AllSerializer extends ModelSerializer {
+      static override model = Account
+      static override fields = '__all__'
+    }
+    const told = await warnings(Post, { fields: ['id'] }, { expandable: { account: AllSerializer } })
+    expect(columnsOf(told)).toContainEqual(['password_hash', 'Account'])
+  })
+})
+
+describe('a model that hides columns by objection-visibility', () => {
+  const visible = visibility as unknown as (model: typeof Model) => typeof Model
+  const names = (model: typeof Model, statics: object = {}) => {
+    class Shown extends ModelSerializer {
+      static override model = model
+      static override fields = '__all__'
+    }
+    return Object.assign(Shown, statics).plan.fieldNames
+  }
+
+  it.each<[string, object, string[]]>([
+    [
+      'hidden',
+      { hidden: ['password_hash', 'apiToken', 'APISecret', 'passwd', 'secret'] },
+      ['id', 'name', 'team_id', 'hashtag', 'tokens'],
+    ],
+    ['visible', { visible: ['id', 'name'] }, ['id', 'name']],
+    ['both', { visible: ['id', 'name', 'secret'], hidden: ['secret'] }, ['id', 'name']],
+  ])('%s: is not shown them by __all__, nor a level below, and nothing warns', async (_name, statics, expected) => {
+    class Account extends visible(Model) {
+      static override tableName = 'accounts'
+    }
+    Object.assign(Account, statics).knex(database.knex)
+    class Entry extends Model {
+      static override tableName = 'posts'
+      static override relationMappings = () => ({
+        account: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Account,
+          join: { from: 'posts.account_id', to: 'accounts.id' },
+        },
+      })
+    }
+    Entry.knex(database.knex)
+    expect(await warnings(Account, { fields: '__all__' })).toEqual([])
+    expect(names(Account)).toEqual(expected)
+    expect(await warnings(Entry, { fields: ['id', 'account_id'], depth: 1 })).toEqual([])
+    expect(names(Account, { fields: ['id', 'secret'] })).toEqual(['id', 'secret'])
+  })
+
+  it('cannot have what it hides among readOnlyFields', async () => {
+    class Account extends visible(Model) {
+      static override tableName = 'accounts'
+      static hidden = ['secret']
+    }
+    Account.knex(database.knex)
+    await expect(warnings(Account, { fields: '__all__', readOnlyFields: ['secret'] })).rejects.toThrow(
+      'PostSerializer: readOnlyFields names no field "secret"',
+    )
+  })
+})
+
+describe('a model with a $formatJson of its own', () => {
+  it('is told of once, as serializers do not ask it', async () => {
+    class Account extends Model {
+      static override tableName = 'accounts'
+      override $formatJson(json: Pojo) {
+        const { secret: _secret, ...rest } = super.$formatJson(json)
+        return rest
+      }
+    }
+    Account.knex(database.knex)
+    class Below extends (visibility as unknown as (model: typeof Model) => typeof Model)(Account) {
+      static hidden = ['secret']
+    }
+    const statics = { fields: ['id', 'name'] }
+    expect(await warnings(Account, statics, {}, 'KOA_VIEWSETS_FORMAT_JSON')).toEqual([
+      'PostSerializer: Account has a $formatJson of its own, which serializers do not ask; leave out of fields what it ' +
+        'leaves out, and compute by a SerializerMethodField, or toRepresentation(), what it computes',
+    ])
+    expect(await warnings(Account, statics)).toEqual([])
+    expect(await warnings(Below, statics, {}, 'KOA_VIEWSETS_FORMAT_JSON')).toHaveLength(1)
   })
 })
