@@ -15,6 +15,11 @@ export interface SerializerContext {
   readonly user?: unknown
   /** The transaction or connection pool that queries run on; the model's own when missing. */
   readonly knex?: Knex | undefined
+  /**
+   * How many nested objects, and keys in lists, the input may hold, all of its objects together.
+   * @default that of the view, or 1,000
+   */
+  readonly maxNestedObjects?: number
 }
 
 /** The objects a related field may choose from: a model, or a function that makes a query for each request. */

@@ -153,6 +153,8 @@ export interface SerializerPlan {
   readonly needsUser: boolean
   /** True when checks of the application's run behind those of the fields' own. */
   readonly hasHooks: boolean
+  /** Fields whose input holds other objects, or lists of their keys. */
+  readonly nesting: readonly BoundField[]
   /** Fields of which an input may not give both. */
   readonly rivals: readonly Rivals[]
   /** What must be loaded for the output and for nested writes. */

@@ -27,6 +27,7 @@ import { loadRelations } from '../queryset/load-relations.js'
 import { checkContradictions } from './check-serializer.js'
 import { hasAttribute } from './check-source.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
+import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -112,7 +113,8 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   }
 
   override isValid(options: ValidityOptions = {}): Promise<boolean> {
-    return this.obj === undefined ? super.isValid(options) : this.#loadTargets().then(() => super.isValid(options))
+    const needsNone = this.obj === undefined || tooManyNested(this, this.inputData, this.many) !== undefined
+    return needsNone ? super.isValid(options) : this.#loadTargets().then(() => super.isValid(options))
   }
 
   /** Nested data is checked against the objects it would change, so they must be loaded. */

@@ -74,10 +74,15 @@ function compile(serializer: SerializerClass): SerializerPlan {
     needsUser: readable.some(needsUser),
     hasHooks: writable.some(({ field, hook }) => hook !== undefined || field.options.validators !== undefined),
     isIdentity: bound.length > 0 && bound.every(isIdentity),
+    nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
     relations: graphOf(bound.filter((field) => field.readable || field.field instanceof NestedSerializer)),
     model,
   }
+}
+
+function isNesting({ field }: BoundField): boolean {
+  return field instanceof NestedSerializer || (field instanceof RelatedField && field.many)
 }
 
 /** A foreign key shown flat and nested is named by the flat field. */

@@ -14,6 +14,7 @@ import type {
   SerializerOptions,
   SerializerPlan,
 } from './contract.js'
+import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { serializerPlan } from './plan.js'
 import { represent } from './represent.js'
@@ -275,6 +276,8 @@ export class Serializer<T extends object = object> implements AnySerializer {
 
   #validate(scope: ValidationScope): Validity | Promise<Validity> {
     const { inputData } = this
+    const tooMany = tooManyNested(this, inputData, this.many)
+    if (tooMany) return { valid: false, value: undefined, errors: tooMany }
     if (!this.many) {
       const outcomes = validateItems(this, [{ input: inputData, current: this.obj }], scope)
       return outcomes instanceof Promise ? outcomes.then(validityOfOne) : validityOfOne(outcomes)

@@ -15,6 +15,7 @@ const STATICS = [
   'description',
   'filterBackends',
   'filtersetFields',
+  'maxNestedObjects',
   'ordering',
   'orderingFields',
   'paginationClass',

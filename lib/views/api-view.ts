@@ -20,6 +20,7 @@ import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../p
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
+import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { takenFiles } from '../serializers/taken-files.js'
 import { settleThrottles } from '../throttling/settle-throttles.js'
@@ -104,6 +105,8 @@ export class APIView implements View {
    * @default false
    */
   static exposeTriggerMessages = false
+  /** How many nested objects, and keys in lists, the body of a request may hold, all of its objects together. @default 1000 */
+  static maxNestedObjects = DEFAULT_NESTED_OBJECTS
   /** Which method answers which HTTP method, beside those named `get`, `post` …; for `asView()` without actions. */
   static actions: ActionMap = {}
 
@@ -296,6 +299,7 @@ described(
     metadataClass: 'any',
     atomic: 'boolean',
     exposeTriggerMessages: 'boolean',
+    maxNestedObjects: 'size',
     actions: 'record',
   },
   'view',

@@ -544,6 +544,16 @@ describe('the statements', () => {
     expect(texts.length).toBe((await several(0, 3)).length)
   })
 
+  it('of a tree with 10,000 leaves are few, whatever a row takes', async () => {
+    const boxes = Array.from({ length: 100 }, (_, index) => ({ label: `${index}` }))
+    const shelves = Array.from({ length: 100 }, (_, index) => ({ label: `${index}`, boxes }))
+    const texts = await countQueries(database.knex, async () => {
+      await save(ShopSerializer, { name: 'wide', shelves }, { context: { maxNestedObjects: 10_100 } })
+    })
+    expect(texts.length).toBeLessThan(25)
+    expect(await database.knex('boxes').count()).toEqual([{ count: '10000' }])
+  })
+
   it('that are refused are a few more, not one for each object', async () => {
     const bad: Data = tree('bad place', 10, 10)
     bad['shelves'][7].boxes[3].label = 'bad'

@@ -1,0 +1,87 @@
+/** Counts the nested objects and the keys in lists of an input, before anything is done for them (promise R10). */
+import type { ErrorMessages } from '../errors.js'
+import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { serializerPlan } from './plan.js'
+
+/** How many nested objects and keys in lists one request may hold, where the view says nothing else. */
+export const DEFAULT_NESTED_OBJECTS = 1_000
+
+/** What is left of the budget, in which all objects of the request are counted together. */
+interface Budget {
+  left: number
+  readonly serializer: AnySerializer
+  readonly message: string
+}
+
+/**
+ * What is wrong with an input of more nested objects and keys than the request may hold: the list, or the object, with
+ * which they are too many. Lists that are longer than their own field allows are not looked into: they are refused anyway.
+ */
+export function tooManyNested(serializer: AnySerializer, input: unknown, many: boolean): ErrorMessages | undefined {
+  if (serializer.plan.nesting.length === 0) return undefined
+  const most = mostNested(serializer)
+  const budget = { left: most, serializer, message: `A request may hold at most ${most} nested objects.` }
+  const found = many ? countItems(input, serializer.plan, budget) : countFields(input, serializer.plan, budget)
+  return Array.isArray(found) ? { non_field_errors: found } : found
+}
+
+function mostNested({ context }: AnySerializer): number {
+  const view = context.view as { constructor?: { maxNestedObjects?: unknown } } | null | undefined
+  const own = context.maxNestedObjects ?? view?.constructor?.maxNestedObjects
+  return typeof own === 'number' ? own : DEFAULT_NESTED_OBJECTS
+}
+
+type Found = string[] | ErrorMessages | undefined
+
+function countItems(input: unknown, plan: SerializerPlan, budget: Budget): Found {
+  if (!Array.isArray(input)) return undefined
+  for (const [position, item] of input.entries()) {
+    const found = countFields(item, plan, budget)
+    if (found) return { [position]: found }
+  }
+  return undefined
+}
+
+function countFields(input: unknown, plan: SerializerPlan, budget: Budget): ErrorMessages | undefined {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) return undefined
+  for (const bound of plan.nesting) {
+    const { name, field } = bound
+    if (!Object.hasOwn(input, name)) continue
+    const value = (input as Readonly<Record<string, unknown>>)[name]
+    const found =
+      field instanceof NestedSerializer ? countObjects(value, field, budget) : countKeys(value, bound, budget)
+    if (found) return { [name]: found }
+  }
+  return undefined
+}
+
+function countObjects(value: unknown, field: NestedSerializer, budget: Budget): Found {
+  if (typeof value !== 'object' || value === null) return undefined
+  const plan = serializerPlan(field.serializerClass)
+  if (!field.many) return spend(1, budget) ?? countFields(value, plan, budget)
+  if (!Array.isArray(value) || value.length > field.maxItems) return undefined
+  return spend(value.length, budget) ?? (plan.nesting.length > 0 ? countItems(value, plan, budget) : undefined)
+}
+
+function countKeys(value: unknown, bound: BoundField, budget: Budget): Found {
+  if (typeof value !== 'object' && typeof value !== 'string') return undefined
+  const keys = value === null ? undefined : keysOf(value, bound, budget)
+  return Array.isArray(keys) ? spend(keys.length, budget) : undefined
+}
+
+/** In a form one text may be a list of many. */
+function keysOf(value: unknown, { field }: BoundField, { serializer }: Budget): unknown {
+  if (!serializer.textual) return value
+  try {
+    return field.fromTexts([value].flat())
+  } catch {
+    // it is refused where it is validated
+    return undefined
+  }
+}
+
+function spend(count: number, budget: Budget): string[] | undefined {
+  budget.left -= count
+  return budget.left < 0 ? [budget.message] : undefined
+}
