@@ -150,7 +150,7 @@ it('reads a long text in several turns as in one', async () => {
   const item = '{"a":[9007199254740993,"9007199254740993\\"",{"b":-1e400}],"c":0.5}'
   const json = `{"list":[${Array(6000).fill(item).join()}],"n":9007199254740993}`
   expect(json.length).toBeGreaterThan(300_000)
-  const other = vi.fn()
+  const other = vi.fn<() => void>()
   setImmediate(other)
   const kept = await keepNumeralsInTurns(JSON.parse(json), json)
   expect(other).toHaveBeenCalled()
