@@ -6,6 +6,7 @@ import type { Context } from './context.js'
 import { isValidationGap } from './database-errors.js'
 import { ApiError, ClientGone, type ErrorMessages, NotFound } from './errors.js'
 import { nativeError } from './native-error.js'
+import { escapeControls } from './one-line.js'
 import { isTargetError } from './request-path.js'
 
 /** What of an error reaches the client. */
@@ -150,5 +151,9 @@ function warnOfGap(ctx: Context, cause: Error): void {
 function report(ctx: Context, error: unknown): void {
   // Without a listener, which Koa adds when it serves, the event itself would throw.
   if (ctx.app.listenerCount('error') === 0) return
-  ctx.app.emit('error', error instanceof Error ? error : new Error(format('non-error thrown: %j', error)), ctx)
+  ctx.app.emit(
+    'error',
+    error instanceof Error ? error : new Error(escapeControls(format('non-error thrown: %j', error))),
+    ctx,
+  )
 }

@@ -1,5 +1,6 @@
 /** When API keys were last used: gathered, and written beside the requests (wire format, section 9). */
 import type { Knex } from 'knex'
+import { oneLine } from '../one-line.js'
 
 const MINUTE = 60_000
 /** How long uses are gathered before they are written, in milliseconds. */
@@ -66,7 +67,7 @@ export class KeyUsage {
     this.#warned = true
     process.emitWarning('When API keys were last used could not be written.', {
       code: 'KOA_VIEWSETS_KEY_USAGE',
-      detail: error instanceof Error ? error.message : String(error),
+      detail: oneLine(error instanceof Error ? error.message : String(error)),
     })
   }
 }

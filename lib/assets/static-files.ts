@@ -3,6 +3,7 @@ import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { ConfigurationError } from '../errors.js'
+import { oneLine } from '../one-line.js'
 import { currentSettings, type Settings, setting } from '../settings.js'
 import { encodeAssetName, encodeSuffix, isAssetName, isHidden } from './asset-name.js'
 import { contentHash } from './content-hash.js'
@@ -191,7 +192,7 @@ export class StaticFiles {
   #warn(name: string): void {
     if (this.#warned.has(name) || this.#warned.size >= MAX_WARNINGS) return
     this.#warned.add(name)
-    process.emitWarning(`staticPath(${JSON.stringify(name).slice(0, 64)}): the manifest has no such file`, {
+    process.emitWarning(`staticPath("${oneLine(name.slice(0, 62))}"): the manifest has no such file`, {
       code: 'KOA_VIEWSETS_STATIC_FILE',
     })
   }

@@ -1,6 +1,7 @@
 /** Counts one request: who, how many bytes, how long (spec section 6; promises G12, I10 and I12). */
 import type { ServerResponse } from 'node:http'
 import { type Context, userId } from '../context.js'
+import { oneLine } from '../one-line.js'
 import { isGone, whenResponseEnds } from '../response-end.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
 
@@ -156,7 +157,7 @@ function healthOf(engine: MeteringEngine): Health {
 
 /** An error by name and message, on one line. */
 function nameOf(error: unknown): string {
-  return JSON.stringify(error instanceof Error ? `${error.name}: ${error.message}` : String(error)).slice(1, -1)
+  return oneLine(error instanceof Error ? `${error.name}: ${error.message}` : String(error))
 }
 
 function warn(message: string): void {

@@ -4,6 +4,7 @@ import { ArrayField } from '../fields/array-field.js'
 import type { SerializerField } from '../fields/field.js'
 import { CheckedFile, FileUploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
+import { oneLine } from '../one-line.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -193,7 +194,7 @@ async function remove(files: readonly Kept[]): Promise<void> {
     } catch (error) {
       if (failing.has(storage)) continue
       failing.add(storage)
-      process.emitWarning(`a file of an upload was left behind: ${JSON.stringify((error as Error).message)}`, {
+      process.emitWarning(`a file of an upload was left behind: "${oneLine((error as Error).message)}"`, {
         code: 'KOA_VIEWSETS_UPLOAD',
       })
     }

@@ -1,4 +1,5 @@
 /** Whether a shared store answers (promise H8): one warning when it ceases to, then an attempt now and then. */
+import { escapeControls, oneLine } from '../one-line.js'
 import { quote } from '../quote.js'
 
 export interface OutageOptions {
@@ -57,5 +58,5 @@ export class Outage {
 
 function reasonOf(error: unknown): string {
   const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown }
-  return typeof code === 'string' ? code : quote(message ?? error)
+  return typeof code === 'string' ? oneLine(code) : escapeControls(quote(message ?? error))
 }

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, expect, it } from 'vitest'
 import { BOUNDARY, MULTIPART } from '../support/multipart.js'
 import { findFreePort } from '../support/program.js'
 import { seededRandom } from '../support/seeded-random.js'
-import { as, createClient, type Hit, json, type TrialClient } from './support/client.js'
+import { as, createClient, type Hit, json, type Shot, type TrialClient } from './support/client.js'
 import { findInAnswer, findLeftovers } from './support/oracles.js'
 import { isLong, report, seed, size } from './support/size.js'
 import {
@@ -114,6 +114,58 @@ it(`[P6a I8 I14 I16] PostgreSQL killed ${size(2, 20)} times: only 503, back with
   expect(server.child.pid).toBe(pid)
   client.close()
   expect(await findLeftovers(server, database, before)).toEqual([])
+})
+
+it(`[I16] an outage of ${size(1, 10)} s under load is told in one line of each who misses the database`, {
+  timeout: 120_000,
+}, async () => {
+  const { server, client } = await start({ acquireTimeout: 1_000, metered: true })
+  const { pid } = server.child
+  let over = false
+  const statuses = new Map<number, number>()
+  const away: string[] = []
+  // counted by a throttle, metered, looked up, written
+  const shots = [
+    json('GET', '/api/limited'),
+    json('GET', '/api/books'),
+    json('GET', '/api/books/1'),
+    json('POST', '/api/books', { title: 'away' }, as('alice')),
+    json('GET', '/api/exports'),
+  ]
+  const working = Promise.all(
+    Array.from({ length: 20 }, async (_, worker) => {
+      for (let turn = worker; !over; turn++) {
+        const hit = await client.fire(shots[turn % shots.length] as Shot)
+        statuses.set(hit.status, (statuses.get(hit.status) ?? 0) + 1)
+        away.push(...findWhileAway(hit))
+        // a flood of refusals would only be the client's work
+        if (hit.status >= 429) await sleep(5)
+      }
+    }),
+  )
+  await sleep(500)
+  for (let outage = 1; outage <= size(1, 2); outage++) {
+    await database.kill()
+    await sleep(size(1, 10) * 1_000)
+    await database.restart()
+    // both count there again
+    await sleep(size(1_500, 3_000))
+    const lines = server
+      .errors()
+      .split('\n')
+      .filter((line) => /\S/.test(line) && !line.startsWith('(Use `node --trace-warnings'))
+    const of = (text: string) => lines.filter((line) => line.includes(text))
+    expect(of('throttles: ')).toHaveLength(outage)
+    expect(of('usage events cannot be written')).toHaveLength(outage)
+    // nobody else has anything to say
+    expect(lines).toHaveLength(2 * outage)
+  }
+  over = true
+  await working
+  report('I16 outage', Object.fromEntries([...statuses].map(([status, count]) => [String(status), count])))
+  expect(away).toEqual([])
+  expect(statuses.get(503)).toBeGreaterThan(100)
+  expect(server.child.pid).toBe(pid)
 })
 
 it('[P6b I8] backends ended: each costs at most the request that it served', { timeout: 600_000 }, async () => {

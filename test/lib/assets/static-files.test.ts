@@ -53,6 +53,14 @@ describe('with a manifest', () => {
     })
   })
 
+  it('[I17] an unknown name is on one line of the warning', () => {
+    staticPath('a\r\nFAKE\u001b[2J\u0085\u009b31m\u2028b')
+    expect(warn).toHaveBeenCalledExactlyOnceWith(
+      String.raw`staticPath("a\r\nFAKE\u001b[2J\u0085\u009b31m\u2028b"): the manifest has no such file`,
+      expect.anything(),
+    )
+  })
+
   it('unknown names that a client makes up are not all kept', () => {
     for (let index = 0; index < 500; index++) staticPath(`made-up-${index}`)
     expect(warn).toHaveBeenCalledTimes(100)

@@ -1,7 +1,8 @@
 /**
  * The app that the trust suite attacks: one resource of each kind, in a process of its own.
  *
- * PORT and DATABASE_URL say where; FOLDER takes uploads; POOL, ACQUIRE_TIMEOUT and QUERY_TIMEOUT are its pool's. Over the
+ * PORT and DATABASE_URL say where; FOLDER takes uploads; POOL, ACQUIRE_TIMEOUT and QUERY_TIMEOUT are its pool's. With
+ * READ_ONLY its connections may only read, and the stores have others; with METERED usage goes to PostgreSQL. Over the
  * channel to its parent it answers `state` with what it holds, `failures` with what went wrong, `document` with its
  * OpenAPI document, and `stop` as it answers SIGTERM.
  */
@@ -10,7 +11,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setImmediate as immediate, setTimeout as sleep } from 'node:timers/promises'
-import knexLibrary from 'knex'
+import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import {
   APIRouter,
@@ -55,6 +56,7 @@ import {
   or,
   PageNumberPagination,
   type Permissions,
+  PostgresMeteringEngine,
   ReadOnlyModelViewSet,
   SearchFilter,
   SearchRankOrderingFilter,
@@ -69,7 +71,17 @@ import { appVersion, errors, versionEndpoint } from 'koa-viewsets/plugins'
 import { Model } from 'objection'
 import type { TrialState } from './trial.js'
 
-const { PORT, DATABASE_URL, FOLDER = '', POOL, ACQUIRE_TIMEOUT, QUERY_TIMEOUT, CURSORS } = process.env
+const {
+  PORT,
+  DATABASE_URL,
+  FOLDER = '',
+  POOL,
+  ACQUIRE_TIMEOUT,
+  QUERY_TIMEOUT,
+  CURSORS,
+  READ_ONLY,
+  METERED,
+} = process.env
 const STOP_MILLISECONDS = 9_000
 /** How long those who are connected are still answered. */
 const DRAIN_MILLISECONDS = 5_000
@@ -78,7 +90,7 @@ const temporary = join(FOLDER, 'temporary')
 
 configure({ secretKey: 'a secret of the trust suite', appVersion: 'trial' })
 
-const knex = knexLibrary({
+const settings: Knex.Config = {
   client: 'pg',
   connection: {
     connectionString: DATABASE_URL as string,
@@ -96,7 +108,15 @@ const knex = knexLibrary({
     debug() {},
     deprecate: (method, alternative) => console.error('deprecated', method, alternative),
   },
-})
+}
+const reading = {
+  ...settings.pool,
+  afterCreate(connection: { query(sql: string, done: (error: unknown) => void): void }, done: () => void) {
+    connection.query('set default_transaction_read_only = on', done)
+  },
+}
+const knex = knexLibrary(READ_ONLY ? { ...settings, pool: reading } : settings)
+const stores = READ_ONLY ? knexLibrary({ ...settings, pool: { min: 0, max: 2 } }) : knex
 Model.knex(knex)
 
 const belongsTo = (modelClass: typeof Model, from: string) => ({
@@ -372,8 +392,9 @@ class Slow extends ModelViewSet<Author> {
 }
 
 const api = new APIRouter({ prefix: '/api' })
-DatabaseThrottle.setBackend(knex)
-setMeteringEngine(new InMemoryMeteringEngine())
+DatabaseThrottle.setBackend(stores)
+const usage = new PostgresMeteringEngine({ knex: stores })
+setMeteringEngine(METERED ? usage : new InMemoryMeteringEngine())
 api.register('books', Books).register('native', NativeBooks, 'native').register('own', OwnBooks, 'own')
 api.register('whole', WholeBooks, 'whole').register('authors', Authors).register('events', Events)
 api.register('exports', Exports, 'export').register('ft', FullText, 'ft').register('ftraw', RawText, 'ftraw')
@@ -464,7 +485,7 @@ async function stop(): Promise<void> {
   DatabaseThrottle.close()
   await closed
   clearInterval(sweep)
-  await knex.destroy()
+  await Promise.all([knex.destroy(), stores.destroy()])
   process.disconnect?.()
 }
 
@@ -477,6 +498,7 @@ process.on('message', (message: { id: number; ask: string }) => {
   return void Promise.resolve(faults[message.ask]?.()).then(() => process.send?.({ id: message.id, answer: null }))
 })
 
-await DatabaseThrottle.ensureTable(knex)
+await DatabaseThrottle.ensureTable(stores)
+if (METERED) await usage.ensureTable()
 await api.prepare()
 server.listen(Number(PORT), '127.0.0.1', () => process.send?.({ id: 0, answer: 'ready' }))

@@ -50,6 +50,10 @@ export interface TrialOptions {
   readonly queryTimeout?: number
   /** How long a server cursor may idle, in seconds. @default 2 */
   readonly cursors?: number
+  /** Whether the application's connections may only read, while the stores have others. @default false */
+  readonly readOnly?: boolean
+  /** Whether usage is written to PostgreSQL. @default false */
+  readonly metered?: boolean
 }
 
 export interface TrialDatabase {
@@ -159,7 +163,7 @@ export async function startTrialServer(url: string, options: TrialOptions = {}):
   const folder = mkdtempSync(join(tmpdir(), 'koa-viewsets-app-'))
   for (const name of ['uploads', 'temporary']) mkdirSync(join(folder, name))
   const port = await findFreePort()
-  const { pool = 10, acquireTimeout = 5_000, queryTimeout = 15_000, cursors = 2 } = options
+  const { pool = 10, acquireTimeout = 5_000, queryTimeout = 15_000, cursors = 2, readOnly, metered } = options
   const child = spawn(process.execPath, ['--import', 'tsx', '--unhandled-rejections=strict', '--expose-gc', SERVER], {
     cwd: ROOT,
     env: {
@@ -171,6 +175,8 @@ export async function startTrialServer(url: string, options: TrialOptions = {}):
       ACQUIRE_TIMEOUT: String(acquireTimeout),
       QUERY_TIMEOUT: String(queryTimeout),
       CURSORS: String(cursors),
+      ...(readOnly && { READ_ONLY: 'true' }),
+      ...(metered && { METERED: 'true' }),
     },
     stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
   })
