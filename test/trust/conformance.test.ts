@@ -439,7 +439,7 @@ describe('[I18] reading', () => {
   it('writes nothing: every GET, HEAD and OPTIONS is answered over connections that may only read', {
     timeout: 120_000,
   }, async () => {
-    const reader = await startTrialServer(database.url, { readOnly: true, metered: true })
+    const reader = await startTrialServer(database.url, { pool: 30, readOnly: true, metered: true })
     const readers = createClient(reader.port)
     try {
       const paths = Object.entries(document.paths ?? {})
