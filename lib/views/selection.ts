@@ -1,9 +1,10 @@
 /** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
+import { describeModel } from '../models/describe-model.js'
 import { isModelClass, type ModelClass, type Queryable } from '../models/objection.js'
 import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
-import type { SerializerClass } from '../serializers/contract.js'
+import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
@@ -126,15 +127,36 @@ function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
   return new part({ obj: whole.obj, many: whole.many, context: whole.context }) as Serializer
 }
 
-/** Loads what the answer shows of related objects: one query for each relation. */
+/**
+ * Loads what the answer shows of related objects: one query for each relation. Code of the application that computes a
+ * field finds all that whole objects have, as it does on an object's own page.
+ */
 export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
   const shown = answerClass(view)
   const own = view.getSerializerClass()
-  if (shown === own || !isStandard(view, 'loadRelated')) await view.loadRelated(objects, knex)
+  const isWhole = shown === own || !isStandard(view, 'loadRelated') || isComputed(serializerPlan(shown))
+  if (isWhole) await view.loadRelated(objects, knex)
   if (shown === own) return
   const all = serializerPlan(shown).relations
-  const known = isStandard(view, 'loadRelated') ? {} : serializerPlan(own).relations
+  const known = isWhole ? serializerPlan(own).relations : {}
   await load(view, objects, { relations: without(all, known), knex })
+}
+
+/** True where a method of the serializer or an accessor of a model computes a field, from what it likes of the object. */
+function isComputed({ readable, model }: SerializerPlan): boolean {
+  return readable.some(({ method, column, relation, source }) => {
+    if (method !== undefined) return true
+    if (column || !model) return false
+    let owner = model.model
+    let next = relation
+    for (const step of relation ? source.slice(1) : source) {
+      if (next) owner = next.model
+      const { columns, relations } = describeModel(owner)
+      next = relations.get(step)
+      if (!next) return !columns.has(step) && step in owner.prototype
+    }
+    return false
+  })
 }
 
 /** Loads what the answer shows besides the related objects that were loaded with an object. */

@@ -340,6 +340,52 @@ describe('the queries of fields and expand', () => {
     )
   })
 
+  it('are those of whole objects where code of the application computes what is shown', async () => {
+    class Signed extends Book {
+      declare author: { name: string } | null
+      declare reviews: { stars: number }[]
+      static override virtualAttributes = ['signature']
+      get signature() {
+        return `${this.title} by ${this.author?.name ?? 'nobody'}`
+      }
+    }
+    class SignedSerializer extends BookSerializer {
+      static override model = Signed
+      static override declaredFields = {
+        author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+        reviews: new NestedSerializer(ReviewSerializer, { readOnly: true, many: true }),
+        byline: new SerializerMethodField(),
+        signature: new StringField({ readOnly: true }),
+        stars: new SerializerMethodField(),
+      }
+      getByline({ author }: Signed) {
+        return `by ${author?.name ?? 'nobody'}`
+      }
+      getStars({ reviews }: Signed) {
+        return reviews.map(({ stars }) => stars)
+      }
+    }
+    const { get } = await serve(
+      class extends BookViewSet {
+        static override model = Signed
+        static override serializerClass = SignedSerializer
+      },
+    )
+    for (const fields of ['byline', 'signature', 'stars', 'id,stars,author']) {
+      const pages = await Promise.all([1, 2, 3].map((id) => get(`/api/books/${id}?fields=${fields}`)))
+      expect((await get(`/api/books?fields=${fields}`)).json).toEqual(pages.map(({ json }) => json))
+    }
+    expect((await get('/api/books?fields=byline,stars')).json).toEqual([
+      { byline: 'by Ada', stars: [5, 3] },
+      { byline: 'by Ben', stars: [1] },
+      { byline: 'by nobody', stars: [] },
+    ])
+    expect((await get('/api/books?fields=byline&expand=author.country')).json[0]).toEqual({
+      author: { id: 1, name: 'Ada', country: { id: 1, name: 'Peru' } },
+      byline: 'by Ada',
+    })
+  })
+
   it('are right however many combinations clients ask for', async () => {
     const { get } = await serve()
     const names = ['id', 'title', 'price', 'created', 'author_id']
