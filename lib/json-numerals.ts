@@ -113,16 +113,24 @@ function textOf(value: unknown): string | undefined {
 }
 
 function containerText(container: Container): string {
-  const isList = Array.isArray(container)
+  if (Array.isArray(container)) return listText(container)
   let text = ''
   for (const key of Object.keys(container)) {
-    const json =
-      numeralAt(container, isList ? Number(key) : key) ?? textOf(container[key]) ?? (isList ? 'null' : undefined)
+    const json = numeralAt(container, key) ?? textOf(container[key])
     if (json === undefined) continue
     if (text !== '') text += ','
-    text += isList ? json : `${JSON.stringify(key)}:${json}`
+    text += `${JSON.stringify(key)}:${json}`
   }
-  return isList ? `[${text}]` : `{${text}}`
+  return `{${text}}`
+}
+
+function listText(list: readonly unknown[]): string {
+  let text = ''
+  for (let index = 0; index < list.length; index++) {
+    if (index > 0) text += ','
+    text += numeralAt(list, index) ?? textOf(list[index]) ?? 'null'
+  }
+  return `[${text}]`
 }
 
 function ownToJson(this: Container): unknown {

@@ -4,11 +4,12 @@ import { countMessages, type ErrorMessages, MOST_MESSAGES, ValidationError } fro
 import { hasNumerals, memberOf, numeralAt } from '../json-numerals.js'
 import { databaseItemText } from '../models/database-text.js'
 import { takesOptions } from '../option-kinds.js'
+import { isTurnOver, nextTurn } from '../turns.js'
 import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 import { JSONField } from './json-field.js'
 import { readItems, readJson } from './json-text.js'
-import { type ClosedOptions, checkLengthOptions } from './options.js'
+import { type ClosedOptions, checkLengthOptions, MOST_ITEMS } from './options.js'
 import { runValidators } from './run-validators.js'
 import { counted } from './text.js'
 
@@ -17,11 +18,14 @@ export interface ArrayFieldOptions extends FieldOptions {
   readonly child: SerializerField
   /** The fewest items. */
   readonly minLength?: number
-  /** The most items. */
+  /** The most items. @default 1000, or minLength where that is more */
   readonly maxLength?: number
   /** Takes lists of lists, too, as a column of any dimensions holds. @default false; true of a field made of a column */
   readonly nested?: boolean
 }
+
+/** Items that are checked between two looks at the clock. */
+const STEP = 50
 
 type Item<Child> =
   Child extends SerializerField<infer Value, infer Options>
@@ -39,22 +43,25 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   Options & FieldOptions
 > {
   readonly #child: SerializerField
+  readonly #maxLength: number
 
   constructor(options: ClosedOptions<Options, ArrayFieldOptions>) {
     super(options)
     checkLengthOptions(this, options)
     this.#child = options.child
+    this.#maxLength = options.maxLength ?? Math.max(MOST_ITEMS, options.minLength ?? 0)
   }
 
   override async toInternalValue(value: unknown, context: SerializerContext): Promise<Item<Options['child']>[]> {
     if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
-    this.#checkLength(value.length)
+    this.#checkLength(value)
     const nested = this.options.nested === true && !this.#takesLists()
     if (nested && isMatrix(value)) checkShape(value)
     return (await this.#items(value, context, nested)) as Item<Options['child']>[]
   }
 
   async #items(value: readonly unknown[], context: SerializerContext, nested: boolean): Promise<unknown[]> {
+    this.#checkMost(value)
     const items: unknown[] = []
     const errors: ErrorMessages = {}
     let told = 0
@@ -72,6 +79,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
         told += countMessages(error.messages)
         if (told >= MOST_MESSAGES) break
       }
+      if (position % STEP === STEP - 1 && isTurnOver()) await nextTurn()
     }
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
     return items
@@ -115,7 +123,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
 
   override inputSchema(): FieldSchema {
     const items = this.#child.inputSchema()
-    return { ...this.schema(), items: this.#child.allowNull ? orNull(items) : items }
+    return { ...this.schema(), maxItems: this.#maxLength, items: this.#child.allowNull ? orNull(items) : items }
   }
 
   /** False for items of a further dimension: PostgreSQL does not tell `int[]` from `int[][]`. */
@@ -145,14 +153,18 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     return value
   }
 
-  #checkLength(length: number): void {
-    const { minLength, maxLength } = this.options
-    if (minLength !== undefined && length < minLength) {
+  #checkLength(value: readonly unknown[]): void {
+    const { minLength } = this.options
+    if (minLength !== undefined && value.length < minLength) {
       throw new ValidationError(`Ensure this field has at least ${counted(minLength, 'item')}.`)
     }
-    if (maxLength !== undefined && length > maxLength) {
-      throw new ValidationError(`Ensure this field has no more than ${counted(maxLength, 'item')}.`)
-    }
+    this.#checkMost(value)
+  }
+
+  /** Also of lists in lists. */
+  #checkMost({ length }: readonly unknown[]): void {
+    if (length <= this.#maxLength) return
+    throw new ValidationError(`Ensure this field has no more than ${counted(this.#maxLength, 'item')}.`)
   }
 }
 

@@ -19,9 +19,9 @@ export class JSONField<const Options extends FieldOptions = {}> extends Serializ
   }
 
   override toInternalValue(value: unknown): unknown {
-    checkJson(value)
-    // what follows reads them once more, and there may be many
-    return hasNumerals(value) ? nextTurn().then(() => value) : value
+    // what follows reads long numbers once more, and there may be many
+    const waiting = checkJson(value) ?? (hasNumerals(value) ? nextTurn() : undefined)
+    return waiting ? waiting.then(() => value) : value
   }
 
   override toRepresentation(value: unknown): unknown {

@@ -1,12 +1,15 @@
 /** JSON values of any shape: read from text, and checked without recursion (promises A4, B7, B8, B11). */
 import { ValidationError } from '../errors.js'
-import { hasNumerals, knownNumerals, Numeral, numeralAt } from '../json-numerals.js'
+import { knownNumerals, Numeral, numeralAt } from '../json-numerals.js'
 import { parseJson } from '../parse-json.js'
 import { quote } from '../quote.js'
+import { isTurnOver, nextTurn } from '../turns.js'
 import { checkText } from './text.js'
 
 /** How deep arrays and objects may stand in each other. */
 const MAX_DEPTH = 64
+/** Members that are checked between two looks at the clock. */
+const STEP = 1_000
 const NOT_JSON = 'Must be valid JSON.'
 /** What jsonb holds before and after the point: more is refused there, or cut off. */
 const MAX_WHOLE_DIGITS = 131_072
@@ -42,49 +45,64 @@ export function readItems(values: readonly unknown[], readItem: (text: string) =
 /**
  * Refuses what PostgreSQL cannot hold as JSON: NUL and lone surrogates in values and keys, numbers that are not finite, or
  * whose digits or exponent are too many, more than 64 levels, the key `__proto__`, objects of a class such as a file of a
- * form.
+ * form. A promise only where it takes more than its share of a turn of the event loop.
  * @throws ValidationError
  */
-export function checkJson(root: unknown): void {
+export function checkJson(root: unknown): Promise<void> | undefined {
   if (root instanceof Numeral) {
     checkNumeral(root.text)
-    return
+    return undefined
   }
   checkScalar(root)
-  // What is left to look into, level by level.
-  let level = [root].filter(isObject)
-  for (let depth = 1; level.length > 0; depth++) {
-    if (depth > MAX_DEPTH) throw new ValidationError(`Nested too deeply: at most ${MAX_DEPTH} levels.`)
-    const next: object[] = []
-    for (const container of level) {
+  return isObject(root) ? checkLevels({ root, level: [root], at: 0, depth: 1, next: [] }) : undefined
+}
+
+/** How far the look into a value has come, which goes level by level. */
+interface Progress {
+  readonly root: object
+  level: readonly object[]
+  /** The next of this level. */
+  at: number
+  depth: number
+  next: object[]
+}
+
+function checkLevels(progress: Progress): Promise<void> | undefined {
+  let members = 0
+  while (progress.level.length > 0) {
+    if (progress.depth > MAX_DEPTH) throw new ValidationError(`Nested too deeply: at most ${MAX_DEPTH} levels.`)
+    while (progress.at < progress.level.length) {
+      const container = progress.level[progress.at++] as object
       if (!isPlain(container)) throw new ValidationError(NOT_JSON)
-      checkMembers(root, container, next)
+      members += 1 + checkMembers(progress.root, container, progress.next)
+      if (members < STEP) continue
+      members = 0
+      if (isTurnOver()) return nextTurn().then(() => checkLevels(progress))
     }
-    level = next
+    progress.level = progress.next
+    progress.at = 0
+    progress.next = []
+    progress.depth++
   }
+  return undefined
 }
 
-/** Checks the members of an array or object, and adds those to `next` that have members themselves. */
-function checkMembers(root: unknown, container: object, next: object[]): void {
-  if (!Array.isArray(container)) {
-    for (const [key, value] of Object.entries(container)) checkKey(key, value)
-  }
-  if (hasNumerals(container)) checkNumerals(root, container)
-  for (const value of Object.values(container)) {
-    if (isObject(value)) next.push(value)
-    else if (!hasNumerals(container)) checkScalar(value)
-  }
-}
-
-/** The numbers of an array or object of which some are known by their digits, and need not be finite. */
-function checkNumerals(root: unknown, container: object): void {
-  for (const [key, text] of knownNumerals(container) ?? []) checkNumeral(text, () => placeOf(root, container, key))
+/** Checks the members of an array or object, adds those to `next` that have members themselves, and counts them. */
+function checkMembers(root: object, container: object, next: object[]): number {
   const isList = Array.isArray(container)
-  for (const key of Object.keys(container)) {
-    const value = (container as Record<string, unknown>)[key]
-    if (typeof value === 'number' && Number.isFinite(value)) continue
-    if (numeralAt(container, isList ? Number(key) : key) === undefined) checkScalar(value)
+  const numerals = knownNumerals(container)
+  for (const [key, text] of numerals ?? []) checkNumeral(text, () => placeOf(root, container, key))
+  const keys = isList ? undefined : Object.keys(container)
+  const length = keys?.length ?? (container as unknown[]).length
+  for (let index = 0; index < length; index++) {
+    const key = keys ? (keys[index] as string) : index
+    const value = (container as Record<string | number, unknown>)[key]
+    if (typeof key === 'string') checkKey(key, value)
+    if (isObject(value)) next.push(value)
+    // of some the digits are known, and they need not be finite
+    else if (!numerals?.has(key) || numeralAt(container, key) === undefined) checkScalar(value)
   }
+  return length
 }
 
 function checkScalar(value: unknown): void {

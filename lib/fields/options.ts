@@ -13,6 +13,9 @@ export function optionError(field: object, problem: string): ConfigurationError 
   return new ConfigurationError(`${field.constructor.name}: ${problem}`)
 }
 
+/** What a list may have where its field does not say. */
+export const MOST_ITEMS = 1_000
+
 /** @throws ConfigurationError unless both lengths, where given, are whole numbers from 0 up and in order */
 export function checkLengthOptions(field: object, options: { minLength?: number; maxLength?: number }): void {
   const { minLength = 0, maxLength = Number.POSITIVE_INFINITY } = options

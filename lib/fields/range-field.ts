@@ -1,15 +1,18 @@
 /** Columns of ranges of days and of points in time, and of sets of them (promises B6 and B15). */
-
 import { ValidationError } from '../errors.js'
 import { takesOptions } from '../option-kinds.js'
 import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import { checkLengthOptions, MOST_ITEMS } from './options.js'
+import { counted } from './text.js'
 
 export interface RangeFieldOptions extends FieldOptions {
   /** What a range begins and ends with. */
   readonly ends: 'date' | 'date-time'
   /** The column holds sets of ranges. @default false */
   readonly multiple?: boolean
+  /** Of a set: the most ranges. @default 1000 */
+  readonly maxLength?: number
 }
 
 /** How the text of an end is read and written. */
@@ -32,10 +35,19 @@ const EACH = new RegExp(RANGE, 'g')
 export class RangeField extends SerializerField<string, RangeFieldOptions> {
   readonly #pattern = this.options.multiple === true ? SEVERAL : ONE
   readonly #shape = new RegExp(this.#pattern)
+  readonly #maxLength = this.options.maxLength ?? MOST_ITEMS
+
+  constructor(options: RangeFieldOptions) {
+    super(options)
+    checkLengthOptions(this, options)
+  }
 
   override toInternalValue(value: unknown): string {
     const { read } = ENDS[this.options.ends]
     if (typeof value !== 'string' || !this.#shape.test(value)) throw this.#refusal()
+    if (this.options.multiple === true && (value.match(EACH)?.length ?? 0) > this.#maxLength) {
+      throw new ValidationError(`Ensure this field has no more than ${counted(this.#maxLength, 'range')}.`)
+    }
     return replaceEnds(value, (end) => {
       const text = isInfinite(end) ? end : read(end)
       if (text === undefined) throw this.#refusal()
@@ -70,7 +82,7 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
   }
 }
 
-takesOptions<RangeFieldOptions, FieldOptions>(RangeField, { ends: 'any', multiple: 'boolean' })
+takesOptions<RangeFieldOptions, FieldOptions>(RangeField, { ends: 'any', multiple: 'boolean', maxLength: 'any' })
 
 /** The same ranges with other texts for their ends. */
 function replaceEnds(text: string, replace: (end: string) => string): string {

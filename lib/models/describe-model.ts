@@ -13,6 +13,7 @@ import {
   relationKind,
 } from './objection.js'
 import { checkSession } from './session-settings.js'
+import { shareTurns } from './share-turns.js'
 
 /** A column of a model, as a serializer sees it. */
 export interface Column {
@@ -168,6 +169,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
       members.map((model) => model.tableName),
     )
     await checkSession(database)
+    shareTurns(database)
     const missing = members.filter((model) => !found.has(model.tableName))
     if (missing.length > 0) {
       throw new ConfigurationError(

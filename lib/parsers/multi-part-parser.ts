@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { tmpdir } from 'node:os'
 import type { Context } from '../context.js'
 import { ConfigurationError } from '../errors.js'
+import { isTurnOver, nextTurn } from '../turns.js'
 import { acceptFields, checkLimits, FormFields } from './form-fields.js'
 import { GrowingBuffer } from './growing-buffer.js'
 import { isBoundary, MultipartReader, malformed } from './multipart-reader.js'
@@ -112,6 +113,8 @@ export class MultiPartParser implements Parser {
             ? await readText(reader.content(), texts)
             : await uploads.take(part, reader.content())
         if (value !== undefined) form.add(part.name, value)
+        // parts that have arrived together are read without a wait
+        if (isTurnOver()) await nextTurn()
       }
       return parsed(form.data, uploads)
     } catch (error) {

@@ -2,6 +2,7 @@
 import { ValidationError } from '../errors.js'
 import type { RelatedField } from '../fields/related-field.js'
 import { runValidators } from '../fields/run-validators.js'
+import { isTurnOver, nextTurn } from '../turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkRivals } from './rivals.js'
@@ -127,10 +128,15 @@ function validateValues(
   start = 0,
 ): Promise<void> | undefined {
   for (let index = start; index < items.length; index++) {
-    const waiting = validateValue(serializer, bound, items[index] as Item)
+    const waiting = validateValue(serializer, bound, items[index] as Item) ?? turnAfter(index)
     if (waiting) return waiting.then(() => validateValues(serializer, bound, items, index + 1))
   }
   return undefined
+}
+
+/** Lists give way to other requests now and then; one object never waits for a turn. */
+function turnAfter(index: number): Promise<void> | undefined {
+  return index > 0 && isTurnOver() ? nextTurn() : undefined
 }
 
 function validateValue(serializer: AnySerializer, bound: BoundField, item: Item): Promise<void> | undefined {

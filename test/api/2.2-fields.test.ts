@@ -311,7 +311,7 @@ const REFUSED: Readonly<Record<string, readonly unknown[]>> = {
 
 describe('[B3 B5 B6 B7 B8] a value that the column cannot hold', () => {
   it('[R10] is told of for a hundred items of a list', async () => {
-    const answer = await send('POST', '', { texts: Array.from({ length: 90_000 }).fill(1) })
+    const answer = await send('POST', '', { texts: Array.from({ length: 1_000 }).fill(1) })
     expect(answer.status).toBe(400)
     expect(Object.keys(answer.json.errors.texts)).toHaveLength(100)
     expect(answer.text.length).toBeLessThan(5000)

@@ -334,7 +334,7 @@ describe('the schemas of a serializer', () => {
         in_stock: { type: 'boolean' },
         published: { type: ['string', 'null'], format: 'date' },
         uid: { type: 'string', format: 'uuid' },
-        marks: { type: ['array', 'null'], items: { type: ['integer', 'null'], format: 'int32' } },
+        marks: { type: ['array', 'null'], items: { type: ['integer', 'null'], format: 'int32' }, maxItems: 1000 },
         meta: {},
         secret: { type: ['string', 'null'] },
         author_id: { type: ['integer', 'string', 'null'], format: 'int64' },

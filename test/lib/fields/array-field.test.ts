@@ -4,6 +4,7 @@ import { ArrayField } from '../../../lib/fields/array-field.js'
 import { DateTimeField } from '../../../lib/fields/date-time-fields.js'
 import { BigIntegerField, IntegerField } from '../../../lib/fields/integer-fields.js'
 import { StringField } from '../../../lib/fields/string-field.js'
+import { busyFor, countTurns } from '../../support/turns.js'
 import { refusal, shown, textRefusal } from './refusal.js'
 
 const numbers = new ArrayField({ child: new IntegerField({ minValue: 0 }) })
@@ -35,13 +36,41 @@ test('[R10] tells of a hundred wrong items, however many there are', async () =>
       return super.toInternalValue(value)
     }
   }
-  const field = new ArrayField({ child: new Counted() })
+  const field = new ArrayField({ child: new Counted(), maxLength: 200_000 })
   const messages = await refusal(field, Array.from({ length: 200_000 }).fill('x'))
   expect(Object.keys(messages)).toEqual(Array.from({ length: 100 }, (_, position) => String(position)))
   expect(checked).toBe(100)
   const inner = Array.from({ length: 60 }).fill('x')
   const nested = await refusal(new ArrayField({ child: field }), Array.from({ length: 1000 }).fill(inner))
   expect(Object.values(nested).map((each) => Object.keys(each).length)).toEqual([60, 60])
+})
+
+test('has at most 1,000 items, unless its options say otherwise', async () => {
+  const list = (length: number) => Array.from({ length }).fill(1)
+  const child = new IntegerField()
+  expect(await new ArrayField({ child }).toInternalValue(list(1000), {})).toHaveLength(1000)
+  expect(await refusal(new ArrayField({ child }), list(1001))).toEqual([
+    'Ensure this field has no more than 1000 items.',
+  ])
+  expect(await new ArrayField({ child, maxLength: 1001 }).toInternalValue(list(1001), {})).toHaveLength(1001)
+  expect(await new ArrayField({ child, minLength: 1001 }).toInternalValue(list(1001), {})).toHaveLength(1001)
+  const nested = new ArrayField({ child, nested: true })
+  expect(await refusal(nested, [list(1001)])).toEqual({ 0: ['Ensure this field has no more than 1000 items.'] })
+  // what is stored may be longer
+  expect(new ArrayField({ child }).schema()).not.toHaveProperty('maxItems')
+  expect(new ArrayField({ child }).inputSchema()).toMatchObject({ maxItems: 1000 })
+})
+
+test('gives way to other work while it checks a long list', async () => {
+  class Slow extends IntegerField {
+    override toInternalValue(value: unknown): number {
+      busyFor(0.2)
+      return super.toInternalValue(value)
+    }
+  }
+  const turns = countTurns()
+  await new ArrayField({ child: new Slow() }).toInternalValue(Array.from({ length: 500 }).fill(1), {})
+  expect(turns()).toBeGreaterThan(4)
 })
 
 test('[B7 B8] checks text items', async () => {

@@ -50,3 +50,13 @@ test('sets of days are several ranges in braces', async () => {
     expect(await refusal(field, value)).toEqual(['Use the format {[from,to),…}, each end as YYYY-MM-DD.'])
   }
 })
+
+test('a set has at most 1,000 ranges, unless its options say otherwise', async () => {
+  const set = (ranges: number) => `{${Array.from({ length: ranges }).fill('[2026-03-28,2026-04-01)').join()}}`
+  const field = new RangeField({ ends: 'date', multiple: true })
+  expect(field.toInternalValue(set(1000))).toBe(set(1000))
+  expect(await refusal(field, set(1001))).toEqual(['Ensure this field has no more than 1000 ranges.'])
+  const wider = new RangeField({ ends: 'date', multiple: true, maxLength: 1001 })
+  expect(wider.toInternalValue(set(1001))).toBe(set(1001))
+  expect(() => new RangeField({ ends: 'date', multiple: true, maxLength: -1 })).toThrow('maxLength is -1')
+})

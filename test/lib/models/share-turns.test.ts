@@ -1,0 +1,41 @@
+import { Model } from 'objection'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { prepareModels } from '../../../lib/models/describe-model.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+import { busyFor } from '../../support/turns.js'
+
+class Thing extends Model {
+  static override tableName = 'things'
+}
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase({ schema: 'create table things (id int primary key)' })
+  Thing.knex(database.knex)
+})
+afterAll(() => database.drop())
+
+it('a long answer is read in several turns of the event loop, on connections of before and after', async () => {
+  await database.knex.raw('select 1')
+  await prepareModels([Thing])
+  let rows = 0
+  let most = 0
+  const types = {
+    getTypeParser: () => (text: string) => {
+      if (rows++ === 0) setImmediate(() => (rows = 0))
+      most = Math.max(most, rows)
+      busyFor(3)
+      return text.length
+    },
+  }
+  const longAnswer = async () => {
+    const { rows: all } = await database.knex
+      .raw("select repeat('x', 65000) as text from generate_series(1, 40)")
+      .options({ types })
+    expect(all).toHaveLength(40)
+  }
+  await Promise.all([longAnswer(), longAnswer(), longAnswer()])
+  // ten milliseconds, and a piece of what has arrived for each connection
+  expect(most).toBeLessThan(12)
+})
