@@ -75,6 +75,8 @@ export interface FieldsDescription {
   readonly model: ModelDescription | undefined
   /** True when what was validated goes into the model's table as it is, with no hook of the class in between. */
   readonly writesRows?: boolean
+  /** Relations to load besides those that the fields show. */
+  readonly relations?: RelationGraph
 }
 
 /** A serializer class. */

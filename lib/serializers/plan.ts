@@ -53,7 +53,7 @@ export const serializerPlan = oncePerCatalogue((serializer: SerializerClass): Se
 
 function compile(serializer: SerializerClass): SerializerPlan {
   checkDeclaredFields(serializer)
-  const { fields, model, writesRows } = serializer.describeFields()
+  const { fields, model, writesRows, relations = {} } = serializer.describeFields()
   checkHooks(serializer, [...fields.keys()])
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
   const bound = withRivals(
@@ -76,9 +76,13 @@ function compile(serializer: SerializerClass): SerializerPlan {
     isIdentity: bound.length > 0 && bound.every(isIdentity),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
-    relations: graphOf(bound.filter((field) => field.readable || field.field instanceof NestedSerializer)),
+    relations: merge(graphOf(bound.filter(isLoaded)), relations),
     model,
   }
+}
+
+function isLoaded({ field, readable }: BoundField): boolean {
+  return readable || field instanceof NestedSerializer
 }
 
 function isNesting({ field }: BoundField): boolean {

@@ -147,6 +147,8 @@ function compileMember(bound: BoundField, table: number, collector: Collector): 
     return joined === undefined || !shown ? undefined : makeMember(bound, shown, joined, collector)
   }
   if (source.length > 1) return compilePath(bound, table, collector)
+  // a field of the application's gets the related object, and not its key
+  if (!(field instanceof RelatedField) && bound.column?.property !== source[0]) return undefined
   return bound.column && makeMember(bound, bound.column, table, collector)
 }
 

@@ -5,6 +5,7 @@ import type { RelationDescription } from '../models/describe-model.js'
 import { RecentMap } from '../recent-map.js'
 import { nameColumns } from '../renderers/columns.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
+import { neededRelations } from './needed-relations.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import type { Serializer } from './serializer.js'
@@ -86,7 +87,7 @@ function makeClass(
         const relation = model?.relations.get(head)
         shown.set(head, expandField(serializer, expandable, { head, expand, field: shown.get(head), relation }))
       }
-      return { fields: shown, model }
+      return { fields: shown, model, relations: neededRelations(serializer, isKept) }
     }
   }
   if (isWhole && fields) keepOnly(made.prototype, isKept)

@@ -9,6 +9,7 @@ import {
   CSVRenderer,
   CursorPagination,
   configure,
+  type DeclaredFields,
   FieldFilter,
   type Filters,
   JSONRenderer,
@@ -20,7 +21,9 @@ import {
   OrderingFilter,
   PageNumberPagination,
   type Pagination,
+  ReadOnlyField,
   Serializer,
+  SerializerField,
   SerializerMethodField,
   ServerCursorPagination,
   StreamMixin,
@@ -504,6 +507,89 @@ describe('fields and code of the application', () => {
       title: 'One',
       label: 'One (1)',
       author: { id: 1, name: 'Ada' },
+    })
+  })
+
+  describe('load what the code may read', () => {
+    type Loaded = Book & { author?: { name: string; place: string; country?: { name: string } | null } | null }
+    class Placed extends Author {
+      declare country?: { name: string } | null
+      get place() {
+        return this.country ? this.country.name : 'nowhere'
+      }
+    }
+    class Told extends Book {
+      declare author?: Loaded['author']
+      static override relationMappings = () => ({
+        ...Book.relationMappings(),
+        author: { ...Book.relationMappings().author, modelClass: Placed },
+      })
+      get wrapper() {
+        return `by ${this.author ? this.author.name : 'nobody'}`
+      }
+    }
+    /** What the application makes of a related object. */
+    class NameField extends SerializerField {
+      override toRepresentation(author: { name: string } | null) {
+        return author ? author.name : 'nobody'
+      }
+    }
+    class PlacedSerializer extends ModelSerializer<Placed> {
+      static override model = Placed
+      static override fields = ['id', 'name', 'place']
+    }
+    class ToldSerializer extends ModelSerializer<Told> {
+      static override model = Told
+      static override fields: readonly string[] = ['id', 'title', 'wrapper']
+      static override declaredFields: DeclaredFields = {
+        author: new NestedSerializer(PlacedSerializer, { readOnly: true }),
+        land: new StringField({ source: 'author.country.name', readOnly: true }),
+        reviews: new NestedSerializer(ReviewSerializer, { many: true, readOnly: true }),
+        byline: new SerializerMethodField(),
+        stars: new SerializerMethodField(),
+        writer: new NameField({ source: 'author', readOnly: true, schema: { type: 'string' } }),
+        place: new ReadOnlyField({ source: 'author.place' }),
+      }
+      getByline(book: Told) {
+        return `by ${book.author ? book.author.name : 'nobody'}`
+      }
+      getStars(book: Told & { reviews?: { stars: number }[] }) {
+        return book.reviews?.reduce((sum, { stars }) => sum + stars, 0)
+      }
+    }
+    class View extends ModelViewSet<Told> {
+      static override model = Told
+      static override serializerClass = ToldSerializer
+      static override filterBackends: Filters = [OrderingFilter]
+      static override orderingFields = ['id']
+    }
+    class Bulk extends BulkUpdateMixin(BulkCreateMixin(View)) {}
+    beforeAll(() => {
+      for (const model of [Placed, Told]) model.knex(database.knex)
+    })
+
+    const names = ['byline', 'stars', 'wrapper', 'writer', 'place', 'author', 'byline,stars', 'author,title', 'id']
+    it.each(names)('for fields=%s, in lists, objects and answers to writes alike', async (fields) => {
+      const { get, send } = await serve(Bulk as never)
+      const whole = (await get('/api/books?ordering=id')).json as Record<string, string>[]
+      const part = (book: Record<string, string>) =>
+        Object.fromEntries(Object.entries(book).filter(([name]) => fields.split(',').includes(name)))
+      expect((await get(`/api/books?ordering=id&fields=${fields}`)).json).toEqual(whole.map(part))
+      for (const book of whole) {
+        expect((await get(`/api/books/${book['id']}?fields=${fields}`)).json).toEqual(part(book))
+        const patched = await send('PATCH', `/api/books/${book['id']}?fields=${fields}`, { title: book['title'] })
+        expect(patched.json).toEqual(part(book))
+      }
+      const bulk = whole.map(({ id, title }) => ({ id, title }))
+      expect((await send('PATCH', `/api/books/bulk?fields=${fields}`, bulk)).json).toEqual(whole.map(part))
+    })
+
+    it('and no more where none is shown', async () => {
+      const { get } = await serve(View as never)
+      const asked = async (fields: string) => countQueries(database.knex, () => get(`/api/books?fields=${fields}`))
+      expect(await asked('id,title')).toHaveLength(1)
+      expect(await asked('reviews')).toHaveLength(2)
+      expect(await asked('byline')).toHaveLength(4)
     })
   })
 
