@@ -1,0 +1,186 @@
+/**
+ * Changes the source in small ways, one at a time, and tells which changes no test notices: `npm run test:mutants`, 25 in
+ * each area; `npm run test:mutants -- cursors parsers` these areas, `-- cursors/7` the one of that number again.
+ *
+ * MUTANTS is how many in each area, MUTATION_SEED chooses others, and MUTATION_PREFIX is a command to run each through,
+ * such as `flock file`. A mutant has 60 seconds: the tests of its area first, then others that reach its file.
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { startPostgres } from '../../examples/support/postgres.js'
+import { toUrl } from '../support/program.js'
+import { seededRandom } from '../support/seeded-random.js'
+import { type Mutant, mutantsOf } from './mutants.js'
+
+interface Area {
+  /** Files and folders that are changed. */
+  readonly sources: readonly string[]
+  /** Tests that come first. */
+  readonly tests: readonly string[]
+}
+
+const AREAS: Readonly<Record<string, Area>> = {
+  permissions: {
+    sources: ['lib/permissions', 'plugins/permissions.ts', 'lib/views/parents.ts', 'lib/views/require-user.ts'],
+    tests: ['test/lib/permissions', 'test/api/5-permissions', 'test/api/4.4-nested-routes', 'test/trust/access-matrix'],
+  },
+  transactions: {
+    sources: [
+      'lib/in-transaction.ts',
+      'lib/views/in-view-transaction.ts',
+      'lib/views/run-action.ts',
+      'lib/views/object-to-write.ts',
+      'lib/views/hold-rows.ts',
+      'lib/views/bulk-objects.ts',
+      'lib/views/concurrency.ts',
+      'plugins/transaction.ts',
+    ],
+    tests: [
+      'test/plugins/transaction',
+      'test/api/row-locks',
+      'test/api/4.9-optimistic-concurrency',
+      'test/api/4.5-bulk',
+      'test/api/4.1-resource-routes',
+    ],
+  },
+  cursors: {
+    sources: [
+      'lib/pagination/cursor-pagination.ts',
+      'lib/pagination/cursor-token.ts',
+      'lib/pagination/server-cursor-id.ts',
+      'lib/pagination/server-cursor-pagination.ts',
+      'lib/pagination/server-cursor-store.ts',
+      'lib/queryset/database-cursor.ts',
+      'lib/queryset/keyset.ts',
+      'lib/queryset/where-beyond.ts',
+    ],
+    tests: ['test/lib/pagination', 'test/lib/queryset/keyset', 'test/api/4.7-server-cursor', 'test/api/4.7-cursor'],
+  },
+  parsers: {
+    sources: ['lib/parsers'],
+    tests: ['test/lib/parsers', 'test/api/4.9-content-negotiation', 'test/api/2.2-uploads'],
+  },
+}
+
+/** The kinds of changes, of which each gets its share. */
+const KINDS: readonly RegExp[] = [
+  / to (?!true|false)/,
+  /bound/,
+  /await/,
+  /lock/,
+  /branches|guard/,
+  /negation|true|false|call/,
+]
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const SECONDS = 60
+const CONFIG = ['--config', '.config/vitest.config.ts', '--bail', '1', '--reporter', 'default']
+const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs')
+const { MUTANTS = '25', MUTATION_SEED = '28', MUTATION_PREFIX = '' } = process.env
+
+interface Chosen extends Mutant {
+  readonly file: string
+}
+
+function filesOf(source: string): string[] {
+  if (source.endsWith('.ts')) return [source]
+  return readdirSync(join(ROOT, source)).map((name) => `${source}/${name}`)
+}
+
+/** Each kind in turn gives one, so that what is rare is not left out. */
+function choose({ sources }: Area): Chosen[] {
+  const random = seededRandom(Number(MUTATION_SEED))
+  const all = sources
+    .flatMap(filesOf)
+    .toSorted()
+    .flatMap((file) => mutantsOf(file, readFileSync(join(ROOT, file), 'utf8')).map((mutant) => ({ file, ...mutant })))
+  const kinds = KINDS.map((kind) => all.filter(({ change }) => kind.test(change)))
+  const chosen: Chosen[] = []
+  for (let turn = 0; chosen.length < Number(MUTANTS) && kinds.some((kind) => kind.length > 0); turn++) {
+    const kind = kinds[turn % kinds.length] as Chosen[]
+    if (kind.length > 0) chosen.push(...kind.splice(random(kind.length), 1))
+  }
+  return chosen
+}
+
+/** What ended a run of tests: the first failure, the end of its time, or nothing. */
+async function test(args: readonly string[], seconds: number, url: string): Promise<string | undefined> {
+  const timeout = ['timeout', '--kill-after=5', String(seconds)]
+  const [command, ...rest]: string[] = [
+    ...MUTATION_PREFIX.split(' ').filter(Boolean),
+    ...timeout,
+    process.execPath,
+    vitest,
+  ]
+  const child = spawn(command as string, [...rest, ...args, ...CONFIG], {
+    cwd: ROOT,
+    env: { ...process.env, DATABASE_URL: url, NO_COLOR: '1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => (output += String(data)))
+  const [code] = (await once(child, 'close')) as [number | null]
+  if (code === 0) return undefined
+  if (code === 124 || code === 137) return /^ *FAIL .*|^ *× .*/m.exec(output)?.[0].trim() ?? TIME
+  return (/^ *FAIL .*/m.exec(output) ?? /^.*Error: .*/m.exec(output))?.[0].trim() ?? `ended with ${code}`
+}
+
+const TIME = 'the end of its time'
+
+async function notice({ file, source }: Chosen, { tests }: Area, url: string): Promise<string | undefined> {
+  const path = join(ROOT, file)
+  const original = readFileSync(path, 'utf8')
+  const restore = () => writeFileSync(path, original)
+  const stop = () => {
+    restore()
+    process.exit(130)
+  }
+  process.once('SIGINT', stop).once('SIGTERM', stop)
+  try {
+    writeFileSync(path, source)
+    const begin = performance.now()
+    const near = await test(['run', ...tests], SECONDS, url)
+    const left = SECONDS - Math.round((performance.now() - begin) / 1000)
+    if (near !== undefined || left < 5) return near
+    const others = tests.flatMap((one) => ['--exclude', `${one}*`, '--exclude', `${one}/**`])
+    return await test(['related', '--run', file, ...others], left, url)
+  } finally {
+    restore()
+    process.removeListener('SIGINT', stop).removeListener('SIGTERM', stop)
+  }
+}
+
+const asked = process.argv.slice(2)
+const names = asked.length > 0 ? [...new Set(asked.map((one) => one.split('/')[0] as string))] : Object.keys(AREAS)
+const postgres = await startPostgres({ settings: { max_connections: '200' } })
+const url = toUrl(postgres.connection)
+try {
+  for (const name of names) {
+    const area = AREAS[name]
+    if (!area) throw new Error(`there is no area ${name}: ${Object.keys(AREAS).join(', ')}`)
+    const failing = await test(['run', ...area.tests], 10 * SECONDS, url)
+    if (failing !== undefined) throw new Error(`${name}: its tests fail before anything is changed: ${failing}`)
+    const mutants = choose(area)
+    const numbers = asked.filter((one) => one.startsWith(`${name}/`)).map((one) => Number(one.split('/')[1]))
+    let noticed = 0
+    let tried = 0
+    for (const [index, mutant] of mutants.entries()) {
+      if (numbers.length > 0 && !numbers.includes(index + 1)) continue
+      const how = await notice(mutant, area, url)
+      tried++
+      if (how !== undefined && how !== TIME) noticed++
+      const { file, line, change, before, after } = mutant
+      console.log(
+        `${name}/${index + 1} ${how === undefined ? 'SURVIVES' : how === TIME ? 'UNDECIDED' : 'noticed'} ${file}:${line} ${change}`,
+      )
+      console.log(how === undefined || how === TIME ? `    ${before}\n    ${after}` : `    ${how}`)
+    }
+    console.log(`${name}: ${noticed} of ${tried} noticed`)
+  }
+} finally {
+  await postgres.stop()
+}
