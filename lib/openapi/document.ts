@@ -1,13 +1,13 @@
 /** An API as an OpenAPI 3.1 document (spec section 4.10; wire format, section 13). */
 import { ConfigurationError } from '../errors.js'
 import type { ModelClass } from '../models/objection.js'
-import type { Segment } from '../path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { expansionsOf } from '../serializers/select-fields.js'
 import type { Forced } from '../serializers/validated-item.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
 import { Components, type Expansions, type ForcedProperties } from './components.js'
+import { documentedPath } from './documented-path.js'
 import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
@@ -42,7 +42,7 @@ export function buildDocument(endpoints: readonly DescribedEndpoint[], options: 
   const paths = new Map<string, PathItem>()
   const operationIds = new Set<string>()
   for (const endpoint of endpoints) {
-    const path = writePath(endpoint.segments)
+    const path = documentedPath(endpoint)
     const item: Record<string, PathItem[string]> = { ...paths.get(path) }
     for (const operation of endpoint.operations.values()) {
       const method = operation.method.toLowerCase()
@@ -87,14 +87,6 @@ function tagsOf(endpoints: readonly DescribedEndpoint[]): readonly Tag[] {
     else if (!tags.has(basename)) tags.set(basename, view.description || `${sentence(nounOf(basename).many)}.`)
   }
   return [...tags].map(([name, description]) => ({ name, description }))
-}
-
-/** The path as mounted, with `{id}` in the place of a parameter. */
-function writePath(segments: readonly Segment[]): string {
-  const parts = segments.map((segment) =>
-    segment.kind === 'literal' ? encodeURIComponent(segment.text) : `{${segment.name}}`,
-  )
-  return `/${parts.join('/')}`
 }
 
 /** What the views' `expandable` adds to their serializers. */

@@ -208,7 +208,8 @@ function conditionParameters(subject: Subject): readonly Parameter[] {
   const isRead = subject.operation.action === 'retrieve'
   if (!(isConditional(subject) || isRead)) return []
   if (!(view instanceof GenericAPIView) || view.viewClass.concurrency === null) return []
-  const required = view.viewClass.requireIfMatch && !isRead
+  // an action may change nothing that has a version
+  const required = view.viewClass.requireIfMatch && !isRead && subject.endpoint.kind !== 'action'
   const description = 'The `ETag` that the object was read with.'
   return [{ name: 'If-Match', in: 'header', description, required, schema: { type: 'string' } }]
 }

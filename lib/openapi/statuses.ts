@@ -88,7 +88,11 @@ function mayConflict(serializer: SerializerClass | undefined, { action }: Descri
 
 const CONDITIONAL = new Set(['update', 'partialUpdate', 'destroy'])
 
-/** True of what `If-Match` may make conditional. */
-export function isConditional({ endpoint, operation }: Subject): boolean {
-  return endpoint.kind === 'resource' && CONDITIONAL.has(operation.action)
+/**
+ * True of what `If-Match` may make conditional: what changes an object as it comes, and each action of an object that
+ * writes, since `getObjectToWrite()` is what such an action reads it by. Whether it does, only its code knows.
+ */
+export function isConditional({ endpoint, operation, view }: Subject): boolean {
+  if (endpoint.kind === 'resource') return CONDITIONAL.has(operation.action)
+  return endpoint.kind === 'action' && endpoint.detail && operation.method !== 'GET' && view instanceof GenericAPIView
 }

@@ -9,6 +9,7 @@ import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { singularize } from '../naming.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
+import { documentedPath } from '../openapi/documented-path.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { checkKinds } from '../option-kinds.js'
 import { buildPath, parsePattern, type Segment } from '../path-pattern.js'
@@ -17,9 +18,8 @@ import { quote } from '../quote.js'
 import { pathOf } from '../request-path.js'
 import { preparesStatements } from '../settings.js'
 import { classesOf } from '../views/action-options.js'
-import { settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
+import { methodsTaken, settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
 import { modelsOf, modelsOfActions } from '../views/models-of.js'
-import { allowedMethods } from '../views/view.js'
 import { apiRoot } from './api-root.js'
 import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
 import {
@@ -39,6 +39,7 @@ import { matchedEndpoint, mountOn } from './mount.js'
 import { byFixedParts, type FoundRoute, RouteTable } from './route-table.js'
 import { writePattern } from './route-tree.js'
 import { routesOf } from './routes.js'
+import { type TracedRouter, TracedRoutes } from './traced-routes.js'
 
 export interface APIRouterOptions {
   /**
@@ -52,6 +53,12 @@ const OPTIONS = { prefix: 'text' } as const satisfies Record<keyof APIRouterOpti
 
 /** A route: method, pattern, handler and name. */
 export type RouteTuple = readonly [method: string, pattern: string, handler: ViewHandler, name: string]
+
+/** The middleware of `routes()`. */
+export interface RoutesMiddleware extends Middleware {
+  /** The routes, as telemetry reads those of @koa/router: @opentelemetry/instrumentation-koa names spans by it. */
+  readonly router: TracedRouter
+}
 
 /** What routes view sets: a router, or one nested in it. */
 export interface RouteParent {
@@ -162,29 +169,45 @@ export class APIRouter implements RouteParent {
     }
   }
 
-  /** A Koa middleware that answers the API's paths and leaves all others to the app. */
-  routes(): Middleware {
+  /**
+   * A Koa middleware that answers the API's paths and leaves all others to the app. Before anything else it sets
+   * `ctx._matchedRoute`, the path as the OpenAPI document has it, and `ctx._matchedRouteName`. Its `router` has the routes
+   * that are registered by then, for telemetry.
+   */
+  routes(): RoutesMiddleware {
     const router = this
-    const answer = (ctx: Context, { endpoint, params, format }: FoundRoute) => {
+    const traced = new TracedRoutes()
+    const answer = (ctx: Context, found: FoundRoute) => {
+      const { endpoint, params, format } = found
+      nameRoute(ctx, found)
       ctx['params'] = params
-      ctx['_matchedRoute'] = endpoint.pattern
-      ctx['_matchedRouteName'] = endpoint.operations.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)?.name
       if (format !== undefined) setFormat(ctx, format)
-      return router.#serve(ctx, endpoint.handler)
+      const trace = traced.traceOf(endpoint.path)
+      const { handler } = endpoint
+      if (trace === undefined) return router.#serve(ctx, handler)
+      return traced.answer(ctx, trace, (answered) => router.#serve(answered, handler))
     }
     const prepareAndAnswer = async (ctx: Context, path: string, next: () => Promise<unknown>) => {
       if (!(await router.#prepareFor(ctx))) return undefined
       // by now it is known which values fit
       const found = router.#routes().find(path)
-      return found ? answer(ctx, found) : next()
+      if (found) return answer(ctx, found)
+      ctx['_matchedRoute'] = undefined
+      ctx['_matchedRouteName'] = undefined
+      return next()
     }
-    return function apiRoutes(ctx, next) {
+    function apiRoutes(ctx: Context, next: () => Promise<unknown>) {
       const path = pathOf(ctx)
       // what cannot be one of our paths does not wait for the database
       const found = path === undefined ? undefined : router.#routes().find(path)
       if (path === undefined || !found) return next()
-      return router.#prepared ? answer(ctx, found) : prepareAndAnswer(ctx, path, next)
+      if (router.#prepared) return answer(ctx, found)
+      nameRoute(ctx, found)
+      return prepareAndAnswer(ctx, path, next)
     }
+    return Object.defineProperty(apiRoutes as RoutesMiddleware, 'router', {
+      get: () => traced.router(router.#routes().endpoints),
+    })
   }
 
   /**
@@ -201,7 +224,7 @@ export class APIRouter implements RouteParent {
       // a router's prefix is none of our paths
       const endpoint =
         matchedEndpoint(ctx, router) ?? (path === undefined ? undefined : router.#routes().find(path)?.endpoint)
-      if (endpoint) answerError(ctx, new MethodNotAllowed(ctx.method, allowedMethods(endpoint.actions)))
+      if (endpoint) answerError(ctx, new MethodNotAllowed(ctx.method, methodsTaken(endpoint.view, endpoint.actions)))
     }
   }
 
@@ -368,6 +391,7 @@ export class APIRouter implements RouteParent {
       segments: this.#prefix,
       matched: this.#prefix,
       pattern: writePattern(this.#prefix),
+      path: documentedPath({ kind: 'root', segments: this.#prefix }),
       actions: { get: 'get' },
       operations: new Map([['GET', { method: 'GET', action: 'get', name, operationId, view, ...serializers }]]),
       handler: view.asView(),
@@ -407,6 +431,11 @@ function checkNames(prefix: unknown, basename: unknown): void {
 
 /** What can be a part of a route's name. */
 const BASENAME = /^[\p{L}\p{N}._-]+$/u
+
+function nameRoute(ctx: Context, { endpoint }: FoundRoute): void {
+  ctx['_matchedRoute'] = endpoint.path
+  ctx['_matchedRouteName'] = endpoint.operations.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)?.name
+}
 
 /** The versioning that all view sets declare, which then holds for the API root, too. */
 function commonVersioning(registrations: readonly Registration[]): Versioning {

@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
+import { documentedPath } from '../openapi/documented-path.js'
 import type { Hint, Segment } from '../path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { URLPathVersioning } from '../versioning/url-path-versioning.js'
@@ -71,6 +72,8 @@ export interface Endpoint {
   /** What requests are matched by: until the catalogue was read, a lookup takes any text. */
   readonly matched: readonly Segment[]
   readonly pattern: string
+  /** The path in the OpenAPI document, and the route in telemetry. */
+  readonly path: string
   readonly actions: ActionMap
   /** By method in upper case, without HEAD and OPTIONS. */
   readonly operations: ReadonlyMap<string, Operation>
@@ -107,6 +110,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       segments,
       matched: [...collection.matched, ...loose, ...path],
       pattern: writePattern(segments),
+      path: documentedPath({ kind, segments }),
       actions,
       operations,
       formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),

@@ -4,7 +4,7 @@ import type { Context } from '../context.js'
 import { setNamespace } from '../namespace.js'
 import { decodeSegment, matchesHint, type Segment } from '../path-pattern.js'
 import { setFormat, splitSuffix } from '../path-suffix.js'
-import type { ViewHandler } from '../views/api-view.js'
+import type { APIView, ViewHandler } from '../views/api-view.js'
 import { matchesToo } from './route-table.js'
 import { literalText } from './route-tree.js'
 
@@ -13,6 +13,7 @@ export interface Mounted {
   readonly segments: readonly Segment[]
   /** What requests are matched by. */
   readonly matched: readonly Segment[]
+  readonly view: typeof APIView
   readonly actions: Readonly<Record<string, string>>
   readonly handler: ViewHandler
   /** Names of routes by method in upper case. */

@@ -208,7 +208,8 @@ function compile(document: TestedDocument): Compiled {
 /** Fixed parts go before parameters, as requests are routed. */
 function routesOf(root: Node): readonly Route[] {
   const routes = Object.entries((root['paths'] ?? {}) as Node).map(([template, item]) => {
-    const source = template.replace(/[$()*+.?[\\\]^|]/g, '\\$&').replace(/\{[^{}/]+\}/g, '[^/]+')
+    const plain = template.length > 1 ? template.replace(/\/$/, '') : template
+    const source = plain.replace(/[$()*+.?[\\\]^|]/g, '\\$&').replace(/\{[^{}/]+\}/g, '[^/]+')
     return { template, pattern: new RegExp(`^${source}$`), item: item as Node }
   })
   const order = ({ template }: Route) => template.replace(/\{[^{}/]+\}/g, '\u{10ffff}')

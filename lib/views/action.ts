@@ -80,6 +80,9 @@ const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
  * Declares an action of a view set; the router gives it a route. Validated input is also `this.validatedData` and
  * `ctx.state.validatedData`. Input that is not valid is answered 400 with messages by field, and the method is not called.
  *
+ * An action of an object that writes may read it by `getObjectToWrite()`: so the OpenAPI document says 412 of each, and 428
+ * where the view set has `requireIfMatch`.
+ *
  * Options may also be statics of the view set, such as `permissionClasses` or `serializerClass`: they hold for the action.
  * A subclass inherits its parents' actions; a method that overrides one keeps what was said of it, unless it is decorated
  * itself. With several decorators on a method this one comes first.

@@ -49,8 +49,8 @@ export type Throttles = Policies<BaseThrottle>
 export type Parsers = Policies<Parser>
 /** A list of renderers. */
 export type Renderers = Policies<BaseRenderer>
-/** What OPTIONS tells of a view. Annotate with this type to leave subclasses free. */
-export type Metadata = Policy<BaseMetadata>
+/** What OPTIONS tells of a view, or null. Annotate with this type to leave subclasses free. */
+export type Metadata = Policy<BaseMetadata> | null
 /** How versions are told, or null. */
 export type Versioning = Policy<BaseVersioning> | null
 
@@ -95,7 +95,7 @@ export class APIView implements View {
   static rendererClasses: Renderers = [JSONRenderer]
   /** Answer 406 where no renderer writes what the client accepts, in place of using the first. @default false */
   static strictAccept = false
-  /** What OPTIONS tells of the view. @default SimpleMetadata */
+  /** What OPTIONS tells of the view; null answers 405, as any method that the path does not take. @default SimpleMetadata */
   static metadataClass: Metadata = SimpleMetadata
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
@@ -150,7 +150,7 @@ export class APIView implements View {
    */
   static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     checkDeclarations(this)
-    const allowed = allowedMethods(actions)
+    const allowed = methodsTaken(this, actions)
     // each with the same properties in the same order: to V8 one shape
     const { basename, parents = [] } = route
     const isRouted = basename !== undefined
@@ -167,7 +167,10 @@ export class APIView implements View {
     if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
     // who may use none of a path's actions has no business with their description
     const [first] = byMethod.values()
-    byMethod.set('OPTIONS', { view: first?.view ?? this, route: { basename, parents, action: 'metadata', actions } })
+    const describing = first?.view ?? this
+    if (settlePolicies(describing).metadata) {
+      byMethod.set('OPTIONS', { view: describing, route: { basename, parents, action: 'metadata', actions } })
+    }
     return function view(ctx) {
       const answering = byMethod.get(ctx.req.method ?? '')
       if (answering === undefined) {
@@ -219,7 +222,7 @@ export class APIView implements View {
 
   /** The methods this path takes. */
   get allowed(): readonly string[] {
-    return allowedMethods(this.actionMap)
+    return allowedMethods(this.actionMap, { describes: this.policies.metadata !== undefined })
   }
 
   get atomic(): boolean {
@@ -250,12 +253,14 @@ export class APIView implements View {
 
   /** Answers OPTIONS: what the path takes. Touches no database, unless a permission does. */
   options(): unknown {
+    const { metadata } = this.policies
+    if (!metadata) throw new MethodNotAllowed(this.ctx.method, this.allowed)
     this.ctx.status = 200
     this.ctx.set('Allow', this.allowed.join(', '))
     const { name, description } = this.constructor as typeof APIView
     const { ctx, allowed, takenAction } = this
     const input = takenAction === undefined ? undefined : this.describeInput(takenAction)
-    return this.policies.metadata.determineMetadata(ctx, { name, description, allowed, input })
+    return metadata.determineMetadata(ctx, { name, description, allowed, input })
   }
 
   /** @internal The fields of the objects that an action of the path takes, for OPTIONS. */
@@ -332,6 +337,13 @@ export function methodsOf(view: typeof APIView): ActionMap {
   return actions
 }
 
+/** The methods that a path takes, as `Allow` lists them. @throws {ConfigurationError} */
+export function methodsTaken(view: typeof APIView, actions: ActionMap): readonly string[] {
+  const [first] = Object.values(actions)
+  const describing = first === undefined ? view : actionClass(view, first)
+  return allowedMethods(actions, { describes: describing.metadataClass !== null })
+}
+
 /** True where the path asks for a format that only other methods of it write. */
 function isOtherFormat(view: typeof APIView, ctx: Context): boolean {
   const format = ctx.req.method === 'OPTIONS' ? undefined : formatOf(ctx)
@@ -360,7 +372,10 @@ export function settlePolicies(view: typeof APIView): ViewPolicies {
       throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
       parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
       files: view.takenFiles(),
-      metadata: resolvePolicy(where('metadataClass'), view.metadataClass, 'determineMetadata'),
+      metadata:
+        view.metadataClass === null
+          ? undefined
+          : resolvePolicy(where('metadataClass'), view.metadataClass, 'determineMetadata'),
       renderers,
       strictAccept: view.strictAccept,
     }

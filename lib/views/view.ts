@@ -23,7 +23,8 @@ export interface ViewPolicies {
   readonly renderers: readonly BaseRenderer[]
   /** Answer 406 where no renderer writes what the client accepts. */
   readonly strictAccept: boolean
-  readonly metadata: BaseMetadata
+  /** What OPTIONS tells; undefined where the view tells nothing. */
+  readonly metadata: BaseMetadata | undefined
 }
 
 /** One request's view. */
@@ -109,11 +110,17 @@ export interface OpenRoute extends RegisteredRoute {
 /** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */
 export type ActionMap = Readonly<Record<string, string>>
 
-/** The methods of a path in the order in which `Allow` lists them (wire format, section 6). */
-export function allowedMethods(actions: ActionMap): readonly string[] {
+/**
+ * The methods of a path in the order in which `Allow` lists them (wire format, section 6).
+ * @param options.describes the path takes OPTIONS
+ */
+export function allowedMethods(
+  actions: ActionMap,
+  { describes = true }: { readonly describes?: boolean } = {},
+): readonly string[] {
   const mapped = new Set(Object.keys(actions).map((method) => method.toUpperCase()))
   if (mapped.has('GET')) mapped.add('HEAD')
-  mapped.add('OPTIONS')
+  if (describes) mapped.add('OPTIONS')
   const known = ORDER.filter((method) => mapped.has(method))
   return [...known, ...[...mapped].filter((method) => !ORDER.includes(method))]
 }

@@ -1,4 +1,5 @@
 /** OPTIONS: what a path takes (spec section 4.10; wire format, section 12). */
+import Router from '@koa/router'
 import knex from 'knex'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
@@ -39,6 +40,7 @@ import {
 } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { connectTo } from '../support/server.js'
 
 let database: TestDatabase
 let client: Client | undefined
@@ -384,6 +386,37 @@ describe('metadata and the steps before it', () => {
       await small.client.releaseConnection(held)
       await small.destroy()
     }
+  })
+})
+
+describe('a view without metadata', () => {
+  class Silent extends BookViewSet {
+    static override metadataClass = null
+  }
+
+  it('answers OPTIONS as any method that it does not take', async () => {
+    const { port } = await serve(Silent)
+    const send = (method: string, path: string) => connectTo(port).send({ method, path })
+    for (const [path, allow] of [
+      ['/api/books', 'GET, POST, HEAD'],
+      ['/api/books/1', 'GET, PUT, PATCH, DELETE, HEAD'],
+    ] as const) {
+      const { status, json, headers } = await send('OPTIONS', path)
+      expect([status, json, headers.allow]).toEqual([405, { detail: 'Method OPTIONS not allowed', status: 405 }, allow])
+    }
+    expect((await send('PATCH', '/api/books')).headers.allow).toBe('GET, POST, HEAD')
+    expect((await send('GET', '/api/books')).status).toBe(200)
+  })
+
+  it("does so on an application's own router, too", async () => {
+    const router = new Router()
+    const api = new APIRouter().register('books', Silent)
+    await api.prepare()
+    api.mount(router)
+    client = await serving(router.routes() as never, api.allowedMethods())
+    const send = (method: string) => connectTo(client?.port ?? 0).send({ method, path: '/books' })
+    expect((await send('OPTIONS')).headers.allow).toBe('GET, POST, HEAD')
+    expect((await send('PUT')).headers.allow).toBe('GET, POST, HEAD')
   })
 })
 

@@ -251,7 +251,7 @@ describe('the document', () => {
       ]),
     )
     expect(operations).toEqual([
-      ['get', '/api', 'api_root', 'Show where each resource is', ['api']],
+      ['get', '/api/', 'api_root', 'Show where each resource is', ['api']],
       ['get', '/api/books', 'book_list', 'List books', ['book']],
       ['post', '/api/books', 'book_create', 'Create a book', ['book']],
       ['get', '/api/books/{id}', 'book_retrieve', 'Show a book', ['book']],
@@ -558,7 +558,7 @@ describe('the parameters of an operation', () => {
     class ByPath extends BookViewSet {
       static override versioningClass: Versioning = new URLPathVersioning({ allowedVersions: ['1'] })
     }
-    const byPath = operationOf((await prepared({ books: ByPath }, '/api/{version}')).getSchema(), '/api/{version}')
+    const byPath = operationOf((await prepared({ books: ByPath }, '/api/{version}')).getSchema(), '/api/{version}/')
     expect(byPath.parameters).toMatchObject([{ name: 'version', in: 'path', required: true }])
     expect(Object.keys(byPath.responses)).toEqual(['200', '404', '503'])
     class ByQuery extends BookViewSet {
@@ -568,13 +568,13 @@ describe('the parameters of an operation', () => {
       })
     }
     const api = await prepared({ books: ByQuery })
-    const byQuery = operationOf(api.getSchema(), '/api')
+    const byQuery = operationOf(api.getSchema(), '/api/')
     expect(byQuery.parameters).toMatchObject([{ name: 'version', in: 'query', schema: { enum: ['1', '2'] } }])
     client = await serving(api.routes())
     expect((await client.get('/api?version=2')).status).toBe(200)
     expect((await client.get('/api?version=7')).status).toBe(404)
     expect(Object.keys(byQuery.responses)).toEqual(['200', '404', '503'])
-    const plain = operationOf((await prepared({ books: BookViewSet })).getSchema(), '/api')
+    const plain = operationOf((await prepared({ books: BookViewSet })).getSchema(), '/api/')
     expect(plain.parameters).toBeUndefined()
   })
 
@@ -762,6 +762,17 @@ describe('what a client may keep and must name', () => {
     class Cached extends CacheableMixin(ModelViewSet<Book>) {
       static override model = Book
       static override serializerClass = BookSerializer
+
+      @action({ methods: ['POST'], detail: true })
+      async publish() {
+        await this.getObjectToWrite()
+      }
+
+      @action({ methods: ['GET'], detail: true })
+      async peek() {}
+
+      @action({ methods: ['POST'] })
+      async count() {}
     }
     class HeldBook extends Book {
       override $beforeUpdate() {
@@ -791,6 +802,18 @@ describe('what a client may keep and must name', () => {
         },
       })
       expect(responses['200']).toMatchObject({ headers: { ETag: {}, 'Cache-Control': {} } })
+    }
+    // an action may read its object by getObjectToWrite(), and then asks what a PATCH asks
+    const publish = operationOf(document, '/held/{id}/publish', 'post')
+    expect(Object.keys(publish.responses)).toEqual(expect.arrayContaining(['412', '428']))
+    expect(publish.parameters?.find(({ name }) => name === 'If-Match')).toMatchObject({ required: false })
+    const free = operationOf(document, '/books/{id}/publish', 'post')
+    expect(Object.keys(free.responses)).toContain('412')
+    expect(Object.keys(free.responses)).not.toContain('428')
+    for (const path of ['/held/{id}/peek', '/held/count']) {
+      const method = path.endsWith('count') ? 'post' : 'get'
+      const { responses } = operationOf(document, path, method)
+      expect(Object.keys(responses)).not.toEqual(expect.arrayContaining(['412']))
     }
     const patch = operationOf(document, '/held/{id}', 'patch')
     expect(Object.keys(patch.responses)).toEqual(['200', '400', '404', '412', '413', '415', '428', '503'])
@@ -863,7 +886,7 @@ describe('the whole resource', () => {
       Object.entries(item).map(([method, { operationId, summary }]) => `${method} ${path} ${operationId}: ${summary}`),
     )
     expect(operations).toEqual([
-      'get /api api_root: Show where each resource is',
+      'get /api/ api_root: Show where each resource is',
       'get /api/books book_list: List books',
       'post /api/books book_create: Create a book',
       'post /api/books/bulk book_bulk_create: Create several books',
@@ -925,7 +948,7 @@ describe('the whole resource', () => {
       required: ['published_on'],
     })
     const mark = operationOf(document, '/api/books/{id}/mark', 'delete').responses
-    expect(Object.keys(mark)).toEqual(['200', '204', '404', '409', '503'])
+    expect(Object.keys(mark)).toEqual(['200', '204', '404', '409', '412', '503'])
     expect(mark['409']).toMatchObject({ description: 'It is marked for good.' })
   })
 

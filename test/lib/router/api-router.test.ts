@@ -143,7 +143,7 @@ describe('routes()', () => {
     await send('HEAD', '/books')
     await get('/nothing')
     expect(seen).toEqual([
-      ['/books/{id:int}', 'book-retrieve', { id: '7' }],
+      ['/books/{id}', 'book-retrieve', { id: '7' }],
       ['/books', 'book-list', {}],
       [undefined, undefined, undefined],
     ])
