@@ -52,9 +52,10 @@ export async function validateNested(
       continue
     }
     item.value[bound.name] = []
+    const known = byKey(current, keys)
     const named = new Set<object>()
     for (const [position, element] of (input as unknown[]).entries()) {
-      const target = matching(child, element, current, keys)
+      const target = matching(child, element, known, keys)
       const again = target !== undefined && named.has(target)
       if (target) named.add(target)
       entries.push({ item, position, again, candidate: { input: element, current: target } })
@@ -98,20 +99,49 @@ function single(current: unknown): object | undefined {
   return typeof current === 'object' && current !== null && !Array.isArray(current) ? current : undefined
 }
 
+/** The objects now related, by their keys: each element is looked up, however many they are. */
+function byKey(current: unknown, { fields, areWhole }: NestedKeys): ReadonlyMap<string, object> {
+  const known = new Map<string, object>()
+  if (!Array.isArray(current) || !areWhole) return known
+  for (const object of current as object[]) {
+    const key = JSON.stringify(fields.map((field) => storedKey(field, object)))
+    // of two that are alike the first counts
+    if (!known.has(key)) known.set(key, object)
+  }
+  return known
+}
+
 /** The related object that an element of a nested list names by its primary key. */
-function matching(child: AnySerializer, element: unknown, current: unknown, keys: NestedKeys): object | undefined {
-  if (typeof element !== 'object' || element === null || !Array.isArray(current) || !keys.areWhole) return undefined
-  if (!keys.fields.every(({ name }) => Object.hasOwn(element, name))) return undefined
-  return (current as object[]).find((object) => keys.fields.every((key) => holdsKey(child, key, object, element)))
+function matching(
+  child: AnySerializer,
+  element: unknown,
+  known: ReadonlyMap<string, object>,
+  { fields }: NestedKeys,
+): object | undefined {
+  if (typeof element !== 'object' || element === null || known.size === 0) return undefined
+  const texts: string[] = []
+  for (const field of fields) {
+    const text = Object.hasOwn(element, field.name) ? givenKey(child, field, element) : undefined
+    if (text === undefined) return undefined
+    texts.push(text)
+  }
+  return known.get(JSON.stringify(texts))
 }
 
 /** True when the object's key, in one column of it, is the one that a client names. */
-function holdsKey({ context }: AnySerializer, { name, column, ids }: KeyField, object: object, input: object): boolean {
+function holdsKey(child: AnySerializer, field: KeyField, object: object, input: object): boolean {
+  return givenKey(child, field, input) === storedKey(field, object)
+}
+
+function storedKey({ column }: KeyField, object: object): string {
+  return keyText(column, (object as Record<string, unknown>)[column.property])
+}
+
+/** Undefined for what is no key. */
+function givenKey({ context }: AnySerializer, { name, column, ids }: KeyField, input: object): string | undefined {
   const given = (input as Record<string, unknown>)[name]
   const key = ids ? ids.decode(given, context) : readKey(column, given)
-  return (
-    key !== undefined && keyText(column, (object as Record<string, unknown>)[column.property]) === keyText(column, key)
-  )
+  return key === undefined ? undefined : keyText(column, key)
 }
 
 /** A key as the column holds it; numbers may come as texts, as in forms. */

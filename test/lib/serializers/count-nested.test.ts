@@ -170,3 +170,28 @@ describe('[R10] the nested objects of a request', () => {
     expect(() => new APIRouter().register('lists', View)).toThrow(/View: static maxNestedObjects/)
   })
 })
+
+describe('the elements of a nested list', () => {
+  it('are looked up among the stored ones, not compared with each', async () => {
+    class Wide extends ListSerializer {
+      static override declaredFields: DeclaredFields = {
+        groups: new NestedSerializer(GroupSerializer, { many: true, maxItems: 500 }),
+      }
+    }
+    let reads = 0
+    const stored = Array.from({ length: 400 }, (_, index) => {
+      const group = Object.assign(new Group(), { items: [] })
+      const read = () => {
+        reads++
+        return index + 1
+      }
+      return Object.defineProperty(group, 'id', { enumerable: true, get: read })
+    })
+    const obj = Object.assign(new List(), { id: 1, name: 'x', tags: [], groups: stored })
+    const inputData = { groups: stored.map((_, index) => ({ id: 400 - index, name: 'y' })) }
+    const serializer = new Wide({ obj, inputData, partial: true })
+    expect(await serializer.isValid()).toBe(true)
+    expect(reads).toBeLessThan(400 * 5)
+    expect(serializer.validatedData.groups).toHaveLength(400)
+  })
+})
