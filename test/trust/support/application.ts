@@ -1,0 +1,208 @@
+/** Applications by chance: view sets over the estate, one below the other, each with its own way to say who sees and may what. */
+import {
+  APIRouter,
+  BaseFilter,
+  type Context,
+  FieldFilter,
+  IntegerField,
+  ModelSerializer,
+  NestedRouter,
+  NestedSerializer,
+  PageNumberPagination,
+  PrimaryKeyRelatedField,
+  type SerializerContext,
+  SerializerMethodField,
+} from 'koa-viewsets'
+import { type Model, raw } from 'objection'
+import { LEVELS, type Level } from './estate.js'
+import { Label, Person, viewOf } from './estate-views.js'
+import type { Random } from './random.js'
+import { LEAF_NAMES, nameOf, policyOf, type Rule } from './rules.js'
+import { caller, SHAPES, type Shape } from './shapes.js'
+import { ATOM_NAMES, all, any, atom, type Condition, describe, not, toSql } from './visibility.js'
+
+/** How the objects of a level are served. */
+export interface Resource {
+  readonly level: Level
+  readonly shape: Shape
+  readonly condition: Condition
+  /** A filter backend, of lists. */
+  readonly filter: Condition | undefined
+  readonly rules: readonly Rule[]
+  readonly isPaginated: boolean
+  readonly ordering: readonly string[]
+  /** A method field, of the row's columns, or of a related object that is shown beside it. */
+  readonly method: 'none' | 'columns' | 'relation'
+  readonly isNative: boolean
+  readonly isAtomic: boolean
+  readonly hasConcurrency: boolean
+  /** Of the labels callers may choose the first two, but for the staff. */
+  readonly narrowsLabels: boolean
+}
+
+/** Where objects of a resource are found: their path's objects, one below the other. */
+export interface Route {
+  readonly chain: readonly Resource[]
+  /** `/folders/{0}/papers`, with the places of the objects before. */
+  readonly path: string
+}
+
+export interface Application {
+  readonly resources: readonly Resource[]
+  readonly routes: readonly Route[]
+}
+
+export const PAGE_SIZE = 3
+
+export function randomApplication(random: Random): Application {
+  const [folders, papers, remarks] = LEVELS.map((level) => randomResource(random, level)) as [
+    Resource,
+    Resource,
+    Resource,
+  ]
+  return {
+    resources: [folders, papers, remarks],
+    routes: [
+      { chain: [folders], path: '/folders' },
+      { chain: [papers], path: '/papers' },
+      { chain: [folders, papers], path: '/folders/{0}/papers' },
+      { chain: [folders, papers, remarks], path: '/folders/{0}/papers/{1}/remarks' },
+    ],
+  }
+}
+
+function randomResource(random: Random, level: Level): Resource {
+  const shape = random.pick(SHAPES)
+  return {
+    level,
+    shape,
+    condition: randomCondition(random, 2),
+    filter: random.chance(0.3) ? randomCondition(random, 1) : undefined,
+    rules: Array.from({ length: random.pick([0, 0, 1, 1, 2]) }, () => randomRule(random, 2)),
+    isPaginated: random.chance(0.3),
+    ordering: random.pick([[], ['-id'], ['title', '-id']]),
+    method: random.pick(['none', 'columns', 'relation'] as const),
+    isNative: random.chance(0.2),
+    isAtomic: random.chance(0.85),
+    hasConcurrency: random.chance(0.2),
+    narrowsLabels: random.chance(0.4),
+  }
+}
+
+function randomCondition(random: Random, depth: number): Condition {
+  if (depth === 0 || random.chance(0.15)) {
+    const one = atom(random.pick(ATOM_NAMES))
+    return random.chance(0.2) ? not(one) : one
+  }
+  const parts = Array.from({ length: 2 + random.below(2) }, () => randomCondition(random, depth - 1))
+  // a caller should see something
+  return random.chance(0.7) ? any(...parts) : all(...parts)
+}
+
+function randomRule(random: Random, depth: number): Rule {
+  if (depth === 0 || random.chance(0.4)) return { leaf: random.pick(LEAF_NAMES) }
+  if (random.chance(0.15)) return { none: randomRule(random, depth - 1) }
+  const parts = [randomRule(random, depth - 1), randomRule(random, depth - 1)]
+  return random.chance(0.65) ? { any: parts } : { all: parts }
+}
+
+/** The application in words, for messages. */
+export function describeApplication({ resources }: Application): string {
+  return resources
+    .map((resource) => {
+      const { level, shape, condition, filter, rules, ...rest } = resource
+      const parts = [
+        `${shape.name}: ${describe(condition)}`,
+        ...(filter ? [`lists filtered by ${describe(filter)}`] : []),
+        `permissions [${rules.map(nameOf).join(', ')}]`,
+        JSON.stringify(rest),
+      ]
+      return `  ${level}: ${parts.join('; ')}`
+    })
+    .join('\n')
+}
+
+class PersonSerializer extends ModelSerializer<Person> {
+  static override model = Person
+  static override fields = ['id', 'name']
+}
+
+type Shown = Model & { title: string; n: number | null; owner?: { name: string } | null }
+
+/** What a method field says of a row. */
+export function byline({ title, owner }: Pick<Shown, 'title' | 'owner'>, by: number | null): string {
+  return `${title} by ${owner?.name ?? 'nobody'} for ${by ?? 'anybody'}`
+}
+
+/** The router of an application. */
+export function routerOf({ resources, routes }: Application): APIRouter {
+  const api = new APIRouter()
+  const views = new Map(resources.map((resource) => [resource.level, viewOfResource(resource)]))
+  const [folders, papers, remarks] = LEVELS.map((level) => views.get(level)) as [never, never, never]
+  api.register('folders', folders, 'folders')
+  api.register('papers', papers, 'papers')
+  if (routes.some(({ chain }) => chain.length > 1)) {
+    const below = new NestedRouter(api, 'folders', { lookup: 'folder_id' })
+    below.register('papers', papers, 'folder-papers')
+    new NestedRouter(below, 'papers', { lookup: 'paper_id' }).register('remarks', remarks, 'remarks')
+  }
+  return api
+}
+
+function viewOfResource(resource: Resource) {
+  const { level, shape, condition, filter, rules, method, narrowsLabels, ordering } = resource
+  const declared = {
+    // unknown of a row that a write has taken out of the queryset
+    ...(shape.column && { [shape.column]: new IntegerField({ readOnly: true, allowNull: true }) }),
+    ...(method === 'relation' && { owner: new NestedSerializer(PersonSerializer, { readOnly: true }) }),
+    ...(method !== 'none' && { byline: new SerializerMethodField() }),
+    ...(level === 'papers' && {
+      labels: new PrimaryKeyRelatedField({
+        many: true,
+        required: false,
+        queryset: narrowsLabels ? choosable : Label,
+      }),
+    }),
+  }
+  const methods =
+    method === 'none'
+      ? {}
+      : {
+          getByline(this: { context: SerializerContext }, row: Shown) {
+            const shown = method === 'relation' ? row : { title: row.title }
+            return byline(shown, (this.context.user as { id: number } | undefined)?.id ?? null)
+          },
+        }
+  return viewOf({
+    level,
+    shape,
+    condition,
+    declared,
+    methods,
+    statics: {
+      permissionClasses: rules.map(policyOf),
+      filterBackends: [FieldFilter, ...(filter ? [filterOf(level, filter)] : [])],
+      filtersetFields: ['n', 'title'],
+      paginationClass: resource.isPaginated ? new PageNumberPagination({ pageSize: PAGE_SIZE }) : null,
+      ordering,
+      useNativeJson: resource.isNative,
+      atomic: resource.isAtomic,
+      concurrency: resource.hasConcurrency ? 'touched' : null,
+    },
+  })
+}
+
+function choosable({ user }: SerializerContext) {
+  const query = Label.query()
+  return (user as { is_staff?: boolean } | undefined)?.is_staff === true ? query : query.where('id', '<', 3)
+}
+
+/** A backend of the application's own, whose text has an OR at its top. */
+function filterOf(level: Level, condition: Condition): typeof BaseFilter {
+  return class Own extends BaseFilter {
+    override filterQueryset(query: never, _ctx: Context) {
+      const { sql, bindings } = toSql(condition, level, { level, caller: caller.getStore() ?? null })
+      return (query as { where(text: unknown): never }).where(raw(sql, bindings))
+    }
+  }
+}

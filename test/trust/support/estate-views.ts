@@ -1,0 +1,159 @@
+/** View sets over the estate: any shape of queryset, on any level, with any permissions. */
+import type { Knex } from 'knex'
+import type Koa from 'koa'
+import {
+  action,
+  BulkModelViewSet,
+  type DeclaredFields,
+  ModelSerializer,
+  type ModelViewSet,
+  NestedViewSetMixin,
+  PrimaryKeyRelatedField,
+} from 'koa-viewsets'
+import { Model, type TransactionOrKnex } from 'objection'
+import { LEVELS, type Level } from './estate.js'
+import { caller, type Place, type Shape } from './shapes.js'
+
+export type ViewSetClass = typeof ModelViewSet<Model>
+export type ModelClass = typeof Model
+
+export class Person extends Model {
+  static override tableName = 'people'
+}
+export class Label extends Model {
+  static override tableName = 'labels'
+}
+
+const relationsOf = (level: Level) => ({
+  owner: {
+    relation: Model.BelongsToOneRelation,
+    modelClass: Person,
+    join: { from: `${level}.owner_id`, to: 'people.id' },
+  },
+  ...(level === 'papers' && {
+    labels: {
+      relation: Model.ManyToManyRelation,
+      modelClass: Label,
+      join: {
+        from: 'papers.id',
+        through: { from: 'papers_labels.row_id', to: 'papers_labels.label_id' },
+        to: 'labels.id',
+      },
+    },
+  }),
+})
+
+/** The plain model of a level. */
+export const MODELS = Object.fromEntries(
+  LEVELS.map((level) => [
+    level,
+    class extends Model {
+      static override tableName = level
+      static override relationMappings = () => relationsOf(level)
+    },
+  ]),
+) as unknown as Record<Level, ModelClass>
+
+/** Binds all models to a database. */
+export function bindModels(knex: Knex): void {
+  for (const model of [Person, Label, ...Object.values(MODELS)]) model.knex(knex)
+}
+
+/** Takes the caller from `X-User`: the id of a person, with `staff` after it for one of the staff. */
+export const asCaller: Koa.Middleware = (ctx, next) => {
+  const [id, kind] = ctx.get('X-User').split(' ')
+  if (!id) return caller.run(null, next)
+  ctx.state['user'] = { id: Number(id), is_staff: kind === 'staff' }
+  return caller.run(Number(id), next)
+}
+
+let count = 0
+
+export interface ViewOptions extends Place {
+  readonly shape: Shape
+  readonly statics?: object
+  /** Fields of the serializer. */
+  readonly declared?: DeclaredFields
+  /** Methods of the serializer, for method fields. */
+  readonly methods?: object
+  /** Writes by the application's own code. */
+  readonly hooks?: boolean
+  /** A planted fault: the action writes what it has read without holding it. */
+  readonly careless?: boolean
+}
+
+/** A serializer of a level's rows. */
+function serializerOf(model: ModelClass, { level, declared, methods }: ViewOptions): typeof ModelSerializer<Model> {
+  count++
+  class Shown extends ModelSerializer {
+    static override schemaName = `Estate${count}`
+    static override model = model
+    static override fields = ['id', 'parent_id', 'owner_id', 'open', 'archived', 'n', 'title']
+    static override declaredFields: DeclaredFields = {
+      ...(level === 'papers' && {
+        labels: new PrimaryKeyRelatedField({ queryset: Label, many: true, required: false }),
+      }),
+      ...declared,
+    }
+  }
+  Object.assign(Shown.prototype, methods)
+  return Shown
+}
+
+/** The model of a shape, with the column that the shape adds. */
+function modelOf({ level, shape, condition }: ViewOptions): ModelClass {
+  const plain = MODELS[level]
+  const { column } = shape
+  if (column === undefined) return shape.model?.(plain, { level, condition }) ?? plain
+  return class extends plain {
+    static override virtualAttributes = [column as string]
+  }
+}
+
+/** A view set with all routes and an action of its own, `bump`, that reads an object to write it. */
+export function viewOf(options: ViewOptions): ViewSetClass {
+  const { level, shape, condition, statics = {}, hooks = false, careless = false } = options
+  const place = { level, condition }
+  const rowModel = modelOf(options)
+  const serializer = serializerOf(rowModel, options)
+  class View extends NestedViewSetMixin(BulkModelViewSet) {
+    static override model = rowModel
+    static override serializerClass = serializer
+    static override parentLookupField = 'parent_id'
+
+    override getQueryset() {
+      const query = super.getQueryset()
+      return (shape.narrow?.(query as never, place, caller.getStore() ?? null) ?? query) as never
+    }
+
+    async bump() {
+      const found = careless ? await this.getObject() : await this.getObjectToWrite()
+      const object = found as Model & { n: number | null }
+      const n = (object.n ?? 0) + 1
+      await ownWrite(options, object, this.trx).patch({ n } as object)
+      return { n }
+    }
+  }
+  action({ methods: ['POST'], detail: true })(View.prototype.bump)
+  if (shape.queryset) Object.assign(View, { queryset: shape.queryset(rowModel, place) })
+  return Object.assign(hooks ? hookedView(View as never, options) : View, statics)
+}
+
+/** The same with writes of the application's own: an update that counts, and a destroy that keeps the row. */
+function hookedView(base: ViewSetClass, options: ViewOptions): ViewSetClass {
+  return class extends base {
+    override performUpdate(serializer: never, instance: never) {
+      const { n } = instance as { n: number | null }
+      return (serializer as { save(values: object): Promise<unknown> }).save({ n: (n ?? 0) + 10 })
+    }
+    override async performDestroy(instance: never) {
+      return ownWrite(options, instance, this.trx).patch({ archived: true } as object)
+    }
+  }
+}
+
+/** A query by which the application itself writes an object. */
+function ownWrite({ shape, level }: ViewOptions, object: Model, trx: TransactionOrKnex | undefined) {
+  if (!shape.touchesWrites) return object.$query(trx)
+  return MODELS[level].query(trx).findById((object as Model & { id: number }).id)
+}

@@ -1,0 +1,376 @@
+/** What an application answers, and what it leaves stored: a model of the rules, in memory, that asks no database. */
+import { byline, PAGE_SIZE, type Resource, type Route } from './application.js'
+import { type Estate, LEVELS, type Level, parentOf, type Row } from './estate.js'
+import { type Asked, admits, admitsObject, type User } from './rules.js'
+import { type Condition, holds } from './visibility.js'
+
+/** A request, as far as the rules know it. */
+export interface Question {
+  readonly route: Route
+  readonly action: Action
+  readonly method: string
+  readonly user: User | null
+  /** The objects on the path, the last one's own too where the action is one of an object. */
+  readonly ids: readonly number[]
+  readonly body: unknown
+  readonly query: Readonly<Record<string, string>>
+  /** True where `If-Match` names a version that never was. */
+  readonly mismatched: boolean
+}
+
+export type Action =
+  | 'list'
+  | 'retrieve'
+  | 'create'
+  | 'update'
+  | 'partialUpdate'
+  | 'destroy'
+  | 'bulkCreate'
+  | 'bulkUpdate'
+  | 'bulkDestroy'
+  | 'bump'
+  | 'metadata'
+
+/** One way in which the request may be answered. */
+export interface Answer {
+  readonly status: number
+  /** What is wrong with the body, in words. */
+  readonly check?: (json: unknown) => string | undefined
+  /** What is stored afterwards; the same as before where it is left out. */
+  readonly after?: (json: unknown) => Estate
+}
+
+type Item = Readonly<Record<string, unknown>>
+
+const TAKING: ReadonlySet<Action> = new Set(['create', 'update', 'partialUpdate', 'bulkCreate', 'bulkUpdate'])
+const DETAIL: ReadonlySet<Action> = new Set(['retrieve', 'update', 'partialUpdate', 'destroy', 'bump'])
+
+/** Which answers are right. Where two rules refuse, and none says which of them is asked first, either may. */
+export function expectedAnswers(question: Question, estate: Estate): readonly Answer[] {
+  const own = question.route.chain.at(-1) as Resource
+  const asked = { user: question.user, method: question.method, action: question.action }
+  if (!own.rules.every((rule) => admits(rule, asked))) return [refusal(question.user)]
+  if (question.action === 'metadata') return metadataAnswers(question, own, estate)
+  const parents = parentRefusals(question, estate)
+  if (parents.length > 0) {
+    // a page that is not there is told as such
+    const before = question.query['page'] === undefined ? [] : parents.map(({ status }) => ({ status }))
+    return [...parents, ...before, ...(isWrong(question) ? [{ status: 400 }] : [])]
+  }
+  if (!DETAIL.has(question.action)) return collectionAnswers(question, own, estate)
+  const row = estate.rows[own.level].get(question.ids.at(-1) as number)
+  if (!row || !isSeen(question, own, row, estate)) return [notFound]
+  if (!own.rules.every((rule) => admitsObject(rule, asked, row))) return [refusal(question.user)]
+  return objectAnswers(question, own, row, estate)
+}
+
+const NOT_FOUND = JSON.stringify({ detail: 'Not found', status: 404 })
+const notFound: Answer = {
+  status: 404,
+  check: (json) => (JSON.stringify(json) === NOT_FOUND ? undefined : `a 404 that tells more: ${JSON.stringify(json)}`),
+}
+
+const refusal = (user: User | null): Answer => ({ status: user ? 403 : 401 })
+
+/** Whether the caller sees the row, below the object that the path has before it. */
+function isSeen(question: Question, { shape, condition, level }: Resource, row: Row, estate: Estate): boolean {
+  const { ids, action, route } = question
+  const before = DETAIL.has(action) ? ids.at(-2) : ids.at(-1)
+  if (route.chain.length > 1 && row.parent_id !== before) return false
+  return holdsFor(question, level, shape.sees(condition), row, estate)
+}
+
+function holdsFor({ user }: Question, level: Level, condition: Condition, row: Row, estate: Estate): boolean {
+  return holds(condition, row, { level, caller: user?.id ?? null }, estate) === true
+}
+
+/** What the objects on the path before the last refuse: each is asked as a GET of it is. */
+function parentRefusals(question: Question, estate: Estate): Answer[] {
+  const { route, ids, user } = question
+  const refusals: Answer[] = []
+  const asked: Asked = { user, method: 'GET', action: 'retrieve' }
+  for (const [index, { level, shape, condition, rules }] of route.chain.slice(0, -1).entries()) {
+    if (!rules.every((rule) => admits(rule, asked))) refusals.push(refusal(user))
+    const row = estate.rows[level].get(ids[index] as number)
+    const isBelow = index === 0 || row?.parent_id === ids[index - 1]
+    if (!row || !isBelow || !holdsFor(question, level, shape.sees(condition), row, estate)) refusals.push(notFound)
+    else if (!rules.every((rule) => admitsObject(rule, asked, row))) refusals.push(refusal(user))
+  }
+  return refusals
+}
+
+const OF_COLLECTION = [['POST', 'create']] as const
+const OF_OBJECT = [
+  ['PUT', 'update'],
+  ['PATCH', 'partialUpdate'],
+] as const
+
+function metadataAnswers(question: Question, own: Resource, estate: Estate): readonly Answer[] {
+  const isObject = question.ids.length === question.route.chain.length
+  const taken: readonly (readonly [string, Action])[] = isObject ? OF_OBJECT : OF_COLLECTION
+  const isDescribed = taken.some(([method, action]) =>
+    own.rules.every((rule) => admits(rule, { user: question.user, method, action })),
+  )
+  const check = (json: unknown) => {
+    const { actions } = json as { actions?: { fields?: Record<string, unknown> } }
+    if (isDescribed !== (actions !== undefined)) return `actions is ${isDescribed ? 'missing' : 'there'}`
+    return actions && actions.fields?.['title'] === undefined ? 'actions.fields has no title' : undefined
+  }
+  // whether OPTIONS asks parents at all is nobody's promise
+  return [{ status: 200, check }, ...parentRefusals(question, estate)]
+}
+
+function collectionAnswers(question: Question, own: Resource, estate: Estate): readonly Answer[] {
+  const { action } = question
+  if (action === 'list') return [listAnswer(question, own, estate)]
+  if (action === 'create' || action === 'bulkCreate') {
+    return [isWrong(question) ? { status: 400 } : createAnswer(question, own, estate)]
+  }
+  return bulkAnswers(question, own, estate)
+}
+
+/** True where something in the body is refused. */
+function isWrong(question: Question): boolean {
+  const { action, body, route } = question
+  const isPartial = action === 'partialUpdate' || action === 'bulkUpdate'
+  const items = (Array.isArray(body) ? body : [body]) as readonly Item[]
+  const takes = TAKING.has(action)
+  return takes && items.some((item) => problemOf(question, route.chain.at(-1) as Resource, item, isPartial))
+}
+
+/** Whether something in the item is refused. */
+function problemOf(
+  { route, user }: Pick<Question, 'route' | 'user'>,
+  { level, narrowsLabels }: Resource,
+  item: Item,
+  partial: boolean,
+): boolean {
+  if (!partial && item['title'] === undefined) return true
+  if (item['n'] !== undefined && item['n'] !== null && typeof item['n'] !== 'number') return true
+  if (item['owner_id'] === 999) return true
+  if (route.chain.length === 1 && item['parent_id'] === 999) return true
+  const labels = level === 'papers' ? ((item['labels'] ?? []) as number[]) : []
+  return labels.some((label) => label > 3 || (narrowsLabels && user?.isStaff !== true && label > 2))
+}
+
+function listAnswer(question: Question, own: Resource, estate: Estate): Answer {
+  const { query } = question
+  const seen = [...estate.rows[own.level].values()]
+    .filter((row) => isSeen(question, own, row, estate))
+    .filter((row) => !own.filter || holdsFor(question, own.level, own.filter, row, estate))
+    .filter((row) => query['n__gte'] === undefined || (row.n !== null && row.n >= Number(query['n__gte'])))
+    .sort(orderOf(own.ordering))
+  const shown = (rows: readonly Row[]) => rows.map((row) => represent(question, own, row, estate))
+  if (!own.isPaginated) return { status: 200, check: equals(shown(seen)) }
+  const page = Number(query['page'] ?? 1)
+  const pages = Math.max(1, Math.ceil(seen.length / PAGE_SIZE))
+  if (page > pages) return { status: 404 }
+  const results = shown(seen.slice((page - 1) * PAGE_SIZE, page * PAGE_SIZE))
+  const check = (json: unknown) => {
+    const { next, previous, ...rest } = json as Record<string, unknown>
+    if ((next !== null) !== page < pages) return `next is ${String(next)} on page ${page} of ${pages}`
+    if ((previous !== null) !== page > 1) return `previous is ${String(previous)} on page ${page}`
+    return equals({ count: seen.length, results })(rest)
+  }
+  return { status: 200, check }
+}
+
+function orderOf(ordering: readonly string[]) {
+  return (one: Row, other: Row): number => {
+    for (const term of [...ordering, 'id']) {
+      const name = term.replace(/^-/, '') as 'id' | 'title'
+      const sign = term.startsWith('-') ? -1 : 1
+      if (one[name] !== other[name]) return one[name] < other[name] ? -sign : sign
+    }
+    return 0
+  }
+}
+
+/** The row as its serializer shows it. */
+function represent({ user, query, action }: Question, own: Resource, row: Row, estate: Estate): Item {
+  const { level, method, shape } = own
+  const owner = row.owner_id === null ? undefined : estate.people.get(row.owner_id)
+  const shown: Record<string, unknown> = {
+    ...row,
+    ...(level === 'papers' && { labels: labelsOf(row.id, estate) }),
+    ...(shape.column && { [shape.column]: grantsOf(level, row.id, estate) }),
+    ...(method === 'relation' && { owner: owner ? { id: owner.id, name: owner.name } : null }),
+    ...(method !== 'none' && {
+      byline: byline({ title: row.title, ...(method === 'relation' && owner && { owner }) }, user?.id ?? null),
+    }),
+  }
+  const asked = action === 'metadata' ? undefined : query['fields']?.split(',')
+  return asked ? Object.fromEntries(Object.entries(shown).filter(([name]) => asked.includes(name))) : shown
+}
+
+const labelsOf = (id: number, { labels }: Estate) => [1, 2, 3].filter((label) => labels.has(`${id} ${label}`))
+const grantsOf = (level: Level, id: number, { grants }: Estate) =>
+  [...grants[level]].filter((grant) => grant.startsWith(`${id} `)).length
+
+function objectAnswers(question: Question, own: Resource, row: Row, estate: Estate): readonly Answer[] {
+  const { action, body, mismatched } = question
+  const { level } = own
+  if (action === 'retrieve') return [{ status: 200, check: equals(represent(question, own, row, estate)) }]
+  const failed: Answer[] = mismatched ? [{ status: 412 }] : []
+  if (action === 'destroy')
+    return mismatched ? failed : [{ status: 204, after: () => withoutRow(estate, level, row.id) }]
+  if (action === 'bump') {
+    if (mismatched) return failed
+    const after = withRow(estate, level, { ...row, n: (row.n ?? 0) + 1 })
+    return [{ status: 200, check: equals({ n: (row.n ?? 0) + 1 }), after: () => after }]
+  }
+  if (isWrong(question)) return [{ status: 400 }, ...failed]
+  if (mismatched) return failed
+  const after = changed(question, own, row, body as Item, estate)
+  const stored = after.rows[level].get(row.id) as Row
+  return [{ status: 200, check: equals(representWritten(question, own, stored, after)), after: () => after }]
+}
+
+/** What an answer to a write shows; what the queryset adds is known of rows that it still has. */
+function representWritten(question: Question, own: Resource, row: Row, estate: Estate): Item {
+  const shown = { ...represent(question, own, row, estate) }
+  const isStillSeen = holdsFor(question, own.level, own.shape.sees(own.condition), row, estate)
+  if (!isStillSeen && own.shape.column) shown[own.shape.column] = ANYTHING
+  return shown
+}
+
+function bulkAnswers(question: Question, own: Resource, estate: Estate): readonly Answer[] {
+  const { action, body, user, method } = question
+  const { level } = own
+  const items = body as readonly unknown[]
+  const keys = items.map((item) => (typeof item === 'object' ? (item as Item)['id'] : item) as number)
+  if (question.mismatched) return [{ status: 412 }, { status: 400 }, refusal(user)]
+  const errors: Record<string, unknown> = {}
+  for (const [index, key] of keys.entries()) {
+    const row = estate.rows[level].get(key)
+    if (!row || !isSeen(question, own, row, estate))
+      errors[index] = { id: [`Invalid pk "${key}" - object does not exist.`] }
+    else if (keys.indexOf(key) < index) errors[index] = { id: [`Invalid pk "${key}" - listed more than once.`] }
+  }
+  if (Object.keys(errors).length > 0) {
+    return [{ status: 400, check: equals({ detail: 'Validation failed', status: 400, errors }) }]
+  }
+  const rows = keys.map((key) => estate.rows[level].get(key) as Row)
+  const asked = { user, method, action }
+  if (!rows.every((row) => own.rules.every((rule) => admitsObject(rule, asked, row)))) return [refusal(user)]
+  if (action === 'bulkDestroy') {
+    const after = keys.reduce((left, key) => withoutRow(left, level, key), estate)
+    return [{ status: 200, check: equals({ deleted: keys }), after: () => after }]
+  }
+  if (isWrong(question)) return [{ status: 400 }]
+  const after = rows.reduce((left, row, index) => changed(question, own, row, items[index] as Item, left), estate)
+  const shown = keys.map((key) => representWritten(question, own, after.rows[level].get(key) as Row, after))
+  return [{ status: 200, check: equals(shown), after: () => after }]
+}
+
+function createAnswer(question: Question, own: Resource, estate: Estate): Answer {
+  const { level } = own
+  const items = (Array.isArray(question.body) ? question.body : [question.body]) as readonly Item[]
+  const isList = question.action === 'bulkCreate'
+  const idsIn = (json: unknown) =>
+    (isList ? (json as Item[]) : [json as Item]).map((item) => item?.['id'] as number | undefined)
+  const make = (json: unknown) => {
+    const ids = idsIn(json)
+    return items.reduce((left, item, index) => {
+      const id = ids[index] as number
+      const row: Row = { id, parent_id: null, owner_id: null, open: false, archived: false, n: null, title: '' }
+      return changed(question, own, row, item, withRow(left, level, row))
+    }, estate)
+  }
+  const check = (json: unknown) => {
+    const ids = idsIn(json)
+    if (ids.length !== items.length) return `${ids.length} objects for ${items.length}`
+    if (ids.some((id) => typeof id !== 'number' || estate.rows[level].has(id)))
+      return `created with the ids ${String(ids)}`
+    const after = make(json)
+    const shown = ids.map((id) => representWritten(question, own, after.rows[level].get(id as number) as Row, after))
+    return equals(isList ? shown : shown[0])(json)
+  }
+  return { status: 201, check, after: make }
+}
+
+/** The estate once the item's values are in the row. */
+function changed(question: Question, own: Resource, row: Row, item: Item, estate: Estate): Estate {
+  const { level, narrowsLabels } = own
+  const { route, ids, action } = question
+  const has = (name: string) => item[name] !== undefined
+  const values = Object.fromEntries(
+    ['owner_id', 'open', 'archived', 'n', 'title'].filter(has).map((name) => [name, item[name]]),
+  )
+  const before = DETAIL.has(action) ? ids.at(-2) : ids.at(-1)
+  const parent =
+    route.chain.length > 1 ? { parent_id: before as number } : has('parent_id') ? { parent_id: item['parent_id'] } : {}
+  const next = withRow(estate, level, { ...row, ...values, ...parent } as Row)
+  if (level !== 'papers' || !has('labels')) return next
+  const isChoosable = (label: number) => !narrowsLabels || question.user?.isStaff === true || label < 3
+  const kept = [...next.labels].filter((link) => {
+    const [paper, label] = link.split(' ').map(Number) as [number, number]
+    return paper !== row.id || !isChoosable(label)
+  })
+  const chosen = (item['labels'] as number[]).map((label) => `${row.id} ${label}`)
+  return { ...next, labels: new Set([...kept, ...chosen]) }
+}
+
+function withRow(estate: Estate, level: Level, row: Row): Estate {
+  return { ...estate, rows: { ...estate.rows, [level]: new Map(estate.rows[level]).set(row.id, row) } }
+}
+
+/** Without the row, and all that goes with it. */
+function withoutRow(estate: Estate, level: Level, id: number): Estate {
+  const rows = new Map(estate.rows[level])
+  rows.delete(id)
+  const isOther = (link: string) => !link.startsWith(`${id} `)
+  let left: Estate = {
+    ...estate,
+    rows: { ...estate.rows, [level]: rows },
+    grants: { ...estate.grants, [level]: new Set([...estate.grants[level]].filter(isOther)) },
+    labels: level === 'papers' ? new Set([...estate.labels].filter(isOther)) : estate.labels,
+  }
+  for (const below of LEVELS) {
+    if (parentOf(below) !== level) continue
+    for (const row of left.rows[below].values()) if (row.parent_id === id) left = withoutRow(left, below, row.id)
+  }
+  return left
+}
+
+/** Stands for any value. */
+const ANYTHING = Symbol('anything')
+
+function equals(expected: unknown) {
+  return (json: unknown): string | undefined => {
+    const [is, meant] = [canonical(json, expected), canonical(expected, expected)]
+    return is === meant ? undefined : `is ${is}, expected ${meant}`
+  }
+}
+
+/** JSON with sorted keys and sorted labels; where anything may stand, it is left out. */
+function canonical(value: unknown, expected: unknown): string {
+  return JSON.stringify(settle(value, expected))
+}
+
+function settle(value: unknown, expected: unknown): unknown {
+  if (Array.isArray(value))
+    return value.map((item, index) => settle(item, Array.isArray(expected) ? expected[index] : undefined))
+  if (typeof value !== 'object' || value === null) return value
+  const meant = (typeof expected === 'object' && expected !== null ? expected : {}) as Record<string, unknown>
+  const entries = Object.entries(value)
+    .filter(([name]) => meant[name] !== ANYTHING)
+    .map(([name, part]): [string, unknown] => [
+      name,
+      name === 'labels' && Array.isArray(part)
+        ? (part as number[]).toSorted((one, other) => one - other)
+        : settle(part, meant[name]),
+    ])
+  return Object.fromEntries(entries.sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+/** The estate as a text, the same for the same rows. */
+export function textOf({ rows, grants, labels }: Estate): string {
+  return JSON.stringify([
+    LEVELS.map((level) =>
+      [...rows[level].values()].sort((one, other) => one.id - other.id).map((row) => settle(row, row)),
+    ),
+    LEVELS.map((level) => [...grants[level]].sort()),
+    [...labels].sort(),
+  ])
+}
