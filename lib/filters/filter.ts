@@ -6,10 +6,10 @@ import type { IDContext } from '../ids/codec.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import { noneOf } from '../none-of.js'
+import { type QueryParameters, queryOf } from '../query-parameters.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
-/** Query parameters of a request, as Koa reads them; of repeated ones the last counts. */
-export type QueryParameters = Readonly<Record<string, string | readonly string[] | undefined>>
+export type { QueryParameters }
 
 /** What a filter backend knows of a view class. One object stands for a class as long as its catalogue is the same. */
 export interface FilterView {
@@ -77,7 +77,7 @@ export abstract class BaseFilter {
 
   /** The query with this backend's conditions; the next backend gets what this one returns. */
   filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
-    this.read(ctx.query, view, { user: ctx.state['user'] })?.apply(query)
+    this.read(queryOf(ctx), view, { user: ctx.state['user'] })?.apply(query)
     return query
   }
 

@@ -4,13 +4,17 @@ import { hasNumerals, Numeral, writeJson } from '../json-numerals.js'
 
 /** A text that a spreadsheet would take for a formula, full-width signs included. Negative decimals are none. */
 const FORMULA = /^(?!-?\d+(?:\.\d+)?$)[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
+/** What begins a formula where a spreadsheet takes another character for the separator, as many do for their country. */
+const HIDDEN_FORMULA = /[;\t|] *["']?[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 /** Characters that need no escape in `filename`, and those that need none in `filename*` (RFC 8187). */
 const UNSAFE = /[^A-Za-z0-9._-]/gu
 const UNENCODED = /['()*]/g
 
+const OPTIONS = { newline: '\r\n', quotes: (cell: string) => HIDDEN_FORMULA.test(cell) }
+
 /** Records of cells, each with its line break. */
 export function csvRecords(records: readonly (readonly string[])[]): string {
-  return records.length === 0 ? '' : `${Papa.unparse(records as string[][], { newline: '\r\n' })}\r\n`
+  return records.length === 0 ? '' : `${Papa.unparse(records as string[][], OPTIONS)}\r\n`
 }
 
 /** A text as a cell, before quoting: what looks like a formula gets an apostrophe. */

@@ -2,6 +2,7 @@
 
 import type { Context } from '../context.js'
 import { takesOptions } from '../option-kinds.js'
+import { queryOf } from '../query-parameters.js'
 import { pathOf } from '../request-path.js'
 import { BaseVersioning, type VersionParameter } from './versioning.js'
 
@@ -13,7 +14,7 @@ export class QueryParamVersioning extends BaseVersioning {
   override detectVersion(ctx: Context): string | undefined {
     // where the target is no URL, Koa throws for its query, too
     if (pathOf(ctx) === undefined) return undefined
-    const value = ctx.query['version']
+    const value = queryOf(ctx)['version']
     return typeof value === 'string' ? value : value?.at(-1)
   }
 

@@ -18,6 +18,7 @@ import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { qualifiedName } from '../namespace.js'
 import type { ListSource, PageRequest } from '../pagination/pagination.js'
+import { queryOf } from '../query-parameters.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
@@ -61,7 +62,7 @@ function listingOf(view: GenericView, writesRows = false): Listing {
     settled: settleGeneric(viewClass),
     declared: filterViewOf(viewClass),
     ctx,
-    query: ctx.query,
+    query: queryOf(ctx),
     own,
     shown: narrowed(view, own),
     writesRows,

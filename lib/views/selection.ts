@@ -3,6 +3,7 @@ import { ConfigurationError, type ErrorMessages, ValidationError } from '../erro
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { describeModel } from '../models/describe-model.js'
 import { isModelClass, type ModelClass, type Queryable } from '../models/objection.js'
+import { queryOf } from '../query-parameters.js'
 import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -32,7 +33,7 @@ export function selectionOf(view: GenericView): Selection | undefined {
   // asked several times for each request: Koa's getters take longer
   const url = read(read(ctx, 'req'), 'url') ?? ''
   if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%'))) return undefined
-  const { query } = ctx
+  const query = queryOf(ctx)
   if (read(query, FIELDS) === undefined && read(query, EXPAND) === undefined) return undefined
   let selection = selections.get(view)
   if (selection === undefined) {
@@ -54,7 +55,7 @@ function readSelection(view: GenericView): Selection | undefined {
   const errors: ErrorMessages = {}
   const read = (parameter: string): ReadonlySet<string> => {
     const allowed = names.get(parameter)
-    const asked = (lastValueOf(ctx.query, parameter) ?? '').split(',').map((name) => name.trim())
+    const asked = (lastValueOf(queryOf(ctx), parameter) ?? '').split(',').map((name) => name.trim())
     if (!allowed) return new Set()
     if (viewClass.strictParams && asked.some((name) => name !== '' && !allowed.has(name))) {
       errors[parameter] = [`Unknown name. Use ${[...allowed].join(', ')}.`]

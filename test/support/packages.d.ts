@@ -2,3 +2,9 @@
 declare module 'koa2' {
   export { default } from 'koa'
 }
+
+declare module 'koa-qs' {
+  import type Koa from 'koa'
+  /** Gives the app another reader of queries. */
+  export default function koaQs(app: Koa, mode: 'extended' | 'strict' | 'first', options?: object): Koa
+}
