@@ -164,11 +164,15 @@ const notNull = constrained(
 )
 const check = constrained(
   () => INVALID,
+  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} do not fit together.` : INVALID),
+)
+const excluded = constrained(
   () => INVALID,
+  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} conflict with another object.` : INVALID),
 )
 const missingTarget = constrained(
   (field, subject) => missingObject(subject.valueOf(field)),
-  () => INVALID,
+  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} name no object that exists.` : INVALID),
 )
 /** `RAISE EXCEPTION` of a trigger, under the field of its `COLUMN` and `TABLE` where it names them. */
 const raised: Answer = (cause, subject) => {
@@ -207,7 +211,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['23505', unique],
   ['23502', notNull],
   ['23514', check],
-  ['23P01', check],
+  ['23P01', excluded],
   ['44000', check],
   ['23503', reference],
   ['23001', referenced],

@@ -27,6 +27,8 @@ export interface CatalogueColumn {
   readonly labels: readonly string[] | undefined
   /** `typname` of an array's elements. */
   readonly element: string | undefined
+  /** CHECK constraints of this column alone, and of its domain, as PostgreSQL prints them. */
+  readonly checks: readonly string[]
 }
 
 /** A constraint or unique index, by the name PostgreSQL reports in an error. */
@@ -139,6 +141,7 @@ interface ColumnRow {
   oid: string | number
   mod: number
   element: string | null
+  checks: string[]
   labels: string[] | null
 }
 
@@ -179,6 +182,8 @@ const COLUMNS = `
     a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
     exists (select from pg_constraint f where f.contype = 'f' and f.confrelid = r.oid and a.attnum = any(f.confkey)) as referenced,
     t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,
+    array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false'
+      and (c.conrelid = r.oid and c.conkey = array[a.attnum] or c.contypid = any(base.domains)) order by c.conname) as checks,
     (select array_agg(label.enumlabel::text order by label.enumsortorder)
        from pg_enum label where label.enumtypid = coalesce(e.oid, t.oid)) as labels
   from unnest(?::text[]) with ordinality as w(name, ordinal)
@@ -208,7 +213,7 @@ const COLUMNS = `
       select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, chain.typtypmod, ty.typnotnull or chain.strict
         from chain join pg_type ty on ty.oid = chain.typbasetype where chain.typtype = 'd'
     )
-    select oid, mod, strict from chain where typtype <> 'd'
+    select oid, mod, strict, array(select d.oid from chain d where d.typtype = 'd') as domains from chain where typtype <> 'd'
   ) base
   join pg_type t on t.oid = base.oid
   left join pg_type item on item.oid = t.typelem and t.typcategory = 'A'
@@ -284,6 +289,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     // eleven bits, signed (PostgreSQL 15 allows a negative scale)
     scale: limited && base === 'numeric' ? (((row.mod - 4) & 0x7ff) ^ 0x400) - 0x400 : undefined,
     labels: row.labels ?? undefined,
+    checks: row.checks,
     element: array ? (row.labels === null ? base : 'enum') : undefined,
   }
 }

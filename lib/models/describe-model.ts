@@ -4,6 +4,7 @@ import type { Relation } from 'objection'
 import { ConfigurationError } from '../errors.js'
 import { type PropertySchema, readModelSchema, typesOf } from '../json-schema.js'
 import { type CatalogueColumn, type CatalogueTable, readCatalogue, type TakenWrites } from './catalogue.js'
+import { type Checked, readCheck } from './check-constraint.js'
 import {
   type ModelClass,
   modelName,
@@ -50,6 +51,8 @@ export interface Column {
   readonly labels: readonly string[] | undefined
   /** Type of an array's elements. */
   readonly element: string | undefined
+  /** What CHECK constraints of the database ask of its values. */
+  readonly checked: readonly Checked[]
   /** What the model's `jsonSchema` says of it. */
   readonly schema: PropertySchema
 }
@@ -305,6 +308,7 @@ function describeColumn(from: ColumnSources): Column {
     scale: stored?.scale,
     labels: stored?.labels,
     element: stored?.element,
+    checked: stored?.checks.flatMap((check) => readCheck(check, stored.nativeName)) ?? [],
     schema,
   }
 }

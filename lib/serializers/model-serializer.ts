@@ -2,6 +2,7 @@
 import type { Model } from 'objection'
 import { described, exclusiveTo } from '../declarations.js'
 import { ConfigurationError } from '../errors.js'
+import { checkedOptions } from '../fields/checked-options.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldOptions, SerializerContext, SerializerField } from '../fields/field.js'
 import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
@@ -431,6 +432,7 @@ function columnOptions(column: Column, extra: GeneratedOptions): GeneratedOption
   const { schema } = column
   const readOnly = column.auto || schema.readOnly === true
   return {
+    ...(extra.choices === undefined ? checkedOptions(column) : {}),
     ...(readOnly ? { readOnly: true } : {}),
     ...(schema.writeOnly === true ? { writeOnly: true } : {}),
     ...(readOnly || column.required ? {} : { required: false }),
