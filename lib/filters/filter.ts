@@ -2,6 +2,7 @@
 
 import type { Context } from '../context.js'
 import { described } from '../declarations.js'
+import type { ApiError } from '../errors.js'
 import type { IDContext } from '../ids/codec.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
@@ -52,6 +53,8 @@ export interface FilterPart {
    * many milliseconds.
    */
   readonly guarded?: number | undefined
+  /** The answer where a statement has taken longer than that. @default 503 */
+  readonly exceeded?: (() => ApiError) | undefined
   /**
    * Its conditions take the database longer than it takes to keep a row: a list is looked at once, not once more for its
    * count, where it was short before.

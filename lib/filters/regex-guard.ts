@@ -1,16 +1,22 @@
 /** Which regular expressions of clients are sent to PostgreSQL (spec section 4.8, promise C11; shown by regex-guard.test.ts). */
 
+import { RecentMap } from '../recent-map.js'
+import { ANY, type CharacterSet, escaped, literal, NAMED_SETS, range, union } from './character-sets.js'
+import { isCheap, type PatternNode } from './regex-cost.js'
+
 /**
  * `safe` patterns are compiled and run in bounded time. `blocked` ones may be valid, but could cost too much or use
- * more of PostgreSQL's syntax than a search needs: they are taken as literal text. `invalid` ones mean nothing.
+ * more of PostgreSQL's syntax than a search needs: they are taken as literal text. `expensive` ones would take too long
+ * for each row. `invalid` ones mean nothing.
  */
-export type Judgement = 'safe' | 'blocked' | 'invalid'
+export type Judgement = 'safe' | 'blocked' | 'expensive' | 'invalid'
 
 /** The most repetitions that `{n}` may ask for. */
 const MOST_REPETITIONS = 50
 
 /** What a part of a pattern holds, as far as repeating it is concerned. */
 interface Content {
+  readonly node: PatternNode
   /** `*`, `+` or `{n}`: repeating it again is stacking. */
   readonly repeats: boolean
   /**
@@ -20,15 +26,28 @@ interface Content {
   readonly skips: boolean
 }
 
-const PLAIN: Content = { repeats: false, skips: false }
+/** One character of a set. */
+function oneOf(set: CharacterSet): Content {
+  return { node: { kind: 'set', set }, repeats: false, skips: false }
+}
+
+/** Searches try one term in several fields, and clients the same search again. */
+const judged = new RecentMap<Judgement>(200)
 
 /** Judges a pattern of at most some hundred characters, before it reaches the database. */
 export function judgePattern(pattern: string): Judgement {
+  const known = judged.get(pattern)
+  if (known !== undefined) return known
+  const judgement = judge(pattern)
+  judged.set(pattern, judgement)
+  return judgement
+}
+
+function judge(pattern: string): Judgement {
   // a director of PostgreSQL's: the rest is read in another syntax
   if (pattern.startsWith('***')) return 'blocked'
   try {
-    new Scan(pattern).run()
-    return 'safe'
+    return isCheap(new Scan(pattern).run()) ? 'safe' : 'expensive'
   } catch (finding) {
     if (finding instanceof Finding) return finding.judgement
     throw finding
@@ -47,6 +66,17 @@ class Finding extends Error {
 const blocked = () => new Finding('blocked')
 const invalid = () => new Finding('invalid')
 
+/** How often a part stands there. */
+interface Bound {
+  readonly least: number
+  readonly most: number
+}
+
+const BOUNDS: ReadonlyMap<string, Bound> = new Map([
+  ['*', { least: 0, most: Number.POSITIVE_INFINITY }],
+  ['+', { least: 1, most: Number.POSITIVE_INFINITY }],
+  ['?', { least: 0, most: 1 }],
+])
 const REPEATING = new Set(['*', '+'])
 /** `\d`, `\w` … stand for a set of characters. */
 const CLASSES = new Set(['d', 'w', 's', 'D', 'W', 'S'])
@@ -58,7 +88,7 @@ const OTHER_ESCAPES = /[abBcefuUvx0-9]/
 const ALPHANUMERIC = /[\p{L}\p{N}]/u
 const DIGIT = /[0-9]/
 const BOUND = /^\{(\d{1,5})(,(\d{1,5})?)?\}/
-const NAMED_CLASS = /^\[:(?:alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]/
+const NAMED_CLASS = /^\[:(alnum|alpha|blank|cntrl|digit|graph|lower|print|punct|space|upper|xdigit):\]/
 
 /** Reads a pattern once, from left to right; the first finding ends it. */
 class Scan {
@@ -69,9 +99,10 @@ class Scan {
     this.#text = Array.from(pattern)
   }
 
-  run(): void {
-    this.#branches()
+  run(): PatternNode {
+    const { node } = this.#branches()
     if (this.#next !== undefined) throw invalid() // a `)` too many
+    return node
   }
 
   get #next(): string | undefined {
@@ -87,16 +118,18 @@ class Scan {
   #branches(): Content {
     let repeats = false
     let skips = false
+    const branches: PatternNode[] = []
     for (;;) {
-      let empty = true
+      const items: PatternNode[] = []
       while (this.#next !== undefined && this.#next !== '|' && this.#next !== ')') {
         const piece = this.#piece()
         repeats ||= piece.repeats
         skips ||= piece.skips
-        empty = false
+        items.push(piece.node)
       }
-      skips ||= empty
-      if (this.#next !== '|') return { repeats, skips }
+      skips ||= items.length === 0
+      branches.push({ kind: 'sequence', items })
+      if (this.#next !== '|') return { node: { kind: 'choice', branches }, repeats, skips }
       this.#at++
     }
   }
@@ -105,22 +138,24 @@ class Scan {
   #piece(): Content {
     const start = this.#at
     const content = this.#atom()
-    if (content === 'constraint') {
+    if (content === 'start' || content === 'place') {
       if (this.#atQuantifier()) throw invalid()
-      return { repeats: false, skips: true }
+      return { node: { kind: content }, repeats: false, skips: true }
     }
     if (!this.#atQuantifier()) return content
     const isGroup = this.#text[start] === '('
-    const repeats = this.#quantifier(content, isGroup)
+    const { least, most, repeats } = this.#quantifier(content, isGroup)
     if (this.#atQuantifier()) throw blocked()
-    return { repeats: repeats || content.repeats, skips: true }
+    const node: PatternNode = { kind: 'repeat', item: content.node, least, most }
+    return { node, repeats: repeats || content.repeats, skips: true }
   }
 
-  /** Reads a quantifier; true if it repeats. */
-  #quantifier(content: Content, isGroup: boolean): boolean {
+  /** Reads a quantifier: how often, and whether that counts as repeating. */
+  #quantifier(content: Content, isGroup: boolean): Bound & { readonly repeats: boolean } {
     const sign = this.#text[this.#at] as string
-    if (sign === '{') {
-      this.#bound()
+    let bound = BOUNDS.get(sign)
+    if (bound === undefined) {
+      bound = this.#bound()
       if (isGroup && (content.repeats || content.skips)) throw blocked()
     } else {
       this.#at++
@@ -129,10 +164,10 @@ class Scan {
     if (repeats && content.repeats) throw blocked()
     // a counted part is never repeated, not even as optional
     if (this.#next === '?') this.#at++
-    return repeats
+    return { ...bound, repeats }
   }
 
-  #bound(): void {
+  #bound(): Bound {
     const found = BOUND.exec(this.#rest)
     if (!found) throw invalid()
     const [text, least, range, most] = found
@@ -141,6 +176,7 @@ class Scan {
     if (to < from) throw invalid()
     if (to > MOST_REPETITIONS) throw blocked()
     this.#at += text.length
+    return { least: from, most: range !== undefined && most === undefined ? Number.POSITIVE_INFINITY : to }
   }
 
   #atQuantifier(): boolean {
@@ -149,13 +185,14 @@ class Scan {
     return sign === '*' || sign === '+' || sign === '?'
   }
 
-  #atom(): Content | 'constraint' {
+  #atom(): Content | 'start' | 'place' {
     if (this.#atQuantifier()) throw invalid() // nothing to repeat
     const sign = this.#text[this.#at++] as string
     if (sign === '(') return this.#group()
     if (sign === '[') return this.#bracket()
     if (sign === '\\') return this.#escape()
-    return sign === '^' || sign === '$' ? 'constraint' : PLAIN
+    if (sign === '^') return 'start'
+    return sign === '$' ? 'place' : oneOf(sign === '.' ? ANY : literal(sign))
   }
 
   #group(): Content {
@@ -170,12 +207,12 @@ class Scan {
     return content
   }
 
-  #escape(): Content | 'constraint' {
+  #escape(): Content | 'start' | 'place' {
     const sign = this.#text[this.#at++]
     if (sign === undefined) throw invalid()
-    if (CONSTRAINTS.has(sign)) return 'constraint'
+    if (CONSTRAINTS.has(sign)) return sign === 'A' ? 'start' : 'place'
     this.#checkEscape(sign)
-    return PLAIN
+    return oneOf(escaped(sign))
   }
 
   #checkEscape(sign: string): void {
@@ -185,31 +222,37 @@ class Scan {
   }
 
   #bracket(): Content {
-    if (this.#next === '^') this.#at++
+    const isNegated = this.#next === '^'
+    if (isNegated) this.#at++
     const start = this.#at
+    const sets: CharacterSet[] = []
     for (;;) {
       if (this.#next === undefined) throw invalid()
       if (this.#next === ']' && this.#at > start) break
       const first = this.#bracketItem(start)
-      if (this.#next !== '-' || this.#text[this.#at + 1] === ']') continue
+      if (this.#next !== '-' || this.#text[this.#at + 1] === ']') {
+        sets.push(typeof first === 'number' ? range(first, first) : first)
+        continue
+      }
       this.#at++
       const last = this.#bracketItem(-1)
-      if (first === null || last === null || last < first) throw invalid()
+      if (typeof first !== 'number' || typeof last !== 'number' || last < first) throw invalid()
+      sets.push(range(first, last))
       // an end that begins the next range
       if (this.#next === '-' && this.#text[this.#at + 1] !== ']') throw invalid()
     }
     this.#at++
-    return PLAIN
+    return oneOf(union(sets, isNegated))
   }
 
-  /** One item of a bracket: the number of its character, or null for a class of them. */
-  #bracketItem(start: number): number | null {
+  /** One item of a bracket: the number of its character, or a class of them. */
+  #bracketItem(start: number): number | CharacterSet {
     const named = this.#next === '[' ? /^\[[:.=]/.test(this.#rest) : false
     if (named) {
       const found = NAMED_CLASS.exec(this.#rest)
       if (!found) throw blocked()
       this.#at += found[0].length
-      return null
+      return NAMED_SETS.get(found[1] as string) ?? ANY
     }
     const position = this.#at
     const sign = this.#text[this.#at++]
@@ -217,11 +260,11 @@ class Scan {
     // a hyphen is itself only at either end
     if (sign === '-' && position !== start && this.#next !== ']') throw blocked()
     if (sign !== '\\') return sign.codePointAt(0) as number
-    const escaped = this.#text[this.#at++]
-    if (escaped === undefined) throw invalid()
+    const character = this.#text[this.#at++]
+    if (character === undefined) throw invalid()
     // inside brackets these are errors before PostgreSQL 14
-    if (escaped === 'D' || escaped === 'W' || escaped === 'S') throw blocked()
-    this.#checkEscape(escaped)
-    return ALPHANUMERIC.test(escaped) ? null : (escaped.codePointAt(0) as number)
+    if (character === 'D' || character === 'W' || character === 'S') throw blocked()
+    this.#checkEscape(character)
+    return ALPHANUMERIC.test(character) ? escaped(character) : (character.codePointAt(0) as number)
   }
 }

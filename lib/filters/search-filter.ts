@@ -1,6 +1,7 @@
 /** Searches fields for terms: `?search=brown "lazy dog"` (spec section 4.8, promises C5, C8, C11, C17). */
 
 import { BadRequest, ValidationError } from '../errors.js'
+import { counted } from '../fields/text.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { takeOptions, takesOptions } from '../option-kinds.js'
 import type { SqlPart } from '../queryset/keyset.js'
@@ -26,7 +27,7 @@ export interface SearchFilterOptions {
   readonly maxTermLength?: number
   /** Characters at which a regular expression is cut. @default 100 */
   readonly maxPatternLength?: number
-  /** Milliseconds that a search by regular expression may take. @default 5000 */
+  /** Milliseconds that a statement of a search by regular expression may take; one that takes longer is 400. @default 1000 */
   readonly statementTimeout?: number
 }
 
@@ -76,7 +77,7 @@ interface Part {
  * Searches the view's `searchFields` for the terms of the parameter `search`. White space separates terms, double
  * quotes make a phrase. All terms must be found, each in one of the fields, in any case. A prefix of a field's name
  * says how: none anywhere in the text, `^` at its start, `=` the whole text, `$` a regular expression of PostgreSQL.
- * Expressions that could be slow are searched as plain text.
+ * Expressions that no search needs are searched as plain text; those that take too long are 400.
  * @example
  * static override filterBackends = [SearchFilter]
  * static override searchFields = ['title', '=isbn', 'author__name']
@@ -90,7 +91,7 @@ export class SearchFilter extends BaseFilter {
   constructor(options: SearchFilterOptions = {}) {
     super()
     takeOptions(this, options)
-    const { maxTerms = 32, maxTermLength = 200, maxPatternLength = 100, statementTimeout = 5_000 } = options
+    const { maxTerms = 32, maxTermLength = 200, maxPatternLength = 100, statementTimeout = 1_000 } = options
     this.maxTerms = maxTerms
     this.maxTermLength = maxTermLength
     this.maxPatternLength = maxPatternLength
@@ -124,6 +125,7 @@ export class SearchFilter extends BaseFilter {
       shape: narrowed ? null : `search ${names} ${kinds}`,
       values,
       guarded: kinds.includes('$') ? this.statementTimeout : undefined,
+      exceeded: kinds.includes('$') ? this.#tooSlow : undefined,
       expensive: true,
       apply: (builder) => apply(builder, parts),
     }
@@ -151,11 +153,14 @@ export class SearchFilter extends BaseFilter {
     }
   }
 
+  readonly #tooSlow = () => new ValidationError({ [PARAMETER]: [slow(this.statementTimeout)] })
+
   #part(field: SearchField, term: string): Part {
     if (field.match !== 'pattern') return partOf(field, MATCHES[field.match], term)
     const pattern = cutText(term, this.maxPatternLength)
     const judgement = judgePattern(pattern)
     if (judgement === 'invalid') throw new BadRequest('Invalid search pattern.')
+    if (judgement === 'expensive') throw this.#tooSlow()
     return judgement === 'safe' ? partOf(field, MATCHES.pattern, pattern) : partOf(field, MATCHES.contains, term)
   }
 }
@@ -168,6 +173,10 @@ takesOptions<SearchFilterOptions>(SearchFilter, {
 })
 
 const PARAMETER = 'search'
+
+function slow(milliseconds: number): string {
+  return `This pattern takes longer than ${counted(milliseconds / 1_000, 'second')}: make it simpler.`
+}
 
 const searched = oncePerView((view): Searched => {
   const matches = view.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')

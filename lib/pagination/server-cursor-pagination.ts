@@ -35,7 +35,10 @@ export interface ServerCursorPaginationOptions {
   readonly maxIdleSeconds?: number
   /** A cursor is closed after this many seconds, whatever happens. @default 1800 */
   readonly maxLifetimeSeconds?: number
-  /** Cursors that one user, or one address, may have open. @default 5 */
+  /**
+   * Cursors that one user, or one address, may have open. `prepare()` warns where that is half of `maxTotal` or more.
+   * @default 5
+   */
   readonly maxPerUser?: number
   /** Connections that cursors may keep, of all views that share the pool. @default half the pool */
   readonly maxTotal?: number
@@ -73,6 +76,7 @@ export class ServerCursorPagination extends BasePagination {
   readonly node: string | undefined
   readonly #now: () => number
   #store: ServerCursorStore | undefined
+  readonly #warned = new Set<string>()
 
   constructor(options: ServerCursorPaginationOptions = {}) {
     super()
@@ -108,6 +112,23 @@ export class ServerCursorPagination extends BasePagination {
       )
     }
     getCursorSecret()
+    if (poolSize !== undefined) this.#warnOfOneCaller(name, poolSize)
+  }
+
+  /** Half of what all cursors may keep is enough for one caller, or two of them, to leave nothing to others. */
+  #warnOfOneCaller(name: string, size: number): void {
+    const { maxPerUser } = this
+    const most = this.maxTotal ?? Math.floor(size / 2)
+    if (maxPerUser < most / 2 || this.#warned.has(name)) return
+    this.#warned.add(name)
+    const total = this.maxTotal === undefined ? `${most}, half of the pool of ${size}` : String(most)
+    const fewer = Math.ceil(most / 2) - 1
+    const raise = `raise maxTotal${this.maxTotal === undefined ? ' or pool.max of knex' : ''} so that cursors have ${2 * maxPerUser + 1} connections or more`
+    process.emitWarning(
+      `${name}: one caller may keep ${maxPerUser} server cursors (maxPerUser) of the ${total}, that all callers may keep ` +
+        `together (maxTotal); ${fewer >= 1 ? `set maxPerUser to ${fewer} or less, or ` : ''}${raise}`,
+      { code: 'KOA_VIEWSETS_SERVER_CURSORS' },
+    )
   }
 
   override parameters(): readonly ParameterDescription[] {

@@ -1,6 +1,7 @@
 /** Reads that the database may be slow at (promises R4 and C11). */
 import type { Knex } from 'knex'
 import type { Queryable } from '../models/objection.js'
+import { nativeError } from '../native-error.js'
 
 /**
  * Runs reads in a transaction that cannot write, and in which no statement takes longer than `timeout` milliseconds.
@@ -18,4 +19,9 @@ export async function runGuarded<T>(
     },
     { readOnly: true },
   )
+}
+
+/** True for the error of a statement that PostgreSQL has ended since it took too long. */
+export function isTimeout(error: unknown): boolean {
+  return error instanceof Error && nativeError(error).code === '57014'
 }

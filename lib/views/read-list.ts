@@ -20,7 +20,7 @@ import { qualifiedName } from '../namespace.js'
 import type { ListSource, PageRequest } from '../pagination/pagination.js'
 import { queryOf } from '../query-parameters.js'
 import { groupConditions } from '../queryset/group-conditions.js'
-import { runGuarded } from '../queryset/guarded.js'
+import { isTimeout, runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { shownColumns } from '../serializers/row-plan.js'
@@ -100,6 +100,8 @@ async function readGuardedPage(listing: Listing, parts: readonly FilterPart[], t
     view.trx = guarded
     try {
       return await readPage(listing, parts)
+    } catch (error) {
+      throw (isTimeout(error) ? parts.find(({ exceeded }) => exceeded)?.exceeded?.() : undefined) ?? error
     } finally {
       view.trx = trx
     }

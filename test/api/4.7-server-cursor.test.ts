@@ -377,6 +377,36 @@ describe('a cursor that is not there', () => {
     process.removeListener('warning', listener)
   })
 
+  it('warns at prepare() where one caller may keep half of all cursors or more, with both numbers and the fix', async () => {
+    const warnings: Error[] = []
+    const listener = (warning: Error) => warnings.push(warning)
+    process.on('warning', listener)
+    const size = (database.knex.client as { pool: { max: number } }).pool.max
+    expect(size).toBe(10)
+    const prepared = async (options: ViewOptions) => (await exportsOf(options)).get('/api/cities/1')
+    await prepared({})
+    await prepared({ maxPerUser: 3 })
+    await prepared({ maxPerUser: 4, maxTotal: 8 })
+    await prepared({ maxPerUser: 1, maxTotal: 1 })
+    await prepared({ maxPerUser: 2 })
+    await prepared({ maxPerUser: 3, maxTotal: 8 })
+    await setImmediate()
+    process.removeListener('warning', listener)
+    const told = warnings.filter((warning) => 'code' in warning && warning.code === 'KOA_VIEWSETS_SERVER_CURSORS')
+    expect(told.map(({ message }) => message).filter((message) => message.startsWith('Exports:'))).toEqual([
+      'Exports: one caller may keep 5 server cursors (maxPerUser) of the 5, half of the pool of 10, that all callers may keep together (maxTotal); set maxPerUser to 2 or less, or raise maxTotal or pool.max of knex so that cursors have 11 connections or more',
+      expect.stringContaining('3 server cursors (maxPerUser) of the 5, half of the pool of 10'),
+      expect.stringMatching(
+        /4 server cursors \(maxPerUser\) of the 8, .* set maxPerUser to 3 or less, or raise maxTotal so/,
+      ),
+      expect.stringMatching(
+        /1 server cursors \(maxPerUser\) of the 1, that all callers may keep together \(maxTotal\); raise maxTotal so/,
+      ),
+    ])
+    // of each view class once, of its subclass too
+    expect(told).toHaveLength(8)
+  })
+
   it('[D23] may be asked for with the query of its first request, or without', async () => {
     const client = await exportsOf({ pageSize: 10 })
     const { cursor_id } = (await client.get('/api/exports?country=3')).json

@@ -1,4 +1,4 @@
-import type { Model } from 'objection'
+import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
@@ -14,6 +14,7 @@ import {
   FullTextSearchFilter,
   LimitOffsetPagination,
   ModelSerializer,
+  ModelViewSet,
   NestedSerializer,
   OrderingFilter,
   PageNumberPagination,
@@ -630,6 +631,46 @@ describe('SearchFilter by regular expression', () => {
     }
   })
 
+  it('[C11] refuses a pattern that costs too much for each row, without asking the database', async () => {
+    const refused = { search: ['This pattern takes longer than 1 second: make it simpler.'] }
+    const texts = await countQueries(database.knex, async () => {
+      const { status, json } = await client.get(`/api/patterns?${parameters({ search: '(a|e).{30}z{4}' })}`)
+      expect([status, json.errors]).toEqual([400, refused])
+    })
+    expect(texts).toEqual([])
+  })
+
+  it('[R4] is 400 where the database takes longer at it than statementTimeout', async () => {
+    class Patient extends Model {
+      static override tableName = 'patients'
+    }
+    class PatientSerializer extends ModelSerializer<Patient> {
+      static override model = Patient
+      static override fields = ['id', 'title']
+    }
+    class Patients extends ModelViewSet<Patient> {
+      static override model = Patient
+      static override serializerClass = PatientSerializer
+      static override filterBackends = [new SearchFilter({ statementTimeout: 50 })]
+      static override searchFields = ['$title']
+    }
+    await database.knex.raw(
+      'create view patients as select id, title from books where (select pg_sleep(5) where books.id > 0) is not null',
+    )
+    Patient.knex(database.knex)
+    const router = new APIRouter().register('patients', Patients, 'patients')
+    await router.prepare()
+    const patients = await serving(router.routes())
+    const { status, json } = await patients.get('/patients?search=a.b')
+    expect([status, json.errors]).toEqual([
+      400,
+      { search: ['This pattern takes longer than 0.05 seconds: make it simpler.'] },
+    ])
+    expect(patients.reported).toEqual([])
+    expect(database.knex.client.pool.numUsed()).toBe(0)
+    await patients.close()
+  })
+
   it('cuts an expression at 100 characters', async () => {
     await database.knex('books').insert({ id: 1_002, title: 'y'.repeat(100) })
     expect(await found(`patterns?search=${'y'.repeat(100)}(`)).toEqual([1_002])
@@ -637,13 +678,13 @@ describe('SearchFilter by regular expression', () => {
   })
 
   it('[R4] runs in a transaction that only reads, with a bound on time', async () => {
-    for (const [path, sql] of [
-      ['patterns?search=a.b', / ~\* /],
-      ['ft?search=dog', / @@ /],
+    for (const [path, sql, milliseconds] of [
+      ['patterns?search=a.b', / ~\* /, 1_000],
+      ['ft?search=dog', / @@ /, 5_000],
     ] as const) {
       const texts = await countQueries(database.knex, () => client.get(`/api/${path}`))
       expect(texts[0]).toBe('BEGIN TRANSACTION READ ONLY;')
-      expect(texts[1]).toBe('SET LOCAL statement_timeout = 5000')
+      expect(texts[1]).toBe(`SET LOCAL statement_timeout = ${milliseconds}`)
       expect(texts[2]).toMatch(sql)
       expect(texts.at(-1)).toBe('COMMIT;')
     }

@@ -74,7 +74,7 @@ describe('SearchFilter', () => {
 
   it('is guarded only where it sends an expression', () => {
     const view = viewOf({ searchFields: ['title', '$isbn'] })
-    expect(filter.read({ search: 'a' }, view)?.guarded).toBe(5_000)
+    expect(filter.read({ search: 'a' }, view)?.guarded).toBe(1_000)
     expect(filter.read({ search: 'c++' }, view)).toMatchObject({ guarded: undefined })
     expect(new SearchFilter({ statementTimeout: 10 }).read({ search: 'a' }, view)?.guarded).toBe(10)
     expect(filter.read({ search: 'a' }, viewOf({ searchFields: ['title'] }))).toMatchObject({ guarded: undefined })
