@@ -53,7 +53,7 @@ const schema = `
   create table covers (id int generated always as identity primary key, color text not null, book_id int unique references books);
   create table reviews (
     id int generated always as identity primary key,
-    stars int not null constraint stars_range check (stars between 1 and 5),
+    stars int not null constraint stars_range check (stars + 0 between 1 and 5),
     text text not null default '',
     book_id int not null references books,
     critic_id int references authors,

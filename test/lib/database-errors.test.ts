@@ -129,7 +129,11 @@ describe('a violated constraint', () => {
     ['not null', 'insert into books (id) values (9)', { title: ['This field may not be null.'] }],
     ['not null on a column of no field', book('secret', 'null'), { non_field_errors: ['This field may not be null.'] }],
     ['check', book('n', '-1'), { n: ['Invalid value.'] }],
-    ['check over two fields', book('n, volume', '5, -9'), { non_field_errors: ['Invalid value.'] }],
+    [
+      'check over two fields',
+      book('n, volume', '5, -9'),
+      { non_field_errors: ['The values of n, volume do not fit together.'] },
+    ],
     ['exclusion', book('volume', '1'), { volume: ['Invalid value.'] }],
     ['foreign key', book('author_id', '999'), { author: ['Invalid pk "999" - object does not exist.'] }],
   ])('[I1 I2] %s is 400 and named by field', async (_name, sql, errors) => {
