@@ -12,7 +12,7 @@ import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { startPostgres } from '../../examples/support/postgres.js'
-import { toUrl } from '../support/program.js'
+import { findFreePort } from '../support/program.js'
 import { seededRandom } from '../support/seeded-random.js'
 import { type Mutant, mutantsOf } from './mutants.js'
 
@@ -156,8 +156,10 @@ async function notice({ file, source }: Chosen, { tests }: Area, url: string): P
 
 const asked = process.argv.slice(2)
 const names = asked.length > 0 ? [...new Set(asked.map((one) => one.split('/')[0] as string))] : Object.keys(AREAS)
-const postgres = await startPostgres({ settings: { max_connections: '200' } })
-const url = toUrl(postgres.connection)
+const port = await findFreePort()
+const postgres = await startPostgres({ listen: { host: '127.0.0.1', port }, settings: { max_connections: '200' } })
+const { user, password = '', database } = postgres.connection
+const url = `postgres://${user}:${password}@127.0.0.1:${port}/${database}`
 try {
   for (const name of names) {
     const area = AREAS[name]
