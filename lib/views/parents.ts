@@ -21,6 +21,7 @@ import { settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 import type { ParentViewClass, View } from './view.js'
 
+const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** Actions whose own query finds nothing where the path leads nowhere. */
 const FINDING = new Set(['retrieve', 'update', 'partialUpdate', 'destroy'])
 
@@ -195,6 +196,11 @@ async function enter(view: View, parent: GenericView): Promise<void> {
   const model = parent.viewClass.modelClass()
   const related = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model).related
   const object = await find(parent, related)
+  const { method } = view.ctx
+  // who may only read an object writes nothing below it
+  if (!READING.has(method) && needsObject(parent)) {
+    await Object.assign(parent, { ctx: withMethod(parent.ctx, method) }).checkObjectPermissions(object)
+  }
   const key = related ? exactValue((object as Record<string, unknown>)[related.property]) : true
   if (key === undefined) {
     throw new ConfigurationError(
