@@ -12,7 +12,7 @@ import { isLong, seed, size } from '../trust/support/size.js'
 const schema = `
   create extension citext;
   create type mood as enum ('sad', 'ok', 'very "happy"');
-  create domain positive as int check (value > 0);
+  create domain positive as int check (abs(value) = value and value <> 0);
   create domain short_text as varchar(5) not null;
   create table kinds (
     id bigint generated always as identity primary key,

@@ -95,6 +95,18 @@ function parentRefusals(question: Question, estate: Estate): Answer[] {
     const isBelow = index === 0 || row?.parent_id === ids[index - 1]
     if (!row || !isBelow || !holdsFor(question, level, shape.sees(condition), row, estate)) refusals.push(notFound)
     else if (!rules.every((rule) => admitsObject(rule, asked, row))) refusals.push(refusal(user))
+    // who may only read an object writes nothing below it
+    else if (
+      !rules.every((rule) =>
+        admitsObject(
+          rule,
+          { ...asked, method: ['GET', 'HEAD', 'OPTIONS'].includes(question.method) ? 'GET' : question.method },
+          row,
+        ),
+      )
+    ) {
+      refusals.push(refusal(user))
+    }
   }
   return refusals
 }
