@@ -4,6 +4,10 @@
  * koa-body leaves this to formidable, which a client can end or hold up: a part with `Content-Transfer-Encoding: 7bit` is
  * an unhandled rejection there, the time for a part's header grows with the square of its length, which nothing bounds,
  * and a body that breaks off inside its last delimiter is taken for whole.
+ *
+ * `@fastify/busboy` 3.2.6 neither fails nor hangs, but is silent: of 34 malformed bodies it takes 23, with parts left out or
+ * changed (a header that is cut at its limit, two names, `base64` as it stands, bytes that are not UTF-8), and of 10,000
+ * mutated ones 3,995 that this reader refuses. What a client has sent must not be stored in part.
  */
 import { isUtf8 } from 'node:buffer'
 import { BadRequest } from '../errors.js'

@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { createTable } from '../create-table.js'
+import { ConfigurationError } from '../errors.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 
@@ -55,6 +56,7 @@ export class DatabaseStore extends SharedStore {
   #isUsed = false
 
   constructor(knex: Knex, options: SharedStoreOptions = {}) {
+    checkOverridden()
     super('the database', MOST_CONNECTIONS, options)
     this.#knex = knex
   }
@@ -93,11 +95,26 @@ export class DatabaseStore extends SharedStore {
   }
 }
 
+/** Private methods of rate-limiter-flexible that the counter has in its own way: a later version may have others. */
+const OVERRIDDEN = ['_upsert', '_getRateLimiterRes']
+
+/** Else its own statement would count, by the clock of each process. @throws ConfigurationError */
+function checkOverridden(): void {
+  const missing = OVERRIDDEN.filter((name) => !Object.hasOwn(RateLimiterPostgres.prototype, name))
+  if (missing.length === 0) return
+  throw new ConfigurationError(
+    `DatabaseThrottle: the installed rate-limiter-flexible has no ${missing.join(' and ')}; install rate-limiter-flexible@~11.4`,
+  )
+}
+
 interface CountResult {
   readonly rows: readonly { readonly points: number; readonly wait: unknown }[]
 }
 
-/** rate-limiter-flexible's limiter with a statement of ours, which does not depend on the clock of each process. */
+/**
+ * rate-limiter-flexible's limiter with a statement of ours, which does not depend on the clock of each process. It overrides
+ * private methods, so that the package is pinned to one minor version.
+ */
 class DatabaseCounter extends RateLimiterPostgres {
   readonly #run: (bindings: Record<string, string | number>) => Promise<CountResult>
   readonly #length: number
