@@ -46,12 +46,14 @@ export async function checkParentPermissions(view: View): Promise<void> {
 export async function checkParents(view: View): Promise<void> {
   const parent = openParent(view)
   if (isPlainChain(parent) && findsByItself(view as GenericView)) return
-  await enter(view, parent)
+  await enter(view, parent, view.ctx.method)
 }
 
 /** Checks the objects on the path of a list that turned out empty, unless that was done before. @throws NotFound */
 export async function confirmParents(view: GenericView): Promise<void> {
-  if (view.parents.length > 0 && view.parentKey === undefined) await enter(view, openParent(view))
+  if (view.parents.length > 0 && view.parentKey === undefined) {
+    await enter(view, openParent(view), view.ctx.method)
+  }
 }
 
 /**
@@ -62,7 +64,7 @@ export async function confirmParents(view: GenericView): Promise<void> {
 export async function confirmParentsAgain(view: GenericView): Promise<void> {
   const { parentKey } = view
   if (view.parents.length === 0 || parentKey === undefined) return
-  await enter(view, openParent(view))
+  await enter(view, openParent(view), view.ctx.method)
   if (view.parentKey !== parentKey) throw new NotFound()
 }
 
@@ -187,16 +189,15 @@ function needsObject(parent: GenericView): boolean {
   )
 }
 
-/** Finds the parent of a view, after those before it, and remembers its key. */
-async function enter(view: View, parent: GenericView): Promise<void> {
+/** Finds the parent of a view, after those before it, and remembers its key. The method is that of the request itself. */
+async function enter(view: View, parent: GenericView, method: string): Promise<void> {
   const outer = parent.parents.length > 0 ? openParent(parent) : undefined
   // else its own query tells
-  if (outer && !(isPlainChain(outer) && isNarrowed(parent))) await enter(parent, outer)
+  if (outer && !(isPlainChain(outer) && isNarrowed(parent))) await enter(parent, outer, method)
   const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
   const model = parent.viewClass.modelClass()
   const related = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model).related
   const object = await find(parent, related)
-  const { method } = view.ctx
   // who may only read an object writes nothing below it
   if (!READING.has(method) && needsObject(parent)) {
     await Object.assign(parent, { ctx: withMethod(parent.ctx, method) }).checkObjectPermissions(object)

@@ -386,6 +386,36 @@ describe('[E11] the chain of parents', () => {
     expect((await send('POST', '/api/authors/1/books/1/reviews', { text: 'x' })).status).toBe(201)
   })
 
+  it('asks the objects of all parents, however far up, whether the caller may write', async () => {
+    class BenIsRead extends BasePermission {
+      override hasObjectPermission(ctx: Context, _view: GuardedView, author: object): boolean {
+        return ctx.method === 'GET' || (author as Author).name !== 'Ben'
+      }
+    }
+    class Guarded extends AuthorViewSet {
+      static override permissionClasses: Permissions = [BenIsRead]
+    }
+    const { get, send } = await serve({ authors: Guarded })
+    const stored = () => database.knex.raw('select * from books, reviews order by 1, 2').then(({ rows }) => rows)
+    const before = await stored()
+    for (const path of ['/api/authors/2/books', '/api/authors/2/books/3/reviews']) {
+      expect((await get(path)).json).toHaveLength(1)
+      const id = path.endsWith('books') ? 3 : 4
+      expect((await get(`${path}/${id}`)).status).toBe(200)
+      const body = { title: 'x', text: 'x', number: 7, stars: 3 }
+      for (const [method, at, what] of [
+        ['POST', path, body],
+        ['PUT', `${path}/${id}`, body],
+        ['PATCH', `${path}/${id}`, body],
+        ['DELETE', `${path}/${id}`],
+      ] as const) {
+        expect([method, at, (await send(method, at, what)).status]).toEqual([method, at, 401])
+      }
+    }
+    expect(await stored()).toEqual(before)
+    expect((await send('POST', '/api/authors/1/books/1/reviews', { text: 'x' })).status).toBe(201)
+  })
+
   it('holds for a queryset that forgets its parent, and one with an OR', async () => {
     class Forgetful extends ReviewViewSet {
       override getQueryset(): QueryBuilder<Review> {

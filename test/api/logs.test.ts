@@ -260,10 +260,8 @@ describe('[I17] what a client has written', () => {
     [
       'a store of throttles that fails with it',
       async () => {
-        RedisThrottle.setBackend({
-          sendCommand: () => {},
-          eval: () => Promise.reject(new Error(`ERR ${FORGED}`)),
-        } as never)
+        const failing = () => Promise.reject(new Error(`ERR ${FORGED}`))
+        RedisThrottle.setBackend({ sendCommand: () => {}, eval: failing })
         class Throttled extends Books {
           static override throttleClasses = [RedisUserThrottle]
         }
@@ -274,7 +272,7 @@ describe('[I17] what a client has written', () => {
       'a store of throttles that fails with it as a code',
       async () => {
         const failing = () => Promise.reject(Object.assign(new Error('no'), { code: FORGED }))
-        RedisThrottle.setBackend({ sendCommand: () => {}, eval: failing } as never)
+        RedisThrottle.setBackend({ sendCommand: () => {}, eval: failing })
         class Throttled extends Books {
           static override throttleClasses = [RedisUserThrottle]
         }
@@ -313,7 +311,8 @@ describe('[I17] what a client has written', () => {
       async () => {
         class Thrown extends Books {
           override async list(): Promise<never> {
-            throw { search: this.ctx.query['search'], path: decodeURIComponent(this.ctx.path) }
+            const thrown: unknown = { search: this.ctx.query['search'], path: decodeURIComponent(this.ctx.path) }
+            throw thrown
           }
         }
         return (await serveBooks(Thrown)).get(`/books?search=${encoded}`)

@@ -106,7 +106,7 @@ class Exports extends ReadOnlyModelViewSet<Book> {
   static override serializerClass = BookSerializer
   static override filterBackends = [FieldFilter]
   static override filtersetFields = ['id']
-  static override paginationClass = new ServerCursorPagination({ pageSize: 400 })
+  static override paginationClass = new ServerCursorPagination({ pageSize: 400, maxTotal: 11 })
 }
 class Throttled extends ReadOnlyModelViewSet<Author> {
   static override model = Author
