@@ -200,7 +200,10 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
   const object = await find(parent, related)
   // who may only read an object writes nothing below it
   if (!READING.has(method) && needsObject(parent)) {
-    await Object.assign(parent, { ctx: withMethod(parent.ctx, method) }).checkObjectPermissions(object)
+    // those that say nothing of objects were asked of the request, as one that reads
+    const permissions = parent.policies.permissions.filter((permission) => permission.guardsObjects())
+    const policies = { ...parent.policies, permissions }
+    await Object.assign(parent, { ctx: withMethod(parent.ctx, method), policies }).checkObjectPermissions(object)
   }
   const key = related ? exactValue((object as Record<string, unknown>)[related.property]) : true
   if (key === undefined) {

@@ -1,7 +1,7 @@
 /** What an application answers, and what it leaves stored: a model of the rules, in memory, that asks no database. */
 import { byline, PAGE_SIZE, type Resource, type Route } from './application.js'
 import { type Estate, LEVELS, type Level, parentOf, type Row } from './estate.js'
-import { type Asked, admits, admitsObject, type User } from './rules.js'
+import { type Asked, admits, admitsObject, guardsObjects, type User } from './rules.js'
 import { type Condition, holds } from './visibility.js'
 
 /** A request, as far as the rules know it. */
@@ -89,6 +89,7 @@ function parentRefusals(question: Question, estate: Estate): Answer[] {
   const { route, ids, user } = question
   const refusals: Answer[] = []
   const asked: Asked = { user, method: 'GET', action: 'retrieve' }
+  const writing = ['GET', 'HEAD', 'OPTIONS'].includes(question.method) ? asked : { ...asked, method: question.method }
   for (const [index, { level, shape, condition, rules }] of route.chain.slice(0, -1).entries()) {
     if (!rules.every((rule) => admits(rule, asked))) refusals.push(refusal(user))
     const row = estate.rows[level].get(ids[index] as number)
@@ -96,15 +97,7 @@ function parentRefusals(question: Question, estate: Estate): Answer[] {
     if (!row || !isBelow || !holdsFor(question, level, shape.sees(condition), row, estate)) refusals.push(notFound)
     else if (!rules.every((rule) => admitsObject(rule, asked, row))) refusals.push(refusal(user))
     // who may only read an object writes nothing below it
-    else if (
-      !rules.every((rule) =>
-        admitsObject(
-          rule,
-          { ...asked, method: ['GET', 'HEAD', 'OPTIONS'].includes(question.method) ? 'GET' : question.method },
-          row,
-        ),
-      )
-    ) {
+    else if (!rules.every((rule) => !guardsObjects(rule) || admitsObject(rule, writing, row))) {
       refusals.push(refusal(user))
     }
   }

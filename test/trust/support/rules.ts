@@ -125,6 +125,13 @@ export function admitsObject(rule: Rule, asked: Asked, row: Row): boolean {
   return hasObject(settled(rule), asked, row)
 }
 
+/** Whether it says anything of objects. */
+export function guardsObjects(rule: Rule): boolean {
+  if ('leaf' in rule) return (LEAVES[rule.leaf] as Leaf).object !== undefined
+  if ('none' in rule) return guardsObjects(rule.none)
+  return ('all' in rule ? rule.all : rule.any).some(guardsObjects)
+}
+
 function has(rule: Rule, asked: Asked): boolean {
   if ('all' in rule) return rule.all.every((part) => has(part, asked))
   if ('any' in rule) return rule.any.some((part) => has(part, asked))
