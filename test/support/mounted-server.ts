@@ -52,7 +52,7 @@ class Things extends MeteringMixin(StreamMixin(ReadOnlyModelViewSet<Thing>)) {
   static override authenticationClasses = [APIKeyAuthentication]
   static override throttleClasses = [DatabaseAnonThrottle, DatabaseUserThrottle]
   static override rendererClasses = [JSONRenderer, NDJSONRenderer]
-  static override paginationClass = new ServerCursorPagination({ pageSize: 10 })
+  static override paginationClass = new ServerCursorPagination({ pageSize: 10, maxPerUser: 2 })
 }
 
 await createApiKeysTable()

@@ -320,12 +320,7 @@ class Exports extends ReadOnlyModelViewSet<Event> {
   static override model = Event
   static override serializerClass = EventSerializer
   static override authenticationClasses = schemes
-  static override paginationClass = new ServerCursorPagination({
-    pageSize: 100,
-    maxPerUser: 3,
-    maxTotal: 7,
-    maxIdleSeconds: Number(CURSORS ?? 2),
-  })
+  static override paginationClass = new ServerCursorPagination({ pageSize: 100, maxIdleSeconds: Number(CURSORS ?? 2) })
 }
 
 class FullText extends ReadOnlyModelViewSet<Book> {
