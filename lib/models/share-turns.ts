@@ -21,6 +21,12 @@ interface Pool {
 }
 
 const shared = new WeakSet<Pool>()
+const sharing = new WeakSet<object>()
+
+/** True for a listener of `shareTurns()`, which takes nothing of what it hears. */
+export function sharesTurns(listener: object): boolean {
+  return sharing.has(listener)
+}
 
 /**
  * Lets other requests have their turns while a connection of this pool brings a long answer: pg reads all that has
@@ -38,10 +44,12 @@ function share({ connection }: Connection): void {
   const stream = connection?.stream
   if (!stream) return
   const resume = () => stream.resume()
-  // behind pg's own listener, which has read the chunk by now
-  stream.on('data', ({ length }) => {
+  const listener = ({ length }: Uint8Array) => {
     if (length < FULL || !isTurnOver()) return
     stream.pause()
     setImmediate(resume)
-  })
+  }
+  sharing.add(listener)
+  // behind the one that reads the chunk
+  stream.on('data', listener)
 }

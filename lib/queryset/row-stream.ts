@@ -2,9 +2,10 @@
  * Takes the rows of our queries from the bytes that PostgreSQL sends (its documentation, section 55.7, "DataRow"), before
  * pg's parser sees them. All other messages, and all rows of other queries, are for pg's parser.
  */
+import { sharesTurns } from '../models/share-turns.js'
 import { int32At, LENGTH_BYTES } from './row-format.js'
 
-/** The stream of a connection, with pg's parser as its only listener. */
+/** The stream of a connection, with pg's parser as its only reader. */
 export interface ByteStream {
   listeners(event: 'data'): unknown[]
   on(event: 'data', listener: Parse): unknown
@@ -33,11 +34,13 @@ const rowStreams = new WeakMap<ByteStream, RowStream>()
 export function rowStreamOf(stream: ByteStream): RowStream | undefined {
   const known = rowStreams.get(stream)
   if (known) return known
-  const [parse, ...others] = stream.listeners('data') as Parse[]
+  const listeners = stream.listeners('data') as Parse[]
+  const [parse, ...others] = listeners.filter((listener) => !sharesTurns(listener))
   if (!parse || others.length > 0) return undefined
   const made = new RowStream(parse)
-  stream.removeListener('data', parse)
+  for (const listener of listeners) stream.removeListener('data', listener)
   stream.on('data', (chunk) => made.take(chunk))
+  for (const listener of listeners) if (listener !== parse) stream.on('data', listener)
   rowStreams.set(stream, made)
   return made
 }

@@ -1,11 +1,17 @@
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { prepareModels } from '../../../lib/models/describe-model.js'
+import { runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { busyFor } from '../../support/turns.js'
 
 class Thing extends Model {
   static override tableName = 'things'
+}
+
+/** A connection as pg makes it. */
+interface Client {
+  readonly connection: { on(event: 'dataRow', listener: (row: unknown) => void): void }
 }
 
 let database: TestDatabase
@@ -38,4 +44,17 @@ it('a long answer is read in several turns of the event loop, on connections of 
   await Promise.all([longAnswer(), longAnswer(), longAnswer()])
   // ten milliseconds, and a piece of what has arrived for each connection
   expect(most).toBeLessThan(12)
+})
+
+it('rows of lists pass by the parser of pg as before', async () => {
+  await prepareModels([Thing])
+  await database.knex.raw('insert into things select generate_series(1, 40)')
+  const parsed: unknown[] = []
+  for (const { resource } of database.knex.client.pool.free as { resource: Client }[]) {
+    resource.connection.on('dataRow', (row) => parsed.push(row))
+  }
+  const read = () => runStatement(database.knex, statementOf('select id from things order by id'), [])
+  const rows = await Promise.all([read(), read()])
+  expect(rows.map((own) => own.length)).toEqual([40, 40])
+  expect(parsed).toEqual([])
 })
