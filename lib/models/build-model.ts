@@ -3,7 +3,7 @@ import type { Model } from 'objection'
 import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../json-numerals.js'
 import { type PropertySchema, typesOf } from '../json-schema.js'
 import { type Column, describeModel } from './describe-model.js'
-import type { ModelClass } from './objection.js'
+import { type ModelClass, modelOf } from './objection.js'
 
 const JSON_TYPES = new Set(['json', 'jsonb'])
 
@@ -131,7 +131,7 @@ function isInexact(value: unknown): boolean {
 
 /** Has Objection send such values with all their digits: its own `JSON.stringify` would leave these out. */
 function keepDigits(instance: Model & Record<string, unknown>): void {
-  const { columns } = describeModel(instance.constructor as ModelClass)
+  const { columns } = describeModel(modelOf(instance))
   Object.defineProperty(instance, '$formatDatabaseJson', {
     value(this: typeof instance, json: Record<string, unknown>) {
       const prototype = Object.getPrototypeOf(this) as Model

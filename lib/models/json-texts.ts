@@ -8,7 +8,8 @@ const JSON_OIDS: Readonly<Record<string, number>> = { json: 114, jsonb: 3802 }
 
 const OIDS = new Set(Object.values(JSON_OIDS))
 
-interface TypeParsers {
+/** Those of pg, by the numbers of types. */
+export interface TypeParsers {
   getTypeParser(oid: number, format?: string): (text: string) => unknown
 }
 

@@ -18,6 +18,11 @@ export function isModelClass(value: unknown): value is ModelClass {
   return typeof model.query === 'function' && typeof model.getRelations === 'function' && 'tableName' in model
 }
 
+/** The class of a row. Its own `constructor` may be a column. */
+export function modelOf(object: object): ModelClass {
+  return (Object.getPrototypeOf(object) as { readonly constructor: ModelClass }).constructor
+}
+
 /** What messages call a model: its class, or its table where the class has no name. */
 export function modelName({ name, tableName }: { readonly name: string; readonly tableName: string }): string {
   return name || `the model of "${tableName}"`

@@ -20,6 +20,8 @@ interface Overridable {
   readonly afterInsert?: unknown
   readonly beforeUpdate?: unknown
   readonly afterUpdate?: unknown
+  readonly beforeDelete?: unknown
+  readonly afterDelete?: unknown
   readonly prototype: {
     readonly $afterFind: unknown
     readonly $parseDatabaseJson: unknown
@@ -187,8 +189,20 @@ export function hasPlainChanges(model: ModelClass): boolean {
   )
 }
 
-/** True when deleting rows runs no code of the application for each of them. */
+/** True when deleting a row runs no code of the application. */
 export function hasPlainDeletes(model: ModelClass): boolean {
+  const own = model as unknown as Overridable
+  const base = baseModel(model)
+  return (
+    hasPlainQueries(model) &&
+    own.beforeDelete === base.beforeDelete &&
+    own.afterDelete === base.afterDelete &&
+    deletesTogether(model)
+  )
+}
+
+/** True when rows can be deleted together: no code of the application runs for each of them. */
+export function deletesTogether(model: ModelClass): boolean {
   const { prototype } = model as unknown as Overridable
   const base = baseModel(model)
   return (

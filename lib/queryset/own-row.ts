@@ -1,13 +1,13 @@
 /** Queries of rows that were found, by their keys and nothing else. */
 import type { Model } from 'objection'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
 import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from './group-conditions.js'
 
 /** The object's `$query()`. What the model adds to all of its queries only narrows it. */
 export function ownRow(object: Model, knex: Queryable | undefined): ReturnType<Model['$query']> {
   const query = object.$query(knex)
-  if (!hasPlainQueries(object.constructor as ModelClass)) groupConditions(query as unknown as AnyQueryBuilder)
+  if (!hasPlainQueries(modelOf(object))) groupConditions(query as unknown as AnyQueryBuilder)
   return query
 }
 

@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import { keepItemTexts, keepText } from '../models/database-text.js'
 import { inPostgresStyle } from '../models/interval-text.js'
-import { type AnswerField, keepJsonTexts } from '../models/json-texts.js'
+import { type AnswerField, keepJsonTexts, type TypeParsers } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
 import { refusalOfUid } from '../models/session-settings.js'
 import { keepItemNumerals, keepNumerals } from '../parse-json.js'
@@ -10,9 +10,6 @@ import { quietHooks } from './context-hooks.js'
 
 type Parse = (text: string) => unknown
 type OnBuild = (this: AnyQueryBuilder, builder: AnyQueryBuilder) => void
-interface TypeParsers {
-  getTypeParser(oid: number, format?: string): Parse
-}
 
 /** What knex tells of a query that was answered. */
 interface Answered {

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { ClientGone } from '../errors.js'
+import type { AnswerField, TypeParsers } from '../models/json-texts.js'
 import type { Queryable } from '../models/objection.js'
 import { knownSession, refusalOf } from '../models/session-settings.js'
 import { preparesStatements } from '../settings.js'
@@ -38,9 +39,23 @@ interface Connection extends CancellableConnection {
     },
     done: Done<RawRow>,
   ): void
+  query(query: { text: string; values: unknown[]; types: TypeParsers }, done: Done<Cells>): void
 }
 
-type Done<Row> = (error: Error | null, result?: { rows: Row[] }) => void
+interface Answer<Row> {
+  readonly rows: Row[]
+}
+
+type Done<Row> = (error: Error | null, result?: Answer<Row>) => void
+
+/** Values by the names of their columns. */
+type Cells = Record<string, unknown>
+
+/** What pg makes of an answer. */
+export interface PgAnswer extends Answer<Cells> {
+  readonly fields: readonly AnswerField[]
+  readonly rowCount: number | null
+}
 
 interface Client extends ConnectionSource<Connection> {
   emit(event: string, ...values: unknown[]): void
@@ -55,6 +70,8 @@ const POOLED = new Set(['26000', '42P05'])
 /** Leaves every value as the text that PostgreSQL sent. */
 const asText = (text: string) => text
 const RAW = { getTypeParser: () => asText }
+
+const NO_ROWS: Answer<never> = { rows: [] }
 
 const statements = new Map<string, Statement>()
 let hasWarned = false
@@ -102,14 +119,30 @@ export async function runStatementAs<Row>(
   const asking = knownSession(connection)
   if (asking) await asking
   try {
-    return await send(knex, connection, { text: statement.text, name }, values, format, reader)
+    return (await send(knex, connection, { text: statement.text, name }, values, format, reader)).rows
   } catch (error) {
     const { code = '' } = error as { code?: string }
     if (name === undefined || !STALE.has(code)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
-    return send(knex, await line.acquire(), statement, values, format, reader)
+    return (await send(knex, await line.acquire(), statement, values, format, reader)).rows
   }
+}
+
+/**
+ * Runs a statement without a name and returns what pg makes of its answer: the columns are those that PostgreSQL tells of,
+ * which may have changed since the catalogue was read.
+ */
+export async function runAsPg(
+  knex: Queryable,
+  text: string,
+  values: readonly unknown[],
+  types: TypeParsers,
+): Promise<PgAnswer> {
+  const connection = await lineOf(knex.client as Client).acquire()
+  const asking = knownSession(connection)
+  if (asking) await asking
+  return (await send(knex, connection, { text, name: undefined }, values, types)) as PgAnswer
 }
 
 /** Every shape of a list fails once in PostgreSQL before it is sent without a name: right, but slow, and noisy in its log. */
@@ -128,9 +161,9 @@ function send<Row>(
   connection: Connection,
   { text, name }: Statement,
   values: readonly unknown[],
-  format: RowFormat<Row>,
-  recipient: Recipient | undefined,
-): Promise<Row[]> {
+  format: RowFormat<Row> | TypeParsers,
+  recipient?: Recipient,
+): Promise<Answer<Row>> {
   const client = knex.client as Client
   const line = lineOf(client)
   line.begin()
@@ -175,7 +208,11 @@ function send<Row>(
         return
       }
       if (error) reject(stopping ? new ClientGone() : error)
-      else resolve(result?.rows ?? [])
+      else resolve(result ?? NO_ROWS)
+    }
+    if ('getTypeParser' in format) {
+      connection.query({ text, values: bindings, types: format }, done as unknown as Done<Cells>)
+      return
     }
     const texts = connection.pipeline === true ? undefined : asTexts(bindings)
     if (texts) {

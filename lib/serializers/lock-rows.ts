@@ -3,7 +3,7 @@ import type { Model } from 'objection'
 import { Conflict } from '../errors.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
 import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { ownRows } from '../queryset/own-row.js'
@@ -18,7 +18,7 @@ type Row = Model & Record<string, unknown>
 export async function lockRows(rows: readonly Model[], knex: Queryable | undefined): Promise<Map<string, Model>> {
   const [first] = rows
   if (!first) return new Map()
-  const model = first.constructor as ModelClass
+  const model = modelOf(first)
   const query = whereRows(ownRows(model, knex), rows)
   const found = (await readExactly(inKeyOrder(query).forNoKeyUpdate())) as Model[]
   return new Map(found.map((row) => [rowKey(model, row), row]))
@@ -36,7 +36,7 @@ export async function lockKeys(
 ): Promise<void> {
   const stored = await lockRows(rows, knex)
   for (const row of rows) {
-    const now = stored.get(rowKey(row.constructor as ModelClass, row)) as Row | undefined
+    const now = stored.get(rowKey(modelOf(row), row)) as Row | undefined
     const same = ownerProperties.every(
       (property) => String(exactValue(now?.[property])) === String(exactValue((row as Row)[property])),
     )
@@ -99,7 +99,7 @@ interface Reading {
 async function relatedTo(owners: readonly Model[], { relation, knex, narrow }: Reading): Promise<Model[][]> {
   const [first] = owners
   if (!first) return []
-  const model = first.constructor as ModelClass
+  const model = modelOf(first)
   const known = new Map<string, Row>()
   const standIns = owners.map((owner) => {
     const key = rowKey(model, owner)

@@ -2,7 +2,7 @@
 import type { Model } from 'objection'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel, type JoinTable, type RelationDescription } from '../models/describe-model.js'
-import type { ModelClass, Queryable } from '../models/objection.js'
+import { type ModelClass, modelOf, type Queryable } from '../models/objection.js'
 import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'
@@ -73,7 +73,7 @@ async function insertLinks(
 
 /** Links as one list for each column, however many they are; undefined where rows of the table are objects of a class. */
 function asLists({ model, isBare, ...through }: JoinTable, relation: RelationDescription, links: readonly KeyLink[]) {
-  const owner = links[0]?.owner.constructor as ModelClass | undefined
+  const owner = links[0] && modelOf(links[0].owner)
   if (!isBare || !owner) return undefined
   const own = columnsOf(owner, relation.ownerProperties)
   const related = columnsOf(relation.model, relation.relatedProperties)
@@ -115,7 +115,7 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   if (!first) return
   const { field, relation } = first.set
   const knex = knexOf(serializer)
-  const model = first.owner.constructor as ModelClass
+  const model = modelOf(first.owner)
   // of two sets for one row the last counts
   const sets = [...new Map(given.map((one) => [rowKey(model, one.owner), one])).values()]
   const owners = sets.map(({ owner }) => owner)
@@ -211,9 +211,10 @@ function byOwner(links: readonly KeyLink[]): { owner: Model; links: KeyLink[] }[
 
 /** A query of what rows are related to. */
 export function relatedQuery({ name }: RelationDescription, knex: Queryable, rows: Model | readonly Model[]) {
-  const [first] = [rows].flat()
-  const model = first?.constructor as ModelClass
-  return model.relatedQuery(name, knex).for(rows as never)
+  const [first] = [rows].flat() as [Model]
+  return modelOf(first)
+    .relatedQuery(name, knex)
+    .for(rows as never)
 }
 
 /** A statement takes at most 65,535 parameters (promise R3). */

@@ -2,10 +2,11 @@
 import type { Model } from 'objection'
 import { toApiError } from '../database-errors.js'
 import { NotFound } from '../errors.js'
-import { buildModel, isExpression } from '../models/build-model.js'
+import { buildModel, databaseValues, isExpression } from '../models/build-model.js'
 import { isLostOnUpdate } from '../models/column-names.js'
 import { byExactKey } from '../models/exact-key.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
+import { updateOne as updateRow, updatesPlainly } from '../queryset/one-row.js'
 import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { allAtOnce } from './all-at-once.js'
@@ -146,6 +147,12 @@ async function updateOne(model: ModelClass, instance: Model, columns: Data, knex
     return changed as Model
   }
   const patch = buildModel(model, columns, { patch: true })
+  if (updatesPlainly(instance, knex) && modelOf(instance) === model && !Object.values(columns).some(isExpression)) {
+    const values = databaseValues(model, patch)
+    const updated = values.size > 0 ? await updateRow(instance, patch, { values, knex }) : instance
+    if (!updated) throw new NotFound()
+    return updated
+  }
   const rows: unknown = await byExactKey(instance, () => {
     const query = ownRow(instance, knex).patch(patch as never)
     return readExactly(query.returning('*') as unknown as AnyQueryBuilder)

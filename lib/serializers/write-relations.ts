@@ -4,6 +4,7 @@ import { ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
 import { exactValue } from '../models/database-text.js'
 import type { RelationDescription } from '../models/describe-model.js'
+import { modelOf } from '../models/objection.js'
 import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
@@ -93,7 +94,7 @@ async function lockCurrent(
 
 /** Several rows that are about to change are locked in the order of their keys (promise I6). */
 async function lockDistinct(rows: readonly Model[], serializer: AnySerializer): Promise<void> {
-  const keys = new Set(rows.map((row) => rowKey(row.constructor as never, row)))
+  const keys = new Set(rows.map((row) => rowKey(modelOf(row), row)))
   if (keys.size > 1) await lockRows(rows, knexOf(serializer))
 }
 

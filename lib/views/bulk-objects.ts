@@ -6,8 +6,8 @@ import { RelatedField } from '../fields/related-field.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import { hasPlainDeletes } from '../models/plain-model.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import { deletesTogether } from '../models/plain-model.js'
 import { ownRow, ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { whereKeys } from '../queryset/where-keys.js'
@@ -126,10 +126,10 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const [first] = objects
   if (!first) return
   const knex = view.trx ?? view.knex
-  const model = first.constructor as ModelClass
+  const model = modelOf(first)
   const { columns, primaryKey } = describeModel(model)
   const key = columns.get(primaryKey[0] ?? '')
-  if (primaryKey.length !== 1 || !key || !hasPlainDeletes(model)) {
+  if (primaryKey.length !== 1 || !key || !deletesTogether(model)) {
     for (const object of objects) {
       const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
       // one that is gone went with another, as a foreign key of the database says

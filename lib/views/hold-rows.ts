@@ -15,6 +15,7 @@ import { hasContextHooks } from '../queryset/context-hooks.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../queryset/group-conditions.js'
 import { positionColumn } from '../queryset/keyset.js'
+import { holdOne, holdsPlainly } from '../queryset/one-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { type RawRow, runStatement, statementOf } from '../queryset/run-statement.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
@@ -49,12 +50,15 @@ const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
  */
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { secured, isView } = describeModel(view.viewClass.modelClass())
-  const query = visibleQuery(view)
   if (isOneOfAll(view, wanted) && !secured && !isView) {
-    narrow(query, referenceIn(query, wanted), wanted)
-    const objects = await readAll(lock(view, query))
-    return { objects, count: objects.length, texts: undefined }
+    const row = await holdOne(view.viewClass.modelClass(), wanted.column, {
+      value: wanted.values[0],
+      lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
+      knex: knexOf(view),
+    })
+    return row ? { objects: [row], count: 1, texts: undefined } : NONE
   }
+  const query = visibleQuery(view)
   const conditions = watchConditions(query)
   narrow(query, referenceIn(query, wanted), wanted)
   if (!wanted.terms?.length && isLockable(query)) {
@@ -74,7 +78,14 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
 
 /** True for one row of the whole table: no condition but its key, and no order of locks. */
 function isOneOfAll(view: GenericView, { column, values, terms }: WantedRows): boolean {
-  return values.length === 1 && column.unique && !terms?.length && view.parents.length === 0 && isPlainQueryset(view)
+  return (
+    values.length === 1 &&
+    column.unique &&
+    !terms?.length &&
+    view.parents.length === 0 &&
+    isPlainQueryset(view) &&
+    holdsPlainly(view.viewClass.modelClass(), knexOf(view))
+  )
 }
 
 /** The objects that the rows are, unless the objects before them on the path are not there any more. @throws NotFound */

@@ -5,7 +5,7 @@ import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied
 import { keyText } from '../fields/key-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
-import { isModelClass, type Queryable } from '../models/objection.js'
+import { isModelClass, modelOf, type Queryable } from '../models/objection.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView } from './generic-view.js'
@@ -150,7 +150,8 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
   let object = chosen
   for (let choice = 0; choice < MOST_CHOICES; choice++) {
     // an object of something else
-    if (!isModelClass(object.constructor) || object.constructor.tableName !== model.tableName) return object
+    const chosenModel: unknown = modelOf(object)
+    if (!isModelClass(chosenModel) || chosenModel.tableName !== model.tableName) return object
     const own = object as Model
     if (view.heldKey === keyOf(own) || view.unheld || !lockable) return object
     if (!key.every((column): column is Column => column !== undefined) || exactKey(own) == null) return object

@@ -2,7 +2,7 @@
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
 import { describeModel } from '../models/describe-model.js'
-import { isModelClass, type ModelClass, type Queryable } from '../models/objection.js'
+import { isModelClass, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
 import { queryOf } from '../query-parameters.js'
 import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
@@ -203,7 +203,7 @@ export async function representSaved(view: GenericView, serializer: Serializer):
 
 /** A serializer of the action's own may have saved something else. */
 function isRowOf(model: ModelClass, object: object): boolean {
-  const own: unknown = object.constructor
+  const own: unknown = modelOf(object)
   return isModelClass(own) && own.tableName === model.tableName
 }
 

@@ -2,13 +2,25 @@
 import type { Model } from 'objection'
 import { described } from '../../declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
+import type { Queryable } from '../../models/objection.js'
+import { deleteOne, deletesPlainly } from '../../queryset/one-row.js'
 import { ownRow } from '../../queryset/own-row.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
+import type { GenericView } from '../generic-view.js'
 import { holdingRows } from '../in-view-transaction.js'
 import { whyKept } from '../object-to-write.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
+
+/** @returns how many rows were deleted, or what the model's own hooks make of it */
+function deleteRow({ rowMark }: GenericView, object: Model, knex: Queryable | undefined): Promise<unknown> {
+  if (rowMark === undefined && knex && deletesPlainly(object, knex)) return deleteOne(object, knex)
+  return byExactKey(object, () => {
+    const query = ownRow(object, knex).delete()
+    return rowMark === undefined ? query : query.whereRaw('xmin::text = ?', [rowMark])
+  })
+}
 
 /** Adds `destroy`: 204, no body. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
@@ -29,10 +41,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     async performDestroy(instance: any): Promise<unknown> {
       const knex = this.trx ?? this.knex
       const object = instance as Model
-      const deleted: unknown = await byExactKey(object, () => {
-        const query = ownRow(object, knex).delete()
-        return this.rowMark === undefined ? query : query.whereRaw('xmin::text = ?', [this.rowMark])
-      })
+      const deleted: unknown = await deleteRow(this, object, knex)
       if (deleted === 0) throw await whyKept(this)
       const { serializerClass } = this.viewClass
       if (serializerClass) dropUploads(serializerPlan(serializerClass), [object], knex)
