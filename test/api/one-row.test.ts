@@ -36,7 +36,7 @@ async function serve(model: typeof Thing): Promise<Client> {
     static override model = model
     static override serializerClass = Serializer
     override async performUpdate(serializer: Serializer, instance: Thing): Promise<void> {
-      const saved = (await serializer.save()) as Thing
+      const saved = await serializer.save()
       seen.push([instance.name, saved.name, instance instanceof model, saved instanceof model])
     }
   }
