@@ -3,6 +3,7 @@
 import { type Context, isAnonymous } from '../context.js'
 import { described } from '../declarations.js'
 import { ConfigurationError, PermissionDenied } from '../errors.js'
+import { isSafeMethod } from '../http-methods.js'
 import { takeOptions, takesOptions } from '../option-kinds.js'
 import { foundBy } from './authenticate.js'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
@@ -16,7 +17,6 @@ export interface SessionAuthenticationOptions {
   readonly cookie?: string
 }
 
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 /** What a browser says of a request that the page's own origin, or the user alone, has made. */
 const OWN_SITES = new Set(['same-origin', 'none'])
 const ORIGIN = /^https?:\/\/[^/?#@\\\s]+$/i
@@ -60,7 +60,7 @@ export class SessionAuthentication extends BaseAuthentication {
   async authenticate(ctx: Context): Promise<Credentials | null> {
     const user = await this.getUser(ctx)
     if (isAnonymous(user)) return null
-    if (!READING.has(ctx.method) && isForeign(ctx, this.trustedOrigins)) throw new PermissionDenied()
+    if (!isSafeMethod(ctx.method) && isForeign(ctx, this.trustedOrigins)) throw new PermissionDenied()
     const known = user === ctx.state['user'] ? (ctx.state['auth'] as unknown) : undefined
     return { user, auth: known ?? { scheme: 'Session' } }
   }

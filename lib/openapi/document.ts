@@ -1,9 +1,11 @@
 /** An API as an OpenAPI 3.1 document (spec section 4.10; wire format, section 13). */
+
 import { ConfigurationError } from '../errors.js'
 import type { ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { expansionsOf } from '../serializers/select-fields.js'
 import type { Forced } from '../serializers/validated-item.js'
+import { takesWholeObjects } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { type NestedViewClass, parentKeyOf } from '../views/parent-key.js'
 import { Components, type Expansions, type ForcedProperties } from './components.js'
@@ -123,10 +125,8 @@ function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
   return found
 }
 
-const TAKING = new Set(['create', 'update', 'bulkCreate'])
-
 function takes(serializer: SerializerClass): (operation: DescribedOperation) => boolean {
-  return ({ action, inputSerializer }) => TAKING.has(action) || inputSerializer === serializer
+  return ({ action, inputSerializer }) => takesWholeObjects(action) || inputSerializer === serializer
 }
 
 function forcedBy({ view, parents }: DescribedEndpoint): { property: string; parent: ModelClass } | undefined {

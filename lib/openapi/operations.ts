@@ -1,7 +1,9 @@
 /** One method of a path as a document describes it (wire format, section 13). */
+import { hasContent } from '../http-methods.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { uploadField } from '../serializers/store-uploads.js'
+import { isRead, showsObject } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { keyField, keyName } from '../views/bulk-objects.js'
 import { isCacheable } from '../views/cacheable.js'
@@ -102,7 +104,7 @@ export function describeOperation(options: OperationOptions): Operation {
         bulk: endpoint.kind === 'bulk',
         throttled: policies.throttles.length > 0,
         // a body is parsed whether the action asks for one or not
-        others: !body && policies.parsers.length > 0 && PARSED.has(operation.method),
+        others: !body && policies.parsers.length > 0 && hasContent(operation.method),
       }),
       ...ownResponses(components, operation.view.responses, mediaTypes(view)),
     },
@@ -243,7 +245,7 @@ function isValidated({ endpoint, operation, view }: Subject): boolean {
   if (endpoint.kind !== 'resource' || !(view instanceof GenericAPIView)) return false
   if (operation.action === 'retrieve' && view.viewClass.concurrency !== null) return true
   if (operation.action === 'list' && settleGeneric(view.viewClass).keepsConnections) return false
-  return ['list', 'retrieve'].includes(operation.action) && isCacheable(view.viewClass)
+  return isRead(operation.action) && isCacheable(view.viewClass)
 }
 
 function successHeaders(subject: Subject): readonly HeaderName[] {
@@ -252,14 +254,12 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   const isVersioned = view instanceof GenericAPIView && view.viewClass.concurrency !== null
   if (endpoint.kind === 'resource' && operation.action === 'create' && hasObjectPaths(view)) names.push('Location')
   if (isValidated(subject)) names.push('Cache-Control')
-  if (isValidated(subject) || (isVersioned && ['create', 'update', 'partialUpdate'].includes(operation.action))) {
+  if (isValidated(subject) || (isVersioned && showsObject(operation.action) && !isRead(operation.action))) {
     names.push('ETag')
   }
   if (view.policies.throttles.length > 0) names.push('RateLimit', 'RateLimit-Policy')
   return names
 }
-
-const PARSED = new Set(['POST', 'PUT', 'PATCH'])
 
 function mediaTypes(view: APIView): readonly string[] {
   return view.policies.renderers.map((renderer) => renderer.mediaType)

@@ -1,10 +1,12 @@
 /** The statuses of errors that an operation may answer with (wire format, sections 4 and 13). */
+
 import { exposesTriggers } from '../database-errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { actionNamed, changesObject, namesNoObject } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { settleGeneric } from '../views/settle-generic.js'
@@ -61,12 +63,10 @@ function showsIdsOfUsers(view: typeof GenericAPIView, serializer: SerializerClas
   return hasModel(view) && externalIds(view.modelClass())?.perUser === true
 }
 
-const ASKING_FIRST = new Set(['list', 'create', 'bulkCreate'])
-
 /** True where only users have the ids that the answer shows: it is refused before anything is done. */
 export function refusesAnonymous({ operation, view, serializer }: Subject): boolean {
   return (
-    ASKING_FIRST.has(operation.action) && view instanceof GenericAPIView && showsIdsOfUsers(view.viewClass, serializer)
+    namesNoObject(operation.action) && view instanceof GenericAPIView && showsIdsOfUsers(view.viewClass, serializer)
   )
 }
 
@@ -79,20 +79,18 @@ function isQueryChecked({ operation, view }: Subject, parameters: readonly Param
 
 /** An update of nested objects meets those that another request has moved; a changed key, those that refer to it. */
 function mayConflict(serializer: SerializerClass | undefined, { action }: DescribedOperation): boolean {
-  if (!serializer || !['update', 'partialUpdate', 'bulkUpdate'].includes(action)) return false
+  if (!serializer || actionNamed(action)?.writes !== 'update') return false
   const { model, writable } = serializerPlan(serializer)
   return writable.some(
     ({ field, column }) => field instanceof NestedSerializer || (column && model?.referenced.has(column.property)),
   )
 }
 
-const CONDITIONAL = new Set(['update', 'partialUpdate', 'destroy'])
-
 /**
  * True of what `If-Match` may make conditional: what changes an object as it comes, and each action of an object that
  * writes, since `getObjectToWrite()` is what such an action reads it by. Whether it does, only its code knows.
  */
 export function isConditional({ endpoint, operation, view }: Subject): boolean {
-  if (endpoint.kind === 'resource') return CONDITIONAL.has(operation.action)
+  if (endpoint.kind === 'resource') return changesObject(operation.action)
   return endpoint.kind === 'action' && endpoint.detail && operation.method !== 'GET' && view instanceof GenericAPIView
 }

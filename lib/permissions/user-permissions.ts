@@ -1,8 +1,8 @@
 /** Permissions that look at the user alone (spec section 5). */
-import { type Context, isAnonymous } from '../context.js'
-import { BasePermission } from './permission.js'
 
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
+import { type Context, isAnonymous } from '../context.js'
+import { isSafeMethod } from '../http-methods.js'
+import { BasePermission } from './permission.js'
 
 /** For anybody who is logged in. */
 export class IsAuthenticated extends BasePermission {
@@ -32,10 +32,10 @@ export class IsAdminUser extends BasePermission {
 /** Anybody may read (GET, HEAD, OPTIONS); other methods are for those who are logged in. */
 export class IsAuthenticatedOrReadOnly extends IsAuthenticated {
   override hasPermission(ctx: Context): boolean {
-    return READING.has(ctx.method) || super.hasPermission(ctx)
+    return isSafeMethod(ctx.method) || super.hasPermission(ctx)
   }
 
   override admitsAnonymous(method: string): boolean {
-    return READING.has(method)
+    return isSafeMethod(method)
   }
 }

@@ -8,6 +8,7 @@ import { checkMetering, isMetered, meteringOf } from '../metering/metering-engin
 import type { Queryable } from '../models/objection.js'
 import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
 import { actionsOf } from '../views/action-options.js'
+import { ACTIONS, changesMany } from '../views/actions.js'
 import { APIView, settlePolicies } from '../views/api-view.js'
 import { checkGeneric, checkLookup, prepareActions, prepareGeneric } from '../views/check-generic.js'
 import { checkWrites } from '../views/check-writes.js'
@@ -64,7 +65,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
   await prepareGeneric(generic, knex)
-  const inBodies = ['bulkUpdate', 'bulkDestroy'].some((action) => action in generic.prototype)
+  const inBodies = ACTIONS.some(({ name }) => changesMany(name) && name in generic.prototype)
   checkLookup(generic, { inPaths: routesOf(view).some(({ detail }) => detail), inBodies })
   checkWrites(
     generic,

@@ -3,6 +3,7 @@ import { ConfigurationError } from '../errors.js'
 import { snakeCase } from '../naming.js'
 import { parsePattern, type Segment } from '../path-pattern.js'
 import { type ActionClass, actionsOf } from '../views/action-options.js'
+import { actionNamed, actionsOn } from '../views/actions.js'
 import type { ActionMap } from '../views/view.js'
 
 /** What a path of a resource is for. */
@@ -19,22 +20,20 @@ export interface RouteTemplate {
 
 /** The paths of a resource. Only the methods that a view set has are routed. */
 const RESOURCE_ROUTES: readonly RouteTemplate[] = [
-  { kind: 'resource', detail: false, path: [], actions: { get: 'list', post: 'create' } },
+  { kind: 'resource', detail: false, path: [], actions: actionsOn('list') },
   {
     kind: 'bulk',
     detail: false,
     path: parsePattern('bulk'),
-    actions: { post: 'bulkCreate', patch: 'bulkUpdate', delete: 'bulkDestroy' },
+    actions: actionsOn('bulk'),
   },
   {
     kind: 'resource',
     detail: true,
     path: [],
-    actions: { get: 'retrieve', put: 'update', patch: 'partialUpdate', delete: 'destroy' },
+    actions: actionsOn('detail'),
   },
 ]
-
-const STANDARD = new Set(RESOURCE_ROUTES.flatMap(({ actions }) => Object.values(actions)))
 
 /** The paths of a view set, those of its actions included. @throws {ConfigurationError} actions that do not go together */
 export function routesOf(view: ActionClass): readonly RouteTemplate[] {
@@ -55,7 +54,7 @@ export function routeSuffix(view: ActionClass, action: string): string {
 function actionRoutes(view: ActionClass): readonly RouteTemplate[] {
   const routes = new Map<string, RouteTemplate & { readonly actions: Record<string, string> }>()
   for (const { action, methods, detail, urlPath } of actionsOf(view).values()) {
-    if (STANDARD.has(action)) {
+    if (actionNamed(action)) {
       throw new ConfigurationError(
         `${view.name}: ${action}() has a route of its own, so action() cannot give it another; rename the method`,
       )

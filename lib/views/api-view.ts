@@ -1,4 +1,5 @@
 /** The base of all views: policies, and a method for each HTTP method (spec section 4.6). */
+
 import type { Knex } from 'knex'
 import { answerError } from '../answer-error.js'
 import type { BaseAuthentication } from '../authentication/authentication.js'
@@ -7,6 +8,7 @@ import type { Context } from '../context.js'
 import { subjectOf, toApiError } from '../database-errors.js'
 import { checkDeclarations, described } from '../declarations.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../errors.js'
+import { hasContent } from '../http-methods.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
@@ -58,7 +60,6 @@ export type Versioning = Policy<BaseVersioning> | null
 export type ViewHandler = (ctx: Context) => Promise<void>
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
-const WITH_BODY = new Set(['POST', 'PUT', 'PATCH'])
 /** Methods that take an object. */
 const policies = new WeakMap<typeof APIView, ViewPolicies>()
 
@@ -248,7 +249,7 @@ export class APIView implements View {
    */
   readsBody(): boolean {
     const { method = '' } = read(this, 'ctx').req
-    return WITH_BODY.has(method) || (method === 'DELETE' && this.inputSerializer !== undefined)
+    return hasContent(method) || (method === 'DELETE' && this.inputSerializer !== undefined)
   }
 
   /** Answers OPTIONS: what the path takes. Touches no database, unless a permission does. */

@@ -1,4 +1,5 @@
 /** What can be wrong with a generic view before any request (promise I23). */
+
 import { ConfigurationError } from '../errors.js'
 import { readerOf } from '../filters/full-text.js'
 import { externalIds } from '../ids/external-ids.js'
@@ -13,6 +14,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { warnOfFormat } from '../serializers/warn-of-format.js'
 import { warnOfNestedSecrets, warnOfSecrets } from '../serializers/warn-of-secrets.js'
 import { type ActionClass, actionsOf } from './action-options.js'
+import { ACTIONS, changesMany } from './actions.js'
 import { type APIView, settlePolicies } from './api-view.js'
 import { type Cacheable, isCacheable, policyOf } from './cacheable.js'
 import { checkConcurrency } from './check-concurrency.js'
@@ -44,7 +46,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
   if (view.requireIfMatch && view.concurrency === null) {
     throw new ConfigurationError(`${view.name}: requireIfMatch needs static concurrency, the columns to match`)
   }
-  if (view.requireIfMatch && ['bulkUpdate', 'bulkDestroy'].some((action) => action in view.prototype)) {
+  if (view.requireIfMatch && ACTIONS.some(({ name }) => changesMany(name) && name in view.prototype)) {
     throw new ConfigurationError(
       `${view.name}: requireIfMatch cannot hold for bulk routes, which name no versions; leave out BulkUpdateMixin and BulkDestroyMixin`,
     )

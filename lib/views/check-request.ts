@@ -1,5 +1,6 @@
 /** What a request that writes is refused for before its transaction takes a connection (promise R5). */
 import { NotFound } from '../errors.js'
+import { actionNamed, changesObject } from './actions.js'
 import { bulkItems } from './bulk-objects.js'
 import type { GenericView } from './generic-view.js'
 import { keyOnPath } from './read-object.js'
@@ -7,9 +8,6 @@ import { requireOwner } from './require-user.js'
 import { selectionOf } from './selection.js'
 import { lookupKey } from './settle-generic.js'
 import { isStandard } from './standard.js'
-
-const NAMING = new Set(['update', 'partialUpdate', 'destroy'])
-const BULK = new Set(['bulkCreate', 'bulkUpdate', 'bulkDestroy'])
 
 /**
  * Checks the keys on the path, the length of a list, and the names of `fields` and `expand`, for actions as they come with
@@ -30,8 +28,8 @@ export function checkRequest(view: GenericView): void {
   }
   if (!isStandard(view, action) || (action === 'partialUpdate' && !isStandard(view, 'update'))) return
   selectionOf(view)
-  if (BULK.has(action)) bulkItems(view)
-  if (!NAMING.has(action) || !isStandard(view, 'getObject', 'getObjectToWrite')) return
+  if (actionNamed(action)?.path === 'bulk') bulkItems(view)
+  if (!changesObject(action) || !isStandard(view, 'getObject', 'getObjectToWrite')) return
   view.pathKey = keyOnPath(view)
   requireOwner(view)
 }

@@ -3,36 +3,11 @@ import { ConfigurationError } from '../errors.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { modelName } from '../models/objection.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
+import { type Action, actionNamed } from './actions.js'
 import type { GenericViewClass } from './generic-view.js'
 import type { NestedViewClass } from './parent-key.js'
 import { lookupKey } from './settle-generic.js'
 import { isStandard } from './standard.js'
-
-/** What an action as it comes does to the rows of its table. */
-interface Writing {
-  readonly event: 'insert' | 'update' | 'delete'
-  /** The hook that an application writes by in its own way. */
-  readonly hook: string
-  /** The method of the serializer that does the writing. */
-  readonly method?: 'create' | 'update'
-}
-
-const WRITING: Readonly<Record<string, Writing>> = {
-  create: { event: 'insert', hook: 'performCreate', method: 'create' },
-  bulkCreate: { event: 'insert', hook: 'performBulkCreate', method: 'create' },
-  update: { event: 'update', hook: 'performUpdate', method: 'update' },
-  partialUpdate: { event: 'update', hook: 'performUpdate', method: 'update' },
-  bulkUpdate: { event: 'update', hook: 'performBulkUpdate', method: 'update' },
-  destroy: { event: 'delete', hook: 'performDestroy' },
-  bulkDestroy: { event: 'delete', hook: 'performBulkDestroy' },
-}
-
-/** The hooks of single objects, which those of lists call where an application has overridden them. */
-const SINGLE: Readonly<Record<string, string>> = {
-  performBulkCreate: 'performCreate',
-  performBulkUpdate: 'performUpdate',
-  performBulkDestroy: 'performDestroy',
-}
 
 /**
  * Checks the writing actions as they come with the package; what an application writes by itself is its own affair.
@@ -44,26 +19,26 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
   if (!model.prepared) return
   const { columns } = model
   for (const action of actions) {
-    const writing = WRITING[action]
-    if (!writing || !isStandard(view.prototype, action) || writesItself(view, writing)) continue
+    const writing = actionNamed(action)
+    if (!writing?.writes || !isStandard(view.prototype, action) || writesItself(view, writing)) continue
     const hostile = [...columns.values()].find(
       ({ column, property }) => column === '__proto__' || property === 'constructor',
     )
-    if (hostile && (hostile.column === '__proto__' || writing.event !== 'insert'))
+    if (hostile && (hostile.column === '__proto__' || writing.writes !== 'insert'))
       throw cannotHold(view, model, action, hostile)
-    if (!model.takes[writing.event]) throw takesNone(view, model, action)
-    if (writing.event !== 'insert') checkKey(view, model, action)
+    if (!model.takes[writing.writes]) throw takesNone(view, model, action)
+    if (writing.writes !== 'insert') checkKey(view, model, action)
   }
 }
 
 /** True where an application's own code does the writing. */
-function writesItself({ prototype, serializerClass }: GenericViewClass, { hook, method }: Writing): boolean {
-  const hooks = [hook, SINGLE[hook]].filter((name): name is string => name !== undefined && name in prototype)
-  if (!isStandard(prototype, ...hooks)) return true
-  if (method === undefined) return false
+function writesItself({ prototype, serializerClass }: GenericViewClass, { hooks, serializerMethod }: Action): boolean {
+  // that of a list calls that of an object where an application has overridden it
+  if (!isStandard(prototype, ...hooks.filter((name) => name in prototype))) return true
+  if (serializerMethod === undefined) return false
   if (!isStandard(prototype, 'getSerializerClass')) return true
   const serializer: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
-  return serializer[method] !== ModelSerializer.prototype[method]
+  return serializer[serializerMethod] !== ModelSerializer.prototype[serializerMethod]
 }
 
 /** Whatever the fields are: an instance is made of the whole row. */
@@ -78,10 +53,10 @@ function cannotHold(view: GenericViewClass, { model }: ModelDescription, action:
 }
 
 function takesNone(view: GenericViewClass, model: ModelDescription, action: string): ConfigurationError {
-  const { event, hook } = WRITING[action] as Writing
+  const { writes, hooks } = actionNamed(action) as Action
   return new ConfigurationError(
-    `${view.name}: ${action}() cannot ${event} in "${model.model.tableName}", which is a view or takes no such statement; ` +
-      `extend ReadOnlyModelViewSet, or the mixins of what it takes, add an INSTEAD OF trigger, or override ${hook}()`,
+    `${view.name}: ${action}() cannot ${writes} in "${model.model.tableName}", which is a view or takes no such statement; ` +
+      `extend ReadOnlyModelViewSet, or the mixins of what it takes, add an INSTEAD OF trigger, or override ${hooks[0]}()`,
   )
 }
 

@@ -16,9 +16,6 @@ import { read } from './properties.js'
 import { rendererOf } from './respond.js'
 import type { Lookup } from './row-reader.js'
 
-/** The actions whose answers show one object, and its tag. */
-export const VERSIONED: ReadonlySet<string> = new Set(['retrieve', 'create', 'update', 'partialUpdate'])
-
 /** Of the parts of an external id. */
 const SEPARATOR = /[._~]/
 const NONE: readonly OrderTerm[] = []

@@ -25,8 +25,8 @@ import { serializerPlan } from '../serializers/plan.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { actionClass } from './action-options.js'
+import { showsObject } from './actions.js'
 import { APIView, methodsOf, type ViewHandler } from './api-view.js'
-import { VERSIONED } from './concurrency.js'
 import type { GenericView, PathKey } from './generic-view.js'
 import { insertReader, insertsReader } from './insert-row.js'
 import { prepareModelsOf } from './models-of.js'
@@ -319,7 +319,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   override finalizeResponse(): void {
     const rowVersion = read(this, 'rowVersion')
-    if (rowVersion !== undefined && VERSIONED.has(this.action)) addETag(this.ctx, rowVersion)
+    if (rowVersion !== undefined && showsObject(this.action)) addETag(this.ctx, rowVersion)
     super.finalizeResponse()
   }
 

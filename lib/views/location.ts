@@ -2,10 +2,9 @@
 import { requestPath } from '../pagination/links.js'
 import { encodeValue } from '../path-pattern.js'
 import { formatOf, guardSuffix } from '../path-suffix.js'
+import { ACTIONS } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import { lookupKey } from './settle-generic.js'
-
-const OF_OBJECTS = ['retrieve', 'update', 'partialUpdate', 'destroy']
 
 /** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
 export function locationOf(view: GenericView, object: unknown): string | undefined {
@@ -28,7 +27,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
 
 /** A view set has paths of objects by its actions; beside a view of an application's own router there may be one. */
 export function hasObjectPaths(view: { readonly basename: string | undefined }): boolean {
-  return view.basename === undefined || OF_OBJECTS.some((action) => action in view)
+  return view.basename === undefined || ACTIONS.some(({ name, path }) => path === 'detail' && name in view)
 }
 
 /** The path, where its end looks like one of the view's formats. */

@@ -1,8 +1,10 @@
 /** Finds the object that a path names: to show it, or to write it, held until the request's transaction ends. */
+
 import type { Model } from 'objection'
 import { sqlStateOf } from '../database-errors.js'
 import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
+import { isSafeMethod } from '../http-methods.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { isModelClass, modelOf, type Queryable } from '../models/objection.js'
@@ -15,7 +17,6 @@ import { lookedUp, lookupOf } from './read-object.js'
 import type { Lookup } from './row-reader.js'
 import { isStandard } from './standard.js'
 
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 const INSUFFICIENT_PRIVILEGE = '42501'
 /** How often an application's own `getObject()` may choose another row while one is waited for. */
 const MOST_CHOICES = 3
@@ -42,7 +43,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
 function checkTransaction(view: GenericView): void {
   const { viewClass, action, ctx } = view
   const where = `${viewClass.name}.${action}(): getObjectToWrite()`
-  if (READING.has(ctx.method)) {
+  if (isSafeMethod(ctx.method)) {
     throw new ConfigurationError(
       `${where} is for requests that write; call getObject() where ${ctx.method} is answered`,
     )
@@ -66,7 +67,7 @@ function transactionOf({ trx, knex }: GenericView): Queryable | undefined {
 export async function findObject(view: GenericView): Promise<Model> {
   const lookup = lookupOf(view)
   const isVersioned = view.viewClass.concurrency !== null
-  const isHeld = view.holds || (isVersioned && transactionOf(view) !== undefined && !READING.has(view.ctx.method))
+  const isHeld = view.holds || (isVersioned && transactionOf(view) !== undefined && !isSafeMethod(view.ctx.method))
   const found = await lookedUp(view, () => (isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup)))
   const object = found.find((one) => isNamed(one, lookup))
   if (!object) throw new NotFound()

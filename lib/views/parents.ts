@@ -2,9 +2,11 @@
  * The objects on the path of a nested view set: each must exist, belong to the one before it, and be visible to the caller
  * (spec section 4.4; promise E11).
  */
+
 import { withMethod } from '../context.js'
 import { ConfigurationError, NotFound } from '../errors.js'
 import type { FilterPart } from '../filters/filter.js'
+import { isSafeMethod } from '../http-methods.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -14,16 +16,13 @@ import { readExactly } from '../queryset/read-exactly.js'
 import { orderBy } from '../queryset/total-order.js'
 import type { ForcedValues } from '../serializers/contract.js'
 import { actionClass } from './action-options.js'
+import { isDetail } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import { parentKeyOf } from './parent-key.js'
 import { lookupOf } from './read-object.js'
 import { settleGeneric } from './settle-generic.js'
 import { isStandard } from './standard.js'
 import type { ParentViewClass, View } from './view.js'
-
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
-/** Actions whose own query finds nothing where the path leads nowhere. */
-const FINDING = new Set(['retrieve', 'update', 'partialUpdate', 'destroy'])
 
 /**
  * Asks the permissions of all view sets that this one is nested in, the outermost first, as if each object on the path were
@@ -77,7 +76,8 @@ function findsByItself(view: GenericView): boolean {
     return isStandard(view, 'list', 'getList') && !keepsConnection
   }
   return (
-    FINDING.has(action) &&
+    // its own query finds nothing where the path leads nowhere
+    isDetail(action) &&
     isStandard(view, action, 'getObject', 'getObjectToWrite') &&
     (action !== 'partialUpdate' || isStandard(view, 'update'))
   )
@@ -199,7 +199,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
   const related = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model).related
   const object = await find(parent, related)
   // who may only read an object writes nothing below it
-  if (!READING.has(method) && needsObject(parent)) {
+  if (!isSafeMethod(method) && needsObject(parent)) {
     // those that say nothing of objects were asked of the request, as one that reads
     const permissions = parent.policies.permissions.filter((permission) => permission.guardsObjects())
     const policies = { ...parent.policies, permissions }

@@ -1,5 +1,7 @@
 /** Whether a view's answers can be read as rows, without making instances of them. */
+
 import { ConfigurationError } from '../errors.js'
+import { isSafeMethod } from '../http-methods.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
 import { readsRawRows } from '../queryset/run-statement.js'
 import { schemaOf } from '../queryset/schema-of.js'
@@ -16,8 +18,6 @@ import { isStandard } from './standard.js'
 
 /** What makes the answer of each action. */
 const BODY = { list: 'getList', retrieve: 'getDetail', create: 'create', bulkCreate: 'bulkCreate' } as const
-
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
  * A reader of rows, where nothing of the application needs instances; else undefined.
@@ -64,7 +64,7 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
     )
   }
   refuseShape(name, query)
-  if (!READING.has(view.ctx.method) && schemaOf(query) !== undefined) {
+  if (!isSafeMethod(view.ctx.method) && schemaOf(query) !== undefined) {
     throw new ConfigurationError(
       `${name}: its queryset reads another schema than its writes go to; name the schema in the model's tableName, or override getKnex()`,
     )

@@ -1,4 +1,5 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
+import { isSafeMethod } from '../http-methods.js'
 import { parseBody } from '../parsers/parse-body.js'
 import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
@@ -9,8 +10,6 @@ import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
 import { read, write } from './properties.js'
 import type { View } from './view.js'
-
-const READING = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View): Promise<unknown> {
@@ -29,7 +28,7 @@ export async function runAction(view: View): Promise<unknown> {
     write(view, 'knex', knex)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
-    if (READING.has(ctx.req.method ?? '')) return await call(view)
+    if (isSafeMethod(ctx.req.method ?? '')) return await call(view)
     checkRequest(view as GenericView)
     return await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view))
   } finally {

@@ -9,6 +9,7 @@ import type { SerializerClass, SerializerPlan } from '../serializers/contract.js
 import { serializerPlan } from '../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
+import { actionNamed } from './actions.js'
 import type { GenericView, GenericViewClass } from './generic-view.js'
 import { read } from './properties.js'
 import { readAgain, shapingQuery } from './read-again.js'
@@ -17,9 +18,6 @@ import { isStandard } from './standard.js'
 
 const FIELDS = 'fields'
 const EXPAND = 'expand'
-
-/** The actions that show objects. */
-const SHOWING = new Set(['list', 'retrieve', 'create', 'update', 'partialUpdate', 'bulkCreate', 'bulkUpdate'])
 
 const selections = new WeakMap<GenericView, Selection | null>()
 
@@ -45,7 +43,8 @@ export function selectionOf(view: GenericView): Selection | undefined {
 
 /** True for an action as it comes with the package: code of the application's sees whole objects. */
 function selects(view: GenericView): boolean {
-  return SHOWING.has(view.action) && isStandard(view, view.action)
+  const { shows = 'nothing' } = actionNamed(view.action) ?? {}
+  return shows !== 'nothing' && isStandard(view, view.action)
 }
 
 function readSelection(view: GenericView): Selection | undefined {

@@ -3,15 +3,13 @@
 import { checkDeclarations } from '../declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../errors.js'
 import { actionClass } from './action-options.js'
+import { actionNamed, changesMany, isDetail } from './actions.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'
 import { checkWrites } from './check-writes.js'
 import { prepareModelsOf } from './models-of.js'
 import { isStandard } from './standard.js'
 import type { ActionMap } from './view.js'
 
-const OF_OBJECTS = ['retrieve', 'update', 'partialUpdate', 'destroy']
-const IN_BULK = ['bulkUpdate', 'bulkDestroy']
-const READY_MADE = ['list', 'create', 'bulkCreate', ...OF_OBJECTS, ...IN_BULK]
 /** Where one of these is the application's own, objects may be found in another way. */
 const LOOKUPS = ['getDetail', 'getObject', 'getObjectToWrite']
 /** The same of serializers. */
@@ -26,8 +24,8 @@ const preparing = new WeakMap<CheckedClass, Promise<void>>()
  */
 export function checkUnregistered(view: CheckedClass, actions: ActionMap): void {
   checkDeclarations(view)
-  if (!hasModel(view) && !reaches(view, actions, READY_MADE)) return
-  checkGeneric(view, { needsSerializer: isStandard(view.prototype, ...HOOKS) && reaches(view, actions, READY_MADE) })
+  if (!hasModel(view) && !reaches(view, actions, isOurs)) return
+  checkGeneric(view, { needsSerializer: isStandard(view.prototype, ...HOOKS) && reaches(view, actions, isOurs) })
 }
 
 /**
@@ -38,15 +36,17 @@ export function checkUnregistered(view: CheckedClass, actions: ActionMap): void 
  */
 export async function prepareUnregistered(view: CheckedClass, actions: ActionMap): Promise<void> {
   for (const one of new Set(Object.values(actions).map((action) => actionClass(view, action)))) await prepareOnce(one)
-  const inPaths = isStandard(view.prototype, ...LOOKUPS) && reaches(view, actions, OF_OBJECTS)
-  const inBodies = reaches(view, actions, IN_BULK)
+  const inPaths = isStandard(view.prototype, ...LOOKUPS) && reaches(view, actions, isDetail)
+  const inBodies = reaches(view, actions, changesMany)
   if (inPaths || inBodies) checkLookup(view, { inPaths, inBodies })
   if (hasModel(view)) checkWrites(view, Object.values(actions))
 }
 
-/** True when requests come to one of these actions as it comes with the package. */
-function reaches({ prototype }: CheckedClass, actions: ActionMap, some: readonly string[]): boolean {
-  return Object.values(actions).some((action) => some.includes(action) && isStandard(prototype, action))
+const isOurs = (action: string) => actionNamed(action) !== undefined
+
+/** True when requests come to one of such actions as it comes with the package. */
+function reaches({ prototype }: CheckedClass, actions: ActionMap, such: (action: string) => boolean): boolean {
+  return Object.values(actions).some((action) => such(action) && isStandard(prototype, action))
 }
 
 function hasModel({ model, queryset }: CheckedClass): boolean {

@@ -1,12 +1,12 @@
 /** Validators and `Cache-Control` for lists and objects (spec section 4.9, "CacheableMixin"). */
 import { cacheResponse } from '../../caching/cache-response.js'
 import { described, exclusiveTo } from '../../declarations.js'
+import { isRead } from '../actions.js'
 import { type Cacheable, policyOf } from '../cacheable.js'
 import type { ViewConstructor } from './mixin.js'
 
 const KINDS = { cacheMaxAge: 'count', cachePrivate: 'boolean', cacheNoCache: 'boolean' } as const
 exclusiveTo('CacheableMixin', 'view', KINDS)
-const CACHED = new Set(['list', 'retrieve'])
 
 /**
  * Adds `ETag` and `Cache-Control` to `list` and `retrieve`, and answers 304 to a client that has the representation. Pages
@@ -26,7 +26,7 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
     static cacheNoCache = false
 
     override finalizeResponse(): void {
-      if (CACHED.has(this.action)) {
+      if (isRead(this.action)) {
         cacheResponse(this.ctx, policyOf(this.constructor as unknown as Cacheable), { row: this.rowVersion })
       }
       super.finalizeResponse()

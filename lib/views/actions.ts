@@ -1,0 +1,110 @@
+/** The actions that come with the package: one row says all that the package knows of each. */
+import type { ActionMap } from './view.js'
+
+/** What an action does; an application's own actions have no row. */
+export interface Action {
+  /** The name of the view's method. */
+  readonly name: string
+  /** The HTTP method that it answers, in lower case. */
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  /** Which of the paths of a resource it answers on: its list, one object, or its bulk path. */
+  readonly path: 'list' | 'detail' | 'bulk'
+  /** What its answer shows. */
+  readonly shows: 'object' | 'list' | 'nothing'
+  /** What it does to rows; undefined for one that only reads. */
+  readonly writes: 'insert' | 'update' | 'delete' | undefined
+  /** The methods of the view that an application may write by in its own way; the one of a single object last. */
+  readonly hooks: readonly string[]
+  /** The method of the serializer that writes. */
+  readonly serializerMethod: 'create' | 'update' | undefined
+}
+
+const reading = { writes: undefined, hooks: [], serializerMethod: undefined } as const
+const inserting = { writes: 'insert', serializerMethod: 'create' } as const
+const updating = { writes: 'update', serializerMethod: 'update' } as const
+const deleting = { writes: 'delete', serializerMethod: undefined } as const
+
+/** All of them, in the order in which they are routed. */
+export const ACTIONS: readonly Action[] = [
+  { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading },
+  { name: 'create', method: 'post', path: 'list', shows: 'object', ...inserting, hooks: ['performCreate'] },
+  {
+    name: 'bulkCreate',
+    method: 'post',
+    path: 'bulk',
+    shows: 'list',
+    ...inserting,
+    hooks: ['performBulkCreate', 'performCreate'],
+  },
+  {
+    name: 'bulkUpdate',
+    method: 'patch',
+    path: 'bulk',
+    shows: 'list',
+    ...updating,
+    hooks: ['performBulkUpdate', 'performUpdate'],
+  },
+  {
+    name: 'bulkDestroy',
+    method: 'delete',
+    path: 'bulk',
+    shows: 'nothing',
+    ...deleting,
+    hooks: ['performBulkDestroy', 'performDestroy'],
+  },
+  { name: 'retrieve', method: 'get', path: 'detail', shows: 'object', ...reading },
+  { name: 'update', method: 'put', path: 'detail', shows: 'object', ...updating, hooks: ['performUpdate'] },
+  { name: 'partialUpdate', method: 'patch', path: 'detail', shows: 'object', ...updating, hooks: ['performUpdate'] },
+  { name: 'destroy', method: 'delete', path: 'detail', shows: 'nothing', ...deleting, hooks: ['performDestroy'] },
+]
+
+const byName: ReadonlyMap<string, Action> = new Map(ACTIONS.map((action) => [action.name, action]))
+
+/** The row of an action; undefined for one of the application's own. */
+export function actionNamed(name: string): Action | undefined {
+  return byName.get(name)
+}
+
+/** The actions of a path of a resource by HTTP method: `{ get: 'list', post: 'create' }`. */
+export function actionsOn(path: Action['path']): ActionMap {
+  return Object.fromEntries(ACTIONS.filter((action) => action.path === path).map(({ method, name }) => [method, name]))
+}
+
+/** True for an action about one object, which the path names. */
+export function isDetail(name: string): boolean {
+  return byName.get(name)?.path === 'detail'
+}
+
+/** True for an action that only shows what there is, a list or one object. */
+export function isRead(name: string): boolean {
+  const action = byName.get(name)
+  return action !== undefined && action.writes === undefined
+}
+
+/** True for an action that changes or deletes the one object that the path names. */
+export function changesObject(name: string): boolean {
+  const action = byName.get(name)
+  return action?.path === 'detail' && action.writes !== undefined
+}
+
+/** True for an action that changes or deletes objects which its body names. */
+export function changesMany(name: string): boolean {
+  const action = byName.get(name)
+  return action?.path === 'bulk' && action.writes !== 'insert'
+}
+
+/** True for an action whose answer is one object, which may have a version. */
+export function showsObject(name: string): boolean {
+  return byName.get(name)?.shows === 'object'
+}
+
+/** True for an action that is about no object yet: neither the path nor the body names one. */
+export function namesNoObject(name: string): boolean {
+  return byName.has(name) && !isDetail(name) && !changesMany(name)
+}
+
+/** True for an action whose body is whole objects, not the parts of them that change. */
+export function takesWholeObjects(name: string): boolean {
+  const action = byName.get(name)
+  return action?.writes === 'insert' || action?.method === 'put'
+}
