@@ -1,7 +1,7 @@
 /** A column that a declaration leads to, and its SQL: conditions and values behind any number of relations. */
 import type { Column } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import { hasPlainQueries } from '../models/plain-model.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { schemaOf } from '../queryset/schema-of.js'
 
@@ -121,7 +121,7 @@ function joinSource({ model, narrowing }: Through): Source {
 
 /** True when neither the mapping nor the model's own `query()` leaves out rows. */
 function isWhole({ model, narrowing }: Source): boolean {
-  return narrowing === undefined && hasPlainQueries(model)
+  return narrowing === undefined && traitsOf(model).plainQueries
 }
 
 /** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */

@@ -1,7 +1,7 @@
 /** Models whose objects go by external ids (spec section 2.3). */
 import type { Model, QueryContext } from 'objection'
+import { passHook } from '../models/model-traits.js'
 import type { ModelClass } from '../models/objection.js'
-import { passHook } from '../models/plain-model.js'
 import type { EncodeContext, IDContext, IDValue } from './codec.js'
 import { type ExternalIds, externalIds } from './external-ids.js'
 import { type IDConfig, type IDSettings, type PublicIDConfig, readIDConfig, readPublicIDConfig } from './id-config.js'

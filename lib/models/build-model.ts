@@ -74,7 +74,7 @@ export function databaseValues(model: ModelClass, instance: Model): Map<string, 
 }
 
 /**
- * The column of a property, for a model whose instances hold just the values they are made of (`hasPlainInput`): its values
+ * The column of a property, for a model whose instances hold just the values they are made of (`traitsOf(model).plainInput`): its values
  * are sent without making an instance.
  */
 export class PlainColumn {

@@ -1,6 +1,7 @@
 /** What a model says of how its instances are shown, beside its columns (objection-visibility, `$formatJson`). */
+
+import { baseModel } from './model-traits.js'
 import type { ModelClass } from './objection.js'
-import { baseModel } from './plain-model.js'
 
 /** The statics of objection-visibility. */
 interface Visible {

@@ -6,15 +6,9 @@ import type { Model } from 'objection'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { keepJsonTexts } from '../models/json-texts.js'
+import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelOf, type Queryable } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import {
-  hasPlainChanges,
-  hasPlainDeletes,
-  hasPlainQueries,
-  hasPlainRows,
-  hasPlainUpdates,
-} from '../models/plain-model.js'
 import { nativeSql } from './compiled-sql.js'
 import { exactTypes } from './read-exactly.js'
 import { type PgAnswer, readsRawRows, runAsPg } from './run-statement.js'
@@ -22,42 +16,22 @@ import { type PgAnswer, readsRawRows, runAsPg } from './run-statement.js'
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200
 
-/** What can be done with a model's rows without running code of the application's. */
-interface Plainness {
-  readonly holds: boolean
-  readonly changes: boolean
-  readonly deletes: boolean
-}
-
-const plainness = oncePerCatalogue((model: ModelClass): Plainness => {
-  const { columns, primaryKey, prepared } = describeModel(model)
-  const isNamed =
-    prepared &&
-    primaryKey.length > 0 &&
-    primaryKey.every((property) => columns.has(property)) &&
-    // knex takes a question mark for the place of a value, in names too
-    [...columns.values()].every(({ column }) => !column.includes('?')) &&
-    hasPlainQueries(model)
-  return {
-    holds: isNamed && hasPlainRows(model),
-    changes: isNamed && hasPlainChanges(model) && hasPlainUpdates(model),
-    deletes: isNamed && hasPlainDeletes(model),
-  }
-})
-
 /** True where `holdOne` does what the model's `query()` would. */
 export function holdsPlainly(model: ModelClass, knex: Queryable): boolean {
-  return plainness(model).holds && readsRawRows(knex)
+  const { plainQueries, plainRows, namedRows } = traitsOf(model)
+  return plainQueries && plainRows && namedRows && readsRawRows(knex)
 }
 
 /** True where `updateOne` does what the object's `$query().patch()` would. */
 export function updatesPlainly(object: Model, knex: Queryable): boolean {
-  return plainness(modelOf(object)).changes && readsRawRows(knex) && hasKey(object)
+  const { plainChanges, plainUpdates, namedRows } = traitsOf(modelOf(object))
+  return plainChanges && plainUpdates && namedRows && readsRawRows(knex) && hasKey(object)
 }
 
 /** True where `deleteOne` does what the object's `$query().delete()` would. */
 export function deletesPlainly(object: Model, knex: Queryable): boolean {
-  return plainness(modelOf(object)).deletes && readsRawRows(knex) && hasKey(object)
+  const { plainDeletes, namedRows } = traitsOf(modelOf(object))
+  return plainDeletes && namedRows && readsRawRows(knex) && hasKey(object)
 }
 
 /** How a row is locked: `no key update` leaves it free to be referred to. */

@@ -1,7 +1,7 @@
 /** Reads single columns of a query's rows, below the model. */
 import type { Column } from '../models/describe-model.js'
+import { hasPlainExecution } from '../models/model-traits.js'
 import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import { hasPlainExecution } from '../models/plain-model.js'
 import { nativeSql } from './compiled-sql.js'
 import { hasContextHooks } from './context-hooks.js'
 import { exactTypes, readExactly } from './read-exactly.js'

@@ -1,7 +1,7 @@
 /** Tells serializers whose `create` is one insert, with nothing of the application between the input and the row. */
 import { RelatedField } from '../fields/related-field.js'
+import { traitsOf } from '../models/model-traits.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import { hasPlainInserts } from '../models/plain-model.js'
 import type { SerializerClass } from './contract.js'
 import { ModelSerializer } from './model-serializer.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -27,5 +27,7 @@ function decide(serializer: SerializerClass): boolean {
       !(field instanceof RelatedField && field.many) &&
       uploadField(field) === undefined,
   )
-  return isPlain && model !== undefined && hasPlainInserts(model.model) && rowPlan(serializer)?.runsFields === false
+  return (
+    isPlain && model !== undefined && traitsOf(model.model).plainInserts && rowPlan(serializer)?.runsFields === false
+  )
 }

@@ -3,8 +3,8 @@ import type { Model } from 'objection'
 import { Conflict } from '../errors.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
-import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
@@ -58,7 +58,7 @@ export async function lockTargets(
 ): Promise<void> {
   if (links.length === 0) return
   const targets = links.map(({ target }) => target)
-  const isPlain = hasPlainQueries(relation.model)
+  const isPlain = traitsOf(relation.model).plainQueries
   const narrow = (query: AnyQueryBuilder) =>
     inKeyOrder(whereRows(isPlain ? query : groupConditions(query), targets)).forNoKeyUpdate()
   const owners = links.map(({ owner }) => owner)
@@ -83,7 +83,7 @@ export function relatedKeys(
   const narrow = (query: AnyQueryBuilder) => {
     const table = query.tableRefFor(query.modelClass())
     // code of the application that runs for rows expects whole ones
-    if (!hasPlainRows(model)) return query
+    if (!traitsOf(model).plainRows) return query
     return query.select(relatedProperties.map((name) => `${table}.${columns.get(name)?.column ?? name}`))
   }
   return relatedTo(owners, { relation, knex, narrow })

@@ -22,9 +22,9 @@ import {
   type RelationDescription,
   relationOfKey,
 } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import { hasPlainChanges } from '../models/plain-model.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
 import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
@@ -136,7 +136,7 @@ function checkWritable(
         `columnNameMappers of ${modelName(model.model)}, or set readOnly: true`,
     )
   }
-  if (writesRows && column && isLostOnUpdate(column.column) && !hasPlainChanges(model.model)) {
+  if (writesRows && column && isLostOnUpdate(column.column) && !traitsOf(model.model).plainChanges) {
     fail(
       `is the column "${column.column}", which knex leaves out of updates, and ${modelName(model.model)} has hooks that ours would not run; ` +
         'rename the column, or set readOnly: true',

@@ -12,8 +12,8 @@ import { PrimaryKeyRelatedField, RelatedField, SlugRelatedField } from '../field
 import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { type Column, describeModel, type RelationDescription } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import type { BoundField, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { needsObject, serializerPlan } from './plan.js'
@@ -99,7 +99,7 @@ class Collector {
     const { columns } = describeModel(relation.model)
     const leadsToOne = relation.relatedProperties.some((name) => columns.get(name)?.unique) || isPrimaryKey(relation)
     const isSimple = relation.kind === 'belongs-to-one' && !relation.narrowed && leadsToOne
-    if (!isSimple || !hasPlainRows(relation.model) || !hasPlainQueries(relation.model)) return undefined
+    if (!isSimple || !traitsOf(relation.model).plainRows || !traitsOf(relation.model).plainQueries) return undefined
     const table = this.joins.length + 1
     this.joins.push({ table, parent, relation })
     return table
@@ -108,7 +108,7 @@ class Collector {
 
 function compile(serializer: SerializerClass): RowPlan | undefined {
   const { model } = serializerPlan(serializer)
-  if (!model || !hasPlainRows(model.model)) return undefined
+  if (!model || !traitsOf(model.model).plainRows) return undefined
   const collector = new Collector()
   const members = compileObject(serializer, 0, collector)
   if (!members) return undefined

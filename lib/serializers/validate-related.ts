@@ -7,7 +7,7 @@ import {
   type RelatedFieldOptions,
 } from '../fields/related-field.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
-import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import {
@@ -45,7 +45,7 @@ function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column,
   if (!key?.enforced) return false
   const { queryset, many } = field.options as RelatedFieldOptions
   if (many === true || queryset !== relation.model) return false
-  if (!hasPlainQueries(relation.model) || !hasPlainRows(relation.model)) return false
+  if (!traitsOf(relation.model).plainQueries || !traitsOf(relation.model).plainRows) return false
   const related = describeModel(relation.model)
   const target = related.columns.get(relation.relatedProperties[0] as string)
   if (related.table !== key.table || related.secured || target?.column !== key.column) return false

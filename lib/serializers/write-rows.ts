@@ -6,8 +6,8 @@ import { buildModel, databaseValues } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
+import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
-import { hasPlainChanges } from '../models/plain-model.js'
 import { nativeSql } from '../queryset/compiled-sql.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { readsRawRows, runStatement } from '../queryset/run-statement.js'
@@ -78,15 +78,8 @@ export async function changeOf(
 
 /** True when these changes can be made by one statement: nothing of the application stands in between. */
 export function updatesRows(model: ModelClass, knex: Queryable): boolean {
-  const { columns, primaryKey, prepared } = describeModel(model)
-  return (
-    prepared &&
-    primaryKey.every((property) => columns.has(property)) &&
-    // knex takes a question mark for the place of a value, in names too
-    [...columns.values()].every(({ column }) => !column.includes('?')) &&
-    hasPlainChanges(model) &&
-    readsRawRows(knex)
-  )
+  const { plainChanges, namedRows } = traitsOf(model)
+  return plainChanges && namedRows && readsRawRows(knex)
 }
 
 /** Changes rows, each of them once, and returns them in the order given. @throws NotFound one of them is gone */

@@ -6,8 +6,8 @@ import { RelatedField } from '../fields/related-field.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { byExactKey } from '../models/exact-key.js'
+import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../models/objection.js'
-import { deletesTogether } from '../models/plain-model.js'
 import { ownRow, ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { whereKeys } from '../queryset/where-keys.js'
@@ -129,7 +129,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const model = modelOf(first)
   const { columns, primaryKey } = describeModel(model)
   const key = columns.get(primaryKey[0] ?? '')
-  if (primaryKey.length !== 1 || !key || !deletesTogether(model)) {
+  if (primaryKey.length !== 1 || !key || !traitsOf(model).plainBulkDeletes) {
     for (const object of objects) {
       const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
       // one that is gone went with another, as a foreign key of the database says

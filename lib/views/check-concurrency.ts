@@ -1,8 +1,8 @@
 /** What can be wrong with `static concurrency` before any request. */
 import { ConfigurationError } from '../errors.js'
 import { describeModel } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import { modelName, type Queryable } from '../models/objection.js'
-import { hasPlainUpdates } from '../models/plain-model.js'
 import { positionTag } from '../queryset/keyset.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
@@ -39,7 +39,7 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
     if (view.serializerClass) checkWritable(view, view.serializerClass, property)
   }
   if (!('update' in view.prototype) || !isStandard(view.prototype, 'performUpdate') || writesItself(view)) return
-  if (!hasPlainUpdates(model) || table === undefined || !knex || (await hasUpdateTrigger(knex, table))) return
+  if (!traitsOf(model).plainUpdates || table === undefined || !knex || (await hasUpdateTrigger(knex, table))) return
   throw new ConfigurationError(
     `${view.name}: concurrency names "${properties.join('", "')}", which nothing changes when a row is updated; ` +
       `set it by a trigger, or in ${modelName(model)}.$beforeUpdate`,

@@ -6,8 +6,8 @@ import { ValidationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../models/build-model.js'
 import type { Column, ModelDescription } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import type { ModelClass, Queryable } from '../models/objection.js'
-import { hasPlainInput } from '../models/plain-model.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { AnySerializer, SerializerPlan } from '../serializers/contract.js'
 import { insertsRows } from '../serializers/insert-plan.js'
@@ -130,7 +130,7 @@ function rowOf(
   model: ModelClass,
   data: Readonly<Record<string, unknown>>,
 ): Map<string, unknown> | undefined {
-  if (externalIds(model) || !hasPlainInput(model)) return builtRow(serializer, model, data)
+  if (externalIds(model) || !traitsOf(model).plainInput) return builtRow(serializer, model, data)
   const values = new Map<string, unknown>()
   for (const name of Object.keys(data)) {
     const value = data[name]

@@ -3,8 +3,8 @@ import type { Model } from 'objection'
 import { ConfigurationError } from '../errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
+import { hasPlainExecution } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName, type Queryable } from '../models/objection.js'
-import { hasPlainExecution } from '../models/plain-model.js'
 import type {
   CountKind,
   ListPool,

@@ -9,8 +9,8 @@ import type { FilterPart } from '../filters/filter.js'
 import { isSafeMethod } from '../http-methods.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import { hasPlainQueries, hasPlainRows } from '../models/plain-model.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { orderBy } from '../queryset/total-order.js'
@@ -170,8 +170,8 @@ function isPlainChain(parent: GenericView): boolean {
     !needsObject(parent) &&
     isStandard(parent, 'getQueryset') &&
     parent.viewClass.queryset === null &&
-    hasPlainQueries(model) &&
-    hasPlainRows(model) &&
+    traitsOf(model).plainQueries &&
+    traitsOf(model).plainRows &&
     (parent.parents.length === 0 || (isNarrowed(parent) && isPlainChain(openParent(parent))))
   )
 }

@@ -4,8 +4,8 @@ import type { Model } from 'objection'
 import { keyText } from '../fields/key-text.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
+import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
@@ -20,7 +20,7 @@ import { isStandard } from './standard.js'
 export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
   const { viewClass } = view
   const isOwn =
-    viewClass.queryset !== null || !isStandard(view, 'getQueryset') || !hasPlainQueries(viewClass.modelClass())
+    viewClass.queryset !== null || !isStandard(view, 'getQueryset') || !traitsOf(viewClass.modelClass()).plainQueries
   const query = isOwn ? (view.getQueryset() as AnyQueryBuilder) : undefined
   return query && !readsWholeRows(query) ? query : undefined
 }

@@ -13,9 +13,9 @@ import {
 } from '../filters/filter.js'
 import { externalIds } from '../ids/external-ids.js'
 import type { ModelDescription } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import { hasPlainQueries } from '../models/plain-model.js'
 import { qualifiedName } from '../namespace.js'
 import type { ListSource, PageRequest } from '../pagination/pagination.js'
 import { queryOf } from '../query-parameters.js'
@@ -216,7 +216,7 @@ function isDescribedWhole({ view, viewClass }: Listing, asked: readonly FilterPa
 const hasDescribedLists = oncePerCatalogue(
   (viewClass: GenericViewClass): boolean =>
     viewClass.queryset === null &&
-    hasPlainQueries(viewClass.modelClass()) &&
+    traitsOf(viewClass.modelClass()).plainQueries &&
     filterViewOf(viewClass).backends.every(isDescribed),
 )
 

@@ -1,6 +1,7 @@
 /** The query of the objects of a view that a caller sees, to which conditions may be added. */
+
+import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import { hasPlainQueries } from '../models/plain-model.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import type { GenericView } from './generic-view.js'
 import { read } from './properties.js'
@@ -13,7 +14,7 @@ export function isPlainQueryset(view: GenericView): boolean {
   return (
     isStandard(view, 'getQueryset') &&
     !read(viewClass, 'queryset') &&
-    hasPlainQueries(read(viewClass, 'modelClass').call(viewClass))
+    traitsOf(read(viewClass, 'modelClass').call(viewClass)).plainQueries
   )
 }
 

@@ -19,7 +19,7 @@ import {
 } from 'koa-viewsets'
 import { Model, snakeCaseMappers } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { hasPlainInserts } from '../../lib/models/plain-model.js'
+import { traitsOf } from '../../lib/models/model-traits.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -203,7 +203,11 @@ describe('stored ids', () => {
 
   it('leave an insert one statement, unless a hook of the application is in between', async () => {
     const { send } = await serve({ x: viewOf(Note), y: viewOf(HookedNote) })
-    expect([hasPlainInserts(Note), hasPlainInserts(Letter), hasPlainInserts(HookedNote)]).toEqual([true, true, false])
+    expect([traitsOf(Note).plainInserts, traitsOf(Letter).plainInserts, traitsOf(HookedNote).plainInserts]).toEqual([
+      true,
+      true,
+      false,
+    ])
     expect(await countQueries(database.knex, () => send('POST', '/x', { title: 'a' }))).toHaveLength(1)
     expect((await send('POST', '/y', { title: 'a' })).json.title).toBe('hooked a')
   })
@@ -221,7 +225,7 @@ describe('stored ids', () => {
       static override idConfig = { mode: 'random' }
     }
     for (const model of [Late, Twice]) model.knex(database.knex)
-    expect([hasPlainInserts(Late), hasPlainInserts(Twice)]).toEqual([false, true])
+    expect([traitsOf(Late).plainInserts, traitsOf(Twice).plainInserts]).toEqual([false, true])
   })
 })
 

@@ -12,7 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { buildModel, databaseValues, PlainColumn } from '../../../lib/models/build-model.js'
 import { describeModel } from '../../../lib/models/describe-model.js'
-import { hasPlainInput } from '../../../lib/models/plain-model.js'
+import { traitsOf } from '../../../lib/models/model-traits.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 const schema = `
@@ -222,7 +222,7 @@ describe('values without an instance', () => {
   it('are those that an instance of the model would send', async () => {
     const model = bookModel()
     await serializerOf(model)
-    expect(hasPlainInput(model)).toBe(true)
+    expect(traitsOf(model).plainInput).toBe(true)
     const sent = plainValues(model, values)
     expect(sent).toEqual(databaseValues(model, buildModel(model, values)))
     expect([...sent.keys()]).toEqual(['title', 'slug', 'price', 'big', 'meta', 'plain', 'tags', 'bytes', 'at'])
@@ -287,7 +287,7 @@ describe('values without an instance', () => {
   ])('are not used for a model with %s', async (_name, make) => {
     const model = make()
     await serializerOf(model)
-    expect(hasPlainInput(model)).toBe(false)
+    expect(traitsOf(model).plainInput).toBe(false)
   })
 })
 
