@@ -1,7 +1,5 @@
 /** Every public name, by section of the specification. */
 
-// Errors (7)
-export { answerError } from './answer-error.js'
 // Policies (4.9, 5, 8, 9.1)
 export {
   APIKey,
@@ -30,26 +28,6 @@ export { BaseAuthentication, type Credentials, type SecurityScheme } from './aut
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
 export type { CacheOptions } from './caching/cache-policy.js'
-export type { Context, Middleware } from './context.js'
-export { toApiError } from './database-errors.js'
-export {
-  ApiError,
-  type ApiErrorOptions,
-  AuthenticationFailed,
-  BadRequest,
-  ClientGone,
-  ConfigurationError,
-  Conflict,
-  type ErrorMessages,
-  type GivenErrors,
-  MethodNotAllowed,
-  NotFound,
-  PermissionDenied,
-  ServiceUnavailable,
-  Throttled,
-  UnsupportedMediaType,
-  ValidationError,
-} from './errors.js'
 // Fields (2.2)
 export { ArrayField } from './fields/array-field.js'
 export { BinaryField } from './fields/binary-field.js'
@@ -96,10 +74,32 @@ export { FullTextSearchFilter } from './filters/full-text-search-filter.js'
 export { OrderingFilter, type OrderingFilterOptions } from './filters/ordering-filter.js'
 export { SearchFilter, type SearchFilterOptions } from './filters/search-filter.js'
 export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.js'
+// Errors (7)
+export { answerError } from './http/answer-error.js'
+export type { Context, Middleware } from './http/context.js'
 // External ids (2.3)
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'
 export { IDMixin, PublicIDMixin } from './ids/id-mixin.js'
+export {
+  ApiError,
+  type ApiErrorOptions,
+  AuthenticationFailed,
+  BadRequest,
+  ClientGone,
+  ConfigurationError,
+  Conflict,
+  type ErrorMessages,
+  type GivenErrors,
+  MethodNotAllowed,
+  NotFound,
+  PermissionDenied,
+  ServiceUnavailable,
+  Throttled,
+  UnsupportedMediaType,
+  ValidationError,
+} from './kernel/errors.js'
+export { configure, type MismatchAction, type Settings } from './kernel/settings.js'
 // Metadata (4.10)
 export { BaseMetadata, type DescribedView } from './metadata/metadata.js'
 export { SimpleMetadata } from './metadata/simple-metadata.js'
@@ -145,6 +145,7 @@ export { ObjectPermission, type ObjectPermissionOptions } from './permissions/ob
 export { and, not, or } from './permissions/operators.js'
 export { AllowAny, BasePermission, type GuardedView, type GuardedViewClass } from './permissions/permission.js'
 export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permissions/user-permissions.js'
+export { toApiError } from './postgres/database-errors.js'
 // Queries (4.8)
 export { whereRaw } from './queryset/where-raw.js'
 export { CSVRenderer } from './renderers/csv-renderer.js'
@@ -165,7 +166,6 @@ export type { Expandable } from './serializers/select-fields.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'
-export { configure, type MismatchAction, type Settings } from './settings.js'
 // Uploads (2.2)
 export { FileSystemStorage, type FileSystemStorageOptions } from './storage/file-system-storage.js'
 export { type FlydriveDisk, FlydriveStorage, type FlydriveStorageOptions } from './storage/flydrive-storage.js'

@@ -2,8 +2,8 @@
 import { announceVersion } from '../lib/assets/announce-version.js'
 import { checkVersionSettings, getAppVersion } from '../lib/assets/app-version.js'
 import { VersionScript, type VersionScriptOptions } from '../lib/assets/version-script.js'
-import type { Middleware } from '../lib/context.js'
-import { setting } from '../lib/settings.js'
+import type { Middleware } from '../lib/http/context.js'
+import { setting } from '../lib/kernel/settings.js'
 
 export interface AppVersionOptions extends VersionScriptOptions {
   /** Send `X-App-Version`. @default the setting `appVersionHeader`, true */

@@ -2,9 +2,9 @@
 import { authenticate } from '../lib/authentication/authenticate.js'
 import type { BaseAuthentication } from '../lib/authentication/authentication.js'
 import { keepPrivate } from '../lib/caching/cache-response.js'
-import type { Middleware } from '../lib/context.js'
-import { type Policies, resolvePolicies } from '../lib/policy.js'
-import { runStep } from '../lib/run-step.js'
+import type { Middleware } from '../lib/http/context.js'
+import { runStep } from '../lib/http/run-step.js'
+import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
 
 /**
  * Tries each scheme in order; the first that knows the caller sets `ctx.state.user` and `ctx.state.auth`. Wrong credentials

@@ -1,7 +1,7 @@
 /** Reads bodies and writes answers of hand-written routes as views do (spec section 4.9). */
-import type { Middleware } from '../lib/context.js'
-import { setPendingRender } from '../lib/pending-render.js'
-import { runStep } from '../lib/run-step.js'
+import type { Middleware } from '../lib/http/context.js'
+import { setPendingRender } from '../lib/http/pending-render.js'
+import { runStep } from '../lib/http/run-step.js'
 import { type NegotiationOptions, readRequest, renderAnswer, settleNegotiation } from '../lib/views/negotiate.js'
 
 /**

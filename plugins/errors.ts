@@ -1,9 +1,9 @@
 /** Answers what is thrown by the middleware after it, so that every error of the app has one form (spec section 7). */
-import { answerError, isUnanswered } from '../lib/answer-error.js'
-import type { Middleware } from '../lib/context.js'
-import { subjectOf, toApiError } from '../lib/database-errors.js'
-import { NotFound } from '../lib/errors.js'
-import { toParserError } from '../lib/parser-errors.js'
+import { answerError, isUnanswered } from '../lib/http/answer-error.js'
+import type { Middleware } from '../lib/http/context.js'
+import { toParserError } from '../lib/http/parser-errors.js'
+import { NotFound } from '../lib/kernel/errors.js'
+import { subjectOf, toApiError } from '../lib/postgres/database-errors.js'
 
 /**
  * Turns errors into `{detail, status}` as JSON, and the app's own unanswered 404 too. Mount it first, before a parser of

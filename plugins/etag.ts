@@ -1,7 +1,7 @@
 /** Validators and `Cache-Control` for hand-written routes (spec section 4.9). */
 import { type CacheOptions, cachePolicy } from '../lib/caching/cache-policy.js'
 import { cacheResponse } from '../lib/caching/cache-response.js'
-import type { Context, Middleware } from '../lib/context.js'
+import type { Context, Middleware } from '../lib/http/context.js'
 
 /**
  * Adds `ETag` and `Cache-Control` to 200 answers of GET and HEAD, and answers 304 to a client that has the

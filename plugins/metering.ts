@@ -1,5 +1,5 @@
 /** Usage events for hand-written routes (spec section 6). */
-import type { Middleware } from '../lib/context.js'
+import type { Middleware } from '../lib/http/context.js'
 import { meterRequest } from '../lib/metering/meter-request.js'
 import { type MeteringOptions, meteringFor } from '../lib/metering/metering-engine.js'
 

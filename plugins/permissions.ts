@@ -1,9 +1,9 @@
 /** Asks permissions on any route (spec section 5). */
-import type { Context, Middleware } from '../lib/context.js'
+import type { Context, Middleware } from '../lib/http/context.js'
+import { runStep } from '../lib/http/run-step.js'
+import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
 import type { BasePermission } from '../lib/permissions/permission.js'
 import { checkRoute, checkRouteObject } from '../lib/permissions/route-permissions.js'
-import { type Policies, resolvePolicies } from '../lib/policy.js'
-import { runStep } from '../lib/run-step.js'
 
 /**
  * Lets a request pass when all rules do; else 401 for an anonymous caller, with the challenges of `authentication()` before

@@ -1,7 +1,7 @@
 /** Limits how often a caller may ask, on any route (spec section 8). */
-import { type Middleware, routeAction } from '../lib/context.js'
-import type { Policy } from '../lib/policy.js'
-import { runStep } from '../lib/run-step.js'
+import { type Middleware, routeAction } from '../lib/http/context.js'
+import { runStep } from '../lib/http/run-step.js'
+import type { Policy } from '../lib/kernel/policy.js'
 import { checkThrottles } from '../lib/throttling/check-throttles.js'
 import { settleThrottles } from '../lib/throttling/settle-throttles.js'
 import type { BaseThrottle } from '../lib/throttling/throttle.js'

@@ -1,8 +1,8 @@
 /** One transaction for a hand-written route, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
-import type { Context, Middleware } from '../lib/context.js'
-import { ConfigurationError } from '../lib/errors.js'
-import { inTransaction } from '../lib/in-transaction.js'
+import type { Context, Middleware } from '../lib/http/context.js'
+import { ConfigurationError } from '../lib/kernel/errors.js'
+import { inTransaction } from '../lib/postgres/in-transaction.js'
 
 /**
  * Runs what comes after it in a transaction, `ctx.state.trx`: committed when it returns, rolled back when it throws or has

@@ -1,9 +1,9 @@
 /** `GET /version` (spec section 4.10; wire format, section 8). */
 import { checkVersionSettings, describeAppVersion } from '../lib/assets/app-version.js'
 import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
-import type { Middleware } from '../lib/context.js'
-import { runStep } from '../lib/run-step.js'
-import { setting } from '../lib/settings.js'
+import type { Middleware } from '../lib/http/context.js'
+import { runStep } from '../lib/http/run-step.js'
+import { setting } from '../lib/kernel/settings.js'
 
 export interface VersionEndpointOptions {
   /** @default '/version' */

@@ -1,7 +1,7 @@
 /** Names the backend of the version that a client asks for (spec section 9.2; wire format, section 8). */
 import { checkVersionRoutes, routeVersion, type VersionRoutes } from '../lib/assets/route-version.js'
-import type { Middleware } from '../lib/context.js'
-import { runStep } from '../lib/run-step.js'
+import type { Middleware } from '../lib/http/context.js'
+import { runStep } from '../lib/http/run-step.js'
 
 /**
  * Sets the response header `x-backend-target` to the backend of the version in `X-App-Requested-Version`, in the cookie

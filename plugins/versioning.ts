@@ -1,7 +1,7 @@
 /** Tells the API version of a request (spec section 9.1). */
-import type { Middleware } from '../lib/context.js'
-import { type Policy, resolvePolicy } from '../lib/policy.js'
-import { runStep } from '../lib/run-step.js'
+import type { Middleware } from '../lib/http/context.js'
+import { runStep } from '../lib/http/run-step.js'
+import { type Policy, resolvePolicy } from '../lib/kernel/policy.js'
 import { determineVersion } from '../lib/versioning/determine-version.js'
 import type { BaseVersioning } from '../lib/versioning/versioning.js'
 

@@ -1,4 +1,4 @@
-/** Who may import whom (design: kernel, policies, data, views, router, plugins), read from the import statements themselves. */
+/** Who may import whom (kernel, driver, policies, data, views, router, plugins), read from the import statements themselves. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,7 +6,9 @@ import { describe, expect, it } from 'vitest'
 
 /** From the bottom up. A folder imports from those in lines above it and from itself; folders in one line do not import each other. */
 const layers = [
-  ['kernel'], // the files that lie directly in lib
+  ['kernel'],
+  ['postgres'],
+  ['http'],
   [
     'versioning',
     'authentication',
@@ -41,7 +43,7 @@ const places: Record<string, string[]> = {
   'content-type': ['parsers'],
   flydrive: ['storage'],
   inflation: ['parsers'],
-  inflection: ['lib/naming.ts'],
+  inflection: ['lib/kernel/naming.ts'],
   'koa-body': ['parsers'],
   'koa-static': ['plugins'],
   negotiator: ['renderers'],
@@ -59,7 +61,7 @@ const sharedTypes = ['koa', 'knex', 'objection']
 
 interface Import {
   readonly from: string
-  /** A path such as `lib/errors.ts`, or the name of a package. */
+  /** A path such as `lib/kernel/errors.ts`, or the name of a package. */
   readonly to: string
   readonly typeOnly: boolean
 }
@@ -116,8 +118,8 @@ describe('[D11] signatures', () => {
 
   it('are compared by timingSafeEqual, in one function', () => {
     const named = [...sources].filter(([, source]) => source.includes('timingSafeEqual')).map(([file]) => file)
-    expect(named).toEqual(['lib/signing.ts'])
-    expect(bodyOf(sources.get('lib/signing.ts') as string, 'equalBytes')).toBe(
+    expect(named).toEqual(['lib/kernel/signing.ts'])
+    expect(bodyOf(sources.get('lib/kernel/signing.ts') as string, 'equalBytes')).toBe(
       'return left.length === right.length && timingSafeEqual(left, right)',
     )
   })
@@ -360,9 +362,8 @@ function resolveImport(file: string, specifier: string): string {
 
 /** The folder that a file's layer goes by. */
 function folderOf(file: string): string {
-  const [top = '', folder = '', ...rest] = file.split('/')
-  if (top !== 'lib') return top
-  return rest.length === 0 ? 'kernel' : folder
+  const [top = '', folder = ''] = file.split('/')
+  return top === 'lib' ? folder : top
 }
 
 function layerOf(file: string): number {

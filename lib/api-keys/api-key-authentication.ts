@@ -2,11 +2,11 @@
 
 import type { Knex } from 'knex'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from '../authentication/authentication.js'
-import { type Context, isAnonymous } from '../context.js'
-import { described } from '../declarations.js'
-import { AuthenticationFailed } from '../errors.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
-import { runStatement, statementOf } from '../queryset/run-statement.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
+import { AuthenticationFailed } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { runStatement, statementOf } from '../postgres/run-statement.js'
 import { APIKey, boundKnex, hashToken, isKey } from './api-key.js'
 import { keyUsageOf } from './key-usage.js'
 

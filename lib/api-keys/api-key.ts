@@ -2,9 +2,9 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Model } from 'objection'
-import { createTable } from '../create-table.js'
-import { ConfigurationError } from '../errors.js'
-import { encodeBase64Url } from '../signing.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { encodeBase64Url } from '../kernel/signing.js'
+import { createTable } from '../postgres/create-table.js'
 
 export interface GenerateApiKeyOptions {
   /** Whose key it is. */

@@ -1,6 +1,6 @@
 /** When API keys were last used: gathered, and written beside the requests (wire format, section 9). */
 import type { Knex } from 'knex'
-import { oneLine } from '../one-line.js'
+import { oneLine } from '../kernel/one-line.js'
 
 const MINUTE = 60_000
 /** How long uses are gathered before they are written, in milliseconds. */

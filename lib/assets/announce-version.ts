@@ -1,5 +1,5 @@
 /** The header `X-App-Version` (spec section 9.2; promise G11). */
-import type { Context } from '../context.js'
+import type { Context } from '../http/context.js'
 
 const VERSION_HEADER = 'X-App-Version'
 

@@ -1,6 +1,6 @@
 /** The application's version: one identifier for all that it serves (spec section 9.2; wire format, section 8). */
-import { currentSettings, type Settings, setting } from '../settings.js'
-import { frame } from '../signing.js'
+import { currentSettings, type Settings, setting } from '../kernel/settings.js'
+import { frame } from '../kernel/signing.js'
 import { contentHash } from './content-hash.js'
 import { currentGeneration, refresh } from './refresh.js'
 import { checkStaticSettings, currentStaticFiles } from './static-files.js'

@@ -1,6 +1,6 @@
 /** Tells all processes of an application that its version is to be computed again (wire format, section 8). */
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { refreshAppVersion } from './app-version.js'
 
 const CHANNEL = 'koa_viewsets_cache_bust'

@@ -1,8 +1,8 @@
 /** Who may make the version be computed again (spec section 4.10; wire format, section 8). */
-import type { Context } from '../context.js'
-import { ApiError } from '../errors.js'
-import { findSecretKey, setting } from '../settings.js'
-import { derive, equalBytes, mac } from '../signing.js'
+import type { Context } from '../http/context.js'
+import { ApiError } from '../kernel/errors.js'
+import { findSecretKey, setting } from '../kernel/settings.js'
+import { derive, equalBytes, mac } from '../kernel/signing.js'
 
 const LABEL = 'cache-bust/v1'
 const TOKEN_LENGTH = 32

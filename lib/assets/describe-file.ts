@@ -1,7 +1,7 @@
 /** The headers of a static file, and whether the client has it already (spec section 9.2; wire format, section 7). */
 import { extname } from 'node:path'
-import type { Context } from '../context.js'
-import { matchesWeakly } from '../entity-tags.js'
+import type { Context } from '../http/context.js'
+import { matchesWeakly } from '../http/entity-tags.js'
 import type { FoundFile } from './static-files.js'
 
 const IMMUTABLE = 'public, max-age=31536000, immutable'

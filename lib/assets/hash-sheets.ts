@@ -1,8 +1,8 @@
 /** Gives style sheets their hashed names, each after what it refers to (wire format, section 7). */
-import { frame } from '../signing.js'
+import { frame } from '../kernel/signing.js'
 import { hashedName } from './asset-name.js'
 import { contentHash } from './content-hash.js'
-import { findReferences, lineOf, type Reference, replaceReferences } from './css-references.js'
+import { findReferences, queueOf, type Reference, replaceReferences } from './css-references.js'
 import type { Problems } from './find-sources.js'
 
 /** A style sheet as it was read. */
@@ -34,7 +34,7 @@ export function readSheet(
   for (const { start, text: written, target } of references) {
     if (target !== undefined && has(target)) continue
     const reason = target === undefined ? 'leads out of the collected files' : `names no file (${target})`
-    problems.push(`${path}:${lineOf(text, start)}: ${JSON.stringify(written)} ${reason}`)
+    problems.push(`${path}:${queueOf(text, start)}: ${JSON.stringify(written)} ${reason}`)
   }
   return { name, text, references }
 }

@@ -1,7 +1,7 @@
 /** A route that a plugin answers itself. */
-import type { Context } from '../context.js'
-import { MethodNotAllowed } from '../errors.js'
-import { pathOf } from '../request-path.js'
+import type { Context } from '../http/context.js'
+import { pathOf } from '../http/request-path.js'
+import { MethodNotAllowed } from '../kernel/errors.js'
 
 /** True for this path, with or without a slash at its end. */
 export function isPath(ctx: Context, path: string): boolean {

@@ -1,6 +1,6 @@
 /** Which backend answers for the version of the application that a client asks for (spec section 9.2; wire format, section 8). */
-import type { Context } from '../context.js'
-import { ApiError, ConfigurationError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
 
 export interface VersionRoutes {
   /** Backends by version. */

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ConfigurationError } from '../errors.js'
-import { frame } from '../signing.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { frame } from '../kernel/signing.js'
 import { contentHash, sha256 } from './content-hash.js'
 import { refresh } from './refresh.js'
 

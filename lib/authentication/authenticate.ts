@@ -1,7 +1,7 @@
 /** The second step of dispatch: who is asking (spec section 5). */
-import { rememberChallengers } from '../challenges.js'
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
+import { rememberChallengers } from '../http/challenges.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { BaseAuthentication, Credentials } from './authentication.js'
 
 const FOUND_BY = Symbol('the scheme that knew the caller')

@@ -1,7 +1,7 @@
 /** The contract of authentication (spec section 5). */
 
-import type { Context } from '../context.js'
-import { described } from '../declarations.js'
+import type { Context } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
 
 /**
  * Who a request comes from: `user` becomes `ctx.state.user`, `auth` becomes `ctx.state.auth`. `authInfo` and `auth_info`

@@ -1,10 +1,10 @@
 /** The user of the app's own session (spec section 5; promises E17 and E18). */
 
-import { type Context, isAnonymous } from '../context.js'
-import { described } from '../declarations.js'
-import { ConfigurationError, PermissionDenied } from '../errors.js'
-import { isSafeMethod } from '../http-methods.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { isSafeMethod } from '../http/methods.js'
+import { described } from '../kernel/declarations.js'
+import { ConfigurationError, PermissionDenied } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { foundBy } from './authenticate.js'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
 

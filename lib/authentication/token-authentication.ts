@@ -1,9 +1,9 @@
 /** Tokens in the Authorization header (spec section 5; RFC 9110 section 11.4). */
 
-import { type Context, isAnonymous } from '../context.js'
-import { described } from '../declarations.js'
-import { AuthenticationFailed, ConfigurationError } from '../errors.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
+import { AuthenticationFailed, ConfigurationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
 
 export interface TokenAuthenticationOptions {

@@ -1,5 +1,5 @@
 /** What `Cache-Control` says of an answer (spec section 4.9, "CacheableMixin"). */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 
 export interface CacheOptions {
   /** How long an answer may be used again without asking, in seconds; 0 leaves `max-age` out. @default 0 */

@@ -1,8 +1,8 @@
 /** The last word on an answer: its validator, who may keep it, and 304 for who has it already (spec section 4.9). */
-import { type Context, isAnonymous } from '../context.js'
-import { matchesWeakly } from '../entity-tags.js'
-import { writeJson } from '../json-numerals.js'
-import { renderPending } from '../pending-render.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { matchesWeakly } from '../http/entity-tags.js'
+import { renderPending } from '../http/pending-render.js'
+import { writeJson } from '../kernel/json-numerals.js'
 import type { CachePolicy } from './cache-policy.js'
 import { contentDigest, strongTag, weakTag } from './entity-tags.js'
 

@@ -1,7 +1,7 @@
 /** Entity tags: how they are made, and which of them name a row (wire format, section 5; RFC 9110 section 13). */
 import { hash } from 'node:crypto'
-import { parseTags } from '../entity-tags.js'
-import { frame } from '../signing.js'
+import { parseTags } from '../http/entity-tags.js'
+import { frame } from '../kernel/signing.js'
 
 const DIGITS = 16
 

@@ -1,6 +1,6 @@
 /** `koa-viewsets collectstatic` (spec section 9.2). */
 import { collectStatic } from '../assets/collect-static.js'
-import { setting } from '../settings.js'
+import { setting } from '../kernel/settings.js'
 import { type Command, type Output, UsageError, type Values } from './command.js'
 
 /** Progress is shown so often at most, in milliseconds. */

@@ -1,10 +1,10 @@
 /** Columns that hold a list, such as `text[]`. */
 
-import { countMessages, type ErrorMessages, MOST_MESSAGES, ValidationError } from '../errors.js'
-import { hasNumerals, memberOf, numeralAt } from '../json-numerals.js'
+import { countMessages, type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
+import { hasNumerals, memberOf, numeralAt } from '../kernel/json-numerals.js'
+import { takesOptions } from '../kernel/option-kinds.js'
+import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { databaseItemText } from '../models/database-text.js'
-import { takesOptions } from '../option-kinds.js'
-import { isTurnOver, nextTurn } from '../turns.js'
 import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 import { JSONField } from './json-field.js'

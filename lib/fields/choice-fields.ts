@@ -1,8 +1,8 @@
 /** One or several of a list of values (spec section 2.2). */
 
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
-import { quote } from '../quote.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { readItems, readJson } from './json-text.js'
 import { type ClosedOptions, optionError } from './options.js'

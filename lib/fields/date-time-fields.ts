@@ -1,7 +1,7 @@
 /** Points in time, days and times of day (spec section 2.2, promises B6 and B15). */
 
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { compileDateTimeFormat, type DateTimeFormat, formatDateTime } from './date-time-format.js'
 import {
   isInfinite,

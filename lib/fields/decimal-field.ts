@@ -1,7 +1,7 @@
 /** Exact decimal numbers (spec section 2.2, promise B5). */
 
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { compareDecimals, type Decimal, readDecimal, significantDigits, writeDecimal } from './decimal-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, optionError } from './options.js'

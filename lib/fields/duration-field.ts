@@ -1,7 +1,7 @@
 /** Columns of type interval (wire format, section 6). */
 
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { isInfinite } from './date-time-text.js'
 import { DURATION_PATTERN, readDuration, writeDuration, writeDurationText } from './duration-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'

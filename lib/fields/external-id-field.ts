@@ -1,8 +1,8 @@
 /** A key that clients see as an external id (spec section 2.3). */
 
-import { ValidationError } from '../errors.js'
 import type { ExternalIds } from '../ids/external-ids.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 
 /** The id of an object: shown for its own key, and both ways for keys of related objects. */

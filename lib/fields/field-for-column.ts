@@ -1,8 +1,8 @@
 /** The field that a model's column gets when the serializer declares none. */
-import { ValidationError } from '../errors.js'
-import type { Kind } from '../kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
+import { kindsOf } from '../kernel/option-kinds.js'
 import type { Column } from '../models/describe-model.js'
-import { kindsOf } from '../option-kinds.js'
 import { ArrayField } from './array-field.js'
 import { BinaryField } from './binary-field.js'
 import { BooleanField } from './boolean-field.js'

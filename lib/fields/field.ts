@@ -1,9 +1,9 @@
 /** The contract of a serializer field: how one value is checked on the way in and written on the way out (spec section 2.2). */
 
 import type { Knex } from 'knex'
-import type { Context } from '../context.js'
+import type { Context } from '../http/context.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import { takesOptions } from '../option-kinds.js'
 
 /** What a serializer knows of its surroundings. All parts are optional: a serializer also works outside a request. */
 export interface SerializerContext {

@@ -1,10 +1,10 @@
 /** Files and images (spec section 2.2; promises F5, F10, F11 and F13). */
 
 import { Readable } from 'node:stream'
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
 import { cleanFilename, UploadedFile } from '../parsers/uploaded-file.js'
-import { quote } from '../quote.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, optionError } from './options.js'
 import type { StorableFile, UploadStorage } from './upload-storage.js'

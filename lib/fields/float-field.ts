@@ -1,7 +1,7 @@
 /** Floating-point numbers (spec section 2.2, promise B5). */
 
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, checkRangeOptions } from './options.js'
 

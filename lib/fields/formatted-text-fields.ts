@@ -1,8 +1,8 @@
 /** Text of a known form: e-mail address, URL, UUID, IP address (spec section 2.2, promise B16). */
 
 import { isIPv4, isIPv6 } from 'node:net'
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'
 import { StringField, type StringFieldOptions } from './string-field.js'

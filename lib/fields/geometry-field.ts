@@ -1,5 +1,5 @@
 /** Columns of type point and circle. */
-import { takesOptions } from '../option-kinds.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { StringField } from './string-field.js'
 
 /**

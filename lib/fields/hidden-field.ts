@@ -1,7 +1,7 @@
 /** A value the client neither sends nor sees, and a default that fills it (spec section 2.2, promise A2). */
 
-import { userId } from '../context.js'
-import { takesOptions } from '../option-kinds.js'
+import { userId } from '../http/context.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { type ContextDefault, type FieldOptions, type SerializerContext, SerializerField } from './field.js'
 import { type ClosedOptions, optionError } from './options.js'
 

@@ -1,7 +1,7 @@
 /** Whole numbers of 16, 32 and 64 bits (spec section 2.2, promises B1 and B3). */
 
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, checkRangeOptions, optionError } from './options.js'
 

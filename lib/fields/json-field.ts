@@ -1,7 +1,7 @@
 /** Columns of type json and jsonb. */
-import { hasNumerals, Numeral, writable } from '../json-numerals.js'
-import { takesOptions } from '../option-kinds.js'
-import { nextTurn } from '../turns.js'
+import { hasNumerals, Numeral, writable } from '../kernel/json-numerals.js'
+import { takesOptions } from '../kernel/option-kinds.js'
+import { nextTurn } from '../kernel/turns.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { checkJson, readJson } from './json-text.js'
 import type { ClosedOptions } from './options.js'

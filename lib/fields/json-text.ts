@@ -1,9 +1,9 @@
 /** JSON values of any shape: read from text, and checked without recursion (promises A4, B7, B8, B11). */
-import { ValidationError } from '../errors.js'
-import { knownNumerals, Numeral, numeralAt } from '../json-numerals.js'
-import { parseJson } from '../parse-json.js'
-import { quote } from '../quote.js'
-import { isTurnOver, nextTurn } from '../turns.js'
+import { ValidationError } from '../kernel/errors.js'
+import { knownNumerals, Numeral, numeralAt } from '../kernel/json-numerals.js'
+import { parseJson } from '../kernel/parse-json.js'
+import { quote } from '../kernel/quote.js'
+import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { checkText } from './text.js'
 
 /** How deep arrays and objects may stand in each other. */

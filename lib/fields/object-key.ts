@@ -1,8 +1,9 @@
 /** The key by which clients name a model's objects, in paths and in bodies: a column, or an external id made of one. */
-import { ConfigurationError } from '../errors.js'
+
 import type { IDContext, IDValue } from '../ids/codec.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { canCompare } from '../queryset/total-order.js'

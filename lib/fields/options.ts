@@ -1,5 +1,5 @@
 /** What the constructors of all fields share: closed option types, and checks that end in a `ConfigurationError`. */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 
 /**
  * `Options` without keys that `Known` does not have: a misspelt option does not compile, and literal types are kept.

@@ -1,6 +1,6 @@
 /** Columns of ranges of days and of points in time, and of sets of them (promises B6 and B15). */
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { checkLengthOptions, MOST_ITEMS } from './options.js'

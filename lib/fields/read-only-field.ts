@@ -1,6 +1,6 @@
 /** A value that is shown and never accepted (spec section 2.2). */
-import { writable } from '../json-numerals.js'
-import { takesOptions } from '../option-kinds.js'
+import { writable } from '../kernel/json-numerals.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { writeDateTimeOf } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import type { ClosedOptions } from './options.js'

@@ -1,15 +1,15 @@
 /** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField (spec section 2.2). */
 
-import { ConfigurationError, ValidationError } from '../errors.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
+import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName } from '../models/objection.js'
-import { takesOptions } from '../option-kinds.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
 import { whereKeys } from '../queryset/where-keys.js'
-import { quote } from '../quote.js'
 import { ExternalIdField } from './external-id-field.js'
 import {
   type FieldOptions,

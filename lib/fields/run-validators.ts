@@ -1,5 +1,5 @@
 /** Runs the `validators` of a field, and tells all that they find. */
-import { type ErrorMessages, ValidationError } from '../errors.js'
+import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import type { SerializerContext, Validator } from './field.js'
 
 /** Every validator sees the value, in order. @throws {ValidationError} what any of them has said, together */

@@ -1,7 +1,7 @@
 /** Text (spec section 2.2, promises B7 and B8). */
 
-import { ValidationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ValidationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, checkLengthOptions } from './options.js'
 import { checkLength, checkText } from './text.js'

@@ -1,5 +1,5 @@
 /** What holds for text of any field: which characters may be stored, and how long it is. */
-import { ValidationError } from '../errors.js'
+import { ValidationError } from '../kernel/errors.js'
 
 /** Refuses what PostgreSQL cannot store (NUL) or would change (a lone surrogate). @throws ValidationError */
 export function checkText(text: string): void {

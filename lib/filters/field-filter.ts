@@ -1,9 +1,9 @@
 /** Filters by fields: `?price__lt=10&author__name=Ada` (spec section 4.8, promises C1 to C8). */
 
-import { type ErrorMessages, ValidationError } from '../errors.js'
 import type { IDContext } from '../ids/codec.js'
+import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { type FieldPath, PathStart } from './field-path.js'
 import {

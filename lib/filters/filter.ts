@@ -1,13 +1,14 @@
 /** The contract of a filter backend (spec section 4.8). */
 
-import type { Context } from '../context.js'
-import { described } from '../declarations.js'
-import type { ApiError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { type QueryParameters, queryOf } from '../http/query-parameters.js'
 import type { IDContext } from '../ids/codec.js'
+import { described } from '../kernel/declarations.js'
+import type { ApiError } from '../kernel/errors.js'
+import { noneOf } from '../kernel/none-of.js'
 import type { ModelDescription } from '../models/describe-model.js'
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import { noneOf } from '../none-of.js'
-import { type QueryParameters, queryOf } from '../query-parameters.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
 export type { QueryParameters }

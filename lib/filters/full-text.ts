@@ -1,6 +1,7 @@
 /** The SQL of full-text search, for the filter and for the ranking (spec section 4.8, promises C12, C13, C15). */
-import { BadRequest, ConfigurationError, ValidationError } from '../errors.js'
-import type { Queryable } from '../models/objection.js'
+
+import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { FieldPath, PathStart } from './field-path.js'
 import { type FilterView, lastValueOf, oncePerView, type ParameterDescription, type QueryParameters } from './filter.js'

@@ -1,5 +1,5 @@
 /** The lookups of field filters, each a way to compare a column with the text of a parameter (spec section 4.8). */
-import { ValidationError } from '../errors.js'
+
 import { ArrayField } from '../fields/array-field.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldSchema, SerializerField } from '../fields/field.js'
@@ -7,6 +7,7 @@ import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
 import type { IDContext } from '../ids/codec.js'
 import type { ExternalIds } from '../ids/external-ids.js'
+import { ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/describe-model.js'
 import { checkedText, escapeLike, textOf } from './text-match.js'
 

@@ -1,10 +1,10 @@
 /** Orders a list as the client asks: `?ordering=-price,title` (spec section 4.8, promise C9). */
 
-import { ConfigurationError, ValidationError } from '../errors.js'
+import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { RecentMap } from '../kernel/recent-map.js'
 import { modelName } from '../models/objection.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
 import { hasOrder, type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
-import { RecentMap } from '../recent-map.js'
 import {
   BaseFilter,
   type FilterView,

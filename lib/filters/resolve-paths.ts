@@ -1,7 +1,8 @@
 /** Reads declared names: each is a column of the view's model, or of one related to it (`author__country__name`). */
-import { ConfigurationError } from '../errors.js'
+
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { FieldPath, type Step } from './field-path.js'

@@ -1,9 +1,9 @@
 /** Searches fields for terms: `?search=brown "lazy dog"` (spec section 4.8, promises C5, C8, C11, C17). */
 
-import { BadRequest, ValidationError } from '../errors.js'
 import { counted } from '../fields/text.js'
+import { BadRequest, ValidationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import { type FieldPath, PathStart } from './field-path.js'
 import {

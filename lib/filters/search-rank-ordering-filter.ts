@@ -1,7 +1,7 @@
 /** Orders the results of a full-text search by how well they match (spec section 4.8). */
 
-import type { Queryable } from '../models/objection.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { PathStart } from './field-path.js'
 import {
   BaseFilter,

@@ -1,6 +1,6 @@
 /** What a model's objects are called outside: its external ids (spec section 2.3). */
-import { ConfigurationError } from '../errors.js'
-import { readModelSchema } from '../json-schema.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { readModelSchema } from '../kernel/json-schema.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { type ModelClass, modelName, primaryKeyOf } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'

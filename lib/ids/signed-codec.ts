@@ -1,6 +1,6 @@
 /** Mode `signed`: a number that only we can have written, for one user and a time if so configured. */
-import { AuthenticationFailed } from '../errors.js'
-import { equalBytes } from '../signing.js'
+import { AuthenticationFailed } from '../kernel/errors.js'
+import { equalBytes } from '../kernel/signing.js'
 import { callerId, type EncodeContext, type IDCodec, type IDContext, type IDValue } from './codec.js'
 import { type EncodedOptions, KeyNumber } from './encoded-codec.js'
 import { toStored } from './integers.js'

@@ -1,5 +1,5 @@
 /** The signature of an id: `mac(key, 'id/v1', …)` of the wire format, made for short texts by the hundred. */
-import { derive, Hmac } from '../signing.js'
+import { derive, Hmac } from '../kernel/signing.js'
 
 /** Signs for one key and table. */
 export class Signer {

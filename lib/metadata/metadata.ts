@@ -1,7 +1,7 @@
 /** The contract of metadata: what OPTIONS tells of a view (spec section 4.10). */
 
-import type { Context } from '../context.js'
-import { described } from '../declarations.js'
+import type { Context } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
 import type { SerializerPlan } from '../serializers/contract.js'
 
 /** What metadata may know of the view it describes. */

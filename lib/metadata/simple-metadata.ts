@@ -1,7 +1,8 @@
 /** The metadata that a view has unless it says otherwise (spec section 4.10; wire format, section 12). */
-import type { Context } from '../context.js'
+
 import type { FieldSchema } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
+import type { Context } from '../http/context.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { BaseMetadata, type DescribedView } from './metadata.js'
 

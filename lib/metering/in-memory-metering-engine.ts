@@ -1,5 +1,5 @@
 /** Usage events in the memory of the process: for tests, and for one process that may forget. */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
 export interface InMemoryMeteringEngineOptions {

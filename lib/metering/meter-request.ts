@@ -1,8 +1,8 @@
 /** Counts one request: who, how many bytes, how long (spec section 6; promises G12, I10 and I12). */
 import type { ServerResponse } from 'node:http'
-import { type Context, userId } from '../context.js'
-import { oneLine } from '../one-line.js'
-import { isGone, whenResponseEnds } from '../response-end.js'
+import { type Context, userId } from '../http/context.js'
+import { isGone, whenResponseEnds } from '../http/response-end.js'
+import { oneLine } from '../kernel/one-line.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
 
 export interface Metering {

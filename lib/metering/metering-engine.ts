@@ -1,5 +1,5 @@
 /** Which engine counts a request: the view's or the plugin's own, else the one that was set for all. */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { MeteringEngine } from './engine.js'
 import type { Metering } from './meter-request.js'
 

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'
-import { createTable } from '../create-table.js'
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { createTable } from '../postgres/create-table.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
 export interface PostgresMeteringEngineOptions {

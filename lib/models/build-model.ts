@@ -1,7 +1,7 @@
 /** Makes model instances for writing from validated values, through the model's own validation. */
 import type { Model } from 'objection'
-import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../json-numerals.js'
-import { type PropertySchema, typesOf } from '../json-schema.js'
+import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../kernel/json-numerals.js'
+import { type PropertySchema, typesOf } from '../kernel/json-schema.js'
 import { type Column, describeModel } from './describe-model.js'
 import { type ModelClass, modelOf } from './objection.js'
 

@@ -1,5 +1,5 @@
+import type { Queryable } from '../postgres/pg-types.js'
 /** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Two queries, however many tables. */
-import type { Queryable } from './objection.js'
 
 /** One column as the database declares it. Domains are resolved to their base type. */
 export interface CatalogueColumn {

@@ -1,20 +1,14 @@
 /** What a model declares: columns, keys and relations, from `jsonSchema`, `relationMappings` and the catalogue. */
 
 import type { Relation } from 'objection'
-import { ConfigurationError } from '../errors.js'
-import { type PropertySchema, readModelSchema, typesOf } from '../json-schema.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { type PropertySchema, readModelSchema, typesOf } from '../kernel/json-schema.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { checkSession } from '../postgres/session-settings.js'
+import { shareTurns } from '../postgres/share-turns.js'
 import { type CatalogueColumn, type CatalogueTable, readCatalogue, type TakenWrites } from './catalogue.js'
 import { type Checked, readCheck } from './check-constraint.js'
-import {
-  type ModelClass,
-  modelName,
-  primaryKeyOf,
-  type Queryable,
-  type RelationKind,
-  relationKind,
-} from './objection.js'
-import { checkSession } from './session-settings.js'
-import { shareTurns } from './share-turns.js'
+import { type ModelClass, modelName, primaryKeyOf, type RelationKind, relationKind } from './objection.js'
 
 /** A column of a model, as a serializer sees it. */
 export interface Column {

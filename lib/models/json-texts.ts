@@ -1,4 +1,5 @@
 /** Texts in json columns, which Objection takes for JSON once more (promise B17). */
+import type { AnswerField, TypeParsers } from '../postgres/pg-types.js'
 import { isJsonAttribute } from './build-model.js'
 import { type Column, describeModel } from './describe-model.js'
 import type { ModelClass } from './objection.js'
@@ -8,23 +9,12 @@ const JSON_OIDS: Readonly<Record<string, number>> = { json: 114, jsonb: 3802 }
 
 const OIDS = new Set(Object.values(JSON_OIDS))
 
-/** Those of pg, by the numbers of types. */
-export interface TypeParsers {
-  getTypeParser(oid: number, format?: string): (text: string) => unknown
-}
-
 /** The json columns that Objection parses by itself. */
 const parsedTwice = oncePerCatalogue((model: ModelClass): readonly Column[] =>
   [...describeModel(model).columns.values()].filter(
     (column) => JSON_OIDS[column.type] !== undefined && isJsonAttribute(model, column),
   ),
 )
-
-/** A column of an answer, as pg describes it. */
-export interface AnswerField {
-  readonly name: string
-  readonly dataTypeID: number
-}
 
 /**
  * Writes texts in json columns as JSON again, in rows that the driver has parsed: from `"1"` Objection would make a number.

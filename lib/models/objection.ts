@@ -1,5 +1,4 @@
 /** What we use of Objection, by its documented surface only. */
-import type { Knex } from 'knex'
 import type { Model, QueryBuilder, Relation } from 'objection'
 
 /** A model class. Classes are told by their shape, never by `instanceof`: an application may bring its own copy of Objection. */
@@ -7,9 +6,6 @@ export type ModelClass = typeof Model
 
 /** A query of any model. */
 export type AnyQueryBuilder = QueryBuilder<Model, unknown>
-
-/** Where a query runs: a pool or a transaction. */
-export type Queryable = Knex | Knex.Transaction
 
 /** True for a class that can be queried as an Objection model. */
 export function isModelClass(value: unknown): value is ModelClass {

@@ -1,7 +1,8 @@
 /** The shared parts of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
-import { ConfigurationError } from '../errors.js'
+
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { HiddenField } from '../fields/hidden-field.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'

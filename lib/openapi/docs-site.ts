@@ -3,8 +3,8 @@ import { posix } from 'node:path'
 import { acceptsMethod } from '../assets/own-route.js'
 import { addETag } from '../caching/cache-response.js'
 import { contentDigest, weakTag } from '../caching/entity-tags.js'
-import type { Context } from '../context.js'
-import { ConfigurationError, ServiceUnavailable } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import type { SchemaOptions } from './document.js'
 
 /** An API that describes itself, or a document that is there already. */

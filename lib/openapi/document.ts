@@ -1,6 +1,6 @@
 /** An API as an OpenAPI 3.1 document (spec section 4.10; wire format, section 13). */
 
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { expansionsOf } from '../serializers/select-fields.js'

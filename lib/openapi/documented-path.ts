@@ -1,5 +1,5 @@
 /** The path of an endpoint as the document writes it, which is what telemetry calls its route, too. */
-import type { Segment } from '../path-pattern.js'
+import type { Segment } from '../kernel/path-pattern.js'
 import type { DescribedEndpoint } from './endpoint.js'
 
 /** The path as mounted, with `{id}` in the place of a parameter. The root alone ends in a slash. */

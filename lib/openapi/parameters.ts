@@ -1,6 +1,6 @@
 /** Parameters of paths, queries and headers; those of the query are described by whoever reads them. */
 import type { ParameterDescription } from '../filters/filter.js'
-import { pathHints } from '../path-pattern.js'
+import { pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { selectionParameters } from '../views/selection.js'

@@ -1,5 +1,5 @@
 /** Who may use an operation, and by which credentials. */
-import type { Context } from '../context.js'
+import type { Context } from '../http/context.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { View } from '../views/view.js'
 import type { Components } from './components.js'

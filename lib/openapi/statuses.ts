@@ -1,8 +1,8 @@
 /** The statuses of errors that an operation may answer with (wire format, sections 4 and 13). */
 
-import { exposesTriggers } from '../database-errors.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
+import { exposesTriggers } from '../postgres/database-errors.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'

@@ -1,5 +1,5 @@
 /** Words for people, from names for programs. */
-import { pluralize } from '../naming.js'
+import { pluralize } from '../kernel/naming.js'
 
 /** What objects of a basename are called: one, one with its article, and several. */
 export function nounOf(basename: string): { readonly one: string; readonly any: string; readonly many: string } {

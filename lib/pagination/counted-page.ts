@@ -1,5 +1,5 @@
 /** A page of a list that is counted: exactly, by estimate, up to a limit, or not at all. */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import {
   type BasePagination,
   type CountKind,

@@ -1,13 +1,13 @@
 /** Pages by position: `?cursor=…` (spec section 4.7; wire format, section 2). */
 
-import { BadRequest, ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import { BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { currentSettings, getCursorSecret } from '../kernel/settings.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import { modelName } from '../models/objection.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
 import { keysetTerms, positionProblem, positionTag } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
-import { currentSettings, getCursorSecret } from '../settings.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
 import { pageLink } from './links.js'
 import {

@@ -1,8 +1,7 @@
 /** The token of a keyset cursor: a position in a list, signed together with what it is a position of (wire format, section 2). */
 import { isAscii } from 'node:buffer'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
-import type { PositionTag } from '../queryset/keyset.js'
-import { RecentMap } from '../recent-map.js'
+import { RecentMap } from '../kernel/recent-map.js'
 import {
   decodeBase64Url,
   derive,
@@ -13,7 +12,8 @@ import {
   type Hmac,
   hmacOf,
   mac,
-} from '../signing.js'
+} from '../kernel/signing.js'
+import type { PositionTag } from '../queryset/keyset.js'
 import type { Position } from './pagination.js'
 
 /** What a token is signed for. Elsewhere it is worthless. */

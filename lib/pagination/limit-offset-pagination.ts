@@ -1,7 +1,7 @@
 /** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
 
 import type { ParameterDescription } from '../filters/filter.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {

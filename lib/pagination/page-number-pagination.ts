@@ -1,8 +1,8 @@
 /** Pages by number: `?page=2&page_size=50` (spec section 4.7). */
 
-import { NotFound } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import { NotFound } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
 import { pageLink } from './links.js'
 import {

@@ -1,9 +1,9 @@
 /** The contract of pagination (spec section 4.7). */
 
-import type { Context } from '../context.js'
-import { described } from '../declarations.js'
-import { ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
+import type { Context } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 

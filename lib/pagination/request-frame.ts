@@ -1,5 +1,5 @@
 /** What of a request decides which rows a list has: path parameters and filters, as bytes to sign (wire format, section 2.1). */
-import { frameText } from '../signing.js'
+import { frameText } from '../kernel/signing.js'
 import type { ListSource, PageRequest } from './pagination.js'
 
 /** The path parameters in the order of the pattern, their names in braces. */

@@ -1,6 +1,6 @@
 /** The id of a server cursor: opaque, signed, and bound to its owner, view and path (wire format, section 3). */
-import { type Caller, callerParts } from '../caller.js'
-import { decodeBase64Url, encodeBase64Url, equalBytes, mac } from '../signing.js'
+import { type Caller, callerParts } from '../http/caller.js'
+import { decodeBase64Url, encodeBase64Url, equalBytes, mac } from '../kernel/signing.js'
 
 /** What an id is signed for. */
 export interface ServerCursorScope {

@@ -1,14 +1,14 @@
 /** Pages from a cursor that PostgreSQL keeps: `?server_cursor=…` (spec sections 3 and 4.7; wire format, section 3). */
 
 import { randomBytes } from 'node:crypto'
-import { callerOf } from '../caller.js'
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
 import type { ParameterDescription } from '../filters/filter.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
-import { isGone, whenResponseEnds } from '../response-end.js'
-import { getCursorSecret } from '../settings.js'
-import { frame } from '../signing.js'
+import { callerOf } from '../http/caller.js'
+import type { Context } from '../http/context.js'
+import { isGone, whenResponseEnds } from '../http/response-end.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import { getCursorSecret } from '../kernel/settings.js'
+import { frame } from '../kernel/signing.js'
 import {
   BasePagination,
   envelopeSchema,

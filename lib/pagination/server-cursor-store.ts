@@ -1,5 +1,5 @@
 /** The server cursors that one paginator keeps in this process: slots, owners, ages (spec section 3). */
-import { ApiError, Conflict, NotFound, ServiceUnavailable } from '../errors.js'
+import { ApiError, Conflict, NotFound, ServiceUnavailable } from '../kernel/errors.js'
 import type { ListPool, RowCursor } from './pagination.js'
 
 export interface ServerCursorLimits {

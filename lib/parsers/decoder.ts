@@ -1,8 +1,8 @@
 /** Content codings of request bodies (RFC 9110 section 8.4): the decoders, and how far a body may swell in them. */
 import { finished } from 'node:stream'
 import { type BrotliDecompress, createBrotliDecompress, createUnzip, type Unzip } from 'node:zlib'
-import type { Context } from '../context.js'
-import { ApiError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ApiError } from '../kernel/errors.js'
 import { GrowingBuffer } from './growing-buffer.js'
 
 export type Decoder = Unzip | BrotliDecompress

@@ -1,6 +1,6 @@
 /** The names and values of a form, flat and bounded (promises A5, F4 and R10). */
-import { ApiError, BadRequest, ConfigurationError } from '../errors.js'
-import { quote } from '../quote.js'
+import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
 import { countNodes } from './nesting.js'
 
 export interface FormLimits {

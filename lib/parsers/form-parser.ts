@@ -1,7 +1,7 @@
 /** Reads `application/x-www-form-urlencoded` (spec section 4.9, promise F4). */
 import { isUtf8 } from 'node:buffer'
-import type { Context } from '../context.js'
-import { ApiError, BadRequest } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ApiError, BadRequest } from '../kernel/errors.js'
 import { acceptFields, checkLimits, FormFields } from './form-fields.js'
 import type { ParsedBody, Parser } from './parser.js'
 import { readBody } from './read-body.js'

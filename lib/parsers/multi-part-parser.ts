@@ -1,9 +1,9 @@
 /** Reads `multipart/form-data`: fields and files (spec section 4.9; promises F5–F10, F13 and F16). */
 import { isUtf8 } from 'node:buffer'
 import { tmpdir } from 'node:os'
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
-import { isTurnOver, nextTurn } from '../turns.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { acceptFields, checkLimits, FormFields } from './form-fields.js'
 import { GrowingBuffer } from './growing-buffer.js'
 import { isBoundary, MultipartReader, malformed } from './multipart-reader.js'

@@ -10,7 +10,7 @@
  * mutated ones 3,995 that this reader refuses. What a client has sent must not be stored in part.
  */
 import { isUtf8 } from 'node:buffer'
-import { BadRequest } from '../errors.js'
+import { BadRequest } from '../kernel/errors.js'
 
 /** What stands before a part's content. */
 export interface PartHeader {

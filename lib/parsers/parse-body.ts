@@ -1,7 +1,7 @@
 /** The request's body as data: picks the parser by media type (spec section 4.9). */
 import contentType from 'content-type'
-import type { Context } from '../context.js'
-import { BadRequest, UnsupportedMediaType } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
 import type { MediaType, ParsedBody, Parser, TakenFiles } from './parser.js'
 import { isAborted } from './read-body.js'
 

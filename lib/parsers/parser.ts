@@ -1,5 +1,5 @@
 /** The contract of a parser: one kind of request body (spec section 4.9). */
-import type { Context } from '../context.js'
+import type { Context } from '../http/context.js'
 import type { UploadedFile } from './uploaded-file.js'
 
 /** A media type, read once for all who ask (promise F3). */

@@ -1,7 +1,7 @@
 /** The bytes of a request body, decompressed and counted while they arrive (spec section 4.9). */
 import type { Readable } from 'node:stream'
-import type { Context } from '../context.js'
-import { ApiError, BadRequest, UnsupportedMediaType } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
 import { checkRatio, decoderOf, feed } from './decoder.js'
 import { GrowingBuffer } from './growing-buffer.js'
 import { tooLarge } from './too-large.js'

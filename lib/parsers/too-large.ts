@@ -1,5 +1,5 @@
 /** The answer for a body beyond a limit of bytes. */
-import { ApiError } from '../errors.js'
+import { ApiError } from '../kernel/errors.js'
 
 /** 413. */
 export function tooLarge(): ApiError {

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { ApiError, ServiceUnavailable } from '../errors.js'
+import { ApiError, ServiceUnavailable } from '../kernel/errors.js'
 import type { PartHeader } from './multipart-reader.js'
 import { tooLarge } from './too-large.js'
 import { UploadedFile } from './uploaded-file.js'

@@ -1,6 +1,6 @@
 /** The third step of dispatch: may this caller do this (spec section 5; promises E1 and E10). */
-import { type Context, isAnonymous } from '../context.js'
-import { AuthenticationFailed, PermissionDenied } from '../errors.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { AuthenticationFailed, PermissionDenied } from '../kernel/errors.js'
 import type { BasePermission, GuardedView } from './permission.js'
 
 /** All permissions must pass. @throws AuthenticationFailed for an anonymous caller, PermissionDenied for a known one */

@@ -1,6 +1,6 @@
 /** Scopes of a key or a token: what its holder is allowed with it (spec section 5). */
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { BasePermission } from './permission.js'
 
 /**

@@ -1,9 +1,9 @@
 /** Permissions by table and method, as an application's users hold them (spec section 5). */
 
-import { type Context, isAnonymous } from '../context.js'
-import { described } from '../declarations.js'
-import { ConfigurationError } from '../errors.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BasePermission, type GuardedView, type GuardedViewClass } from './permission.js'
 
 export interface ModelPermissionOptions {

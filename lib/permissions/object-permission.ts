@@ -1,7 +1,7 @@
 /** An object is its owner's (spec section 5; promises E5, E6 and E8). */
 
-import { type Context, userId } from '../context.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import { type Context, userId } from '../http/context.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BasePermission, type GuardedView } from './permission.js'
 
 export interface ObjectPermissionOptions {

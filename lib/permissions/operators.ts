@@ -1,7 +1,7 @@
 /** Permissions made of others: the spec's `&`, `|` and `~` (spec section 5; promise E7). */
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
-import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../policy.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import { BasePermission, type GuardedView, type GuardedViewClass } from './permission.js'
 
 /** Passes where all pass. @example and(IsAuthenticated, new HasScope('read:books')) */

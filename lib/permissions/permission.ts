@@ -1,7 +1,7 @@
 /** The contract of permissions (spec section 5). */
 
-import type { Context } from '../context.js'
-import { described } from '../declarations.js'
+import type { Context } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
 
 /** What a permission may know of a view's class, before any request. */
 export interface GuardedViewClass {

@@ -1,6 +1,6 @@
 /** Permissions on a hand-written route, where no view keeps them for the objects that the handler finds. */
-import { type Context, routeAction } from '../context.js'
-import { ConfigurationError } from '../errors.js'
+import { type Context, routeAction } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { checkObjectPermissions, checkPermissions } from './check-permissions.js'
 import type { BasePermission, GuardedView } from './permission.js'
 

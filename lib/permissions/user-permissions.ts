@@ -1,7 +1,7 @@
 /** Permissions that look at the user alone (spec section 5). */
 
-import { type Context, isAnonymous } from '../context.js'
-import { isSafeMethod } from '../http-methods.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { isSafeMethod } from '../http/methods.js'
 import { BasePermission } from './permission.js'
 
 /** For anybody who is logged in. */

@@ -1,8 +1,10 @@
 /** Counts the rows of a list: its conditions only, no order, no columns, no related objects (promise D3). */
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import { nativeSql } from './compiled-sql.js'
+
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { readsRawRows, runStatement } from '../postgres/run-statement.js'
 import { readsBelow } from './read-columns.js'
-import { readsRawRows, runStatement } from './run-statement.js'
 
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
 

@@ -1,10 +1,10 @@
 /** A cursor of PostgreSQL's own, in a transaction on a connection that is kept for it (spec section 4.7). */
+
 import type { Knex } from 'knex'
-import type { AnswerField } from '../models/json-texts.js'
-import type { Queryable } from '../models/objection.js'
-import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
+import { type CancellableConnection, cancelStatement } from '../postgres/cancel-statement.js'
+import type { AnswerField, Queryable } from '../postgres/pg-types.js'
+import { isLost, type RawRow, runStatement } from '../postgres/run-statement.js'
 import { exactTypes } from './read-exactly.js'
-import { isLost, type RawRow, runStatement } from './run-statement.js'
 
 export interface DatabaseCursorOptions {
   /** A name of lower-case letters, digits and `_`. */

@@ -1,7 +1,8 @@
 /** Reads that the database may be slow at (promises R4 and C11). */
+
 import type { Knex } from 'knex'
-import type { Queryable } from '../models/objection.js'
-import { nativeError } from '../native-error.js'
+import { nativeError } from '../postgres/native-error.js'
+import type { Queryable } from '../postgres/pg-types.js'
 
 /**
  * Runs reads in a transaction that cannot write, and in which no statement takes longer than `timeout` milliseconds.

@@ -1,5 +1,5 @@
 /** Positions in an ordered list: read as PostgreSQL's text, and compared in the order's own way (wire format, section 2). */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { Column, ModelDescription } from '../models/describe-model.js'
 import type { OrderTerm } from './total-order.js'
 

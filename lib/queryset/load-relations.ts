@@ -1,6 +1,8 @@
 /** Loads related objects into objects that are there already. */
+
 import { describeModel } from '../models/describe-model.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { readExactly } from './read-exactly.js'
 
 /** Relations to load, by name, and those to load with each. */

@@ -2,16 +2,18 @@
  * One row of a table by its key, held, changed or deleted by a statement of ours. It is what Objection would send for a model
  * that adds nothing to it, in a third of the time: the text is made once for each shape.
  */
+
 import type { Model } from 'objection'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type ModelClass, modelOf, type Queryable } from '../models/objection.js'
+import { type ModelClass, modelOf } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import { nativeSql } from './compiled-sql.js'
+import { nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { type PgAnswer, readsRawRows, runAsPg } from '../postgres/run-statement.js'
 import { exactTypes } from './read-exactly.js'
-import { type PgAnswer, readsRawRows, runAsPg } from './run-statement.js'
 
 /** How many texts are kept for a model: clients choose which columns change. */
 const MOST_TEXTS = 200

@@ -1,7 +1,9 @@
 /** Queries of rows that were found, by their keys and nothing else. */
+
 import type { Model } from 'objection'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from './group-conditions.js'
 
 /** The object's `$query()`. What the model adds to all of its queries only narrows it. */

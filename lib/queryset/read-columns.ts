@@ -1,11 +1,13 @@
 /** Reads single columns of a query's rows, below the model. */
+
 import type { Column } from '../models/describe-model.js'
 import { hasPlainExecution } from '../models/model-traits.js'
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import { nativeSql } from './compiled-sql.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { readsRawRows, runStatement } from '../postgres/run-statement.js'
 import { hasContextHooks } from './context-hooks.js'
 import { exactTypes, readExactly } from './read-exactly.js'
-import { readsRawRows, runStatement } from './run-statement.js'
 
 /**
  * Columns of the rows that the query finds, by the names given here. The model's hooks and its own parsing do not see them:

@@ -1,11 +1,13 @@
 /** Makes a query keep PostgreSQL's own text of dates and numbers beside the values the application gets (promise B15). */
+
 import type { Knex } from 'knex'
+import { keepItemNumerals, keepNumerals } from '../kernel/parse-json.js'
 import { keepItemTexts, keepText } from '../models/database-text.js'
 import { inPostgresStyle } from '../models/interval-text.js'
-import { type AnswerField, keepJsonTexts, type TypeParsers } from '../models/json-texts.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
-import { refusalOfUid } from '../models/session-settings.js'
-import { keepItemNumerals, keepNumerals } from '../parse-json.js'
+import { keepJsonTexts } from '../models/json-texts.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { AnswerField, Queryable, TypeParsers } from '../postgres/pg-types.js'
+import { refusalOfUid } from '../postgres/session-settings.js'
 import { quietHooks } from './context-hooks.js'
 
 type Parse = (text: string) => unknown

@@ -1,6 +1,6 @@
 /** Tables as CSV (spec section 4.9; wire format, section 11). */
-import { memberOf } from '../json-numerals.js'
-import { parseJson } from '../parse-json.js'
+import { memberOf } from '../kernel/json-numerals.js'
+import { parseJson } from '../kernel/parse-json.js'
 import { columnsOf } from './columns.js'
 import { attachment, csvRecords, textCell, valueCell } from './csv-text.js'
 import { JsonText } from './json-text.js'

@@ -1,6 +1,6 @@
 /** Values as CSV (RFC 4180; wire format, section 11; promises G1 and G2). */
 import Papa from 'papaparse'
-import { hasNumerals, Numeral, writeJson } from '../json-numerals.js'
+import { hasNumerals, Numeral, writeJson } from '../kernel/json-numerals.js'
 
 /** A text that a spreadsheet would take for a formula, full-width signs included. Negative decimals are none. */
 const FORMULA = /^(?!-?\d+(?:\.\d+)?$)[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/

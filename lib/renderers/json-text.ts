@@ -1,6 +1,6 @@
 /** JSON that is written already. */
-import { toJson } from '../json-numerals.js'
-import { parseJson } from '../parse-json.js'
+import { toJson } from '../kernel/json-numerals.js'
+import { parseJson } from '../kernel/parse-json.js'
 
 /** JSON in texts, or in bytes of UTF-8, which may be cut within a character. */
 export type JsonPieces = readonly (string | Buffer)[]

@@ -1,6 +1,6 @@
 /** One JSON value a line, for programs that read lists of any length. */
-import { memberOf, writeJson } from '../json-numerals.js'
-import { parseJson } from '../parse-json.js'
+import { memberOf, writeJson } from '../kernel/json-numerals.js'
+import { parseJson } from '../kernel/parse-json.js'
 import { JsonText } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
 import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'

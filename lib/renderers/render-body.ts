@@ -1,5 +1,5 @@
 /** Writes data into the response by a renderer (spec section 4.9). */
-import type { Context } from '../context.js'
+import type { Context } from '../http/context.js'
 import type { BaseRenderer, RenderContext } from './renderer.js'
 
 /** Sets body, `Content-Type` and what other headers the renderer has. */

@@ -1,5 +1,5 @@
 /** The contract of a renderer: data as a response body of one media type (spec section 4.9). */
-import { described } from '../declarations.js'
+import { described } from '../kernel/declarations.js'
 
 /** What a renderer may know of the answer besides its data. */
 export interface RenderContext {

@@ -1,7 +1,7 @@
 /** Chooses how to answer: by suffix, then `Accept`, then the first renderer (spec section 4.9). */
 import Negotiator from 'negotiator'
-import type { Context } from '../context.js'
-import { ApiError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ApiError } from '../kernel/errors.js'
 import type { BaseRenderer } from './renderer.js'
 
 /** Parameters other than the weight say nothing about the type: `application/json; version=2` is JSON. */

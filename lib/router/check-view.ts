@@ -1,11 +1,11 @@
 /** What can be wrong with a view set before any request, and what must be known of it (promise I23). */
 
-import { checkDeclarations, nameAnonymous } from '../declarations.js'
-import { ConfigurationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
+import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
-import type { Queryable } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
 import { actionsOf } from '../views/action-options.js'
 import { ACTIONS, changesMany } from '../views/actions.js'

@@ -1,9 +1,10 @@
 /** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
-import { ConfigurationError } from '../errors.js'
+
 import { externalIds } from '../ids/external-ids.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { Hint, Segment } from '../kernel/path-pattern.js'
 import { describeModel } from '../models/describe-model.js'
 import { documentedPath } from '../openapi/documented-path.js'
-import type { Hint, Segment } from '../path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { URLPathVersioning } from '../versioning/url-path-versioning.js'
 import { actionClass, actionsOf, classesOf } from '../views/action-options.js'

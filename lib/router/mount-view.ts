@@ -1,8 +1,8 @@
 /** Adds a single view to an application's own @koa/router under a pattern with hints (spec section 4.6). */
 import { METHODS } from 'node:http'
 import type Router from '@koa/router'
-import type { Context } from '../context.js'
-import { parsePattern } from '../path-pattern.js'
+import type { Context } from '../http/context.js'
+import { parsePattern } from '../kernel/path-pattern.js'
 import type { ViewHandler } from '../views/api-view.js'
 import { adaptLayer, MATCHING, writePath } from './mount.js'
 

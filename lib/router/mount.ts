@@ -1,9 +1,9 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
 import type Router from '@koa/router'
-import type { Context } from '../context.js'
-import { setNamespace } from '../namespace.js'
-import { decodeSegment, matchesHint, type Segment } from '../path-pattern.js'
-import { setFormat, splitSuffix } from '../path-suffix.js'
+import type { Context } from '../http/context.js'
+import { setNamespace } from '../http/namespace.js'
+import { setFormat, splitSuffix } from '../http/path-suffix.js'
+import { decodeSegment, matchesHint, type Segment } from '../kernel/path-pattern.js'
 import type { APIView, ViewHandler } from '../views/api-view.js'
 import { matchesToo } from './route-table.js'
 import { literalText } from './route-tree.js'

@@ -1,8 +1,8 @@
 /** Routes view sets below the objects of another (spec section 4.4). */
-import { ConfigurationError } from '../errors.js'
-import type { Kind } from '../kinds.js'
-import { checkKinds } from '../option-kinds.js'
-import { parsePattern } from '../path-pattern.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
+import { checkKinds } from '../kernel/option-kinds.js'
+import { parsePattern } from '../kernel/path-pattern.js'
 import type { APIRouter, RouteParent } from './api-router.js'
 import { isGeneric, type ParentRegistration, type ViewSetClass } from './endpoint.js'
 

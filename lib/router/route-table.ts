@@ -1,6 +1,7 @@
 /** The paths of an API, found by path and by name. */
-import { matchesHint, type Segment } from '../path-pattern.js'
-import { splitSuffix } from '../path-suffix.js'
+
+import { splitSuffix } from '../http/path-suffix.js'
+import { matchesHint, type Segment } from '../kernel/path-pattern.js'
 import type { Endpoint } from './endpoint.js'
 import { RouteTree } from './route-tree.js'
 

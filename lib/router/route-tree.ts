@@ -1,5 +1,5 @@
 /** Finds the endpoint of a path by its segments: the cost is that of the path's length, however many routes there are. */
-import { decodeSegment, matchesHint, type Segment } from '../path-pattern.js'
+import { decodeSegment, matchesHint, type Segment } from '../kernel/path-pattern.js'
 
 interface Branch<T> {
   readonly name: string

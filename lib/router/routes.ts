@@ -1,7 +1,7 @@
 /** The routes of a view set, as data (spec sections 4.1, 4.3 and 4.5). */
-import { ConfigurationError } from '../errors.js'
-import { snakeCase } from '../naming.js'
-import { parsePattern, type Segment } from '../path-pattern.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { snakeCase } from '../kernel/naming.js'
+import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { type ActionClass, actionsOf } from '../views/action-options.js'
 import { actionNamed, actionsOn } from '../views/actions.js'
 import type { ActionMap } from '../views/view.js'

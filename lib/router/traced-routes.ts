@@ -1,6 +1,6 @@
 /** Lets telemetry see the routes of `api.routes()` as it sees those of @koa/router. */
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { Endpoint } from './endpoint.js'
 
 /** What answers a request. */

@@ -1,7 +1,8 @@
 /** One statement for many rows, which tells the row that it was refused for (promise I4). */
-import { subjectOf, toApiError } from '../database-errors.js'
-import { ValidationError } from '../errors.js'
-import type { Queryable } from '../models/objection.js'
+
+import { ValidationError } from '../kernel/errors.js'
+import { subjectOf, toApiError } from '../postgres/database-errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { type Path, placed, under } from './under.js'
 
 interface Placed {

@@ -1,10 +1,11 @@
 /** What can be wrong with a serializer class before any request, and without its database (promise I23). */
-import { checkDeclarations, nameAnonymous } from '../declarations.js'
-import { ConfigurationError } from '../errors.js'
+
 import { ArrayField } from '../fields/array-field.js'
 import { SerializerField } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
-import { checkOptions } from '../option-kinds.js'
+import { checkDeclarations, nameAnonymous } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { checkOptions } from '../kernel/option-kinds.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import { methodOf } from './hooks.js'

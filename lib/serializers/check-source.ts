@@ -1,5 +1,5 @@
 /** Whether the source of a field leads somewhere, as far as the models on its way tell. */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { modelName } from '../models/objection.js'
 import type { SerializerClass } from './contract.js'

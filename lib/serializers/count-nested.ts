@@ -1,5 +1,5 @@
 /** Counts the nested objects and the keys in lists of an input, before anything is done for them (promise R10). */
-import type { ErrorMessages } from '../errors.js'
+import type { ErrorMessages } from '../kernel/errors.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'

@@ -1,6 +1,7 @@
 /** The fields that a serializer class and those above it declare. */
-import { ConfigurationError } from '../errors.js'
+
 import { SerializerField } from '../fields/field.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { SerializerClass } from './contract.js'
 
 /** The fields a class declares, its parents' first; a name declared again keeps its place. */

@@ -1,7 +1,7 @@
 /** The methods of a serializer class that belong to its fields. */
-import { ConfigurationError } from '../errors.js'
-import { pascalCase } from '../naming.js'
-import { nearMiss } from '../near-miss.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { pascalCase } from '../kernel/naming.js'
+import { nearMiss } from '../kernel/near-miss.js'
 import type { SerializerClass } from './contract.js'
 import type { SerializerMethodField } from './serializer-method-field.js'
 

@@ -1,10 +1,12 @@
 /** Holds the rows that nested objects change until the end of the transaction (promises A7 and I6). */
+
 import type { Model } from 'objection'
-import { Conflict } from '../errors.js'
+import { Conflict } from '../kernel/errors.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel, type RelationDescription } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'

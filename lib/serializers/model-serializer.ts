@@ -1,7 +1,6 @@
 /** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
+
 import type { Model } from 'objection'
-import { described, exclusiveTo } from '../declarations.js'
-import { ConfigurationError } from '../errors.js'
 import { checkedOptions } from '../fields/checked-options.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldOptions, SerializerContext, SerializerField } from '../fields/field.js'
@@ -10,7 +9,12 @@ import { ReadOnlyField } from '../fields/read-only-field.js'
 import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
-import { readModelSchema } from '../json-schema.js'
+import { described, exclusiveTo } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { readModelSchema } from '../kernel/json-schema.js'
+import { pascalCase } from '../kernel/naming.js'
+import { didYouMean } from '../kernel/near-miss.js'
+import { checkKinds, checkOptions } from '../kernel/option-kinds.js'
 import { buildModel, isExpression } from '../models/build-model.js'
 import {
   type Column,
@@ -19,11 +23,9 @@ import {
   type RelationDescription,
   relationOfKey,
 } from '../models/describe-model.js'
-import { isModelClass, type ModelClass, modelName, type Queryable } from '../models/objection.js'
+import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import { visibleNames } from '../models/visibility.js'
-import { pascalCase } from '../naming.js'
-import { didYouMean } from '../near-miss.js'
-import { checkKinds, checkOptions } from '../option-kinds.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { checkContradictions } from './check-serializer.js'
 import { hasAttribute } from './check-source.js'

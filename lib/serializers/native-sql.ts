@@ -1,6 +1,8 @@
 /** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import { type CompiledSql, nativeSql } from '../queryset/compiled-sql.js'
+
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { type CompiledSql, nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'

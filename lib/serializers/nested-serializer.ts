@@ -2,7 +2,7 @@
 
 import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
 import type { ClosedOptions } from '../fields/options.js'
-import { takesOptions } from '../option-kinds.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import type { SerializerClass } from './contract.js'
 import type { Input } from './types.js'
 

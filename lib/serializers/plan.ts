@@ -1,6 +1,5 @@
 /** A serializer class compiled: its fields in order, each bound to where its value comes from and goes to. */
 
-import { ConfigurationError } from '../errors.js'
 import { BooleanField } from '../fields/boolean-field.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { SerializerField } from '../fields/field.js'
@@ -14,6 +13,7 @@ import { PrimaryKeyRelatedField, RelatedField } from '../fields/related-field.js
 import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import { isLostOnUpdate, nameProblem } from '../models/column-names.js'
 import {

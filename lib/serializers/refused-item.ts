@@ -1,7 +1,8 @@
 /** Tells which item of a list the database has refused, when all were written by one statement (promise I4). */
-import { subjectOf, toApiError } from '../database-errors.js'
-import { ValidationError } from '../errors.js'
-import type { Queryable } from '../models/objection.js'
+
+import { ValidationError } from '../kernel/errors.js'
+import { subjectOf, toApiError } from '../postgres/database-errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { under } from './under.js'
 
 interface RefusedList<T> {

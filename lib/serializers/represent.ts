@@ -1,7 +1,7 @@
 /** Writes an object as plain data, after its serializer's plan. */
 import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
-import { Numeral, numeralAt } from '../json-numerals.js'
+import { Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { isModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'

@@ -1,6 +1,6 @@
 /** Writes rows of raw text as the cells of a table, after the same plan as their JSON (wire format, section 11). */
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
-import { parseJson } from '../parse-json.js'
+import { parseJson } from '../kernel/parse-json.js'
 import { textCell, valueCell } from '../renderers/csv-text.js'
 import type { CellKind, CellScope, RowMember, RowPlan } from './row-plan.js'
 import { type RawRow, writerOfMember } from './row-writer.js'

@@ -1,7 +1,9 @@
 /** The SQL behind a row plan: the list inside, the tables joined to it around it. */
+
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import { type CompiledSql, nativeSql } from '../queryset/compiled-sql.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { type CompiledSql, nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { positionColumn } from '../queryset/keyset.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import type { RowJoin, RowPlan } from './row-plan.js'

@@ -1,7 +1,7 @@
 /** Writes rows of raw text as JSON text: one flat function for each plan (promise E22). */
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
 import type { ExternalIds } from '../ids/external-ids.js'
-import { writeJson } from '../json-numerals.js'
+import { writeJson } from '../kernel/json-numerals.js'
 import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 
 /** A row as PostgreSQL sent it: the text of each column, or null. */

@@ -1,8 +1,9 @@
 /** A serializer class narrowed to some of its fields, or widened by related objects: what `?fields=` and `?expand=` ask for. */
-import { ConfigurationError } from '../errors.js'
+
 import type { SerializerField } from '../fields/field.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { RecentMap } from '../kernel/recent-map.js'
 import type { RelationDescription } from '../models/describe-model.js'
-import { RecentMap } from '../recent-map.js'
 import { nameColumns } from '../renderers/columns.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
 import { neededRelations } from './needed-relations.js'

@@ -2,7 +2,7 @@
 
 import { type FieldOptions, SerializerField } from '../fields/field.js'
 import type { ClosedOptions } from '../fields/options.js'
-import { takesOptions } from '../option-kinds.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 
 export interface SerializerMethodFieldOptions extends FieldOptions {
   /** The method to call with the object. @default `get` and the field's name in PascalCase: `getFullName` for `full_name` */

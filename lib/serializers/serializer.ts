@@ -1,8 +1,8 @@
 /** Checks input and writes output, one object or a list of them (spec section 2.1). */
 
-import { described } from '../declarations.js'
-import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
 import type { SerializerContext } from '../fields/field.js'
+import { described } from '../kernel/declarations.js'
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { nameColumns } from '../renderers/columns.js'
 import type {
   AnySerializer,

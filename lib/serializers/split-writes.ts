@@ -1,6 +1,7 @@
 /** Sorts validated data by where it is written: the object's own row, before it, or after it. */
-import { ConfigurationError } from '../errors.js'
+
 import { RelatedField } from '../fields/related-field.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { RelationDescription } from '../models/describe-model.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'

@@ -1,6 +1,7 @@
 /** Puts what is wrong with a part of the input under the place where it stands. */
-import { subjectOf, toApiError } from '../database-errors.js'
-import { type ErrorMessages, ValidationError } from '../errors.js'
+
+import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { subjectOf, toApiError } from '../postgres/database-errors.js'
 
 /** Names of fields and positions in lists, from the outside in. */
 export type Path = readonly (string | number)[]

@@ -1,8 +1,9 @@
 /** Validates a list of objects field by field, so that each related field costs one query for the whole list (promise I22). */
-import { ValidationError } from '../errors.js'
+
 import type { RelatedField } from '../fields/related-field.js'
 import { runValidators } from '../fields/run-validators.js'
-import { isTurnOver, nextTurn } from '../turns.js'
+import { ValidationError } from '../kernel/errors.js'
+import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkRivals } from './rivals.js'

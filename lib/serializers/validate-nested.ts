@@ -1,10 +1,11 @@
 /** Objects inside the input of others, validated together for a whole list. */
-import { type ErrorMessages, MOST_MESSAGES } from '../errors.js'
+
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { keyText } from '../fields/key-text.js'
 import { parseLookup, parseValue } from '../fields/parse-lookup.js'
+import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
 import type { Column } from '../models/describe-model.js'
-import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import {

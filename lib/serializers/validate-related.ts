@@ -1,14 +1,15 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
-import { MOST_MESSAGES } from '../errors.js'
+
 import {
   AMBIGUOUS,
   PrimaryKeyRelatedField,
   type RelatedField,
   type RelatedFieldOptions,
 } from '../fields/related-field.js'
+import { MOST_MESSAGES } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
-import { quote } from '../quote.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import {
   convert,

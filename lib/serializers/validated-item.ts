@@ -1,7 +1,8 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
-import { type ErrorMessages, ValidationError } from '../errors.js'
+
 import type { SerializerContext, SerializerField } from '../fields/field.js'
-import { hasNumerals, numeralAt } from '../json-numerals.js'
+import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
 
 /** One object to validate, and the stored object it changes, if there is one. */

@@ -1,6 +1,7 @@
 /** Warns of what is shown though nobody has asked for it by name: columns that look like secrets (promise A10). */
+
+import { snakeCase } from '../kernel/naming.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { snakeCase } from '../naming.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import type { ModelSerializer } from './model-serializer.js'

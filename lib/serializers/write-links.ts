@@ -1,8 +1,10 @@
 /** Writes the rows of join tables: links of nested objects, and sets of keys. */
+
 import type { Model } from 'objection'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel, type JoinTable, type RelationDescription } from '../models/describe-model.js'
-import { type ModelClass, modelOf, type Queryable } from '../models/objection.js'
+import { type ModelClass, modelOf } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'

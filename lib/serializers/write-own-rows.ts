@@ -1,11 +1,13 @@
 /** Writes the own rows of objects that are created and changed together: one statement for the new, and one for the stored. */
+
 import type { Model } from 'objection'
-import { toApiError } from '../database-errors.js'
-import { NotFound } from '../errors.js'
+import { NotFound } from '../kernel/errors.js'
 import { buildModel, databaseValues, isExpression } from '../models/build-model.js'
 import { isLostOnUpdate } from '../models/column-names.js'
 import { byExactKey } from '../models/exact-key.js'
-import { type AnyQueryBuilder, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
+import { toApiError } from '../postgres/database-errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { updateOne as updateRow, updatesPlainly } from '../queryset/one-row.js'
 import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'

@@ -1,7 +1,7 @@
 /** Writes what belongs to objects besides their own rows, level by level: nested objects and many-to-many relations. */
 import type { Model } from 'objection'
-import { ValidationError } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
+import { ValidationError } from '../kernel/errors.js'
 import { exactValue } from '../models/database-text.js'
 import type { RelationDescription } from '../models/describe-model.js'
 import { modelOf } from '../models/objection.js'

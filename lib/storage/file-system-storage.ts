@@ -4,8 +4,8 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { ConfigurationError, ServiceUnavailable } from '../errors.js'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
+import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 
 export interface FileSystemStorageOptions {
   /** The folder. It is made when the first file is kept. Never one that code runs from. */

@@ -1,8 +1,8 @@
 /** Uploads in an object store, through flydrive 1.3, which the application installs (spec section 2.2). */
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
-import { ConfigurationError } from '../errors.js'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
+import { ConfigurationError } from '../kernel/errors.js'
 
 /** The part of flydrive's `Disk` that is used; any object with these methods will do. */
 export interface FlydriveDisk {

@@ -1,6 +1,6 @@
 /** The fourth step of dispatch: is it too often (spec section 8). */
-import type { Context } from '../context.js'
-import { Throttled } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { Throttled } from '../kernel/errors.js'
 import { type RateLimitLine, setRateLimitHeaders } from './rate-limit-headers.js'
 import type { BaseThrottle, ThrottledView } from './throttle.js'
 

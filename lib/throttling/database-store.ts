@@ -1,8 +1,8 @@
 /** Counts in PostgreSQL, shared by all processes (spec section 8; wire format, section 10). */
 import type { Knex } from 'knex'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
-import { createTable } from '../create-table.js'
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { createTable } from '../postgres/create-table.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 

@@ -1,7 +1,7 @@
 /** Throttles that count in PostgreSQL, so that all processes share the counts (spec section 8). */
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { DatabaseStore, ensureThrottleTable } from './database-store.js'
 import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import type { ThrottleBackendOptions } from './shared-store.js'

@@ -1,6 +1,6 @@
 /** Whether a shared store answers (promise H8): one warning when it ceases to, then an attempt now and then. */
-import { escapeControls, oneLine } from '../one-line.js'
-import { quote } from '../quote.js'
+import { escapeControls, oneLine } from '../kernel/one-line.js'
+import { quote } from '../kernel/quote.js'
 
 export interface OutageOptions {
   /** What the store is, for the warning. */

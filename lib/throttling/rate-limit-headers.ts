@@ -1,5 +1,5 @@
 /** The `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10; wire format, section 10). */
-import type { Context } from '../context.js'
+import type { Context } from '../http/context.js'
 import type { ThrottleRate, ThrottleState } from './throttle.js'
 
 /** What the headers say of one throttle. */

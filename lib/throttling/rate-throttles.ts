@@ -1,8 +1,8 @@
 /** The throttles of the specification, counting in memory (spec section 8). */
-import { callerOf } from '../caller.js'
-import { type Context, isAnonymous } from '../context.js'
-import { described } from '../declarations.js'
-import { takesOptions } from '../option-kinds.js'
+import { callerOf } from '../http/caller.js'
+import { type Context, isAnonymous } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './simple-rate-throttle.js'
 import type { ThrottledView } from './throttle.js'
 

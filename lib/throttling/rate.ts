@@ -1,6 +1,6 @@
 /** Rates as they are written: `100/hour` (spec section 8). */
-import { ConfigurationError } from '../errors.js'
-import { quote } from '../quote.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
 
 /** So many requests in a window of so many seconds. */
 export interface Rate {

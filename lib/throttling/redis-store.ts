@@ -1,6 +1,6 @@
 /** Counts in Redis or Valkey, shared by all machines (spec section 8). */
 import { RateLimiterRedis } from 'rate-limiter-flexible'
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 

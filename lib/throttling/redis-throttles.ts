@@ -1,6 +1,6 @@
 /** Throttles that count in Redis or Valkey, so that all machines share the counts (spec section 8). */
-import { ConfigurationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import { type RedisClient, RedisStore } from './redis-store.js'
 import type { ThrottleBackendOptions } from './shared-store.js'

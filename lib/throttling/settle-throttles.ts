@@ -1,6 +1,6 @@
 /** What of throttles is checked before any request (promises H13 and I23). */
-import { ConfigurationError } from '../errors.js'
-import { type Policies, resolvePolicies } from '../policy.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { type Policies, resolvePolicies } from '../kernel/policy.js'
 import type { BaseThrottle, ThrottledView } from './throttle.js'
 
 /**

@@ -1,6 +1,6 @@
 /** The names that requests are counted under (wire format, section 10). */
 import { createHash } from 'node:crypto'
-import { frame } from '../signing.js'
+import { frame } from '../kernel/signing.js'
 import type { Rate } from './rate.js'
 
 /** Longer frames are hashed. */

@@ -1,7 +1,7 @@
 /** The contract of throttling (spec section 8). */
 
-import type { Context } from '../context.js'
-import { described } from '../declarations.js'
+import type { Context } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
 
 /** What a throttle may know of the view it guards. */
 export interface ThrottledView {

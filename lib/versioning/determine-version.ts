@@ -1,5 +1,5 @@
 /** The first step of dispatch: which version of the API is asked for (spec section 4.6). */
-import type { Context } from '../context.js'
+import type { Context } from '../http/context.js'
 import type { BaseVersioning } from './versioning.js'
 
 /** Puts the version into `ctx.state.version`. @throws ApiError when it is not allowed, or gone */

@@ -1,8 +1,8 @@
 /** The version in the Accept header: `application/json; version=2.0` (spec section 9.1). */
 
-import type { Context } from '../context.js'
-import { ApiError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
+import type { Context } from '../http/context.js'
+import { ApiError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { BaseVersioning } from './versioning.js'
 
 /** One element of a list, or one part of an element; a quoted string hides the separators in it (RFC 9110 section 5.6). */

@@ -1,6 +1,6 @@
 /** What becomes of a version, as headers: Deprecation (RFC 9745), Sunset (RFC 8594) and Link (RFC 8288). */
-import type { Context } from '../context.js'
-import { ApiError, ConfigurationError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
 
 /** The life of one version. Dates are a Date or ISO 8601 text; links are a path or a URL. */
 export interface VersionLifecycle {

@@ -1,9 +1,9 @@
 /** The version in the query: `?version=2.0` (spec section 9.1). */
 
-import type { Context } from '../context.js'
-import { takesOptions } from '../option-kinds.js'
-import { queryOf } from '../query-parameters.js'
-import { pathOf } from '../request-path.js'
+import type { Context } from '../http/context.js'
+import { queryOf } from '../http/query-parameters.js'
+import { pathOf } from '../http/request-path.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { BaseVersioning, type VersionParameter } from './versioning.js'
 
 /**

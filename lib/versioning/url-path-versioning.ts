@@ -1,9 +1,9 @@
 /** The version in the path: `/api/v2/books` (spec section 9.1). */
 
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
-import { takesOptions } from '../option-kinds.js'
-import { pathOf } from '../request-path.js'
+import type { Context } from '../http/context.js'
+import { pathOf } from '../http/request-path.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { takesOptions } from '../kernel/option-kinds.js'
 import { BaseVersioning } from './versioning.js'
 
 /** The first segment that looks like a version. */

@@ -1,9 +1,9 @@
 /** The contract of API versioning, and what its kinds have in common (spec section 9.1). */
 
-import type { Context } from '../context.js'
-import { described } from '../declarations.js'
-import { ApiError, ConfigurationError } from '../errors.js'
-import { takeOptions, takesOptions } from '../option-kinds.js'
+import type { Context } from '../http/context.js'
+import { described } from '../kernel/declarations.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
+import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { announce, type Lifecycles, readLifecycles, type VersionLifecycle } from './lifecycle.js'
 
 export interface VersioningOptions {

@@ -1,7 +1,7 @@
 /** What `action()` has said of a view set's methods, and how it is found again (spec section 4.3). */
-import { checkStatic } from '../declarations.js'
-import { ConfigurationError } from '../errors.js'
-import { hyphenate, snakeCase } from '../naming.js'
+import { checkStatic } from '../kernel/declarations.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { hyphenate, snakeCase } from '../kernel/naming.js'
 import type { SerializerClass } from '../serializers/contract.js'
 
 /** What was said of a method, before its name is known. */

@@ -1,7 +1,7 @@
 /** Actions of a view set beside list, create and the like (spec section 4.3). */
-import { ConfigurationError } from '../errors.js'
-import type { Kind } from '../kinds.js'
-import { checkKinds } from '../option-kinds.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
+import { checkKinds } from '../kernel/option-kinds.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Input } from '../serializers/types.js'
 import { keepSettings } from './action-options.js'

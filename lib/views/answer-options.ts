@@ -1,6 +1,6 @@
 /** Answers OPTIONS: what a path takes, as far as the caller may use it (spec section 4.10; promise E16). */
-import { withMethod } from '../context.js'
-import { ApiError } from '../errors.js'
+import { withMethod } from '../http/context.js'
+import { ApiError } from '../kernel/errors.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { actionClass } from './action-options.js'
 import type { ParentViewClass, View } from './view.js'

@@ -1,8 +1,10 @@
 /** What can be wrong with `static concurrency` before any request. */
-import { ConfigurationError } from '../errors.js'
+
+import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
-import { modelName, type Queryable } from '../models/objection.js'
+import { modelName } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { positionTag } from '../queryset/keyset.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'

@@ -1,10 +1,11 @@
 /** What can be wrong with a generic view before any request (promise I23). */
 
-import { ConfigurationError } from '../errors.js'
 import { readerOf } from '../filters/full-text.js'
 import { externalIds } from '../ids/external-ids.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
-import { isModelClass, modelName, type Queryable } from '../models/objection.js'
+import { isModelClass, modelName } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { poolSize } from '../queryset/database-cursor.js'
 import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'

@@ -1,7 +1,8 @@
 /** Whether the query parameters of a list are told apart (promise I23). */
-import { ConfigurationError } from '../errors.js'
+
 import { FieldFilter } from '../filters/field-filter.js'
 import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import type { GenericViewClass } from './generic-view.js'
 import { filterViewOf, settleGeneric } from './settle-generic.js'

@@ -1,5 +1,5 @@
 /** What can be wrong with the query that a view works on, whatever the request (promise I23). */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { GenericViewClass } from './generic-view.js'
 import { isStandard } from './standard.js'

@@ -1,5 +1,5 @@
 /** What a request that writes is refused for before its transaction takes a connection (promise R5). */
-import { NotFound } from '../errors.js'
+import { NotFound } from '../kernel/errors.js'
 import { actionNamed, changesObject } from './actions.js'
 import { bulkItems } from './bulk-objects.js'
 import type { GenericView } from './generic-view.js'

@@ -1,5 +1,5 @@
 /** What can be wrong with a view that has `StreamMixin` before any request. */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import { canStream } from '../renderers/streaming.js'
 

@@ -1,5 +1,5 @@
 /** What the catalogue tells of a view's table that its writing actions cannot do (promise I23). */
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
 import { modelName } from '../models/objection.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'

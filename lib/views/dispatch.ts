@@ -1,6 +1,7 @@
 /** A request, from top to bottom (spec section 4.6, "Dispatch order"). */
-import { answerError } from '../answer-error.js'
+
 import { authenticate } from '../authentication/authenticate.js'
+import { answerError } from '../http/answer-error.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { checkThrottles } from '../throttling/check-throttles.js'
 import { determineVersion } from '../versioning/determine-version.js'

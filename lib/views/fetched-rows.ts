@@ -3,7 +3,7 @@
  * request, and V8 keeps those, with the rows, until a full garbage collection.
  */
 import type { Position, Rows } from '../pagination/pagination.js'
-import type { RawRow } from '../queryset/row-format.js'
+import type { RawRow } from '../postgres/row-format.js'
 import { type JsonText, jsonList } from '../renderers/json-text.js'
 import { type CellsWriter, cellsWriter } from '../serializers/row-cells.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'

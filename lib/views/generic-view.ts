@@ -1,11 +1,13 @@
 /** What the steps of list, detail and create know of a generic view and of its class. */
+
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
 import type { BaseFilter, FilterPart, ParameterDescription } from '../filters/filter.js'
+import type { Policies, Policy } from '../kernel/policy.js'
 import type { Column } from '../models/describe-model.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
-import type { Policies, Policy } from '../policy.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'

@@ -6,18 +6,20 @@
  * subquery or a join, is as it was before the wait (PostgreSQL's manual, 13.2.1). So where the conditions read more than
  * the row itself, they are asked again once it is held.
  */
+
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { type Column, describeModel } from '../models/describe-model.js'
-import type { AnyQueryBuilder, ModelClass, Queryable } from '../models/objection.js'
-import { nativeSql } from '../queryset/compiled-sql.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
 import { hasContextHooks } from '../queryset/context-hooks.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { hasOwn, watchConditions } from '../queryset/group-conditions.js'
 import { positionColumn } from '../queryset/keyset.js'
 import { holdOne, holdsPlainly } from '../queryset/one-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import { type RawRow, runStatement, statementOf } from '../queryset/run-statement.js'
 import { type OrderTerm, orderBy } from '../queryset/total-order.js'
 import { arrayCast } from '../queryset/where-keys.js'
 import { versionTerms } from './concurrency.js'

@@ -1,6 +1,6 @@
 /** The transaction of a request that writes. */
 import type { Knex } from 'knex'
-import { inTransaction } from '../in-transaction.js'
+import { inTransaction } from '../postgres/in-transaction.js'
 import type { View } from './view.js'
 
 /** Thrown by the first step of a deletion, when the database does not let the row be locked by whoever may delete it. */

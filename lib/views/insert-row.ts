@@ -1,13 +1,15 @@
 /** Creates an object by one statement, where nothing of the application stands between the input and the row. */
+
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
-import { subjectOf, toApiError } from '../database-errors.js'
-import { ValidationError } from '../errors.js'
 import { externalIds } from '../ids/external-ids.js'
+import { ValidationError } from '../kernel/errors.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../models/build-model.js'
 import type { Column, ModelDescription } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
-import type { ModelClass, Queryable } from '../models/objection.js'
+import type { ModelClass } from '../models/objection.js'
+import { subjectOf, toApiError } from '../postgres/database-errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
 import type { AnySerializer, SerializerPlan } from '../serializers/contract.js'
 import { insertsRows } from '../serializers/insert-plan.js'

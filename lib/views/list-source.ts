@@ -1,10 +1,11 @@
 /** A list of model instances to cut pages from. */
+
 import type { Model } from 'objection'
-import { ConfigurationError } from '../errors.js'
+import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel, type ModelDescription } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import { hasPlainExecution } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelName, type Queryable } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type {
   CountKind,
   ListPool,
@@ -15,7 +16,8 @@ import type {
   Rows,
   Slice,
 } from '../pagination/pagination.js'
-import { nativeSql } from '../queryset/compiled-sql.js'
+import { nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'

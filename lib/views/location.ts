@@ -1,7 +1,8 @@
 /** The `Location` of a created object: the path of the request, and the object's key (RFC 9110 section 10.2.2). */
+
+import { formatOf, guardSuffix } from '../http/path-suffix.js'
+import { encodeValue } from '../kernel/path-pattern.js'
 import { requestPath } from '../pagination/links.js'
-import { encodeValue } from '../path-pattern.js'
-import { formatOf, guardSuffix } from '../path-suffix.js'
 import { ACTIONS } from './actions.js'
 import type { GenericView } from './generic-view.js'
 import { lookupKey } from './settle-generic.js'

@@ -1,8 +1,9 @@
 /** The models whose tables a view touches; their catalogue must be read before the first request. */
-import { ServiceUnavailable } from '../errors.js'
+
 import { RelatedField } from '../fields/related-field.js'
 import { modelsOnPaths } from '../filters/resolve-paths.js'
 import { withoutPrefix } from '../filters/search-filter.js'
+import { ServiceUnavailable } from '../kernel/errors.js'
 import { describeModel, prepareModels } from '../models/describe-model.js'
 import { isModelClass, type ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'

@@ -1,6 +1,6 @@
 /** A page of a list that PostgreSQL has written as JSON. */
 import type { Position, Rows } from '../pagination/pagination.js'
-import type { RawPage } from '../queryset/row-format.js'
+import type { RawPage } from '../postgres/row-format.js'
 import { inBytes, JsonText } from '../renderers/json-text.js'
 import { RECORD_SEPARATOR } from '../serializers/native-sql.js'
 

@@ -1,18 +1,18 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views (spec section 4.9). */
-import type { Context } from '../context.js'
-import { ConfigurationError } from '../errors.js'
+import type { Context } from '../http/context.js'
+import { requestedFormat } from '../http/path-suffix.js'
+import { isGone, whenResponseEnds } from '../http/response-end.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { type Policies, resolvePolicies } from '../kernel/policy.js'
 import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import { parseBody } from '../parsers/parse-body.js'
 import type { ParsedBody, Parser } from '../parsers/parser.js'
-import { requestedFormat } from '../path-suffix.js'
-import { type Policies, resolvePolicies } from '../policy.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import { renderBody } from '../renderers/render-body.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
-import { isGone, whenResponseEnds } from '../response-end.js'
 
 export interface NegotiationOptions {
   /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */

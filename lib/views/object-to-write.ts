@@ -1,13 +1,14 @@
 /** Finds the object that a path names: to show it, or to write it, held until the request's transaction ends. */
 
 import type { Model } from 'objection'
-import { sqlStateOf } from '../database-errors.js'
-import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../errors.js'
 import { keyText } from '../fields/key-text.js'
-import { isSafeMethod } from '../http-methods.js'
+import { isSafeMethod } from '../http/methods.js'
+import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../kernel/errors.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
-import { isModelClass, modelOf, type Queryable } from '../models/objection.js'
+import { isModelClass, modelOf } from '../models/objection.js'
+import { sqlStateOf } from '../postgres/database-errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView } from './generic-view.js'

@@ -3,10 +3,10 @@
  * (spec section 4.4; promise E11).
  */
 
-import { withMethod } from '../context.js'
-import { ConfigurationError, NotFound } from '../errors.js'
 import type { FilterPart } from '../filters/filter.js'
-import { isSafeMethod } from '../http-methods.js'
+import { withMethod } from '../http/context.js'
+import { isSafeMethod } from '../http/methods.js'
+import { ConfigurationError, NotFound } from '../kernel/errors.js'
 import { exactValue } from '../models/database-text.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'

@@ -1,8 +1,6 @@
 /** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
 import type { Model } from 'objection'
 import { answerOnce } from '../caching/cache-response.js'
-import type { Context } from '../context.js'
-import { NotFound, ValidationError } from '../errors.js'
 import {
   type FilterPart,
   type FilterView,
@@ -11,14 +9,16 @@ import {
   type QueryParameters,
   readParts,
 } from '../filters/filter.js'
+import type { Context } from '../http/context.js'
+import { qualifiedName } from '../http/namespace.js'
+import { queryOf } from '../http/query-parameters.js'
 import { externalIds } from '../ids/external-ids.js'
+import { NotFound, ValidationError } from '../kernel/errors.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import { qualifiedName } from '../namespace.js'
 import type { ListSource, PageRequest } from '../pagination/pagination.js'
-import { queryOf } from '../query-parameters.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { isTimeout, runGuarded } from '../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../queryset/total-order.js'

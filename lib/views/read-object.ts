@@ -1,6 +1,7 @@
 /** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
-import { toApiError } from '../database-errors.js'
-import { ApiError, ConfigurationError, NotFound, ValidationError } from '../errors.js'
+
+import { ApiError, ConfigurationError, NotFound, ValidationError } from '../kernel/errors.js'
+import { toApiError } from '../postgres/database-errors.js'
 import { checkIfMatch, getVersionedObject, versionOf, versionTerms } from './concurrency.js'
 import type { GenericView, PathKey } from './generic-view.js'
 import { read } from './properties.js'

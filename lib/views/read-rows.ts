@@ -1,9 +1,10 @@
 /** Whether a view's answers can be read as rows, without making instances of them. */
 
-import { ConfigurationError } from '../errors.js'
-import { isSafeMethod } from '../http-methods.js'
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
-import { readsRawRows } from '../queryset/run-statement.js'
+import { isSafeMethod } from '../http/methods.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { readsRawRows } from '../postgres/run-statement.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'

@@ -1,7 +1,8 @@
 /** Refuses anonymous callers where an answer would hold ids that only users have (wire format, section 4). */
-import { AuthenticationFailed, NotFound } from '../errors.js'
+
 import { callerId } from '../ids/codec.js'
 import { externalIds } from '../ids/external-ids.js'
+import { AuthenticationFailed, NotFound } from '../kernel/errors.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { GenericView } from './generic-view.js'

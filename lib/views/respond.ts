@@ -1,8 +1,8 @@
 /** Sends what an action returned, in the form the client asked for (spec section 4.9). */
 import { STATUS_CODES } from 'node:http'
-import type { Context } from '../context.js'
-import { ApiError, NotFound } from '../errors.js'
-import { formatOf } from '../path-suffix.js'
+import type { Context } from '../http/context.js'
+import { formatOf } from '../http/path-suffix.js'
+import { ApiError, NotFound } from '../kernel/errors.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import { renderBody } from '../renderers/render-body.js'
 import type { BaseRenderer } from '../renderers/renderer.js'

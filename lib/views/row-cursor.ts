@@ -1,8 +1,9 @@
 /** What lists of instances and lists of rows have in common when they are read from a cursor of the database. */
-import { ConfigurationError } from '../errors.js'
-import type { Queryable } from '../models/objection.js'
+
+import { ConfigurationError } from '../kernel/errors.js'
 import type { ListPool, RowCursor, Rows } from '../pagination/pagination.js'
-import type { CompiledSql } from '../queryset/compiled-sql.js'
+import type { CompiledSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { DatabaseCursor, type DatabaseCursorOptions, poolSize } from '../queryset/database-cursor.js'
 
 /** knex's own default. */

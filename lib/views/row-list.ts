@@ -1,6 +1,8 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
+
+import { RecentMap } from '../kernel/recent-map.js'
 import type { ModelDescription } from '../models/describe-model.js'
-import type { AnyQueryBuilder, Queryable } from '../models/objection.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
 import type {
   CountKind,
   ListPool,
@@ -11,15 +13,15 @@ import type {
   Rows,
   Slice,
 } from '../pagination/pagination.js'
-import type { Recipient } from '../queryset/abandoned-statements.js'
-import type { CompiledSql } from '../queryset/compiled-sql.js'
+import type { Recipient } from '../postgres/abandoned-statements.js'
+import type { CompiledSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-format.js'
+import { runStatement, runStatementAs, type Statement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
-import { PAGE, type RawRow, type RowFormat, TEXTS } from '../queryset/row-format.js'
-import { runStatement, runStatementAs, type Statement, statementOf } from '../queryset/run-statement.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { RecentMap } from '../recent-map.js'
 import { compileNative } from '../serializers/native-sql.js'
 import type { CellScope, RowPlan } from '../serializers/row-plan.js'
 import { compileQuery, compileRows, positionCells } from '../serializers/row-sql.js'

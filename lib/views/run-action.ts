@@ -1,7 +1,7 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
-import { isSafeMethod } from '../http-methods.js'
+import { isSafeMethod } from '../http/methods.js'
+import { formatOf } from '../http/path-suffix.js'
 import { parseBody } from '../parsers/parse-body.js'
-import { formatOf } from '../path-suffix.js'
 import { selectRenderer } from '../renderers/select-renderer.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { checkRequest } from './check-request.js'

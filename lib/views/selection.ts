@@ -1,9 +1,11 @@
 /** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
-import { ConfigurationError, type ErrorMessages, ValidationError } from '../errors.js'
+
 import { lastValueOf, type ParameterDescription } from '../filters/filter.js'
+import { queryOf } from '../http/query-parameters.js'
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
-import { isModelClass, type ModelClass, modelOf, type Queryable } from '../models/objection.js'
-import { queryOf } from '../query-parameters.js'
+import { isModelClass, type ModelClass, modelOf } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { type Loading, loadRelations, type Relations } from '../queryset/load-relations.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'

@@ -1,13 +1,13 @@
 /** What of a generic view's class is settled before any request. */
 
-import { ConfigurationError } from '../errors.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterView } from '../filters/filter.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import { type Column, describeModel } from '../models/describe-model.js'
 import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
-import { resolvePolicies, resolvePolicy } from '../policy.js'
 import { type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
 import type { GenericViewClass } from './generic-view.js'
 

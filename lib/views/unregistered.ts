@@ -1,7 +1,7 @@
 /** What a router checks of its views, for those that no router has registered (promise I23). */
 
-import { checkDeclarations } from '../declarations.js'
-import { ConfigurationError, ServiceUnavailable } from '../errors.js'
+import { checkDeclarations } from '../kernel/declarations.js'
+import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 import { actionClass } from './action-options.js'
 import { actionNamed, changesMany, isDetail } from './actions.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'

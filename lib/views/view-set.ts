@@ -1,6 +1,6 @@
 /** View sets: several actions of one resource in one class, routed by `APIRouter` (spec section 4.1). */
 import type { Model, QueryBuilder } from 'objection'
-import { described } from '../declarations.js'
+import { described } from '../kernel/declarations.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView } from './api-view.js'
 import { GenericAPIView } from './generic-api-view.js'

@@ -1,8 +1,8 @@
 /** What dispatch knows of a view, and how a view class is settled before any request. */
 import type { Knex } from 'knex'
 import type { BaseAuthentication } from '../authentication/authentication.js'
-import type { Context } from '../context.js'
 import type { SerializerContext } from '../fields/field.js'
+import type { Context } from '../http/context.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'

@@ -1,6 +1,6 @@
 /** Throttled views, as clients meet them (spec section 8). */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import type { Middleware } from '../../lib/context.js'
+import type { Middleware } from '../../lib/http/context.js'
 import {
   AnonRateThrottle,
   APIRouter,

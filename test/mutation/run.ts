@@ -31,7 +31,7 @@ const AREAS: Readonly<Record<string, Area>> = {
   },
   transactions: {
     sources: [
-      'lib/in-transaction.ts',
+      'lib/postgres/in-transaction.ts',
       'lib/views/in-view-transaction.ts',
       'lib/views/run-action.ts',
       'lib/views/object-to-write.ts',

@@ -1,6 +1,6 @@
 import Router from '@koa/router'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { Context, Middleware } from '../../lib/context.js'
+import type { Context, Middleware } from '../../lib/http/context.js'
 import {
   AnonRateThrottle,
   APIView,

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex'
 import type Koa from 'koa'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ConfigurationError } from '../../lib/errors.js'
+import { ConfigurationError } from '../../lib/kernel/errors.js'
 import { errors, transaction } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'

@@ -1,7 +1,7 @@
 import Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ConfigurationError } from '../../lib/errors.js'
 import type { VersionRoutes } from '../../lib/index.js'
+import { ConfigurationError } from '../../lib/kernel/errors.js'
 import { errors, versionRouter } from '../../plugins/index.js'
 import { exchange, serve, type TestServer } from '../support/server.js'
 

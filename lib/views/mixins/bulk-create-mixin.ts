@@ -1,5 +1,5 @@
 /** The action `bulkCreate` (spec section 4.5). */
-import { described, exclusiveTo } from '../../declarations.js'
+import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../bulk-objects.js'

@@ -1,6 +1,6 @@
 /** The action `bulkUpdate` (spec section 4.5). */
 import type { Model } from 'objection'
-import { described } from '../../declarations.js'
+import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../bulk-objects.js'

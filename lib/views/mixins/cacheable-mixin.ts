@@ -1,6 +1,6 @@
 /** Validators and `Cache-Control` for lists and objects (spec section 4.9, "CacheableMixin"). */
 import { cacheResponse } from '../../caching/cache-response.js'
-import { described, exclusiveTo } from '../../declarations.js'
+import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { isRead } from '../actions.js'
 import { type Cacheable, policyOf } from '../cacheable.js'
 import type { ViewConstructor } from './mixin.js'

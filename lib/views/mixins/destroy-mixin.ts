@@ -1,8 +1,9 @@
 /** The action `destroy` (spec section 4.6). */
+
 import type { Model } from 'objection'
-import { described } from '../../declarations.js'
+import { described } from '../../kernel/declarations.js'
 import { byExactKey } from '../../models/exact-key.js'
-import type { Queryable } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
 import { deleteOne, deletesPlainly } from '../../queryset/one-row.js'
 import { ownRow } from '../../queryset/own-row.js'
 import { serializerPlan } from '../../serializers/plan.js'

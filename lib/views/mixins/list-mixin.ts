@@ -1,5 +1,5 @@
 /** The action `list` (spec section 4.6). */
-import { described } from '../../declarations.js'
+import { described } from '../../kernel/declarations.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import { read } from '../properties.js'
 import { markStandard } from '../standard.js'

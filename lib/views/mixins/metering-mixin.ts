@@ -1,5 +1,5 @@
 /** One usage event for each request of a view (spec section 6). */
-import { described, exclusiveTo } from '../../declarations.js'
+import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { MeteringEngine } from '../../metering/engine.js'
 import { meterRequest } from '../../metering/meter-request.js'
 import { meteringOf } from '../../metering/metering-engine.js'

@@ -1,6 +1,6 @@
 /** View sets whose objects belong to those of another (spec section 4.4). */
 import type { QueryBuilder } from 'objection'
-import { described } from '../../declarations.js'
+import { described } from '../../kernel/declarations.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { isStandard, markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'

@@ -1,5 +1,5 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
-import { described, exclusiveTo } from '../../declarations.js'
+import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { canStream } from '../../renderers/streaming.js'
 import type { StreamingView } from '../check-streams.js'
 import { ListStreams } from '../list-streams.js'

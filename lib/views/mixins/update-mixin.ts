@@ -1,5 +1,5 @@
 /** The actions `update` and `partialUpdate` (spec section 4.6). */
-import { described } from '../../declarations.js'
+import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { readNewVersion } from '../concurrency.js'
 import { holdingRows } from '../in-view-transaction.js'

@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { CollectError, collectStatic } from '../../../lib/assets/collect-static.js'
-import { frame } from '../../../lib/signing.js'
+import { frame } from '../../../lib/kernel/signing.js'
 import { createFolder, type Files, readFiles, writeFiles } from '../../support/files.js'
 
 const VECTOR: Files = {

@@ -6,8 +6,8 @@ import { refreshAppVersion } from '../../../lib/assets/app-version.js'
 import { collectStatic } from '../../../lib/assets/collect-static.js'
 import { mountStaticFiles, StaticFiles } from '../../../lib/assets/static-files.js'
 import { staticPath, staticUrl, templateHelpers } from '../../../lib/assets/template-helpers.js'
-import { ConfigurationError } from '../../../lib/errors.js'
-import { configure } from '../../../lib/settings.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
+import { configure } from '../../../lib/kernel/settings.js'
 import { createFolder, writeFiles } from '../../support/files.js'
 
 const FILES = { 'js/app.min.js': 'console.log(1)\n', 'img/icons.svg': '<svg/>', 'a b.js': 'x', ['__proto__']: 'x' }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { contentDigest, matchesRow, namesRow, rowDigest, strongTag, weakTag } from '../../../lib/caching/entity-tags.js'
-import { matchesWeakly, parseTags } from '../../../lib/entity-tags.js'
+import { matchesWeakly, parseTags } from '../../../lib/http/entity-tags.js'
 
 describe('the content ETag', () => {
   it.each([

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { ConfigurationError, ValidationError } from '../../../lib/errors.js'
 import { ArrayField } from '../../../lib/fields/array-field.js'
 import { DateTimeField } from '../../../lib/fields/date-time-fields.js'
 import { BigIntegerField, IntegerField } from '../../../lib/fields/integer-fields.js'
 import { StringField } from '../../../lib/fields/string-field.js'
+import { ConfigurationError, ValidationError } from '../../../lib/kernel/errors.js'
 import { busyFor, countTurns } from '../../support/turns.js'
 import { refusal, shown, textRefusal } from './refusal.js'
 

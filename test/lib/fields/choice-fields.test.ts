@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
 import { ChoiceField, MultipleChoiceField } from '../../../lib/fields/choice-fields.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, textRefusal } from './refusal.js'
 
 describe('ChoiceField', () => {

@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
 import { DateField, DateTimeField, OffsetTimeField, TimeField } from '../../../lib/fields/date-time-fields.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { keepText } from '../../../lib/models/database-text.js'
 import { refusal, shown } from './refusal.js'
 

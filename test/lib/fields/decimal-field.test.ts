@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
 import { DecimalField, type DecimalFieldOptions } from '../../../lib/fields/decimal-field.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, shown } from './refusal.js'
 
 const price = new DecimalField({ maxDigits: 6, decimalPlaces: 2 })

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigurationError, ValidationError } from '../../../lib/errors.js'
 import {
   FileUploadField,
   type FileUploadFieldOptions,
   ImageUploadField,
 } from '../../../lib/fields/file-upload-field.js'
 import type { StorableFile } from '../../../lib/fields/upload-storage.js'
+import { ConfigurationError, ValidationError } from '../../../lib/kernel/errors.js'
 import { UploadedFile } from '../../../lib/parsers/uploaded-file.js'
 
 const named = (filename: string, content: string | Buffer = 'x') => Object.assign(Buffer.from(content), { filename })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
 import { FloatField } from '../../../lib/fields/float-field.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, shown, textRefusal } from './refusal.js'
 
 describe('FloatField', () => {

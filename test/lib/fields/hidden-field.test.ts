@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
 import { CurrentUserDefault, HiddenField } from '../../../lib/fields/hidden-field.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 
 test('[A2] a HiddenField is not shown and needs no input', () => {
   const field = new HiddenField({ default: 5, source: 'owner_id' })

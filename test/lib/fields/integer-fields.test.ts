@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
 import { BigIntegerField, IntegerField } from '../../../lib/fields/integer-fields.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, shown, textRefusal } from './refusal.js'
 
 describe('IntegerField', () => {

@@ -1,6 +1,7 @@
 /** What a field says to values: the messages of its refusal, and its output. */
-import { type ErrorMessages, ValidationError } from '../../../lib/errors.js'
+
 import type { SerializerField } from '../../../lib/fields/field.js'
+import { type ErrorMessages, ValidationError } from '../../../lib/kernel/errors.js'
 
 /** The messages a field refuses a value with; fails when the value is accepted. */
 export async function refusal(field: SerializerField, value: unknown): Promise<string[] | ErrorMessages> {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
 import { StringField, type StringFieldOptions } from '../../../lib/fields/string-field.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, shown } from './refusal.js'
 
 describe('StringField', () => {

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ValidationError } from '../../../lib/errors.js'
 import type { BaseFilter, FilterView } from '../../../lib/filters/filter.js'
 import {
   describeModel,
@@ -9,6 +8,7 @@ import {
   SearchFilter,
   SearchRankOrderingFilter,
 } from '../../../lib/index.js'
+import { ValidationError } from '../../../lib/kernel/errors.js'
 import type { TestDatabase } from '../../support/database.js'
 import { Book, Country, createBooks, Genre, Person } from './books.js'
 

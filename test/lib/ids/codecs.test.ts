@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { Uuid7 } from '../../../lib/ids/new-public-id.js'
 import { Signer } from '../../../lib/ids/signer.js'
 import { AuthenticationFailed, type IDConfig, IDMixin, type PublicIDConfig, PublicIDMixin } from '../../../lib/index.js'
-import { mac } from '../../../lib/signing.js'
+import { mac } from '../../../lib/kernel/signing.js'
 
 const LETTERS = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789']
 const alphabets = fc.shuffledSubarray(LETTERS, { minLength: 2 }).map((letters) => letters.join(''))

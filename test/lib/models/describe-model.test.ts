@@ -1,7 +1,7 @@
 import knex from 'knex'
 import { knexSnakeCaseMappers, Model, type RelationMappings, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { describeModel, prepareModels } from '../../../lib/models/describe-model.js'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'
 

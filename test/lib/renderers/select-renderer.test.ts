@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Context } from '../../../lib/context.js'
+import type { Context } from '../../../lib/http/context.js'
 import { CSVRenderer } from '../../../lib/renderers/csv-renderer.js'
 import { JSONRenderer } from '../../../lib/renderers/json-renderer.js'
 import { selectRenderer } from '../../../lib/renderers/select-renderer.js'

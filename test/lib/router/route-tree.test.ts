@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest'
-import { parsePattern } from '../../../lib/path-pattern.js'
+import { parsePattern } from '../../../lib/kernel/path-pattern.js'
 import { RouteTree, writePattern } from '../../../lib/router/route-tree.js'
 
 function treeOf(...patterns: string[]): RouteTree<string> {

@@ -1,7 +1,7 @@
 import knex, { type Knex } from 'knex'
 import { RateLimiterPostgres } from 'rate-limiter-flexible'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { DatabaseStore, ensureThrottleTable } from '../../../lib/throttling/database-store.js'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConfigurationError } from '../../../lib/errors.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { parseRate } from '../../../lib/throttling/rate.js'
 
 describe('parseRate', () => {

@@ -8,9 +8,9 @@ import {
   PermissionDenied,
   ServiceUnavailable,
   ValidationError,
-} from './errors.js'
+} from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
 import { type NativeError, nativeError, nativeMessage } from './native-error.js'
-import { quote } from './quote.js'
 
 /** What the caller knows of the statement that failed, so that a constraint is reported under the client's field. */
 export interface ConstraintSubject {

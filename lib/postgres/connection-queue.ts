@@ -25,34 +25,34 @@ interface Waiting<Connection> {
 
 /** How often we look after those who wait, in milliseconds. */
 const INTERVAL = 10
-/** Who waits longer, in milliseconds, goes on waiting in the pool's own line, by its rules and its time limit. */
+/** Who waits longer, in milliseconds, goes on waiting in the pool's own queue, by its rules and its time limit. */
 const LONGEST = 200
 /** After so many hand-overs a connection goes through the pool, which looks at its age and state. */
 const MOST_HANDED = 64
 
-const lines = new WeakMap<object, ConnectionLine<unknown>>()
+const queues = new WeakMap<object, ConnectionQueue<unknown>>()
 
-/** The line for the connections of a knex client. */
-export function lineOf<Connection>(source: ConnectionSource<Connection>): ConnectionLine<Connection> {
-  let line = lines.get(source) as ConnectionLine<Connection> | undefined
-  if (!line) {
-    line = new ConnectionLine(source)
-    lines.set(source, line as ConnectionLine<unknown>)
+/** The queue for the connections of a knex client. */
+export function queueOf<Connection>(source: ConnectionSource<Connection>): ConnectionQueue<Connection> {
+  let queue = queues.get(source) as ConnectionQueue<Connection> | undefined
+  if (!queue) {
+    queue = new ConnectionQueue(source)
+    queues.set(source, queue as ConnectionQueue<unknown>)
   }
-  return line
+  return queue
 }
 
 /**
- * Those who wait for a connection that a statement of ours has. Whoever is in the pool's own line comes first, and where
+ * Those who wait for a connection that a statement of ours has. Whoever is in the pool's own queue comes first, and where
  * others than us are, all of us wait there, too.
  */
-export class ConnectionLine<Connection> {
+export class ConnectionQueue<Connection> {
   readonly #source: ConnectionSource<Connection>
   #waiting: Waiting<Connection>[] = []
   #isLooking = false
   /** Connections that statements of ours have. */
   #used = 0
-  /** How many of us are in the pool's line. */
+  /** How many of us are in the pool's queue. */
   #asking = 0
   #handed = 0
 

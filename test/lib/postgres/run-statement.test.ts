@@ -2,9 +2,9 @@
 import knexLibrary, { type Knex } from 'knex'
 import { Pool } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { toApiError } from '../../../lib/database-errors.js'
+import { toApiError } from '../../../lib/postgres/database-errors.js'
+import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
-import { runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase

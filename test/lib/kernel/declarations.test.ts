@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest'
-import { staticKinds } from '../../lib/declarations.js'
 import {
   APIRouter,
   APIView,
@@ -16,8 +15,9 @@ import {
   Serializer,
   StreamMixin,
   UserRateThrottle,
-} from '../../lib/index.js'
-import { Book, BookSerializer } from '../support/library.js'
+} from '../../../lib/index.js'
+import { staticKinds } from '../../../lib/kernel/declarations.js'
+import { Book, BookSerializer } from '../../support/library.js'
 
 class Books extends CacheableMixin(BulkModelViewSet<Book>) {
   static override model = Book

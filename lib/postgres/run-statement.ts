@@ -1,15 +1,15 @@
 /** Runs SQL on a connection of knex's own pool: prepared by name, rows as raw text (promise I21). */
+
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
-import { ClientGone } from '../errors.js'
-import type { AnswerField, TypeParsers } from '../models/json-texts.js'
-import type { Queryable } from '../models/objection.js'
-import { knownSession, refusalOf } from '../models/session-settings.js'
-import { preparesStatements } from '../settings.js'
+import { ClientGone } from '../kernel/errors.js'
+import { preparesStatements } from '../kernel/settings.js'
 import { type Recipient, RunningStatement } from './abandoned-statements.js'
 import type { CancellableConnection } from './cancel-statement.js'
-import { type ConnectionSource, lineOf } from './connection-line.js'
+import { type ConnectionSource, queueOf } from './connection-queue.js'
+import type { AnswerField, Queryable, TypeParsers } from './pg-types.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-format.js'
+import { knownSession, refusalOf } from './session-settings.js'
 import { asTexts, TextQuery } from './text-query.js'
 
 export type { RawRow } from './row-format.js'
@@ -112,10 +112,10 @@ export async function runStatementAs<Row>(
   values: readonly unknown[],
   recipient?: Recipient,
 ): Promise<Row[]> {
-  const line = lineOf(knex.client as Client)
+  const queue = queueOf(knex.client as Client)
   const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
-  const connection = await line.acquire()
+  const connection = await queue.acquire()
   const asking = knownSession(connection)
   if (asking) await asking
   try {
@@ -125,7 +125,7 @@ export async function runStatementAs<Row>(
     if (name === undefined || !STALE.has(code)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
-    return (await send(knex, await line.acquire(), statement, values, format, reader)).rows
+    return (await send(knex, await queue.acquire(), statement, values, format, reader)).rows
   }
 }
 
@@ -139,7 +139,7 @@ export async function runAsPg(
   values: readonly unknown[],
   types: TypeParsers,
 ): Promise<PgAnswer> {
-  const connection = await lineOf(knex.client as Client).acquire()
+  const connection = await queueOf(knex.client as Client).acquire()
   const asking = knownSession(connection)
   if (asking) await asking
   return (await send(knex, connection, { text, name: undefined }, values, types)) as PgAnswer
@@ -165,8 +165,8 @@ function send<Row>(
   recipient?: Recipient,
 ): Promise<Answer<Row>> {
   const client = knex.client as Client
-  const line = lineOf(client)
-  line.begin()
+  const queue = queueOf(client)
+  queue.begin()
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
   try {
@@ -178,7 +178,7 @@ function send<Row>(
       throw new Error('Transaction query already complete')
     client.emit('query', event)
   } catch (error) {
-    return line.end(connection, isInOrder(connection)).then(() => {
+    return queue.end(connection, isInOrder(connection)).then(() => {
       throw error
     })
   }
@@ -189,13 +189,13 @@ function send<Row>(
       const stopping = running?.end()
       if (error && isLost(error)) dispose(connection, error)
       if (stopping) {
-        const release = () => line.end(connection, false)
+        const release = () => queue.end(connection, false)
         stopping
           .catch((failure) => dispose(connection, failure))
           .then(release)
           .catch(reject)
       } else {
-        line.end(connection, !error && isInOrder(connection)).catch(reject)
+        queue.end(connection, !error && isInOrder(connection)).catch(reject)
       }
       try {
         // in place of knex's builder

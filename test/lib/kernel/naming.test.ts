@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { camelCase, hyphenate, pascalCase, singularize, snakeCase } from '../../lib/naming.js'
+import { camelCase, hyphenate, pascalCase, singularize, snakeCase } from '../../../lib/kernel/naming.js'
 
 describe('the spellings of a name', () => {
   it.each([

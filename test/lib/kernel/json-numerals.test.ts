@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../../lib/json-numerals.js'
-import { keepNumerals, keepNumeralsInTurns, parseJson } from '../../lib/parse-json.js'
+import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../../../lib/kernel/json-numerals.js'
+import { keepNumerals, keepNumeralsInTurns, parseJson } from '../../../lib/kernel/parse-json.js'
 
 const EXACT = [
   '0',

@@ -1,6 +1,7 @@
 /** Stops statements whose rows nobody waits for any more (promise I10). */
-import type { Queryable } from '../models/objection.js'
+
 import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
+import type { Queryable } from './pg-types.js'
 
 /** Whoever waits for the rows of a statement: the socket of a request. */
 export interface Recipient {

@@ -1,7 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ConfigurationError } from '../../lib/errors.js'
-import { buildPath, decodeSegment, type Hint, matchesHint, parsePattern, pathHints } from '../../lib/path-pattern.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
+import {
+  buildPath,
+  decodeSegment,
+  type Hint,
+  matchesHint,
+  parsePattern,
+  pathHints,
+} from '../../../lib/kernel/path-pattern.js'
 
 const hints = Object.keys(pathHints) as Hint[]
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { runValidators } from '../../lib/fields/run-validators.js'
-import { ValidationError } from '../../lib/index.js'
+import { runValidators } from '../../../lib/fields/run-validators.js'
+import { ValidationError } from '../../../lib/index.js'
 
 describe('a ValidationError', () => {
   it.each([

@@ -1,7 +1,8 @@
 /** Runs one step of a request for a plugin: what it refuses is answered here, with the headers set so far kept. */
+
+import { subjectOf, toApiError } from '../postgres/database-errors.js'
 import { answerError } from './answer-error.js'
 import type { Context } from './context.js'
-import { subjectOf, toApiError } from './database-errors.js'
 
 /**
  * True when the step has passed; false when it threw and the error was answered as JSON, so that nothing more is to be

@@ -2,8 +2,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import knexLibrary, { type Knex } from 'knex'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { ClientGone } from '../../../lib/errors.js'
-import { type RawRow, runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
+import { ClientGone } from '../../../lib/kernel/errors.js'
+import { type RawRow, runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase

@@ -2,8 +2,9 @@
  * Settings of the database under which PostgreSQL's texts are not the values they stand for: then it is better to answer
  * nothing. A role or a database may bring them, and each new connection may find others than the one before.
  */
-import { ConfigurationError, ServiceUnavailable } from '../errors.js'
-import type { Queryable } from './objection.js'
+
+import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import type { Queryable } from './pg-types.js'
 
 /** A setting, what we can work with, and what else would happen. */
 interface Rule {

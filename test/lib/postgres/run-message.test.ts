@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
+import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase

@@ -3,9 +3,9 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import knex, { type Knex } from 'knex'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type ConstraintSubject, subjectOf, toApiError } from '../../lib/database-errors.js'
-import { ConfigurationError, NotFound } from '../../lib/errors.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { ConfigurationError, NotFound } from '../../../lib/kernel/errors.js'
+import { type ConstraintSubject, subjectOf, toApiError } from '../../../lib/postgres/database-errors.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 const schema = `
   create extension hstore;

@@ -1,7 +1,7 @@
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { prepareModels } from '../../../lib/models/describe-model.js'
-import { runStatement, statementOf } from '../../../lib/queryset/run-statement.js'
+import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { busyFor } from '../../support/turns.js'
 

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server, type Socket } from 'node:n
 import { TLSSocket } from 'node:tls'
 import knexLibrary, { type Knex } from 'knex'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
-import { type CancellableConnection, cancelStatement } from '../../../lib/queryset/cancel-statement.js'
+import { type CancellableConnection, cancelStatement } from '../../../lib/postgres/cancel-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase

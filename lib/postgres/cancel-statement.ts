@@ -2,8 +2,9 @@
  * Stops what a connection is doing, by the cancel request of PostgreSQL's protocol (its documentation, section 54.2.7).
  * knex's own way names the process to `pg_cancel_backend()`: behind a pooler that is another process, or none.
  */
+
 import type { EventEmitter } from 'node:events'
-import type { Queryable } from '../models/objection.js'
+import type { Queryable } from './pg-types.js'
 
 /** pg's client, as far as we use it: one that is connected, or a new one that is not yet. */
 export interface CancellableConnection {

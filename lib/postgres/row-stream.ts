@@ -2,8 +2,9 @@
  * Takes the rows of our queries from the bytes that PostgreSQL sends (its documentation, section 55.7, "DataRow"), before
  * pg's parser sees them. All other messages, and all rows of other queries, are for pg's parser.
  */
-import { sharesTurns } from '../models/share-turns.js'
+
 import { int32At, LENGTH_BYTES } from './row-format.js'
+import { sharesTurns } from './share-turns.js'
 
 /** The stream of a connection, with pg's parser as its only reader. */
 export interface ByteStream {

@@ -1,12 +1,12 @@
 /** The only place that writes an error to the client: the JSON envelope of spec section 7. */
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
+import { ApiError, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
+import { escapeControls } from '../kernel/one-line.js'
+import { isValidationGap } from '../postgres/database-errors.js'
+import { nativeError } from '../postgres/native-error.js'
 import { challengeOf } from './challenges.js'
 import type { Context } from './context.js'
-import { isValidationGap } from './database-errors.js'
-import { ApiError, ClientGone, type ErrorMessages, NotFound } from './errors.js'
-import { nativeError } from './native-error.js'
-import { escapeControls } from './one-line.js'
 import { isTargetError } from './request-path.js'
 
 /** What of an error reaches the client. */

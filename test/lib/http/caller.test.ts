@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { callerOf, canonicalAddress } from '../../lib/caller.js'
-import type { Context } from '../../lib/context.js'
+import { callerOf, canonicalAddress } from '../../../lib/http/caller.js'
+import type { Context } from '../../../lib/http/context.js'
 
 describe('canonicalAddress', () => {
   it.each([

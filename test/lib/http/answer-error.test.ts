@@ -3,8 +3,8 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { answerError, isUnanswered } from '../../lib/answer-error.js'
-import type { Context } from '../../lib/context.js'
+import { answerError, isUnanswered } from '../../../lib/http/answer-error.js'
+import type { Context } from '../../../lib/http/context.js'
 import {
   ApiError,
   AuthenticationFailed,
@@ -16,8 +16,8 @@ import {
   Throttled,
   UnsupportedMediaType,
   ValidationError,
-} from '../../lib/errors.js'
-import { exchange, serve, type TestServer } from '../support/server.js'
+} from '../../../lib/kernel/errors.js'
+import { exchange, serve, type TestServer } from '../../support/server.js'
 
 let server: TestServer | undefined
 let reported: unknown[] = []

@@ -1,6 +1,7 @@
 /** Long answers of PostgreSQL, read in several turns of the event loop. */
-import { isTurnOver } from '../turns.js'
-import type { Queryable } from './objection.js'
+
+import { isTurnOver } from '../kernel/turns.js'
+import type { Queryable } from './pg-types.js'
 
 /** What Node reads of a socket at most before it asks for more, up to 32 times in one turn. */
 const FULL = 65_536

@@ -1,6 +1,7 @@
 /** What an application's own body parser throws (koa-body, @koa/bodyparser), as the answers that our parsers give. */
+
+import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
 import type { Context } from './context.js'
-import { ApiError, BadRequest, UnsupportedMediaType } from './errors.js'
 
 /** The parts of such an error that we look at. */
 interface ParserError {

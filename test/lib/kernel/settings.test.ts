@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ConfigurationError } from '../../lib/errors.js'
-import { configure, getCursorSecret, getSecretKey, preparesStatements, setting } from '../../lib/settings.js'
+import { ConfigurationError } from '../../../lib/kernel/errors.js'
+import { configure, getCursorSecret, getSecretKey, preparesStatements, setting } from '../../../lib/kernel/settings.js'
 
 const KEY = 'secret key of the environment'
 const CURSOR = 'cursor secret of the environment'

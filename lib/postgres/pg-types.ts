@@ -1,0 +1,16 @@
+/** What we use of knex and pg, by its documented surface only. */
+import type { Knex } from 'knex'
+
+/** Where a query runs: a pool or a transaction. */
+export type Queryable = Knex | Knex.Transaction
+
+/** pg's readers of values, by the numbers of types. */
+export interface TypeParsers {
+  getTypeParser(oid: number, format?: string): (text: string) => unknown
+}
+
+/** A column of an answer, as pg describes it. */
+export interface AnswerField {
+  readonly name: string
+  readonly dataTypeID: number
+}
