@@ -28,6 +28,7 @@ const layers = [
   ['serializers'],
   ['filters'],
   ['pagination'],
+  ['rows'],
   ['metadata'],
   ['views'],
   ['openapi'],

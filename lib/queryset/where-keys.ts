@@ -32,3 +32,6 @@ export function whereRows<Query extends AnyQueryBuilder>(query: Query, rows: rea
 }
 
 type Loose = Model & Readonly<Record<string, unknown>>
+
+/** Types whose values cannot be one parameter for many rows: lists of lists, of rows, and those not parted by commas. */
+export const ONE_BY_ONE: ReadonlySet<string> = new Set(['array', 'composite', 'box'])

@@ -19,7 +19,7 @@ import { documentedPath } from '../openapi/documented-path.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { classesOf } from '../views/action-options.js'
 import { methodsTaken, settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
-import { modelsOf, modelsOfActions } from '../views/models-of.js'
+import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { apiRoot } from './api-root.js'
 import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
 import {

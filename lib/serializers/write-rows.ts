@@ -13,9 +13,9 @@ import { nativeSql } from '../postgres/compiled-sql.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
+import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
 import { rowKey } from './row-keys.js'
-import { ONE_BY_ONE } from './row-sql.js'
 
 /** How many parameters we put into one statement; PostgreSQL takes 65,535. */
 export const MOST_PARAMETERS = 60_000

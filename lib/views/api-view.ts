@@ -10,6 +10,7 @@ import { formatOf, requestedFormat, setFormat } from '../http/path-suffix.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
+import { read } from '../kernel/properties.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
@@ -29,8 +30,7 @@ import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import { actionClass, actionsOf } from './action-options.js'
-import { dispatch } from './dispatch.js'
-import { read } from './properties.js'
+import { dispatch } from './request/dispatch.js'
 import {
   type ActionMap,
   allowedMethods,

@@ -8,10 +8,10 @@ import type { Column } from '../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import type { RowReader } from '../rows/row-reader.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
-import type { RowReader } from './row-reader.js'
 import type { View } from './view.js'
 
 /** A generic view's class: what is known before any request. */

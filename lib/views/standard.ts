@@ -1,5 +1,5 @@
 /** Tells methods that come with the package from those an application has put in their place. */
-import { read } from './properties.js'
+import { read } from '../kernel/properties.js'
 
 const standard = new WeakSet<object>()
 

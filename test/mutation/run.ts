@@ -26,18 +26,23 @@ interface Area {
 
 const AREAS: Readonly<Record<string, Area>> = {
   permissions: {
-    sources: ['lib/permissions', 'plugins/permissions.ts', 'lib/views/parents.ts', 'lib/views/require-user.ts'],
+    sources: [
+      'lib/permissions',
+      'plugins/permissions.ts',
+      'lib/views/request/parents.ts',
+      'lib/views/request/require-user.ts',
+    ],
     tests: ['test/lib/permissions', 'test/api/5-permissions', 'test/api/4.4-nested-routes', 'test/trust/access-matrix'],
   },
   transactions: {
     sources: [
       'lib/postgres/in-transaction.ts',
-      'lib/views/in-view-transaction.ts',
-      'lib/views/run-action.ts',
-      'lib/views/object-to-write.ts',
-      'lib/views/hold-rows.ts',
-      'lib/views/bulk-objects.ts',
-      'lib/views/concurrency.ts',
+      'lib/views/request/in-view-transaction.ts',
+      'lib/views/request/run-action.ts',
+      'lib/views/steps/object-to-write.ts',
+      'lib/views/steps/hold-rows.ts',
+      'lib/views/steps/bulk-objects.ts',
+      'lib/views/steps/concurrency.ts',
       'plugins/transaction.ts',
     ],
     tests: [

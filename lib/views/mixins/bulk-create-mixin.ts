@@ -2,11 +2,11 @@
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
-import { bulkItems, DEFAULT_BULK_SIZE } from '../bulk-objects.js'
-import { insertRows } from '../insert-row.js'
-import { requireUser } from '../require-user.js'
-import { representSaved, selectionOf } from '../selection.js'
+import { requireUser } from '../request/require-user.js'
 import { isStandard, markStandard } from '../standard.js'
+import { bulkItems, DEFAULT_BULK_SIZE } from '../steps/bulk-objects.js'
+import { insertRows } from '../steps/insert-row.js'
+import { representSaved, selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `bulkCreate` (`POST /<prefix>/bulk`): all objects of a list, or none. 201 with the objects as they were stored. */

@@ -1,9 +1,9 @@
 /** The action `bulkDestroy` (spec section 4.5). */
 import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
-import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../bulk-objects.js'
-import { holdingRows } from '../in-view-transaction.js'
+import { holdingRows } from '../request/in-view-transaction.js'
 import { isStandard, markStandard } from '../standard.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../steps/bulk-objects.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**

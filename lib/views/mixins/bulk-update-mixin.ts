@@ -3,10 +3,10 @@ import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
-import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../bulk-objects.js'
-import { holdingRows } from '../in-view-transaction.js'
-import { representSaved, selectionOf } from '../selection.js'
+import { holdingRows } from '../request/in-view-transaction.js'
 import { isStandard, markStandard } from '../standard.js'
+import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../steps/bulk-objects.js'
+import { representSaved, selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**

@@ -1,13 +1,13 @@
 /** The action `create` (spec section 4.6). */
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { readNewVersion } from '../concurrency.js'
 import type { GenericAPIView } from '../generic-api-view.js'
-import { insertRow } from '../insert-row.js'
-import { locationOf } from '../location.js'
-import { requireUser } from '../require-user.js'
-import { representSaved, selectionOf } from '../selection.js'
+import { requireUser } from '../request/require-user.js'
 import { markStandard } from '../standard.js'
+import { readNewVersion } from '../steps/concurrency.js'
+import { insertRow } from '../steps/insert-row.js'
+import { locationOf } from '../steps/location.js'
+import { representSaved, selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `create`: 201 with the object as it was stored, and its `Location`. */

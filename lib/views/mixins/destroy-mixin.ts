@@ -9,9 +9,9 @@ import { ownRow } from '../../queryset/own-row.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
-import { holdingRows } from '../in-view-transaction.js'
-import { whyKept } from '../object-to-write.js'
+import { holdingRows } from '../request/in-view-transaction.js'
 import { markStandard } from '../standard.js'
+import { whyKept } from '../steps/object-to-write.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */

@@ -1,7 +1,7 @@
 /** The action `retrieve` (spec section 4.6). */
 import { described } from '../../kernel/declarations.js'
+import { read } from '../../kernel/properties.js'
 import type { GenericAPIView } from '../generic-api-view.js'
-import { read } from '../properties.js'
 import { markStandard } from '../standard.js'
 import type { ViewConstructor } from './mixin.js'
 

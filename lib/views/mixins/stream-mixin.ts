@@ -1,10 +1,10 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { canStream } from '../../renderers/streaming.js'
-import type { StreamingView } from '../check-streams.js'
-import { ListStreams } from '../list-streams.js'
-import { rendererOf } from '../respond.js'
+import type { StreamingView } from '../checks/check-streams.js'
+import { rendererOf } from '../request/respond.js'
 import { isStandard, markStandard } from '../standard.js'
+import { ListStreams } from '../steps/list-streams.js'
 import type { ViewConstructor } from './mixin.js'
 
 const KINDS = {

@@ -1,10 +1,10 @@
 /** The actions `update` and `partialUpdate` (spec section 4.6). */
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
-import { readNewVersion } from '../concurrency.js'
-import { holdingRows } from '../in-view-transaction.js'
-import { representSaved, selectionOf } from '../selection.js'
+import { holdingRows } from '../request/in-view-transaction.js'
 import { markStandard } from '../standard.js'
+import { readNewVersion } from '../steps/concurrency.js'
+import { representSaved, selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */

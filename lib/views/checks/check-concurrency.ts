@@ -1,0 +1,77 @@
+/** What can be wrong with `static concurrency` before any request. */
+
+import { ConfigurationError } from '../../kernel/errors.js'
+import { describeModel } from '../../models/describe-model.js'
+import { traitsOf } from '../../models/model-traits.js'
+import { modelName } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { positionTag } from '../../queryset/keyset.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import { ModelSerializer } from '../../serializers/model-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import type { GenericViewClass } from '../generic-view.js'
+import { isStandard } from '../standard.js'
+import { concurrencyOf } from '../steps/concurrency.js'
+
+/**
+ * The columns must exist, have a text of their own, be out of the client's reach, and change with every write.
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export async function checkConcurrency(view: GenericViewClass, knex: Queryable | undefined): Promise<void> {
+  if (view.concurrency === null) return
+  const { columns, model, table } = describeModel(view.modelClass())
+  const properties = concurrencyOf(view)
+  if (properties.length === 0) {
+    throw new ConfigurationError(`${view.name}: concurrency is an empty list; name a column that every write changes`)
+  }
+  for (const property of properties) {
+    const column = columns.get(property)
+    if (!column) {
+      throw new ConfigurationError(
+        `${view.name}: concurrency names "${property}", which is no column of ${modelName(model)}`,
+      )
+    }
+    try {
+      positionTag(column)
+    } catch {
+      throw new ConfigurationError(
+        `${view.name}: concurrency names "${property}" of type ${column.sqlType ?? column.type}; name a number, text, date or uuid`,
+      )
+    }
+    if (view.serializerClass) checkWritable(view, view.serializerClass, property)
+  }
+  if (!('update' in view.prototype) || !isStandard(view.prototype, 'performUpdate') || writesItself(view)) return
+  if (!traitsOf(model).plainUpdates || table === undefined || !knex || (await hasUpdateTrigger(knex, table))) return
+  throw new ConfigurationError(
+    `${view.name}: concurrency names "${properties.join('", "')}", which nothing changes when a row is updated; ` +
+      `set it by a trigger, or in ${modelName(model)}.$beforeUpdate`,
+  )
+}
+
+/** What a client has read and sends back would set the version back, too. */
+function checkWritable(view: GenericViewClass, serializer: SerializerClass, property: string): void {
+  const field = serializerPlan(serializer).writable.find(({ column }) => column?.property === property)
+  if (!field) return
+  throw new ConfigurationError(
+    `${view.name}: concurrency names "${property}", which clients may write as "${field.name}"; ` +
+      `add it to ${serializer.name}.readOnlyFields`,
+  )
+}
+
+/** True when the serializer has an update of the application's. */
+function writesItself({ serializerClass }: GenericViewClass): boolean {
+  const prototype: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
+  const own = ModelSerializer.prototype
+  return prototype.update !== own.update || prototype.save !== own.save || prototype.validate !== own.validate
+}
+
+/** A trigger, or a rule, that runs when a row is updated. */
+async function hasUpdateTrigger(knex: Queryable, table: number): Promise<boolean> {
+  const { rows } = await knex.raw<{ rows: { found: boolean }[] }>(
+    `select exists (select from pg_trigger where tgrelid = ? and not tgisinternal and tgenabled <> 'D' and tgtype & 16 <> 0)
+       or exists (select from pg_rewrite where ev_class = ? and ev_type = '2')
+       or exists (select from pg_class where oid = ? and relkind <> 'r' and relkind <> 'p') as found`,
+    [table, table, table],
+  )
+  return rows[0]?.found ?? false
+}

@@ -1,0 +1,206 @@
+/** What can be wrong with a generic view before any request (promise I23). */
+
+import { readerOf } from '../../filters/full-text.js'
+import { externalIds } from '../../ids/external-ids.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import { describeModel, type ModelDescription } from '../../models/describe-model.js'
+import { isModelClass, modelName } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { poolSize } from '../../queryset/database-cursor.js'
+import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../../queryset/total-order.js'
+import { checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { warnOfFormat } from '../../serializers/warn-of-format.js'
+import { warnOfNestedSecrets, warnOfSecrets } from '../../serializers/warn-of-secrets.js'
+import { type ActionClass, actionsOf } from '../action-options.js'
+import { ACTIONS, changesMany } from '../actions.js'
+import { type APIView, settlePolicies } from '../api-view.js'
+import { type Cacheable, isCacheable, policyOf } from '../cacheable.js'
+import type { GenericViewClass } from '../generic-view.js'
+import { defaultOrder, filterViewOf, lookupKey, orders, settleGeneric } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { checkExpandable } from '../steps/selection.js'
+import { checkConcurrency } from './check-concurrency.js'
+import { checkParameters } from './check-parameters.js'
+import { checkOwnQueryset } from './check-queryset.js'
+import { checkStreamPool, checkStreams } from './check-streams.js'
+import { modelsOf, serializersOfActions } from './models-of.js'
+
+/** A generic view's class, with its policies. */
+export type CheckedClass = typeof APIView & GenericViewClass
+
+/**
+ * Checks what needs no database.
+ * @param options.needsSerializer its actions answer by a serializer
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSerializer: boolean }): void {
+  checkModel(view)
+  if (needsSerializer && !view.serializerClass && isStandard(view.prototype, 'getSerializerClass')) {
+    throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
+  }
+  checkSerializers(view)
+  settleGeneric(view)
+  if (isCacheable(view)) checkCaching(view)
+  if (view.requireIfMatch && view.concurrency === null) {
+    throw new ConfigurationError(`${view.name}: requireIfMatch needs static concurrency, the columns to match`)
+  }
+  if (view.requireIfMatch && ACTIONS.some(({ name }) => changesMany(name) && name in view.prototype)) {
+    throw new ConfigurationError(
+      `${view.name}: requireIfMatch cannot hold for bulk routes, which name no versions; leave out BulkUpdateMixin and BulkDestroyMixin`,
+    )
+  }
+  readerOf(view.name, view.searchType)
+  checkStreams(view, settlePolicies(view).renderers)
+}
+
+/** Checks what the catalogue tells: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
+export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
+  for (const model of modelsOf(view)) externalIds(model)?.check()
+  if (view.serializerClass) {
+    prepareSerializer(view.serializerClass, new Set())
+    warnOfSecrets(view.serializerClass)
+    for (const expanded of Object.values(view.expandable)) warnOfNestedSecrets(view.serializerClass, expanded)
+  }
+  const { columns, model } = describeModel(view.modelClass())
+  checkExpandable(view)
+  for (const term of view.ordering) {
+    const column = columns.get(parseOrderTerm(term).property)
+    if (!column) {
+      throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${modelName(model)}`)
+    }
+    if (!hasOrder(column)) {
+      throw new ConfigurationError(
+        `${view.name}: ordering names "${term}" of type ${column.sqlType}, whose values have no order; name another column`,
+      )
+    }
+  }
+  const database = knex ?? (model.knex() as Queryable | undefined)
+  await checkConcurrency(view, database)
+  checkStreamPool(view, poolSizeOf(view))
+  checkOwnQueryset(view)
+  checkPaginator(view)
+  const filterView = filterViewOf(view)
+  for (const backend of filterView.backends) await backend.check(filterView, database)
+  checkParameters(view, settlePolicies(view).versioning)
+}
+
+/** Where clients name the view's objects. */
+export interface NamedObjects {
+  /** In paths: `retrieve` and its kin. */
+  readonly inPaths: boolean
+  /** In bodies: bulk updates and deletes. */
+  readonly inBodies: boolean
+}
+
+/** Checks what the catalogue tells of the key that objects are looked up by. @throws {ConfigurationError} */
+export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: NamedObjects): void {
+  const { model, primaryKey } = describeModel(view.modelClass())
+  const { problem } = lookupKey(view)
+  if (problem !== undefined && (inPaths || inBodies)) {
+    throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" does not do: ${problem}`)
+  }
+  if (primaryKey.length > 1 && view.lookupField === 'id' && inPaths) {
+    throw new ConfigurationError(
+      `${view.name}: ${modelName(model)} has a primary key of several columns, which no detail route can name; ` +
+        'set static lookupField to a unique column, or use only list and create',
+    )
+  }
+}
+
+/** Compiles the serializers that a view's actions name. @throws {ConfigurationError} */
+export function prepareActions(view: ActionClass): void {
+  for (const serializer of serializersOfActions(view)) {
+    prepareSerializer(serializer, new Set())
+  }
+  for (const { statics, outputSerializer } of actionsOf(view).values()) {
+    for (const shown of [statics['serializerClass'], outputSerializer]) if (isSerializer(shown)) warnOfSecrets(shown)
+  }
+}
+
+const warned = new WeakSet<CheckedClass>()
+
+/** @throws {ConfigurationError} */
+function checkCaching(view: CheckedClass & Cacheable): void {
+  policyOf(view)
+  if (view.cachePrivate || view.authenticationClasses.length === 0 || warned.has(view)) return
+  warned.add(view)
+  process.emitWarning(
+    `${view.name}: its answers are public (cachePrivate = false) though it knows callers by authenticationClasses; ` +
+      'shared caches may give one caller what another has asked for',
+    { code: 'KOA_VIEWSETS_PUBLIC' },
+  )
+}
+
+/** Checks the paginator against every order the list can have. */
+function checkPaginator(view: GenericViewClass): void {
+  const { paginator, filters } = settleGeneric(view)
+  if (!paginator) return
+  const model = describeModel(view.modelClass())
+  const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
+  const order = [...totalOrder(model, defaultOrder(view, paginator)), ...asked]
+  const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
+  const poolSize = poolSizeOf(view)
+  paginator.check({ name: view.name, model, order, orderingFields: asked, poolSize, ordersByExpression })
+  // only a paginator with an order of its own reads positions
+  if (paginator.ordering === undefined) return
+  checkTotal(view, model, [defaultOrder(view, paginator), ...asked.map((term) => [term])])
+}
+
+/** The size of the pool that requests of the view use; undefined where a `getKnex()` of the application's chooses one. */
+function poolSizeOf(view: GenericViewClass): number | undefined {
+  const knex: unknown = isStandard(view.prototype, 'getKnex') ? view.modelClass().knex() : undefined
+  return knex ? poolSize(knex as Queryable) : undefined
+}
+
+/** Where rows that are alike in an order cannot be told apart, a cursor would lose those behind a page's end. */
+function checkTotal(view: GenericViewClass, model: ModelDescription, orders: readonly (readonly OrderTerm[])[]) {
+  if (!model.prepared || orders.every((terms) => canBeTotal(model, terms))) return
+  throw new ConfigurationError(
+    `${view.name}: nothing tells rows of ${modelName(model.model)} apart that are alike in an order of the list, as there is no ` +
+      `column "${model.primaryKey.join()}"; set static idColumn of the model to what does, or order by a unique column`,
+  )
+}
+
+/** Transactions, lookups and the catalogue need to know the model; `getQueryset()` alone cannot tell it early. */
+function checkModel({ name, model, queryset }: GenericViewClass): void {
+  if (queryset !== null && typeof queryset !== 'function') {
+    throw new ConfigurationError(`${name}: static queryset is no function; write static queryset = () => Model.query()`)
+  }
+  if (model !== null && !isModelClass(model)) {
+    throw new ConfigurationError(`${name}: static model is no Objection model; set it to a class that extends Model`)
+  }
+  if (model === null && queryset === null) {
+    throw new ConfigurationError(
+      `${name}: set static model to an Objection model, or static queryset to a function that returns a query`,
+    )
+  }
+}
+
+/** @throws {ConfigurationError} one of the serializers that the class names is none, or declares what cannot be */
+function checkSerializers(view: CheckedClass): void {
+  const seen = new Set<SerializerClass>()
+  const check = (where: string, serializer: unknown) => {
+    if (!isSerializer(serializer)) {
+      throw new ConfigurationError(
+        `${view.name}: ${where} is no serializer class; extend Serializer or ModelSerializer`,
+      )
+    }
+    checkSerializer(serializer, seen)
+  }
+  if (view.serializerClass) check('static serializerClass', view.serializerClass)
+  for (const [path, serializer] of Object.entries(view.expandable)) check(`static expandable["${path}"]`, serializer)
+}
+
+function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {
+  if (seen.has(serializer)) return
+  seen.add(serializer)
+  warnOfFormat(serializer)
+  for (const { field, readable } of serializerPlan(serializer).fields) {
+    if (!(field instanceof NestedSerializer)) continue
+    if (readable) warnOfNestedSecrets(serializer, field.serializerClass)
+    prepareSerializer(field.serializerClass, seen)
+  }
+}

@@ -1,0 +1,54 @@
+/** Whether the query parameters of a list are told apart (promise I23). */
+
+import { FieldFilter } from '../../filters/field-filter.js'
+import type { BaseFilter, ParameterDescription } from '../../filters/filter.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import type { BaseVersioning } from '../../versioning/versioning.js'
+import type { GenericViewClass } from '../generic-view.js'
+import { filterViewOf, settleGeneric } from '../settle-generic.js'
+
+interface Reader {
+  readonly policy: object
+  readonly parameter: ParameterDescription
+}
+
+/**
+ * A parameter that two policies read would act twice: a page asked for would be a value filtered by, too. What the view's
+ * own code reads is its own affair.
+ * @throws {ConfigurationError} naming view, parameter and both policies
+ */
+export function checkParameters(view: GenericViewClass, versioning: BaseVersioning | undefined): void {
+  const filterView = filterViewOf(view)
+  const { paginator } = settleGeneric(view)
+  const readers = [
+    ...filterView.backends.flatMap((policy) => readersOf(policy, policy.parameters(filterView))),
+    ...(paginator ? readersOf(paginator, paginator.parameters()) : []),
+    ...(versioning ? readersOf(versioning, versioning.parameters()) : []),
+  ]
+  const known = new Map<string, Reader>()
+  for (const reader of readers) {
+    const { name } = reader.parameter
+    const other = known.get(name)
+    if (other && !meanTheSame(filterView.backends, other, reader)) {
+      const [one, two] = [other, reader].map(({ policy }) => policy.constructor.name)
+      const owners = other.policy === reader.policy ? `${one} for two purposes` : `${one} and by ${two}`
+      throw new ConfigurationError(
+        `${view.name}: the query parameter "${name}" is read by ${owners}; rename it for one, or leave it out of filtersetFields`,
+      )
+    }
+    known.set(name, reader)
+  }
+}
+
+function readersOf(policy: object, parameters: readonly ParameterDescription[]): readonly Reader[] {
+  return parameters.map((parameter) => ({ policy, parameter }))
+}
+
+/** Searching and ranking by one text is what two backends are for; a filter by a column is always something else. */
+function meanTheSame(backends: readonly BaseFilter[], one: Reader, other: Reader): boolean {
+  const policies = [one.policy, other.policy]
+  return (
+    policies.every((policy) => !(policy instanceof FieldFilter) && backends.includes(policy as BaseFilter)) &&
+    JSON.stringify(one.parameter.schema) === JSON.stringify(other.parameter.schema)
+  )
+}

@@ -1,0 +1,70 @@
+/** What can be wrong with the query that a view works on, whatever the request (promise I23). */
+import { ConfigurationError } from '../../kernel/errors.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
+import type { GenericViewClass } from '../generic-view.js'
+import { isStandard } from '../standard.js'
+
+/**
+ * Asks a view for its queryset as no request does, and checks what it is. One that looks at the request cannot be asked: it
+ * is checked when the first request comes.
+ * @throws {ConfigurationError} it is no query, or one that pages and lookups cannot narrow
+ */
+export function checkOwnQueryset(view: GenericViewClass): void {
+  if (isStandard(view.prototype, 'getQueryset') && view.queryset === null) return
+  const { name } = view
+  const query = queryWithoutRequest(view)
+  if (query === UNKNOWN) return
+  if (!isQuery(query)) {
+    // what an async function rejects with is nobody's
+    if (query instanceof Promise) void query.catch(() => undefined)
+    throw new ConfigurationError(
+      `${name}: its queryset is no query but ${query instanceof Promise ? 'a promise' : String(query)}; return Model.query(), and make no async function of it`,
+    )
+  }
+  refuseShape(name, query)
+}
+
+/** What a queryset that needs a request is. */
+const UNKNOWN = Symbol('a queryset that only a request can make')
+
+function queryWithoutRequest(view: GenericViewClass): unknown {
+  try {
+    const asked = new (view as unknown as new () => { getQueryset(): unknown })()
+    return Object.assign(asked, { action: 'list', parents: [] }).getQueryset()
+  } catch {
+    return UNKNOWN
+  }
+}
+
+function isQuery(value: unknown): value is AnyQueryBuilder {
+  return typeof (value as Partial<AnyQueryBuilder> | null | undefined)?.modelClass === 'function'
+}
+
+/** @throws {ConfigurationError} pages and lookups cannot narrow the query */
+export function refuseShape(name: string, query: AnyQueryBuilder): void {
+  if (query.has(/^(union|intersect|except)/i)) {
+    throw new ConfigurationError(
+      `${name}: its queryset is a union, of which a lookup would narrow the first part only; select by a condition, such as whereIn('id', union)`,
+    )
+  }
+  if (joinsGraph(query)) {
+    throw new ConfigurationError(
+      `${name}: its queryset uses withGraphJoined(), whose rows pages and counts would cut and lookups find ambiguous; load by withGraphFetched(), select by joinRelated() or whereExists()`,
+    )
+  }
+  if (query.has(/^(limit|offset|first|range|page)$/)) {
+    throw new ConfigurationError(
+      `${name}: its queryset has a limit, which pages and lookups cannot keep; select by a condition, such as whereIn('id', subquery)`,
+    )
+  }
+}
+
+/** Objection documents it, but it is not in its types. */
+interface Clearing {
+  clearWithGraphFetched(): AnyQueryBuilder
+}
+
+/** True for a query with `withGraphJoined`: its graph stays when those that are fetched are cleared. */
+function joinsGraph(query: AnyQueryBuilder): boolean {
+  return query.hasWithGraph() && (query.clone() as unknown as Clearing).clearWithGraphFetched().hasWithGraph()
+}

@@ -1,0 +1,102 @@
+/** What the catalogue tells of a view's table that its writing actions cannot do (promise I23). */
+import { ConfigurationError } from '../../kernel/errors.js'
+import { type Column, describeModel, type ModelDescription } from '../../models/describe-model.js'
+import { modelName } from '../../models/objection.js'
+import { ModelSerializer } from '../../serializers/model-serializer.js'
+import { type Action, actionNamed } from '../actions.js'
+import type { GenericViewClass } from '../generic-view.js'
+import type { NestedViewClass } from '../request/parent-key.js'
+import { lookupKey } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+
+/**
+ * Checks the writing actions as they come with the package; what an application writes by itself is its own affair.
+ * @param actions the names of the methods that requests come to
+ * @throws {ConfigurationError} the table or view takes no such statement, or nothing tells its rows apart
+ */
+export function checkWrites(view: GenericViewClass, actions: readonly string[]): void {
+  const model = describeModel(view.modelClass())
+  if (!model.prepared) return
+  const { columns } = model
+  for (const action of actions) {
+    const writing = actionNamed(action)
+    if (!writing?.writes || !isStandard(view.prototype, action) || writesItself(view, writing)) continue
+    const hostile = [...columns.values()].find(
+      ({ column, property }) => column === '__proto__' || property === 'constructor',
+    )
+    if (hostile && (hostile.column === '__proto__' || writing.writes !== 'insert'))
+      throw cannotHold(view, model, action, hostile)
+    if (!model.takes[writing.writes]) throw takesNone(view, model, action)
+    if (writing.writes !== 'insert') checkKey(view, model, action)
+  }
+}
+
+/** True where an application's own code does the writing. */
+function writesItself({ prototype, serializerClass }: GenericViewClass, { hooks, serializerMethod }: Action): boolean {
+  // that of a list calls that of an object where an application has overridden it
+  if (!isStandard(prototype, ...hooks.filter((name) => name in prototype))) return true
+  if (serializerMethod === undefined) return false
+  if (!isStandard(prototype, 'getSerializerClass')) return true
+  const serializer: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
+  return serializer[serializerMethod] !== ModelSerializer.prototype[serializerMethod]
+}
+
+/** Whatever the fields are: an instance is made of the whole row. */
+function cannotHold(view: GenericViewClass, { model }: ModelDescription, action: string, { column }: Column) {
+  const fix =
+    column === '__proto__'
+      ? 'rename the column'
+      : `give the column another property by columnNameMappers of ${modelName(model)}`
+  return new ConfigurationError(
+    `${view.name}: ${action}() makes instances of rows, and those cannot hold the column "${column}"; ${fix}, or extend ReadOnlyModelViewSet`,
+  )
+}
+
+function takesNone(view: GenericViewClass, model: ModelDescription, action: string): ConfigurationError {
+  const { writes, hooks } = actionNamed(action) as Action
+  return new ConfigurationError(
+    `${view.name}: ${action}() cannot ${writes} in "${model.model.tableName}", which is a view or takes no such statement; ` +
+      `extend ReadOnlyModelViewSet, or the mixins of what it takes, add an INSTEAD OF trigger, or override ${hooks[0]}()`,
+  )
+}
+
+/** A write by what several rows share would change them all. */
+function checkKey(view: GenericViewClass, model: ModelDescription, action: string): void {
+  const { primaryKey, columns } = model
+  const missing = primaryKey.find((property) => !columns.has(property))
+  if (missing !== undefined || !(model.isView || tellsApart(model, primaryKey))) {
+    const problem = missing === undefined ? 'is not unique' : `is no column of "${model.model.tableName}"`
+    throw new ConfigurationError(
+      `${view.name}: ${action}() writes by the key "${primaryKey.join()}" of ${modelName(model.model)}, which ${problem}; ` +
+        'add a primary key to the table, set static idColumn of the model to what is unique, or extend ReadOnlyModelViewSet',
+    )
+  }
+  const { column, ids } = lookupKey(view)
+  const looksUp = isStandard(view.prototype, 'getObject', 'getObjectToWrite')
+  if (ids || !looksUp || model.isView || isNamed(view, model, column.property)) return
+  throw new ConfigurationError(
+    `${view.name}: ${action}() finds its object by lookupField "${view.lookupField}", which is not unique, so that it could write another; ` +
+      'add a unique constraint, or set another lookupField',
+  )
+}
+
+function tellsApart({ uniqueKeys, isPartitioned, columns }: ModelDescription, properties: readonly string[]): boolean {
+  if (uniqueKeys.some((key) => key.every((property) => properties.includes(property)))) return true
+  // what a sequence or the like fills in is unique over all partitions, though PostgreSQL cannot say so
+  const isPart = uniqueKeys.some((key) => properties.every((property) => key.includes(property)))
+  return isPartitioned && isPart && properties.every((property) => columns.get(property)?.hasDefault === true)
+}
+
+/** True for a column that is unique among what a request can see: beside the parent's key, or what a queryset says. */
+function isNamed(view: GenericViewClass, model: ModelDescription, property: string): boolean {
+  if (tellsApart(model, [property, ...parentProperties(view, model)])) return true
+  const narrows = view.queryset !== null || !isStandard(view.prototype, 'getQueryset')
+  return narrows && model.uniqueKeys.some((key) => key.includes(property))
+}
+
+function parentProperties(view: GenericViewClass, model: ModelDescription): readonly string[] {
+  const { parentLookupField = '' } = view as Partial<NestedViewClass>
+  return (
+    model.relations.get(parentLookupField)?.ownerProperties ?? (parentLookupField === '' ? [] : [parentLookupField])
+  )
+}

@@ -1,0 +1,101 @@
+/** The models whose tables a view touches; their catalogue must be read before the first request. */
+
+import { RelatedField } from '../../fields/related-field.js'
+import { modelsOnPaths } from '../../filters/resolve-paths.js'
+import { withoutPrefix } from '../../filters/search-filter.js'
+import { ServiceUnavailable } from '../../kernel/errors.js'
+import { describeModel, prepareModels } from '../../models/describe-model.js'
+import { isModelClass, type ModelClass } from '../../models/objection.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import { declaredFieldsOf } from '../../serializers/declared-fields.js'
+import type { ModelSerializer } from '../../serializers/model-serializer.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { type ActionClass, actionsOf } from '../action-options.js'
+
+/** What of a generic view's class names models. */
+export interface ModelledView extends ActionClass {
+  readonly filtersetFields: readonly string[]
+  readonly searchFields: readonly string[]
+  readonly model: ModelClass | null
+  readonly queryset: unknown
+  readonly serializerClass: SerializerClass | null
+  readonly expandable: Readonly<Record<string, SerializerClass>>
+  modelClass(): ModelClass
+}
+
+/** The models of the view, of its serializers and its actions', and those related to them. */
+export function modelsOf(view: ModelledView): ModelClass[] {
+  const models = new Set<ModelClass>()
+  if (view.model || view.queryset) {
+    models.add(view.modelClass())
+    const names = [...view.filtersetFields, ...view.searchFields.map(withoutPrefix)]
+    for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
+  }
+  const seen = new Set<SerializerClass>()
+  if (view.serializerClass) collectModels(view.serializerClass, models, seen)
+  for (const serializer of Object.values(view.expandable)) collectModels(serializer, models, seen)
+  for (const model of modelsOfActions(view)) models.add(model)
+  for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
+  return [...models]
+}
+
+/** The models of the serializers that actions name. */
+export function modelsOfActions(view: ActionClass): ReadonlySet<ModelClass> {
+  const models = new Set<ModelClass>()
+  const seen = new Set<SerializerClass>()
+  for (const serializer of serializersOfActions(view)) collectModels(serializer, models, seen)
+  return models
+}
+
+/** The serializers that actions name. */
+export function serializersOfActions(view: ActionClass): readonly SerializerClass[] {
+  return [...actionsOf(view).values()].flatMap(({ statics, inputSerializer, outputSerializer }) => {
+    const named = [statics['serializerClass'], inputSerializer, outputSerializer]
+    return named.filter((one): one is SerializerClass => one !== undefined && one !== null)
+  })
+}
+
+const preparing = new WeakMap<ModelledView, Promise<void>>()
+
+/**
+ * Reads the catalogue of the view's models, unless that was done. What failed is tried again at the next call.
+ * @throws {ServiceUnavailable} it cannot be read
+ */
+export async function prepareModelsOf(view: ModelledView): Promise<void> {
+  try {
+    await (preparing.get(view) ?? readModels(view))
+  } catch (error) {
+    throw new ServiceUnavailable(5, { cause: error })
+  }
+}
+
+function readModels(view: ModelledView): Promise<void> {
+  const models = modelsOf(view)
+  if (models.every((model) => describeModel(model).prepared)) return Promise.resolve()
+  const running = prepareModels(models).finally(() => preparing.delete(view))
+  preparing.set(view, running)
+  return running
+}
+
+function collectModels(serializer: SerializerClass, models: Set<ModelClass>, seen: Set<SerializerClass>): void {
+  if (seen.has(serializer)) return
+  seen.add(serializer)
+  const { model, depth } = serializer as Partial<typeof ModelSerializer>
+  if (isModelClass(model)) {
+    models.add(model)
+    let level = [model]
+    for (let remaining = depth ?? 0; remaining > 0; remaining--) {
+      level = level.flatMap((owner) => relatedModels(owner))
+      for (const related of level) models.add(related)
+    }
+  }
+  for (const field of declaredFieldsOf(serializer).values()) {
+    if (field instanceof NestedSerializer) collectModels(field.serializerClass, models, seen)
+    const related = field instanceof RelatedField ? field.relatedModel() : undefined
+    if (related) models.add(related)
+  }
+}
+
+function relatedModels(model: ModelClass): ModelClass[] {
+  return Object.values(model.getRelations()).map((relation) => relation.relatedModelClass)
+}

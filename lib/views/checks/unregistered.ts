@@ -1,0 +1,76 @@
+/** What a router checks of its views, for those that no router has registered (promise I23). */
+
+import { checkDeclarations } from '../../kernel/declarations.js'
+import { ConfigurationError, ServiceUnavailable } from '../../kernel/errors.js'
+import { actionClass } from '../action-options.js'
+import { actionNamed, changesMany, isDetail } from '../actions.js'
+import { isStandard } from '../standard.js'
+import type { ActionMap } from '../view.js'
+import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'
+import { checkWrites } from './check-writes.js'
+import { prepareModelsOf } from './models-of.js'
+
+/** Where one of these is the application's own, objects may be found in another way. */
+const LOOKUPS = ['getDetail', 'getObject', 'getObjectToWrite']
+/** The same of serializers. */
+const HOOKS = ['getList', ...LOOKUPS, 'getSerializer', 'getInputSerializer']
+
+const preparing = new WeakMap<CheckedClass, Promise<void>>()
+
+/**
+ * Checks what needs no database. A method of the application's own may need neither model nor serializer.
+ * @param actions which method answers which HTTP method
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export function checkUnregistered(view: CheckedClass, actions: ActionMap): void {
+  checkDeclarations(view)
+  if (!hasModel(view) && !reaches(view, actions, isOurs)) return
+  checkGeneric(view, { needsSerializer: isStandard(view.prototype, ...HOOKS) && reaches(view, actions, isOurs) })
+}
+
+/**
+ * Reads the catalogue and checks what it tells, once for each class. What failed is tried again at the next call.
+ * @param actions which method answers which HTTP method
+ * @throws {ServiceUnavailable} the database does not answer
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export async function prepareUnregistered(view: CheckedClass, actions: ActionMap): Promise<void> {
+  for (const one of new Set(Object.values(actions).map((action) => actionClass(view, action)))) await prepareOnce(one)
+  const inPaths = isStandard(view.prototype, ...LOOKUPS) && reaches(view, actions, isDetail)
+  const inBodies = reaches(view, actions, changesMany)
+  if (inPaths || inBodies) checkLookup(view, { inPaths, inBodies })
+  if (hasModel(view)) checkWrites(view, Object.values(actions))
+}
+
+const isOurs = (action: string) => actionNamed(action) !== undefined
+
+/** True when requests come to one of such actions as it comes with the package. */
+function reaches({ prototype }: CheckedClass, actions: ActionMap, such: (action: string) => boolean): boolean {
+  return Object.values(actions).some((action) => such(action) && isStandard(prototype, action))
+}
+
+function hasModel({ model, queryset }: CheckedClass): boolean {
+  return model !== null || queryset !== null
+}
+
+function prepareOnce(view: CheckedClass): Promise<void> {
+  let running = preparing.get(view)
+  if (!running) {
+    running = prepare(view).catch((error: unknown) => {
+      preparing.delete(view)
+      throw error
+    })
+    preparing.set(view, running)
+  }
+  return running
+}
+
+async function prepare(view: CheckedClass): Promise<void> {
+  await prepareModelsOf(view)
+  try {
+    prepareActions(view)
+    if (hasModel(view)) await prepareGeneric(view, undefined)
+  } catch (error) {
+    throw error instanceof ConfigurationError ? error : new ServiceUnavailable(5, { cause: error })
+  }
+}

@@ -1,0 +1,35 @@
+/** What a request that writes is refused for before its transaction takes a connection (promise R5). */
+import { NotFound } from '../../kernel/errors.js'
+import { actionNamed, changesObject } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
+import { lookupKey } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { bulkItems } from '../steps/bulk-objects.js'
+import { keyOnPath } from '../steps/read-object.js'
+import { selectionOf } from '../steps/selection.js'
+import { requireOwner } from './require-user.js'
+
+/**
+ * Checks the keys on the path, the length of a list, and the names of `fields` and `expand`, for actions as they come with
+ * the package: what code of the application looks at is its own affair.
+ * @throws NotFound a key that no row can have
+ * @throws ValidationError, BadRequest no list, one that is too long, or an unknown name
+ */
+export function checkRequest(view: GenericView): void {
+  const { action, parents, ctx } = view
+  // one that is not generic
+  if ((view.viewClass as unknown) === undefined) return
+  const params = ctx['params'] as Record<string, string> | undefined
+  for (const { view: parent, param } of parents) {
+    const viewClass = parent as unknown as GenericView['viewClass']
+    const text = params?.[param]
+    if (text === undefined || !isStandard(viewClass.prototype, 'getObject')) continue
+    if (lookupKey(viewClass).fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
+  }
+  if (!isStandard(view, action) || (action === 'partialUpdate' && !isStandard(view, 'update'))) return
+  selectionOf(view)
+  if (actionNamed(action)?.path === 'bulk') bulkItems(view)
+  if (!changesObject(action) || !isStandard(view, 'getObject', 'getObjectToWrite')) return
+  view.pathKey = keyOnPath(view)
+  requireOwner(view)
+}

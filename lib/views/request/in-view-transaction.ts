@@ -1,0 +1,40 @@
+/** The transaction of a request that writes. */
+import type { Knex } from 'knex'
+import { inTransaction } from '../../postgres/in-transaction.js'
+import type { View } from '../view.js'
+
+/** Thrown by the first step of a deletion, when the database does not let the row be locked by whoever may delete it. */
+export class LockRefused extends Error {
+  constructor(cause: unknown) {
+    super('The row may be deleted, but not locked', { cause })
+  }
+}
+
+/**
+ * What the work returns, in a transaction that is `view.trx` meanwhile: it commits when the work returns, and rolls back
+ * when it throws or has set a status of 400 or more.
+ */
+export async function inViewTransaction(view: View, knex: Knex, work: () => unknown): Promise<unknown> {
+  const attempt = async (trx: Knex.Transaction) => {
+    view.trx = trx
+    return await work()
+  }
+  const options = { name: `${view.action}()`, work: attempt, refused: () => view.ctx.status >= 400 }
+  try {
+    return await inTransaction(knex, options).catch((error: unknown) => {
+      if (!(error instanceof LockRefused)) throw error
+      // nothing was written yet; what fails has ended the transaction
+      view.unheld = true
+      return inTransaction(knex, options)
+    })
+  } finally {
+    view.trx = undefined
+  }
+}
+
+/** The work of an action that holds rows, in the request's transaction; in one of its own where the view has none around it. */
+export function holdingRows<Result>(view: View, work: () => Promise<Result>): Promise<Result> {
+  const { knex } = view
+  if (view.trx || !knex || knex.isTransaction) return work()
+  return inViewTransaction(view, knex, work) as Promise<Result>
+}

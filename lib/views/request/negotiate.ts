@@ -1,0 +1,109 @@
+/** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views (spec section 4.9). */
+import type { Context } from '../../http/context.js'
+import { requestedFormat } from '../../http/path-suffix.js'
+import { isGone, whenResponseEnds } from '../../http/response-end.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import { type Policies, resolvePolicies } from '../../kernel/policy.js'
+import { FormParser } from '../../parsers/form-parser.js'
+import { JSONParser } from '../../parsers/json-parser.js'
+import { MultiPartParser } from '../../parsers/multi-part-parser.js'
+import { parseBody } from '../../parsers/parse-body.js'
+import type { ParsedBody, Parser } from '../../parsers/parser.js'
+import { JSONRenderer } from '../../renderers/json-renderer.js'
+import { renderBody } from '../../renderers/render-body.js'
+import type { BaseRenderer } from '../../renderers/renderer.js'
+import { selectRenderer } from '../../renderers/select-renderer.js'
+
+export interface NegotiationOptions {
+  /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */
+  readonly parsers?: Policies<Parser>
+  /** How answers are written; the first is the default. @default [JSONRenderer] */
+  readonly renderers?: Policies<BaseRenderer>
+  /** Methods whose body is read. @default ['POST', 'PUT', 'PATCH'] */
+  readonly methods?: readonly string[]
+  /** Answer 406 where no renderer writes what the client accepts, before the route runs. @default false */
+  readonly strictAccept?: boolean
+  /** What downloads are called, without their ending. @default 'data' */
+  readonly basename?: string
+}
+
+/** The options with instances in place of classes. */
+export interface Negotiation {
+  readonly parsers: readonly Parser[]
+  readonly renderers: readonly BaseRenderer[]
+  /** The suffixes of the renderers. */
+  readonly formats: ReadonlySet<string>
+  readonly methods: ReadonlySet<string>
+  readonly strictAccept: boolean
+  readonly basename: string
+}
+
+const PARSERS: Policies<Parser> = [JSONParser, FormParser, MultiPartParser]
+const RENDERERS: Policies<BaseRenderer> = [JSONRenderer]
+
+/** @throws {ConfigurationError} a list holds something else, or no renderer */
+export function settleNegotiation(options: NegotiationOptions): Negotiation {
+  const {
+    parsers = PARSERS,
+    renderers = RENDERERS,
+    methods = ['POST', 'PUT', 'PATCH'],
+    strictAccept = false,
+    basename = 'data',
+  } = options
+  if (renderers.length === 0) throw new ConfigurationError('contentNegotiation: renderers is empty; give at least one')
+  const settled = resolvePolicies('contentNegotiation: renderers', renderers, 'render')
+  return {
+    parsers: resolvePolicies('contentNegotiation: parsers', parsers, 'parse'),
+    renderers: settled,
+    formats: new Set(settled.map(({ format }) => format)),
+    methods: new Set(methods.map((method) => method.toUpperCase())),
+    strictAccept,
+    basename,
+  }
+}
+
+/**
+ * Leaves the body as data in `ctx.request.body`, and its files in `ctx.request.files` too. They are removed when the
+ * response is finished or its client is gone.
+ * @throws ApiError 400, 406, 413 or 415
+ */
+export async function readRequest(ctx: Context, negotiation: Negotiation): Promise<void> {
+  const { parsers, renderers, formats, methods, strictAccept } = negotiation
+  if (strictAccept) selectRenderer(ctx, renderers, { format: requestedFormat(ctx, formats), strict: true })
+  if (!methods.has(ctx.method) || parsers.length === 0) return
+  const body = await parseBody(ctx, parsers)
+  disposeAtEnd(ctx, body)
+  Object.assign(ctx.request, { body: body.data, ...(body.files && { files: body.files }) })
+}
+
+/** Renders a body that is plain data; streams, texts and buffers stay as they are. */
+export function renderAnswer(ctx: Context, { renderers, formats, basename }: Negotiation): void {
+  const data: unknown = ctx.body
+  if (!isData(data) || ctx.headerSent || ctx.respond === false) return
+  const renderer = selectRenderer(ctx, renderers, { format: requestedFormat(ctx, formats) })
+  if (renderers.length > 1) ctx.vary('Accept')
+  ctx.set('X-Content-Type-Options', 'nosniff')
+  renderBody(ctx, renderer, data, { basename })
+}
+
+function disposeAtEnd(ctx: Context, body: ParsedBody): void {
+  if (!body.dispose) return
+  const dispose = () => void body.dispose?.().catch(() => {})
+  if (isGone(ctx)) dispose()
+  else whenResponseEnds(ctx, dispose)
+}
+
+/** What Koa would write as JSON. */
+function isData(body: unknown): body is object {
+  return (
+    typeof body === 'object' &&
+    body !== null &&
+    !(
+      body instanceof Uint8Array ||
+      body instanceof Blob ||
+      body instanceof ReadableStream ||
+      body instanceof Response
+    ) &&
+    !('pipe' in body && typeof body.pipe === 'function')
+  )
+}

@@ -1,0 +1,237 @@
+/**
+ * The objects on the path of a nested view set: each must exist, belong to the one before it, and be visible to the caller
+ * (spec section 4.4; promise E11).
+ */
+
+import type { FilterPart } from '../../filters/filter.js'
+import { withMethod } from '../../http/context.js'
+import { isSafeMethod } from '../../http/methods.js'
+import { ConfigurationError, NotFound } from '../../kernel/errors.js'
+import { exactValue } from '../../models/database-text.js'
+import { type Column, describeModel } from '../../models/describe-model.js'
+import { traitsOf } from '../../models/model-traits.js'
+import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
+import { checkPermissions } from '../../permissions/check-permissions.js'
+import { readExactly } from '../../queryset/read-exactly.js'
+import { orderBy } from '../../queryset/total-order.js'
+import type { ForcedValues } from '../../serializers/contract.js'
+import { actionClass } from '../action-options.js'
+import { isDetail } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
+import { settleGeneric } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { lookupOf } from '../steps/read-object.js'
+import type { ParentViewClass, View } from '../view.js'
+import { parentKeyOf } from './parent-key.js'
+
+/**
+ * Asks the permissions of all view sets that this one is nested in, the outermost first, as if each object on the path were
+ * read: by its action `retrieve`, with GET. What they say of the objects is asked when these are found.
+ * @throws PermissionDenied, AuthenticationFailed one refuses
+ */
+export async function checkParentPermissions(view: View): Promise<void> {
+  const parent = openParent(view)
+  if (parent.parents.length > 0) await checkParentPermissions(parent)
+  const { permissions } = parent.policies
+  if (permissions.length > 0) await checkPermissions(parent.ctx, parent, permissions)
+}
+
+/**
+ * Checks the objects on the path, and remembers the parent's key for writes. Where the action's own query tells as much,
+ * nothing is asked here.
+ * @throws NotFound one of them is missing, is not the one before's, or is not visible to the caller
+ * @throws PermissionDenied, AuthenticationFailed a parent's object permission refuses
+ */
+export async function checkParents(view: View): Promise<void> {
+  const parent = openParent(view)
+  if (isPlainChain(parent) && findsByItself(view as GenericView)) return
+  await enter(view, parent, view.ctx.method)
+}
+
+/** Checks the objects on the path of a list that turned out empty, unless that was done before. @throws NotFound */
+export async function confirmParents(view: GenericView): Promise<void> {
+  if (view.parents.length > 0 && view.parentKey === undefined) {
+    await enter(view, openParent(view), view.ctx.method)
+  }
+}
+
+/**
+ * Checks the objects on the path once more, when a row below them has been waited for: they may have gone to somebody else.
+ * Where the action's own query tells as much, nothing is asked.
+ * @throws NotFound, PermissionDenied, AuthenticationFailed as `checkParents()` does
+ */
+export async function confirmParentsAgain(view: GenericView): Promise<void> {
+  const { parentKey } = view
+  if (view.parents.length === 0 || parentKey === undefined) return
+  await enter(view, openParent(view), view.ctx.method)
+  if (view.parentKey !== parentKey) throw new NotFound()
+}
+
+/** True when an empty answer of the action means that the path may lead nowhere, and the action looks after it. */
+function findsByItself(view: GenericView): boolean {
+  const { action, viewClass } = view
+  if (viewClass?.parentLookupField === undefined) return false
+  if (action === 'list') {
+    const keepsConnection = settleGeneric(viewClass).paginator?.keepsConnections || 'streamFormats' in viewClass
+    return isStandard(view, 'list', 'getList') && !keepsConnection
+  }
+  return (
+    // its own query finds nothing where the path leads nowhere
+    isDetail(action) &&
+    isStandard(view, action, 'getObject', 'getObjectToWrite') &&
+    (action !== 'partialUpdate' || isStandard(view, 'update'))
+  )
+}
+
+/** The condition that a nested view's objects are those of the parent that the path names; undefined where it is none. */
+export function parentScope(view: GenericView): FilterPart | undefined {
+  const link = view.parents.at(-1)
+  const { viewClass } = view
+  if (!link || viewClass.parentLookupField === undefined) return undefined
+  const parent = openParent(view)
+  const { column, related } = parentKeyOf(viewClass, parent.viewClass.modelClass())
+  const { parentKey } = view
+  if (parentKey !== undefined) {
+    return {
+      shape: `of ${column.column}`,
+      values: [parentKey],
+      guarded: undefined,
+      apply: (query) => void query.where(reference(query, column), parentKey as string),
+    }
+  }
+  const lookup = lookupOf(parent)
+  const isDirect = lookup.column.column === related.column
+  const outer = lookup.scope
+  const found = () => {
+    const query = lookup.query()
+    if (isDirect) return query.hasSelects() ? query : query.select(query.modelClass().raw('1'))
+    return first(lookup.column, query.clearSelect().select(reference(query, related)))
+  }
+  const { tableName } = parent.viewClass.modelClass()
+  // the key of the one found, where it is not the key that the path has; then it binds its limit, too
+  const bound = [...(outer?.values ?? []), lookup.value, ...(isDirect || lookup.column.unique ? [] : [1])]
+  return {
+    shape: isPlainChain(parent)
+      ? `of ${column.column} in ${tableName}.${related.column} by ${lookup.column.column} ${outer?.shape ?? ''};`
+      : null,
+    values: isDirect ? [lookup.value, ...bound] : bound,
+    guarded: undefined,
+    apply(query) {
+      if (isDirect) void query.where(reference(query, column), lookup.value as string).whereExists(found())
+      else void query.where(reference(query, column), '=', found())
+    },
+  }
+}
+
+/** A name that is unique only among the objects of one parent may be found more than once where there is no parent. */
+function first(column: Column, query: AnyQueryBuilder): AnyQueryBuilder {
+  if (column.unique) return query
+  const model = describeModel(query.modelClass() as ModelClass)
+  const order = model.primaryKey.map((property) => ({ property, descending: false }))
+  return orderBy(query, model, order).limit(1)
+}
+
+/** The foreign key that the path decides, with its value; undefined for a view that is not nested. */
+export function forcedValues(view: GenericView): ForcedValues | undefined {
+  const link = view.parents.at(-1)
+  const { viewClass } = view
+  if (!link || viewClass.parentLookupField === undefined) return undefined
+  const parent = (link.view as unknown as GenericView['viewClass']).modelClass()
+  const { column } = parentKeyOf(viewClass, parent)
+  return Object.assign(new Map([[column.property, view.parentKey]]), { parent })
+}
+
+/** The view of the object that this one's belong to, as if its own path had been read. */
+function openParent(view: View): GenericView {
+  const link = view.parents.at(-1)
+  if (!link) throw new Error('Not a nested view')
+  const { lookupUrlKwarg, lookupField } = link.view
+  const params = view.ctx['params'] as Record<string, string>
+  const ctx = withMethod(view.ctx, 'GET')
+  ctx['params'] = { ...params, [lookupUrlKwarg ?? lookupField]: params[link.param] }
+  const viewClass = actionClass(link.view as never, 'retrieve') as ParentViewClass
+  const parent = viewClass.open(ctx, {
+    action: 'retrieve',
+    actions: RETRIEVE,
+    basename: link.basename,
+    parents: view.parents.slice(0, -1),
+  }) as GenericView
+  parent.knex = view.knex
+  parent.trx = view.trx
+  return parent
+}
+
+const RETRIEVE = { get: 'retrieve' }
+
+/** True when one query, the same for every request, tells whether the object and those before it are there. */
+function isPlainChain(parent: GenericView): boolean {
+  const model = parent.viewClass.modelClass()
+  return (
+    !needsObject(parent) &&
+    isStandard(parent, 'getQueryset') &&
+    parent.viewClass.queryset === null &&
+    traitsOf(model).plainQueries &&
+    traitsOf(model).plainRows &&
+    (parent.parents.length === 0 || (isNarrowed(parent) && isPlainChain(openParent(parent))))
+  )
+}
+
+/** True when the view's own queryset is that of the objects that belong to its parent. */
+function isNarrowed({ viewClass }: GenericView): boolean {
+  return viewClass.parentLookupField !== undefined
+}
+
+/** True when code of the application looks at the object. */
+function needsObject(parent: GenericView): boolean {
+  return (
+    !isStandard(parent, 'getObject', 'checkObjectPermissions') ||
+    parent.policies.permissions.some((permission) => permission.guardsObjects())
+  )
+}
+
+/** Finds the parent of a view, after those before it, and remembers its key. The method is that of the request itself. */
+async function enter(view: View, parent: GenericView, method: string): Promise<void> {
+  const outer = parent.parents.length > 0 ? openParent(parent) : undefined
+  // else its own query tells
+  if (outer && !(isPlainChain(outer) && isNarrowed(parent))) await enter(parent, outer, method)
+  const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
+  const model = parent.viewClass.modelClass()
+  const related = nested?.parentLookupField === undefined ? undefined : parentKeyOf(nested, model).related
+  const object = await find(parent, related)
+  // who may only read an object writes nothing below it
+  if (!isSafeMethod(method) && needsObject(parent)) {
+    // those that say nothing of objects were asked of the request, as one that reads
+    const permissions = parent.policies.permissions.filter((permission) => permission.guardsObjects())
+    const policies = { ...parent.policies, permissions }
+    await Object.assign(parent, { ctx: withMethod(parent.ctx, method), policies }).checkObjectPermissions(object)
+  }
+  const key = related ? exactValue((object as Record<string, unknown>)[related.property]) : true
+  if (key === undefined) {
+    throw new ConfigurationError(
+      `${parent.viewClass.name}: its queryset leaves out "${related?.property}", by which objects of ${nested?.name} belong to it; select it`,
+    )
+  }
+  // nothing belongs to an object without a key
+  if (key === null) throw new NotFound()
+  view.parentKey = key
+}
+
+async function find(parent: GenericView, related: Column | undefined): Promise<object> {
+  if (!isStandard(parent, 'getObject')) return parent.getObject()
+  const lookup = lookupOf(parent)
+  const query = lookup.query()
+  if (!query.hasSelects() && isPlainChain(parent)) {
+    void query.select(reference(query, related ?? lookup.column))
+  }
+  const [object] = (await readExactly(first(lookup.column, query))) as object[]
+  if (!object) throw new NotFound()
+  if (needsObject(parent)) {
+    await parent.loadRelated([object])
+    await parent.checkObjectPermissions(object)
+  }
+  return object
+}
+
+function reference(query: AnyQueryBuilder, { column }: Column): string {
+  return `${query.tableRefFor(query.modelClass())}.${column}`
+}

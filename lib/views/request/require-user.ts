@@ -1,0 +1,45 @@
+/** Refuses anonymous callers where an answer would hold ids that only users have (wire format, section 4). */
+
+import { callerId } from '../../ids/codec.js'
+import { externalIds } from '../../ids/external-ids.js'
+import { AuthenticationFailed, NotFound } from '../../kernel/errors.js'
+import { read } from '../../kernel/properties.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import type { GenericView } from '../generic-view.js'
+import { narrowed } from '../steps/selection.js'
+
+interface Answer {
+  readonly own: SerializerClass
+  readonly shown: SerializerClass
+}
+
+function answerOf(view: GenericView): Answer {
+  const own = read(view, 'getSerializerClass').call(view)
+  return { own, shown: narrowed(view, own) }
+}
+
+/**
+ * For lists and creates, before anything is read or written.
+ * @param answer the view's serializer class, and the part of it that the answer shows
+ * @throws {AuthenticationFailed}
+ */
+export function requireUser(view: GenericView, { own, shown }: Answer = answerOf(view)): void {
+  const needsUser = serializerPlan(own).needsUser || (shown !== own && serializerPlan(shown).needsUser)
+  if ((needsUser || namesPerUser(view)) && isAnonymous(view)) throw new AuthenticationFailed()
+}
+
+/** To an anonymous caller there is no object that has its id for users only, whatever the path names it by. @throws NotFound */
+export function requireOwner(view: GenericView): void {
+  if (namesPerUser(view) && isAnonymous(view)) throw new NotFound()
+}
+
+function namesPerUser(view: GenericView): boolean {
+  const viewClass = read(view, 'viewClass')
+  if (!(read(viewClass, 'model') || read(viewClass, 'queryset'))) return false
+  return externalIds(read(viewClass, 'modelClass').call(viewClass))?.perUser === true
+}
+
+function isAnonymous(view: GenericView): boolean {
+  return callerId({ user: read(view, 'ctx').state['user'] }) === undefined
+}

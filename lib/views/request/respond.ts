@@ -1,0 +1,58 @@
+/** Sends what an action returned, in the form the client asked for (spec section 4.9). */
+import { STATUS_CODES } from 'node:http'
+import type { Context } from '../../http/context.js'
+import { formatOf } from '../../http/path-suffix.js'
+import { ApiError, NotFound } from '../../kernel/errors.js'
+import { read, write } from '../../kernel/properties.js'
+import { JSONRenderer } from '../../renderers/json-renderer.js'
+import { renderBody } from '../../renderers/render-body.js'
+import type { BaseRenderer } from '../../renderers/renderer.js'
+import { selectRenderer } from '../../renderers/select-renderer.js'
+import type { View } from '../view.js'
+
+/**
+ * Renders data into the response. Nothing returned and no body set is 204, or the status that the action has set;
+ * an action may also set `ctx.body` itself.
+ * @throws ApiError the action has set a status of 400 or more and nothing to go with it
+ */
+export function respond(view: View, data: unknown): void {
+  const ctx = read(view, 'ctx')
+  // the action has written the response itself
+  if (ctx.respond === false || ctx.res.headersSent) return
+  // past Koa's `set()`, which makes several arrays for each header
+  ctx.res.setHeader('X-Content-Type-Options', 'nosniff')
+  if (data === undefined && (ctx.body === undefined || ctx.body === null)) {
+    respondEmpty(ctx)
+    return
+  }
+  if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
+  if (data === undefined) return
+  const renderer = rendererOf(view)
+  if (read(view, 'policies').renderers.length > 1) ctx.vary('Accept')
+  renderBody(ctx, renderer, data, { basename: read(view, 'basename') ?? view.constructor.name })
+}
+
+/** True when the answer will be our own JSON, so that it may be written before it is rendered. */
+export function writesJson(view: View): boolean {
+  return rendererOf(view).constructor === JSONRenderer
+}
+
+/** The renderer for the view's request. */
+export function rendererOf(view: View): BaseRenderer {
+  const known = read(view, 'renderer')
+  if (known) return known
+  const ctx = read(view, 'ctx')
+  const chosen = selectRenderer(ctx, read(view, 'policies').renderers, { format: formatOf(ctx) })
+  write(view, 'renderer', chosen)
+  return chosen
+}
+
+function respondEmpty(ctx: Context): void {
+  const { status } = ctx
+  if (status === 404) throw new NotFound()
+  if (status >= 400) throw new ApiError(status, STATUS_CODES[status] ?? 'Error')
+  // Koa would keep a type that was set before, and write `null` for it
+  ctx.remove('Content-Type')
+  ctx.body = null
+  if (status !== 200) ctx.status = status
+}

@@ -1,0 +1,171 @@
+/** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked (spec section 4.5). */
+import type { Model } from 'objection'
+import { keyText } from '../../fields/key-text.js'
+import { RelatedField } from '../../fields/related-field.js'
+import { ApiError, BadRequest, type ErrorMessages, NotFound, ValidationError } from '../../kernel/errors.js'
+import { quote } from '../../kernel/quote.js'
+import { exactValue } from '../../models/database-text.js'
+import { type Column, describeModel } from '../../models/describe-model.js'
+import { byExactKey } from '../../models/exact-key.js'
+import { traitsOf } from '../../models/model-traits.js'
+import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
+import { ownRow, ownRows } from '../../queryset/own-row.js'
+import { readExactly } from '../../queryset/read-exactly.js'
+import { whereKeys } from '../../queryset/where-keys.js'
+import type { BoundField } from '../../serializers/contract.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { dropUploads } from '../../serializers/store-uploads.js'
+import type { GenericView } from '../generic-view.js'
+import { lookupKey } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { holdRows } from './hold-rows.js'
+import { visibleQuery } from './visible-query.js'
+
+/**
+ * The list that the request sends.
+ * @throws ValidationError the body is no list
+ * @throws BadRequest it is longer than `maxBulkSize`
+ */
+export function bulkItems(view: GenericView): readonly unknown[] {
+  const items = view.body.data
+  if (!Array.isArray(items)) throw new ValidationError('Expected a list of items.')
+  const most = (view.viewClass as { maxBulkSize?: number }).maxBulkSize ?? DEFAULT_BULK_SIZE
+  if (items.length > most) throw new BadRequest(`Bulk size ${items.length} exceeds maximum of ${most}.`)
+  return items
+}
+
+/** The most items of one bulk request, where a view set says nothing else. */
+export const DEFAULT_BULK_SIZE = 100
+
+/** The field by which items name objects: the one that shows what paths name them by. */
+export function keyField(view: GenericView): BoundField | undefined {
+  const { column } = lookupKey(view.viewClass)
+  const { readable } = serializerPlan(view.getSerializerClass())
+  return readable.find(({ column: shown, field }) => shown === column && !(field instanceof NestedSerializer))
+}
+
+export function keyName(view: GenericView): string {
+  return keyField(view)?.name ?? view.viewClass.lookupField
+}
+
+/**
+ * The objects that the items name, in their order, with what the output shows of related objects. Their rows are locked in
+ * the order of their keys, so that two bulk requests cannot wait for each other.
+ * @throws ApiError 412 the request has conditions, which can be those of one object only
+ * @throws ValidationError by position: an item has no usable key, names no object of the caller's, or one named before
+ * @throws PermissionDenied, AuthenticationFailed an object permission refuses one of them
+ */
+export async function bulkObjects(view: GenericView, items: readonly unknown[]): Promise<Model[]> {
+  const { 'if-match': match = '*', 'if-none-match': noneMatch } = view.ctx.headers
+  if (match !== '*' || noneMatch !== undefined) throw new ApiError(412, 'Precondition failed')
+  const lookup = lookupKey(view.viewClass)
+  const { column } = lookup
+  const name = keyName(view)
+  const caller = { user: view.ctx.state['user'] }
+  const errors: ErrorMessages = {}
+  const keys = items.map((item, position) => {
+    const key = isObject(item) ? readKey(item, name) : item
+    const value = lookup.fromJson(key, caller)
+    if (value !== undefined) return { key, text: keyText(column, value), value }
+    errors[position] = { [name]: [keyProblem(key)] }
+    return undefined
+  })
+  const usable = new Map(keys.flatMap((key) => (key ? [[key.text, key.value] as const] : [])))
+  const found = await findObjects(view, column, [...usable.values()])
+  const byKey = new Map(found.map((object) => [keyText(column, (object as Loose)[column.property]), object]))
+  const seen = new Set<string>()
+  const objects = keys.flatMap((key, position) => {
+    if (!key) return []
+    const object = byKey.get(key.text)
+    if (!object) errors[position] = { [name]: [keyProblem(key.key)] }
+    else if (seen.has(key.text))
+      errors[position] = { [name]: [`Invalid pk ${quoteKey(key.key)} - listed more than once.`] }
+    seen.add(key.text)
+    return object ? [object] : []
+  })
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+  await view.loadRelated(objects)
+  if (
+    !isStandard(view, 'checkObjectPermissions') ||
+    view.policies.permissions.some((permission) => permission.guardsObjects())
+  ) {
+    for (const object of objects) await view.checkObjectPermissions(object)
+  }
+  return objects
+}
+
+/** The items without their keys, which name objects and change nothing. */
+export function withoutKeys(view: GenericView, items: readonly unknown[]): readonly unknown[] {
+  const name = keyName(view)
+  return items.map((item) => {
+    if (!isObject(item) || !Object.hasOwn(item, name)) return item
+    const { [name]: _key, ...rest } = item as Record<string, unknown>
+    return rest
+  })
+}
+
+/** The keys of objects as the output shows them. */
+export function keysOf(view: GenericView, objects: readonly object[]): readonly unknown[] {
+  const lookup = lookupKey(view.viewClass)
+  const shown = keyField(view)
+  const context = view.getSerializerContext()
+  return objects.map((object) => {
+    const key = (object as Loose)[lookup.column.property]
+    // a related field shows the id of the other object
+    const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
+    return isShown ? shown.field.toRepresentation(key, context) : lookup.toText(key, { user: context.user })
+  })
+}
+
+/**
+ * Deletes objects by one statement, or one by one where the model has hooks for each; their uploads go with them.
+ * @throws NotFound the database has kept one of them, by a trigger or a policy
+ */
+export async function deleteObjects(view: GenericView, objects: readonly Model[]): Promise<void> {
+  const [first] = objects
+  if (!first) return
+  const knex = view.trx ?? view.knex
+  const model = modelOf(first)
+  const { columns, primaryKey } = describeModel(model)
+  const key = columns.get(primaryKey[0] ?? '')
+  if (primaryKey.length !== 1 || !key || !traitsOf(model).plainBulkDeletes) {
+    for (const object of objects) {
+      const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
+      // one that is gone went with another, as a foreign key of the database says
+      if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) throw new NotFound()
+    }
+  } else {
+    const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
+    const deleted: unknown = await whereKeys(ownRows(model, knex).delete() as unknown as AnyQueryBuilder, key, keys)
+    if (typeof deleted === 'number' && deleted < keys.length) throw new NotFound()
+  }
+  dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
+}
+
+type Loose = Model & Record<string, unknown>
+
+function isObject(item: unknown): item is object {
+  return typeof item === 'object' && item !== null && !Array.isArray(item)
+}
+
+function readKey(item: object, name: string): unknown {
+  return Object.hasOwn(item, name) ? (item as Record<string, unknown>)[name] : undefined
+}
+
+/** A key that cannot be one reads as one that is not there. */
+function keyProblem(key: unknown): string {
+  if (key === undefined) return 'This field is required.'
+  if (key === null) return 'This field may not be null.'
+  return `Invalid pk ${quoteKey(key)} - object does not exist.`
+}
+
+function quoteKey(key: unknown): string {
+  return quote(typeof key === 'number' ? String(key) : key)
+}
+
+async function findObjects(view: GenericView, column: Column, values: readonly unknown[]): Promise<readonly Model[]> {
+  if (values.length === 0) return []
+  if (describeModel(view.viewClass.modelClass()).lockable) return (await holdRows(view, { column, values })).objects
+  return (await readExactly(whereKeys(visibleQuery(view), column, values))) as Model[]
+}

@@ -1,0 +1,127 @@
+/** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
+
+import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../../caching/entity-tags.js'
+import { matchesWeakly } from '../../http/entity-tags.js'
+import { externalIds } from '../../ids/external-ids.js'
+import { ApiError } from '../../kernel/errors.js'
+import { read } from '../../kernel/properties.js'
+import { exactValue } from '../../models/database-text.js'
+import { type Column, describeModel } from '../../models/describe-model.js'
+import { oncePerCatalogue } from '../../models/once-per-catalogue.js'
+import { nativeSql } from '../../postgres/compiled-sql.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { runStatement, statementOf } from '../../postgres/run-statement.js'
+import { positionColumn } from '../../queryset/keyset.js'
+import type { OrderTerm } from '../../queryset/total-order.js'
+import type { Lookup } from '../../rows/row-reader.js'
+import type { GenericView, GenericViewClass } from '../generic-view.js'
+import { rendererOf } from '../request/respond.js'
+
+/** Of the parts of an external id. */
+const SEPARATOR = /[._~]/
+const NONE: readonly OrderTerm[] = []
+
+/** The columns that tell versions of a row apart: its key, then those the view names; none without `concurrency`. */
+export function versionTerms(view: GenericViewClass): readonly OrderTerm[] {
+  return view.concurrency === null ? NONE : makeTerms(view)
+}
+
+const makeTerms = oncePerCatalogue((view: GenericViewClass): readonly OrderTerm[] =>
+  [...keyOf(view), ...concurrencyOf(view)].map((property) => ({ property, descending: false })),
+)
+
+/** The properties that `static concurrency` names. */
+export function concurrencyOf({ concurrency }: GenericViewClass): readonly string[] {
+  return concurrency === null ? [] : [concurrency].flat()
+}
+
+/** The columns that name the row: its primary key, or `public_id` where that stands for it. */
+function keyOf(view: GenericViewClass): readonly string[] {
+  const model = view.modelClass()
+  const ids = externalIds(model)
+  return ids?.stored ? [ids.property] : describeModel(model).primaryKey
+}
+
+/** The version of a row, from the texts of its `versionTerms`; undefined without `concurrency`. */
+export function versionOf({ viewClass, ctx }: GenericView, texts: readonly (string | null)[]): string | undefined {
+  if (viewClass.concurrency === null) return undefined
+  const model = viewClass.modelClass()
+  const { length } = keyOf(viewClass)
+  const key = texts.slice(0, length).map(String)
+  const ids = externalIds(model)
+  if (ids?.hidesKeys && !ids.stored) {
+    // who knows all else of the row could find a hidden key by trying; the number in an id is known anyway
+    const [number = ''] = ids.encode(key[0] as string, { user: ctx.state['user'] }).split(SEPARATOR, 1)
+    key[0] = number
+  }
+  return rowDigest(model.tableName, key, texts.slice(length))
+}
+
+/**
+ * Reads the version of the row that the path names, before the object itself is read: what is shown is then never older
+ * than the tag it is shown under.
+ */
+export async function readVersionOf(view: GenericView, { column, value }: Lookup): Promise<void> {
+  if (view.viewClass.concurrency === null || !column.unique) return
+  view.rowVersion = await readVersion(view, [[column, value]])
+}
+
+/** The object, its version known. */
+export async function getVersionedObject(view: GenericView): Promise<object> {
+  const object = (await view.getObject()) as object
+  if (view.viewClass.concurrency === null || view.rowVersion !== undefined) return object
+  // a getObject() of the application's has read it: once more, so that it is not older than its version
+  await readNewVersion(view, object)
+  return view.getObject() as Promise<object>
+}
+
+/** Refuses a request for another version than the one there is (RFC 9110 section 13.1.1). @throws ApiError 412 */
+export function checkIfMatch(view: GenericView): void {
+  const match = read(view, 'ctx').headers['if-match']
+  if (match !== undefined && !matchesRow(match, view.rowVersion)) throw new ApiError(412, 'Precondition failed')
+}
+
+/**
+ * Refuses a write whose conditions do not hold for the object as it is.
+ * @throws ApiError 412 a condition fails, 428 `If-Match` is required and missing
+ */
+export function checkConditions(view: GenericView, object: object): void {
+  const { 'if-match': match, 'if-none-match': noneMatch } = view.ctx.headers
+  checkIfMatch(view)
+  if (match === undefined && view.viewClass.requireIfMatch) throw new ApiError(428, 'Precondition required')
+  if (noneMatch !== undefined && isNamed(view, noneMatch, object)) throw new ApiError(412, 'Precondition failed')
+}
+
+/** Reads the version of an object that was written; no other transaction can have changed it since. */
+export async function readNewVersion(view: GenericView, object: unknown): Promise<void> {
+  if (view.viewClass.concurrency === null || typeof object !== 'object' || object === null) return
+  const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
+  const values = object as Record<string, unknown>
+  const key = primaryKey.map((property) => [columns.get(property), exactValue(values[property])])
+  if (key.some(([column, value]) => column === undefined || value === undefined)) return
+  view.rowVersion = await readVersion(view, key as [Column, unknown][])
+}
+
+async function readVersion(view: GenericView, key: readonly [Column, unknown][]): Promise<string | undefined> {
+  const { viewClass } = view
+  const model = viewClass.modelClass()
+  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const { columns } = describeModel(model)
+  const query = knex(model.tableName)
+  for (const { property } of versionTerms(viewClass)) {
+    const column = columns.get(property) as Column
+    const { sql, bindings } = positionColumn(column, column.column)
+    query.select(knex.raw(sql, bindings as never))
+  }
+  for (const [column, value] of key) query.where(column.column, value as string)
+  const { text, values } = nativeSql(query)
+  const [row] = await runStatement(knex, statementOf(text), values)
+  return row && versionOf(view, row)
+}
+
+/** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */
+function isNamed(view: GenericView, field: string, object: object): boolean {
+  if (namesRow(field, view.rowVersion)) return true
+  const content = contentDigest(rendererOf(view).render(view.getSerializer({ obj: object }).data, {}))
+  return matchesWeakly(field, weakTag(content))
+}

@@ -1,0 +1,198 @@
+/**
+ * Holds the rows that a request is about to write: those that its caller sees, and still sees when nobody else can change
+ * them any more.
+ *
+ * PostgreSQL looks once more at a row that it has waited for, and at that row only: what a condition reads elsewhere, in a
+ * subquery or a join, is as it was before the wait (PostgreSQL's manual, 13.2.1). So where the conditions read more than
+ * the row itself, they are asked again once it is held.
+ */
+
+import type { Knex } from 'knex'
+import type { Model } from 'objection'
+import { type Column, describeModel } from '../../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
+import { nativeSql } from '../../postgres/compiled-sql.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { type RawRow, runStatement, statementOf } from '../../postgres/run-statement.js'
+import { hasContextHooks } from '../../queryset/context-hooks.js'
+import { isShaped } from '../../queryset/count-rows.js'
+import { hasOwn, watchConditions } from '../../queryset/group-conditions.js'
+import { positionColumn } from '../../queryset/keyset.js'
+import { holdOne, holdsPlainly } from '../../queryset/one-row.js'
+import { readExactly } from '../../queryset/read-exactly.js'
+import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
+import { arrayCast } from '../../queryset/where-keys.js'
+import type { GenericView } from '../generic-view.js'
+import { confirmParentsAgain } from '../request/parents.js'
+import { versionTerms } from './concurrency.js'
+import { isPlainQueryset, visibleQuery } from './visible-query.js'
+
+/** The rows to hold: by one value of a column, or by several. */
+export interface WantedRows {
+  readonly column: Column
+  readonly values: readonly unknown[]
+  /** Columns to read of a row that is held, as texts. @default none */
+  readonly terms?: readonly OrderTerm[]
+}
+
+export interface HeldRows {
+  /** As the view's queryset reads them. */
+  readonly objects: readonly Model[]
+  /** How many rows are held, whether they are still to be seen or not. */
+  readonly count: number
+  /** The texts of the terms, of the first row. */
+  readonly texts: RawRow | undefined
+}
+
+const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
+
+/**
+ * Holds rows until the request's transaction ends, in the order of their keys: two requests cannot wait for each other. A
+ * row that stays can still be referred to.
+ */
+export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
+  const { secured, isView } = describeModel(view.viewClass.modelClass())
+  if (isOneOfAll(view, wanted) && !secured && !isView) {
+    const row = await holdOne(view.viewClass.modelClass(), wanted.column, {
+      value: wanted.values[0],
+      lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
+      knex: knexOf(view),
+    })
+    return row ? { objects: [row], count: 1, texts: undefined } : NONE
+  }
+  const query = visibleQuery(view)
+  const conditions = watchConditions(query)
+  narrow(query, referenceIn(query, wanted), wanted)
+  if (!wanted.terms?.length && isLockable(query)) {
+    const objects = await readAll(lock(view, orderByKey(query.clone().clearOrder())))
+    if (objects.length === 0) return NONE
+    const isSettled = conditions.readOwnRow && !secured && !isView
+    return {
+      objects: await settle(view, isSettled ? objects : readAll(query)),
+      count: objects.length,
+      texts: undefined,
+    }
+  }
+  const rows = await holdKeys(view, wanted)
+  if (rows.length === 0) return NONE
+  return { objects: await settle(view, readAll(query)), count: rows.length, texts: rows[0] }
+}
+
+/** True for one row of the whole table: no condition but its key, and no order of locks. */
+function isOneOfAll(view: GenericView, { column, values, terms }: WantedRows): boolean {
+  return (
+    values.length === 1 &&
+    column.unique &&
+    !terms?.length &&
+    view.parents.length === 0 &&
+    isPlainQueryset(view) &&
+    holdsPlainly(view.viewClass.modelClass(), knexOf(view))
+  )
+}
+
+/** The objects that the rows are, unless the objects before them on the path are not there any more. @throws NotFound */
+async function settle(view: GenericView, found: readonly Model[] | Promise<Model[]>): Promise<readonly Model[]> {
+  const objects = await found
+  if (objects.length > 0) await confirmParentsAgain(view)
+  return objects
+}
+
+/** A locking read of the table itself: PostgreSQL cannot lock what a query makes of its rows. */
+async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]> {
+  const { column, terms = [] } = wanted
+  const rows = rowsOf(view, terms, column)
+  narrow(rows, column.column, wanted)
+  if (!isPlainQueryset(view) || view.parents.length > 0) {
+    const visible = visibleQuery(view)
+    const key = referenceIn(visible, wanted)
+    narrow(visible, key, wanted)
+    // DISTINCT ON chooses by the order
+    const unordered = visible.has('distinctOn') ? visible : visible.clearOrder()
+    void rows.whereIn(
+      column.column,
+      unordered
+        .clearSelect()
+        .clear(/^eager/)
+        .select(key)
+        .toKnexQuery() as never,
+    )
+  }
+  const { columns, primaryKey } = describeModel(view.viewClass.modelClass())
+  for (const property of primaryKey) void rows.orderBy(columns.get(property)?.column ?? property)
+  return runLocking(view, rows)
+}
+
+/** Holds a row that the caller has been shown, by its primary key. @returns the texts of its version; undefined when it is gone */
+export async function holdRow(
+  view: GenericView,
+  key: readonly Column[],
+  values: readonly unknown[],
+): Promise<RawRow | undefined> {
+  const rows = rowsOf(view, versionTerms(view.viewClass), key[0] as Column)
+  for (const [index, { column }] of key.entries()) void rows.where(column, values[index] as string)
+  return (await runLocking(view, rows))[0]
+}
+
+/** A query of the view's table by itself, whatever the model and the view add to theirs. */
+function rowsOf(view: GenericView, terms: readonly OrderTerm[], column: Column): Knex.QueryBuilder {
+  const model = view.viewClass.modelClass()
+  const { columns } = describeModel(model)
+  const knex = knexOf(view)
+  const rows = knex(model.tableName)
+  for (const { property } of terms) {
+    const term = columns.get(property) as Column
+    const { sql, bindings } = positionColumn(term, term.column)
+    void rows.select(knex.raw(sql, bindings as never))
+  }
+  return terms.length === 0 ? rows.select(column.column) : rows
+}
+
+function runLocking(view: GenericView, rows: Knex.QueryBuilder): Promise<RawRow[]> {
+  const { text, values } = nativeSql(lock(view, rows))
+  return runStatement(knexOf(view), statementOf(text), values)
+}
+
+function knexOf(view: GenericView): Queryable {
+  return (view.trx ?? view.knex ?? view.viewClass.modelClass().knex()) as Queryable
+}
+
+function referenceIn(query: AnyQueryBuilder, { column }: WantedRows): string {
+  return `${query.tableRefFor(query.modelClass())}.${column.column}`
+}
+
+function narrow(query: AnyQueryBuilder | Knex.QueryBuilder, reference: string, { column, values }: WantedRows): void {
+  const narrowed = query as Knex.QueryBuilder
+  const [value] = values
+  if (values.length === 1) void narrowed.where(reference, value as string)
+  else void narrowed.whereRaw(`?? = any(${arrayCast(column)})`, [reference, values as string[]])
+}
+
+/** True for a query whose rows PostgreSQL can lock as they are. */
+function isLockable(query: AnyQueryBuilder): boolean {
+  return !query.hasSelects() && !isShaped(query) && !hasOwn(query, SHAPING) && !hasContextHooks(query)
+}
+
+/** What may add tables to a query, or make something else of its rows. */
+const SHAPING = /join|^(from|fromRaw|table|into|onBuild|onBuildKnex|runBefore|for\w*)$/i
+
+type Lockable = Pick<AnyQueryBuilder, 'forUpdate' | 'forNoKeyUpdate'>
+
+/** A row that stays is locked as an update of it does, which leaves it free to be referred to (promise I6). */
+function lock<Query extends Lockable | Knex.QueryBuilder>(view: GenericView, query: Query): Query {
+  const lockable = query as Lockable
+  void (view.ctx.method === 'DELETE' ? lockable.forUpdate() : lockable.forNoKeyUpdate())
+  return query
+}
+
+function orderByKey(query: AnyQueryBuilder): AnyQueryBuilder {
+  const model = describeModel(query.modelClass() as ModelClass)
+  return orderBy(
+    query,
+    model,
+    model.primaryKey.map((property) => ({ property, descending: false })),
+  )
+}
+
+async function readAll(query: AnyQueryBuilder): Promise<Model[]> {
+  return (await readExactly(query)) as Model[]
+}

@@ -1,0 +1,179 @@
+/** Creates an object by one statement, where nothing of the application stands between the input and the row. */
+
+import type { Knex } from 'knex'
+import type { Model } from 'objection'
+import { externalIds } from '../../ids/external-ids.js'
+import { ValidationError } from '../../kernel/errors.js'
+import { buildModel, databaseValues, isExpression, PlainColumn } from '../../models/build-model.js'
+import type { Column, ModelDescription } from '../../models/describe-model.js'
+import { traitsOf } from '../../models/model-traits.js'
+import type { ModelClass } from '../../models/objection.js'
+import { subjectOf, toApiError } from '../../postgres/database-errors.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { insertsRows } from '../../rows/insert-plan.js'
+import type { RowReader } from '../../rows/row-reader.js'
+import { constraintSubject } from '../../serializers/constraint-subject.js'
+import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
+import { placeError } from '../../serializers/refused-item.js'
+import { propertyOf } from '../../serializers/split-writes.js'
+import { under } from '../../serializers/under.js'
+import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
+import type { GenericView } from '../generic-view.js'
+import { lookupColumn } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { shapingQuery } from './read-again.js'
+import { rowReader } from './read-rows.js'
+import { representSaved } from './selection.js'
+
+/** Foreign keys are left to the database. */
+const TRUSTING = { trustKeys: true }
+
+/** The object that was created: its key by property, and its written form. */
+export interface InsertedRow {
+  readonly object: object
+  readonly text: unknown
+}
+
+/** What the view's create inserts by, when it is one statement. Asked before a transaction would begin, and again inside. */
+export function insertReader(view: GenericView): RowReader | undefined {
+  const { inserter, trx, knex } = view
+  if (inserter === null || (inserter && inserter.knex === (trx ?? knex))) return inserter ?? undefined
+  const found = findInsertReader(view)
+  view.inserter = found ?? null
+  return found
+}
+
+function findInsertReader(view: GenericView): RowReader | undefined {
+  const { serializerClass, concurrency } = view.viewClass
+  if (concurrency !== null) return undefined
+  const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')
+  // last, so that a create of the application's begins before its queryset is asked for
+  if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
+  return freshReader(rowReader(view, 'create'))
+}
+
+/**
+ * A statement shows other tables as they were before it: so none that it has changed itself, by a trigger or by its rows.
+ * Code of the application may fail on what `?expand=` shows, and then nothing may be stored.
+ */
+function freshReader(reader: RowReader | undefined): RowReader | undefined {
+  return reader?.showsStale || reader?.runsFields ? undefined : reader
+}
+
+/** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
+export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
+  const rows = insertReader(view)
+  if (!rows) return undefined
+  const serializer = view.getInputSerializer()
+  const waiting = serializer.requireValid(TRUSTING)
+  if (waiting) await waiting
+  const values = rowOf(serializer, rows.model, serializer.validatedData)
+  if (!values) {
+    await serializer.save()
+    return { object: serializer.obj as object, text: await representSaved(view, serializer) }
+  }
+  const column = lookupColumn(view.viewClass)
+  const { key, text } = await rows.insert(column, values)
+  return { object: { [column.property]: key }, text }
+}
+
+/** What the view's bulk create inserts by, when it is one statement. */
+export function insertsReader(view: GenericView): RowReader | undefined {
+  const { serializerClass } = view.viewClass
+  const hooks = ['bulkCreate', 'performBulkCreate', 'getInputSerializer', 'getSerializerClass']
+  const isPlain = isStandard(view, ...hooks, ...(view.performCreate ? ['performCreate'] : []))
+  if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
+  return freshReader(rowReader(view, 'bulkCreate'))
+}
+
+/** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
+export async function insertRows(view: GenericView): Promise<unknown> {
+  // a refusal ends a transaction, and then nothing could be looked up
+  const rows = view.trx ? undefined : insertsReader(view)
+  if (!rows) return undefined
+  const serializer = view.getInputSerializer({ many: true })
+  const waiting = serializer.requireValid(TRUSTING)
+  if (waiting) await waiting
+  const items = serializer.validatedData as Record<string, unknown>[]
+  const values: ReadonlyMap<string, unknown>[] = []
+  for (const [position, item] of items.entries()) {
+    const row = await under([position], () => {
+      try {
+        return rowOf(serializer, rows.model, item)
+      } catch (error) {
+        throw toApiError(error, constraintSubject(serializer.plan, 'write', item, { view })) ?? error
+      }
+    })
+    if (row) values.push(row)
+  }
+  const parameters = values.reduce((sum, { size }) => sum + size, 0)
+  if (parameters > MOST_PARAMETERS || values.length < items.length) {
+    await serializer.save()
+    return representSaved(view, serializer)
+  }
+  const knex = view.knex as Queryable
+  try {
+    return await rows.insertAll(values)
+  } catch (error) {
+    if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
+    // a key that leads nowhere is told for all items at once
+    await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
+    const write = (item: Record<string, unknown>, trx: Queryable) => {
+      const one = view.getInputSerializer({ context: { ...view.getSerializerContext(), knex: trx as Knex } })
+      return one.create(item) as Promise<unknown>
+    }
+    throw await placeError(error, { items, knex, view, write })
+  }
+}
+
+/** What a new row holds, by column name; undefined where a value is SQL of the application's. */
+function rowOf(
+  serializer: AnySerializer,
+  model: ModelClass,
+  data: Readonly<Record<string, unknown>>,
+): Map<string, unknown> | undefined {
+  if (externalIds(model) || !traitsOf(model).plainInput) return builtRow(serializer, model, data)
+  const values = new Map<string, unknown>()
+  for (const name of Object.keys(data)) {
+    const value = data[name]
+    if (isExpression(value)) return undefined
+    const column = plainColumn(serializer, name)
+    if (value !== undefined) values.set(column.name, column.sent(value))
+  }
+  return values
+}
+
+/** The same through the model's own parsing and validation, and with its external id. */
+function builtRow(
+  serializer: AnySerializer,
+  model: ModelClass,
+  data: Readonly<Record<string, unknown>>,
+): Map<string, unknown> | undefined {
+  const columns: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(data)) {
+    if (isExpression(value)) return undefined
+    columns[propertyOf(serializer, name)] = value
+  }
+  const instance = buildModel(model, columns)
+  externalIds(model)?.fill(instance as Model & Record<string, unknown>)
+  return databaseValues(model, instance)
+}
+
+const plainColumns = new WeakMap<SerializerPlan, Map<string, PlainColumn>>()
+
+/** Where a value of validated data goes. */
+function plainColumn(serializer: AnySerializer, name: string): PlainColumn {
+  const { plan } = serializer
+  let known = plainColumns.get(plan)
+  if (!known) {
+    known = new Map()
+    plainColumns.set(plan, known)
+  }
+  let column = known.get(name)
+  if (!column) {
+    const { model, columns } = plan.model as ModelDescription
+    column = new PlainColumn(model, columns.get(propertyOf(serializer, name)) as Column)
+    known.set(name, column)
+  }
+  return column
+}

@@ -1,0 +1,184 @@
+/** Finds the object that a path names: to show it, or to write it, held until the request's transaction ends. */
+
+import type { Model } from 'objection'
+import { keyText } from '../../fields/key-text.js'
+import { isSafeMethod } from '../../http/methods.js'
+import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
+import { type Column, describeModel } from '../../models/describe-model.js'
+import { exactKey } from '../../models/exact-key.js'
+import { isModelClass, modelOf } from '../../models/objection.js'
+import { sqlStateOf } from '../../postgres/database-errors.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { readExactly } from '../../queryset/read-exactly.js'
+import type { Lookup } from '../../rows/row-reader.js'
+import type { GenericView } from '../generic-view.js'
+import { LockRefused } from '../request/in-view-transaction.js'
+import { isStandard } from '../standard.js'
+import { checkConditions, readNewVersion, readVersionOf, versionOf, versionTerms } from './concurrency.js'
+import { holdRow, holdRows } from './hold-rows.js'
+import { lookedUp, lookupOf } from './read-object.js'
+
+const INSUFFICIENT_PRIVILEGE = '42501'
+/** How often an application's own `getObject()` may choose another row while one is waited for. */
+const MOST_CHOICES = 3
+const CHANGED = 'Object was changed by another request.'
+
+/** @see GenericAPIView.getObjectToWrite */
+// biome-ignore lint/suspicious/noExplicitAny: an object of the view's own model
+export async function getObjectToWrite(view: GenericView): Promise<any> {
+  checkTransaction(view)
+  view.holds = true
+  try {
+    const found = (await view.getObject()) as object
+    const object = isStandard(view, 'getObject') ? found : await holdChosen(view, found)
+    // a lookup by a column that is not unique has read no version
+    if (view.rowVersion === undefined) await readNewVersion(view, object)
+    checkConditions(view, object)
+    return object
+  } finally {
+    view.holds = false
+  }
+}
+
+/** A row is held until a transaction ends. @throws {ConfigurationError} there is none */
+function checkTransaction(view: GenericView): void {
+  const { viewClass, action, ctx } = view
+  const where = `${viewClass.name}.${action}(): getObjectToWrite()`
+  if (isSafeMethod(ctx.method)) {
+    throw new ConfigurationError(
+      `${where} is for requests that write; call getObject() where ${ctx.method} is answered`,
+    )
+  }
+  if (transactionOf(view)) return
+  throw new ConfigurationError(
+    `${where} holds the row until a transaction ends, and there is none; leave static atomic as it is (true), ` +
+      'or set this.trx to a transaction of your own first',
+  )
+}
+
+function transactionOf({ trx, knex }: GenericView): Queryable | undefined {
+  return trx ?? (knex?.isTransaction ? knex : undefined)
+}
+
+/**
+ * The object that the path names. `getObjectToWrite()` has its row held, and so has any request that writes where the view
+ * tells versions of rows apart.
+ * @throws NotFound there is none, or not for this caller
+ */
+export async function findObject(view: GenericView): Promise<Model> {
+  const lookup = lookupOf(view)
+  const isVersioned = view.viewClass.concurrency !== null
+  const isHeld = view.holds || (isVersioned && transactionOf(view) !== undefined && !isSafeMethod(view.ctx.method))
+  const found = await lookedUp(view, () => (isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup)))
+  const object = found.find((one) => isNamed(one, lookup))
+  if (!object) throw new NotFound()
+  return object
+}
+
+async function readVersioned(view: GenericView, lookup: Lookup): Promise<readonly Model[]> {
+  await readVersionOf(view, lookup)
+  return readObjects(lookup)
+}
+
+async function readObjects(lookup: Lookup): Promise<readonly Model[]> {
+  const query = lookup.query()
+  if (!lookup.column.unique) void query.limit(1)
+  return (await readExactly(query)) as Model[]
+}
+
+/** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
+async function holdObjects(view: GenericView, lookup: Lookup): Promise<readonly Model[]> {
+  const { column, value } = lookup
+  const { lockable, secured } = describeModel(view.viewClass.modelClass())
+  if (view.unheld) return markObject(view, lookup)
+  if (!lockable) return readVersioned(view, lookup)
+  const terms = column.unique ? versionTerms(view.viewClass) : []
+  const { objects, count, texts } = await holdRows(view, { column, values: [value], terms }).catch((error: unknown) => {
+    throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE && deletesRow(view) ? new LockRefused(error) : error
+  })
+  if (texts) view.rowVersion = versionOf(view, texts)
+  view.heldKey = objects[0] && keyOf(objects[0])
+  if (count > 0 || !secured) return objects
+  // the table's policies for updates hide rows from locks, too
+  const seen = await readObjects(lookup)
+  if (seen.length === 0) return seen
+  if (!deletesRow(view)) throw new PermissionDenied()
+  return markObject(view, lookup)
+}
+
+/** True when the request deletes one row of a table. */
+function deletesRow(view: GenericView): boolean {
+  return isStandard(view, 'destroy') && view.action === 'destroy' && !describeModel(view.viewClass.modelClass()).isView
+}
+
+/**
+ * The object of a deletion whose row cannot be held: only a row that is still the one that was read here is deleted.
+ * `xmin` is the transaction that wrote a version of a row (PostgreSQL's manual, 5.5).
+ */
+async function markObject(view: GenericView, lookup: Lookup): Promise<readonly Model[]> {
+  const model = view.viewClass.modelClass()
+  const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
+  const { column, value } = lookup
+  const rows = (await knex(model.tableName)
+    .where(column.column, value as string)
+    .select(knex.raw('xmin::text as mark'))) as { mark: string }[]
+  view.rowMark = rows[0]?.mark
+  return readVersioned(view, lookup)
+}
+
+/**
+ * Why the database has deleted no row of those that the path names: a policy of the table does not let this caller, or the
+ * row is gone. One that a trigger keeps is answered as one that is gone.
+ */
+export async function whyKept(view: GenericView): Promise<ApiError> {
+  if (!describeModel(view.viewClass.modelClass()).secured && view.rowMark === undefined) return new NotFound()
+  const lookup = lookupOf(view)
+  const [seen] = await readObjects(lookup)
+  if (!seen) return new NotFound()
+  const { rowMark } = view
+  if (rowMark === undefined) return new PermissionDenied()
+  await markObject(view, lookup)
+  return view.rowMark === rowMark ? new PermissionDenied() : new Conflict(CHANGED)
+}
+
+/**
+ * Holds the row of an object that an application's own `getObject()` has chosen, and has it choose again: the row may have
+ * gone to somebody else while it was waited for.
+ */
+async function holdChosen(view: GenericView, chosen: object): Promise<object> {
+  const model = view.viewClass.modelClass()
+  const { columns, primaryKey, lockable } = describeModel(model)
+  const key = primaryKey.map((property) => columns.get(property))
+  let object = chosen
+  for (let choice = 0; choice < MOST_CHOICES; choice++) {
+    // an object of something else
+    const chosenModel: unknown = modelOf(object)
+    if (!isModelClass(chosenModel) || chosenModel.tableName !== model.tableName) return object
+    const own = object as Model
+    if (view.heldKey === keyOf(own) || view.unheld || !lockable) return object
+    if (!key.every((column): column is Column => column !== undefined) || exactKey(own) == null) return object
+    const texts = await holdRow(view, key, [exactKey(own)].flat())
+    if (!texts) throw new NotFound()
+    view.rowVersion = versionOf(view, texts)
+    view.heldKey = keyOf(own)
+    object = (await view.getObject()) as object
+  }
+  throw new Conflict(CHANGED)
+}
+
+function keyOf(object: Model): string {
+  return JSON.stringify(exactKey(object))
+}
+
+/**
+ * Whether the row that was found is the one that the path names, as far as values alone can tell: texts may be equal in
+ * ways that only the database knows, and a model may show its keys in a form of its own.
+ */
+function isNamed(object: Model, { column, value }: Lookup): boolean {
+  const key = (object as Model & Record<string, unknown>)[column.property]
+  if (!COMPARABLE.has(column.type) || !KEY.test(String(key))) return true
+  return keyText(column, key).toLowerCase() === keyText(column, value).toLowerCase()
+}
+
+const COMPARABLE = new Set(['int2', 'int4', 'int8', 'uuid'])
+const KEY = /^(?:-?\d+|[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12})$/i

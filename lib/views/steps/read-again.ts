@@ -1,0 +1,67 @@
+/** Reads objects that were written once more, where the view's queryset makes more of its rows than the table has. */
+import type { Knex } from 'knex'
+import type { Model } from 'objection'
+import { keyText } from '../../fields/key-text.js'
+import { type Column, describeModel, type ModelDescription } from '../../models/describe-model.js'
+import { exactKey } from '../../models/exact-key.js'
+import { traitsOf } from '../../models/model-traits.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
+import { groupConditions } from '../../queryset/group-conditions.js'
+import { readExactly } from '../../queryset/read-exactly.js'
+import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
+import { whereKeys } from '../../queryset/where-keys.js'
+import type { GenericView } from '../generic-view.js'
+import { isStandard } from '../standard.js'
+
+/**
+ * The view's queryset, where it selects, masks or loads something of its own: what a write returns is then not yet what
+ * reads show.
+ */
+export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
+  const { viewClass } = view
+  const isOwn =
+    viewClass.queryset !== null || !isStandard(view, 'getQueryset') || !traitsOf(viewClass.modelClass()).plainQueries
+  const query = isOwn ? (view.getQueryset() as AnyQueryBuilder) : undefined
+  return query && !readsWholeRows(query) ? query : undefined
+}
+
+/**
+ * Gives saved objects the properties that the query reads for them. Those that it does not find stay as they are, but for
+ * their related objects: there its graph holds, too.
+ */
+export async function readAgain(view: GenericView, query: AnyQueryBuilder, objects: readonly object[]): Promise<void> {
+  const description = describeModel(view.viewClass.modelClass())
+  const key = description.primaryKey.flatMap((property) => description.columns.get(property) ?? [])
+  const saved = (objects as readonly Loose[]).filter((object) => key.every(({ property }) => object[property] != null))
+  if (saved.length === 0 || key.length === 0) return
+  const knex = view.trx ?? view.knex
+  // an application's own queryset may have forgotten it
+  if (knex) void query.transacting(knex as Knex.Transaction)
+  const found = (await readExactly(byKeys(query.clone(), key, saved))) as readonly Loose[]
+  const textOf = (object: Loose) => JSON.stringify(key.map((column) => keyText(column, object[column.property])))
+  const byText = new Map(found.map((object) => [textOf(object), object]))
+  const unseen = saved.filter((object) => {
+    const seen = byText.get(textOf(object))
+    if (seen) replace(object, seen, description)
+    return !seen
+  })
+  if (unseen.length > 0 && query.hasWithGraph()) await readExactly(query.clone().resolve(unseen))
+}
+
+type Loose = Model & Record<string, unknown>
+
+function byKeys(query: AnyQueryBuilder, key: readonly Column[], objects: readonly Loose[]): AnyQueryBuilder {
+  const named = groupConditions(query)
+  const keys = objects.map(exactKey)
+  const [column, ...others] = key as readonly [Column]
+  if (others.length === 0) return whereKeys(named, column, keys)
+  const table = named.tableRefFor(named.modelClass())
+  const names = key.map((part) => `${table}.${part.column}`)
+  return named.whereInComposite(names as never, keys as never)
+}
+
+/** Columns that the query leaves out are not shown either. */
+function replace(object: Loose, seen: Model, { columns }: ModelDescription): void {
+  for (const property of columns.keys()) if (!(property in seen)) delete object[property]
+  Object.assign(object, seen)
+}

@@ -1,0 +1,272 @@
+/** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
+import type { Model } from 'objection'
+import { answerOnce } from '../../caching/cache-response.js'
+import {
+  type FilterPart,
+  type FilterView,
+  guardOf,
+  isDescribed,
+  type QueryParameters,
+  readParts,
+} from '../../filters/filter.js'
+import type { Context } from '../../http/context.js'
+import { qualifiedName } from '../../http/namespace.js'
+import { queryOf } from '../../http/query-parameters.js'
+import { externalIds } from '../../ids/external-ids.js'
+import { NotFound, ValidationError } from '../../kernel/errors.js'
+import { read } from '../../kernel/properties.js'
+import type { ModelDescription } from '../../models/describe-model.js'
+import { traitsOf } from '../../models/model-traits.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
+import { oncePerCatalogue } from '../../models/once-per-catalogue.js'
+import type { ListSource, PageRequest } from '../../pagination/pagination.js'
+import { groupConditions } from '../../queryset/group-conditions.js'
+import { isTimeout, runGuarded } from '../../queryset/guarded.js'
+import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
+import { InstanceList } from '../../rows/list-source.js'
+import { shownColumns } from '../../rows/row-plan.js'
+import { WatchedList } from '../../rows/watched-list.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import type { GenericView, GenericViewClass } from '../generic-view.js'
+import { confirmParents } from '../request/parents.js'
+import { requireUser } from '../request/require-user.js'
+import { rendererOf } from '../request/respond.js'
+import { defaultOrder, filterViewOf, parametersOf, type Settled, settleGeneric } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { checkQueryset, rowReader } from './read-rows.js'
+import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
+import { isPlainQueryset } from './visible-query.js'
+
+/** What the steps of one list ask again and again. */
+interface Listing {
+  readonly view: GenericView
+  readonly viewClass: GenericViewClass
+  readonly settled: Settled
+  readonly declared: FilterView
+  readonly ctx: Context
+  readonly query: QueryParameters
+  /** The view's serializer class, and the part of it that the answer shows. */
+  readonly own: SerializerClass
+  readonly shown: SerializerClass
+  /** The list is written row by row, in whatever form. */
+  readonly writesRows: boolean
+}
+
+function listingOf(view: GenericView, writesRows = false): Listing {
+  const viewClass = read(view, 'viewClass')
+  const ctx = read(view, 'ctx')
+  const own = read(view, 'getSerializerClass').call(view)
+  return {
+    view,
+    viewClass,
+    settled: settleGeneric(viewClass),
+    declared: filterViewOf(viewClass),
+    ctx,
+    query: queryOf(ctx),
+    own,
+    shown: narrowed(view, own),
+    writesRows,
+  }
+}
+
+/** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
+export function readList(view: GenericView): Promise<unknown> {
+  try {
+    const listing = listingOf(view)
+    const { keepsConnections } = listing.settled
+    // all pages of a cursor have one URL
+    if (keepsConnections) answerOnce(listing.ctx)
+    const parts = askedParts(listing)
+    const timeout = keepsConnections ? undefined : guardOf(parts)
+    return timeout === undefined ? readPage(listing, parts) : readGuardedPage(listing, parts, timeout)
+  } catch (error) {
+    return rejection(error)
+  }
+}
+
+/** What fails before there is a promise fails as one. */
+async function rejection(error: unknown): Promise<never> {
+  throw error
+}
+
+/** The same in a transaction, which bounds the time of its statements. */
+async function readGuardedPage(listing: Listing, parts: readonly FilterPart[], timeout: number): Promise<unknown> {
+  const { view } = listing
+  const { trx } = view
+  const knex = trx ?? view.knex
+  if (!knex) return readPage(listing, parts)
+  checkOrdering(listing)
+  return runGuarded(knex, timeout, async (guarded) => {
+    view.trx = guarded
+    try {
+      return await readPage(listing, parts)
+    } catch (error) {
+      throw (isTimeout(error) ? parts.find(({ exceeded }) => exceeded)?.exceeded?.() : undefined) ?? error
+    } finally {
+      view.trx = trx
+    }
+  })
+}
+
+/** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
+export function wholeList(view: GenericView): ListSource {
+  const listing = listingOf(view, true)
+  const parts = askedParts(listing)
+  checkOrdering(listing)
+  return listSource(listing, parts)
+}
+
+/** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
+function askedParts(listing: Listing): readonly FilterPart[] {
+  const { view, viewClass, declared, query, ctx } = listing
+  requireUser(view, listing)
+  if (read(viewClass, 'strictParams')) refuseUnknown(query, view)
+  return readParts(query, declared, { user: ctx.state['user'] })
+}
+
+/** What a request has wrong is told before a connection is taken. */
+function checkOrdering({ declared, query }: Listing): void {
+  for (const backend of declared.backends) backend.ordering(query, declared)
+}
+
+function readPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
+  const isNested = read(listing.view, 'parents').length > 0
+  return isNested ? readNestedPage(listing, parts) : cutPage(listing, listSource(listing, parts))
+}
+
+async function readNestedPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
+  const { view } = listing
+  const source = new WatchedList(listSource(listing, parts))
+  let page: unknown
+  try {
+    page = await cutPage(listing, source)
+  } catch (error) {
+    if (error instanceof NotFound) await confirmParents(view)
+    throw error
+  }
+  // an empty list may be one of a path that leads nowhere
+  if (!source.hasRows) await confirmParents(view)
+  return page
+}
+
+function cutPage({ view, settled, ctx, query }: Listing, source: ListSource): Promise<unknown> {
+  const { paginator, keepsConnections } = settled
+  if (!paginator) return readAll(source)
+  const params = (ctx['params'] ?? {}) as Record<string, string>
+  const request: PageRequest = { ctx, url: ctx.originalUrl, query, params }
+  const asked = keepsConnections ? { ...request, resultsOnly: rendererOf(view).resultsOnly } : request
+  return read(paginator, 'paginate').call(paginator, source, asked)
+}
+
+async function readAll(source: ListSource): Promise<unknown> {
+  const rows = await source.read({ limit: Number.POSITIVE_INFINITY })
+  return rows.results(0, rows.length)
+}
+
+/** The list to cut pages from: rows where the output needs no more, else instances. */
+function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource {
+  const { view, viewClass, declared, own, shown, writesRows } = listing
+  const description = {
+    name: qualifiedName(read(view, 'ctx'), read(view, 'basename') ?? viewClass.name),
+    parameters: parametersOf(declared),
+    shown: shownColumns(own),
+    hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
+  }
+  const statementMilliseconds = guardOf(asked)
+  const rows = rowReader(view, 'list', { shown, writesRows })
+  const scope = read(view, 'parentScope').call(view)
+  if (rows && isDescribedWhole(listing, asked) && scope?.shape !== null) {
+    const order = wantedOrder(listing, undefined)
+    const query = () => {
+      const conditions = view.getQueryset() as AnyQueryBuilder
+      for (const part of asked) part.apply(conditions)
+      return conditions
+    }
+    const shape = rows.shapeOf(declared, scope ? [scope, ...asked] : asked)
+    return rows.list({ description, order, shape, query, statementMilliseconds })
+  }
+  const objects = view.getQueryset() as AnyQueryBuilder
+  const filtered = view.filterQueryset(isPlainQueryset(view) ? objects : groupConditions(objects))
+  const query = isStandard(view, 'filterQueryset') ? filtered : groupConditions(filtered)
+  // an application's own queryset or filter may have lost it
+  scope?.apply(query)
+  checkQueryset(view, query)
+  const wanted = wantedOrder(listing, query)
+  const order = canOrderBy(query, declared.model, wanted) ? wanted : []
+  if (rows?.canRead(query)) {
+    return rows.list({ description, order, shape: undefined, query: () => query.clone(), statementMilliseconds })
+  }
+  return new InstanceList({
+    description,
+    query,
+    order,
+    statementMilliseconds,
+    load: (items, knex) => loadShown(view, items, knex),
+    represent: (items: readonly Model[]) => represent(view, items, true),
+  })
+}
+
+/** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
+function isDescribedWhole({ view, viewClass }: Listing, asked: readonly FilterPart[]): boolean {
+  for (const part of asked) if (part.shape === null || part.guarded !== undefined) return false
+  return hasDescribedLists(viewClass) && isStandard(view, 'getQueryset', 'filterQueryset')
+}
+
+/** The same of what is known before any request. */
+const hasDescribedLists = oncePerCatalogue(
+  (viewClass: GenericViewClass): boolean =>
+    viewClass.queryset === null &&
+    traitsOf(viewClass.modelClass()).plainQueries &&
+    filterViewOf(viewClass).backends.every(isDescribed),
+)
+
+/** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
+function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
+  const { viewClass, declared, settled } = listing
+  // a paginator with an order of its own knows rows by their place in it
+  if (query && settled.paginator?.ordering !== undefined) query.clearOrder()
+  for (const backend of declared.backends) {
+    const asked = backend.ordering(listing.query, declared)
+    if (!asked) continue
+    const order = keptTotal(declared, asked)
+    if (query && canOrderBy(query, declared.model, order)) query.clearOrder()
+    return order
+  }
+  if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
+  let order = unaskedOrders.get(declared)
+  if (!order) {
+    order = totalOrder(declared.model, defaultOrder(viewClass, settled.paginator))
+    unaskedOrders.set(declared, order)
+  }
+  return order
+}
+
+/** The order of a view's lists that nobody has asked for; made once for as long as the catalogue is the same. */
+const unaskedOrders = new WeakMap<FilterView, readonly OrderTerm[]>()
+
+/** The total order of terms that a backend gives out again and again. */
+function keptTotal({ model }: FilterView, terms: readonly OrderTerm[]): readonly OrderTerm[] {
+  const known = totals.get(terms)
+  if (known?.model === model) return known.order
+  const order = totalOrder(model, terms)
+  totals.set(terms, { model, order })
+  return order
+}
+
+const totals = new WeakMap<readonly OrderTerm[], { model: ModelDescription; order: readonly OrderTerm[] }>()
+
+/** @throws ValidationError the request has parameters that nothing of the view reads */
+function refuseUnknown(query: QueryParameters, view: GenericView): void {
+  const { viewClass, policies } = view
+  const { paginator } = settleGeneric(viewClass)
+  const read = [...(paginator?.parameters() ?? []), ...(policies.versioning?.parameters() ?? [])]
+  const selecting = selectionParameters(view, view.getSerializerClass())
+  const own = [...read, ...viewClass.queryParameters, ...selecting]
+  const allowed = new Set([...parametersOf(filterViewOf(viewClass)), ...own.map(({ name }) => name)])
+  const unknown = Object.keys(query).filter((name) => !allowed.has(name))
+  if (unknown.length === 0) return
+  // a name is repeated only where it is a plain word
+  const keys = unknown.map((name) => (/^\w{1,64}$/.test(name) ? name : 'non_field_errors'))
+  const message = `Unknown parameter. Use ${[...allowed].join(', ') || 'none'}.`
+  throw new ValidationError(Object.fromEntries(keys.map((key) => [key, [message]])))
+}

@@ -1,0 +1,87 @@
+/** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
+
+import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
+import { read } from '../../kernel/properties.js'
+import { toApiError } from '../../postgres/database-errors.js'
+import type { Lookup } from '../../rows/row-reader.js'
+import type { GenericView, PathKey } from '../generic-view.js'
+import { requireOwner } from '../request/require-user.js'
+import { lookupColumn, lookupKey } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { checkIfMatch, getVersionedObject, versionOf, versionTerms } from './concurrency.js'
+import { rowReader } from './read-rows.js'
+import { representFound } from './selection.js'
+import { isPlainQueryset, visibleQuery } from './visible-query.js'
+
+/** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
+export async function readDetail(view: GenericView): Promise<unknown> {
+  if (isStandard(view, 'getObject')) requireOwner(view)
+  const rows = rowReader(view, 'retrieve')
+  const guarded = read(view, 'policies').permissions.some((permission) => permission.guardsObjects())
+  if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
+    return readInstance(view)
+  }
+  const found = await lookedUp(view, () => rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass'))))
+  if (found === null) return readInstance(view)
+  if (found === undefined) throw new NotFound()
+  view.rowVersion = versionOf(view, found.position)
+  if (view.rowVersion !== undefined) checkIfMatch(view)
+  return found.text
+}
+
+async function readInstance(view: GenericView): Promise<unknown> {
+  const object = await getVersionedObject(view)
+  if (view.rowVersion !== undefined) checkIfMatch(view)
+  return representFound(view, object)
+}
+
+/**
+ * Looks up what the path names.
+ * @throws NotFound PostgreSQL cannot read the key as a value of its column
+ * @throws Error it can, so that the bad value is one that SQL of the application has made
+ */
+export function lookedUp<Found>(view: GenericView, find: () => Promise<Found>): Promise<Found> {
+  return find().catch((error: unknown) => {
+    if (error instanceof ApiError || !(toApiError(error) instanceof ValidationError)) throw error
+    if (READ_BY_US.has(lookupColumn(read(view, 'viewClass')).type)) {
+      throw new Error('the object was found and could not be read', { cause: error })
+    }
+    throw new NotFound(undefined, { cause: error })
+  })
+}
+
+/** Types of keys that PostgreSQL reads whenever our fields have. */
+const READ_BY_US = new Set(['int2', 'int4', 'int8', 'numeric', 'uuid', 'text', 'varchar', 'bpchar', 'citext', 'enum'])
+
+/** The key that the path names an object by. @throws NotFound when no row can have it */
+export function keyOnPath(view: GenericView): PathKey {
+  const viewClass = read(view, 'viewClass')
+  const ctx = read(view, 'ctx')
+  const kwarg = read(viewClass, 'lookupUrlKwarg') ?? read(viewClass, 'lookupField')
+  const text = (ctx['params'] as Record<string, string> | undefined)?.[kwarg]
+  if (text === undefined) {
+    throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
+  }
+  const known = read(view, 'pathKey')
+  if (known?.text === text) return known
+  const key = lookupKey(viewClass)
+  const value = key.fromText(text, { user: ctx.state['user'] })
+  if (value === undefined) throw new NotFound()
+  return { text, column: key.column, value }
+}
+
+/** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
+export function lookupOf(view: GenericView): Lookup {
+  const { column, value } = keyOnPath(view)
+  const scope = read(view, 'parentScope').call(view)
+  return {
+    column,
+    value,
+    scope,
+    plain: isPlainQueryset(view) && scope?.shape !== null,
+    query: () => {
+      const query = visibleQuery(view)
+      return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
+    },
+  }
+}

@@ -1,0 +1,80 @@
+/** Whether a view's answers can be read as rows, without making instances of them. */
+
+import { isSafeMethod } from '../../http/methods.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import { read } from '../../kernel/properties.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { readsRawRows } from '../../postgres/run-statement.js'
+import { schemaOf } from '../../queryset/schema-of.js'
+import { rowPlan } from '../../rows/row-plan.js'
+import { RowReader } from '../../rows/row-reader.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { refuseShape } from '../checks/check-queryset.js'
+import type { GenericView } from '../generic-view.js'
+import { writesJson } from '../request/respond.js'
+import { isStandard } from '../standard.js'
+import { answerClass } from './selection.js'
+
+/** What makes the answer of each action. */
+const BODY = { list: 'getList', retrieve: 'getDetail', create: 'create', bulkCreate: 'bulkCreate' } as const
+
+/**
+ * A reader of rows, where nothing of the application needs instances; else undefined.
+ * @param options.shown the serializer class of the answer
+ * @param options.writesRows the answer is written row by row, in whatever form
+ */
+export function rowReader(
+  view: GenericView,
+  action: 'list' | 'retrieve' | 'create' | 'bulkCreate',
+  options: { shown?: SerializerClass; writesRows?: boolean } = {},
+): RowReader | undefined {
+  if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
+  // code of the application's may look at what it gets
+  if (!options.writesRows && (read(view, 'action') !== action || !isStandard(view, BODY[action]))) return undefined
+  const serializer = options.shown ?? answerClass(view)
+  const viewClass = read(view, 'viewClass')
+  const model = read(viewClass, 'modelClass').call(viewClass)
+  // a serializer may be shared by views of several tables
+  if (serializerPlan(serializer).model?.model !== model) return undefined
+  const plan = rowPlan(serializer)
+  const knex = read(view, 'trx') ?? read(view, 'knex')
+  if (!plan || !knex || !readsRawRows(knex) || !(options.writesRows || writesJson(view))) return undefined
+  return new RowReader({
+    model,
+    plan,
+    knex,
+    recipient: read(read(read(view, 'ctx'), 'req'), 'socket'),
+    native: read(viewClass, 'useNativeJson'),
+    context: () => view.getSerializerContext(),
+  })
+}
+
+/**
+ * A queryset must be one that pages and lookups can narrow, in the database that the request works on; it is bound to the
+ * request's transaction, if it is in none.
+ * @throws {ConfigurationError} it has a limit, is a union, joins what it loads, or reads elsewhere than it writes
+ */
+export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
+  const { name } = view.viewClass
+  const own = view.trx ?? view.knex
+  if (own && configOf(query.knex()) !== configOf(own)) {
+    throw new ConfigurationError(
+      `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,
+    )
+  }
+  refuseShape(name, query)
+  if (!isSafeMethod(view.ctx.method) && schemaOf(query) !== undefined) {
+    throw new ConfigurationError(
+      `${name}: its queryset reads another schema than its writes go to; name the schema in the model's tableName, or override getKnex()`,
+    )
+  }
+  // an application's own may have forgotten the request's transaction
+  if (own && query.knex() !== own && !(query.knex() as Queryable).isTransaction) void query.transacting(own as never)
+}
+
+/** What a pool and its transactions have in common. */
+function configOf(knex: unknown): unknown {
+  return (knex as { client?: { config?: unknown } } | undefined)?.client?.config
+}

@@ -1,0 +1,223 @@
+/** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
+
+import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
+import { queryOf } from '../../http/query-parameters.js'
+import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { read } from '../../kernel/properties.js'
+import { describeModel } from '../../models/describe-model.js'
+import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
+import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
+import type { Serializer } from '../../serializers/serializer.js'
+import { actionNamed } from '../actions.js'
+import type { GenericView, GenericViewClass } from '../generic-view.js'
+import { filterViewOf, parametersOf, settleGeneric } from '../settle-generic.js'
+import { isStandard } from '../standard.js'
+import { readAgain, shapingQuery } from './read-again.js'
+
+const FIELDS = 'fields'
+const EXPAND = 'expand'
+
+const selections = new WeakMap<GenericView, Selection | null>()
+
+/**
+ * What the request asks for; undefined for whole objects. Names that are no fields of the view are ignored, and when none
+ * is left all fields are shown. Only actions as they come with the package select: code of the application's sees whole objects.
+ * @throws ValidationError with `strictParams`, for a name that the view does not have
+ */
+export function selectionOf(view: GenericView): Selection | undefined {
+  const ctx = read(view, 'ctx')
+  // asked several times for each request: Koa's getters take longer
+  const url = read(read(ctx, 'req'), 'url') ?? ''
+  if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%'))) return undefined
+  const query = queryOf(ctx)
+  if (read(query, FIELDS) === undefined && read(query, EXPAND) === undefined) return undefined
+  let selection = selections.get(view)
+  if (selection === undefined) {
+    selection = readSelection(view) ?? null
+    selections.set(view, selection)
+  }
+  return selection ?? undefined
+}
+
+/** True for an action as it comes with the package: code of the application's sees whole objects. */
+function selects(view: GenericView): boolean {
+  const { shows = 'nothing' } = actionNamed(view.action) ?? {}
+  return shows !== 'nothing' && isStandard(view, view.action)
+}
+
+function readSelection(view: GenericView): Selection | undefined {
+  const { viewClass, ctx } = view
+  if (!selects(view)) return undefined
+  const names = namesOf(viewClass, view.getSerializerClass())
+  const errors: ErrorMessages = {}
+  const read = (parameter: string): ReadonlySet<string> => {
+    const allowed = names.get(parameter)
+    const asked = (lastValueOf(queryOf(ctx), parameter) ?? '').split(',').map((name) => name.trim())
+    if (!allowed) return new Set()
+    if (viewClass.strictParams && asked.some((name) => name !== '' && !allowed.has(name))) {
+      errors[parameter] = [`Unknown name. Use ${[...allowed].join(', ')}.`]
+    }
+    return new Set(asked.filter((name) => allowed.has(name)))
+  }
+  const fields = read(FIELDS)
+  const expand = read(EXPAND)
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+  return fields.size + expand.size === 0 ? undefined : { fields: fields.size > 0 ? fields : undefined, expand }
+}
+
+/**
+ * The names that each of the two parameters takes. A parameter is missing where there is nothing to ask for, or where the
+ * view reads one of that name for another purpose.
+ */
+function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyMap<string, ReadonlySet<string>> {
+  const names = new Map([
+    [FIELDS, new Set(serializerPlan(serializer).readable.map(({ name }) => name))],
+    [EXPAND, new Set(Object.keys(view.expandable).filter((name) => canExpand(serializer, view.expandable, name)))],
+  ])
+  const hasModel = view.model !== null || view.queryset !== null
+  const filters = hasModel ? parametersOf(filterViewOf(view)) : []
+  const own = [...(settleGeneric(view).paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
+  const taken = new Set([...filters, ...own])
+  return new Map([...names].filter(([name, { size }]) => size > 0 && !taken.has(name)))
+}
+
+/** The parameters by which a client selects what the view's action shows. */
+export function selectionParameters(
+  view: GenericView,
+  serializer: SerializerClass | undefined,
+): readonly ParameterDescription[] {
+  if (!serializer || !selects(view)) return []
+  return [...namesOf(view.viewClass, serializer)].map(([name, values]) => ({
+    name,
+    description: DESCRIPTIONS[name] as string,
+    schema: { type: 'array', items: { type: 'string', enum: [...values] } },
+    explode: false,
+  }))
+}
+
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  [FIELDS]: 'Fields to show; the others are left out.',
+  [EXPAND]: 'Related objects to show in full.',
+}
+
+/** The serializer class of the answer: the view's, or the part of it that the request asks for. */
+export function answerClass(view: GenericView): SerializerClass {
+  return narrowed(view, read(view, 'getSerializerClass').call(view))
+}
+
+/** The part of a serializer class that the request asks for; all of it where it asks for nothing. */
+export function narrowed(view: GenericView, serializer: SerializerClass): SerializerClass {
+  const selection = selectionOf(view)
+  return selection ? selectFields(serializer, view.viewClass.expandable, selection) : serializer
+}
+
+/** Objects in their written form, once what it shows of related ones was loaded. */
+export function represent(view: GenericView, obj: object, many = false): unknown {
+  const whole = view.getSerializer({ obj, many })
+  return (partOf(view, whole) ?? whole).data
+}
+
+/** A serializer of the same objects that shows what the request asks for; undefined where that is all. */
+function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
+  const own = whole.constructor as SerializerClass
+  const part = narrowed(view, own)
+  if (part === own || whole.obj === undefined) return undefined
+  return new part({ obj: whole.obj, many: whole.many, context: whole.context }) as Serializer
+}
+
+/**
+ * Loads what the answer shows of related objects: one query for each relation. Code of the application that computes a
+ * field finds all that whole objects have, as it does on an object's own page.
+ */
+export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
+  const shown = answerClass(view)
+  const own = view.getSerializerClass()
+  const isWhole = shown === own || !isStandard(view, 'loadRelated') || isComputed(serializerPlan(shown))
+  if (isWhole) await view.loadRelated(objects, knex)
+  if (shown === own) return
+  const all = serializerPlan(shown).relations
+  const known = isWhole ? serializerPlan(own).relations : {}
+  await load(view, objects, { relations: without(all, known), knex })
+}
+
+/** True where a method of the serializer or an accessor of a model computes a field, from what it likes of the object. */
+function isComputed({ readable, model }: SerializerPlan): boolean {
+  return readable.some(({ method, column, relation, source }) => {
+    if (method !== undefined) return true
+    if (column || !model) return false
+    let owner = model.model
+    let next = relation
+    for (const step of relation ? source.slice(1) : source) {
+      if (next) owner = next.model
+      const { columns, relations } = describeModel(owner)
+      next = relations.get(step)
+      if (!next) return !columns.has(step) && step in owner.prototype
+    }
+    return false
+  })
+}
+
+/** Loads what the answer shows besides the related objects that were loaded with an object. */
+async function loadExpanded(view: GenericView, objects: readonly object[]): Promise<void> {
+  const shown = serializerPlan(answerClass(view)).relations
+  const relations = without(shown, serializerPlan(view.getSerializerClass()).relations)
+  await load(view, objects, { relations, knex: undefined })
+}
+
+async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
+  const { knex = view.trx ?? view.knex } = loading
+  await loadRelations(view.viewClass.modelClass(), objects, { ...loading, knex, parent: view.getQueryset() })
+}
+
+/** Those relations that are not there yet, or not as deep. */
+function without(relations: Relations, known: Relations): Relations {
+  return Object.fromEntries(
+    Object.entries(relations).filter(([name, inner]) => JSON.stringify(known[name]) !== JSON.stringify(inner)),
+  )
+}
+
+/** The written form of an object that `getObject()` has found. */
+export async function representFound(view: GenericView, object: object): Promise<unknown> {
+  if (selectionOf(view)) await loadExpanded(view, [object])
+  return represent(view, object)
+}
+
+/** The written form of what a serializer has saved. */
+export async function representSaved(view: GenericView, serializer: Serializer): Promise<unknown> {
+  const selected = selectionOf(view) !== undefined
+  const query = shapingQuery(view)
+  if (!selected && !query) return serializer.data
+  const objects = [serializer.obj].flat().filter((object) => object != null)
+  const model = view.viewClass.modelClass()
+  if (objects.every((object) => isRowOf(model, object))) {
+    if (query) {
+      await readAgain(view, query, objects)
+      await loadShown(view, objects)
+    } else await loadExpanded(view, objects)
+  }
+  return (partOf(view, serializer) ?? serializer).data
+}
+
+/** A serializer of the action's own may have saved something else. */
+function isRowOf(model: ModelClass, object: object): boolean {
+  const own: unknown = modelOf(object)
+  return isModelClass(own) && own.tableName === model.tableName
+}
+
+/** @throws {ConfigurationError} `expandable` names no relation, or its serializer shows what is not there */
+export function checkExpandable(view: GenericViewClass): void {
+  const { serializerClass, expandable, name } = view
+  if (!serializerClass) return
+  for (const path of Object.keys(expandable)) {
+    try {
+      serializerPlan(selectFields(serializerClass, expandable, { fields: undefined, expand: new Set([path]) }))
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error
+      throw new ConfigurationError(`${name}: ${error.message}`)
+    }
+  }
+}
