@@ -32,7 +32,13 @@ const AREAS: Readonly<Record<string, Area>> = {
       'lib/views/request/parents.ts',
       'lib/views/request/require-user.ts',
     ],
-    tests: ['test/lib/permissions', 'test/api/5-permissions', 'test/api/4.4-nested-routes', 'test/trust/access-matrix'],
+    tests: [
+      'test/lib/permissions',
+      'test/api/5-permissions',
+      'test/api/4.4-nested-routes',
+      'test/api/row-locks',
+      'test/trust/access-matrix',
+    ],
   },
   transactions: {
     sources: [
