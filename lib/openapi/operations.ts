@@ -8,7 +8,7 @@ import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
-import { settleGeneric } from '../views/settle-generic.js'
+import { resourceOf } from '../views/resource.js'
 import { keyField, keyName } from '../views/steps/bulk-objects.js'
 import { hasObjectPaths } from '../views/steps/location.js'
 import type { Side } from './components.js'
@@ -145,7 +145,7 @@ function pageOf(subject: Subject): Schema {
   const { components, serializer } = subject
   const view = subject.view as GenericAPIView
   const item = serialized(subject, 'Output')
-  const { paginator } = settleGeneric(view.viewClass)
+  const { paginator } = resourceOf(view.viewClass)
   if (!paginator || streamedFormats(view.viewClass).includes('json')) return listOf(item)
   const page = paginator.describePage(item ?? {})
   if (!page) return { type: 'object' }
@@ -244,7 +244,7 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
 function isValidated({ endpoint, operation, view }: Subject): boolean {
   if (endpoint.kind !== 'resource' || !(view instanceof GenericAPIView)) return false
   if (operation.action === 'retrieve' && view.viewClass.concurrency !== null) return true
-  if (operation.action === 'list' && settleGeneric(view.viewClass).keepsConnections) return false
+  if (operation.action === 'list' && resourceOf(view.viewClass).keepsConnections) return false
   return isRead(operation.action) && isCacheable(view.viewClass)
 }
 

@@ -3,7 +3,7 @@ import type { ParameterDescription } from '../filters/filter.js'
 import { pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
-import { filterViewOf, settleGeneric } from '../views/settle-generic.js'
+import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import type { DescribedEndpoint } from './endpoint.js'
 import type { Parameter } from './types.js'
@@ -36,9 +36,9 @@ export function queryParameters(view: GenericAPIView, serializer: SerializerClas
   const { viewClass, action, policies } = view
   const list: ParameterDescription[] = []
   if (action === 'list' && hasModel(viewClass)) {
-    const filterView = filterViewOf(viewClass)
+    const filterView = resourceOf(viewClass).filterView
     list.push(...filterView.backends.flatMap((backend) => backend.parameters(filterView)))
-    list.push(...(settleGeneric(viewClass).paginator?.parameters() ?? []))
+    list.push(...(resourceOf(viewClass).paginator?.parameters() ?? []))
   }
   if (action === 'list') list.push(...viewClass.queryParameters)
   const selecting = selectionParameters(view, serializer)

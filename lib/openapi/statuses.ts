@@ -9,7 +9,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { actionNamed, changesObject, namesNoObject } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
-import { settleGeneric } from '../views/settle-generic.js'
+import { resourceOf } from '../views/resource.js'
 import type { DescribedOperation } from './endpoint.js'
 import { hasModel } from './parameters.js'
 import { permissionsOfParents } from './security.js'
@@ -44,7 +44,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
   if (operation.action === 'list') {
-    const page = settleGeneric(viewClass).paginator?.describePage({})
+    const page = resourceOf(viewClass).paginator?.describePage({})
     for (const status of page?.statuses ?? []) statuses.add(status)
     if (streamedFormats(viewClass).length > 0) statuses.add(429)
   }

@@ -15,7 +15,7 @@ import { checkWrites } from '../views/checks/check-writes.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
-import { lookupKey, settleGeneric } from '../views/settle-generic.js'
+import { resourceOf } from '../views/resource.js'
 import { isStandard } from '../views/standard.js'
 import { routesOf } from './routes.js'
 
@@ -52,7 +52,7 @@ export function prepareNested(view: typeof APIView, parent: typeof APIView): voi
   const nested = view as unknown as NestedViewClass
   const above = parent as typeof GenericAPIView
   const looksUp = parent.prototype instanceof GenericAPIView && isStandard(parent.prototype, 'getObject')
-  const problem = looksUp && (above.model || above.queryset) ? lookupKey(above).problem : undefined
+  const problem = looksUp && (above.model || above.queryset) ? resourceOf(above).lookup.problem : undefined
   if (problem !== undefined)
     throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
   if (nested.parentLookupField !== undefined) parentKeyOf(nested, above.modelClass())
@@ -76,7 +76,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 /** Gives back what a view set holds between requests. */
 export async function closeView(view: typeof APIView): Promise<void> {
   for (const scheme of settlePolicies(view).authentication) await scheme.close?.()
-  if (view.prototype instanceof GenericAPIView) await settleGeneric(view as typeof GenericAPIView).paginator?.close()
+  if (view.prototype instanceof GenericAPIView) await resourceOf(view as typeof GenericAPIView).paginator?.close()
   await closeStreams(view)
   const metering = isMetered(view) ? meteringOf(view) : undefined
   if (metering) await closeMetering(metering.engine)

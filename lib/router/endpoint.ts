@@ -10,7 +10,7 @@ import { URLPathVersioning } from '../versioning/url-path-versioning.js'
 import { actionClass, actionsOf, classesOf } from '../views/action-options.js'
 import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
-import { lookupKey } from '../views/settle-generic.js'
+import { resourceOf } from '../views/resource.js'
 import type { ActionMap, ParentLink } from '../views/view.js'
 import { writePattern } from './route-tree.js'
 import { type RouteKind, type RouteTemplate, routeSuffix, routesOf } from './routes.js'
@@ -201,7 +201,7 @@ export function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
   const { columns, prepared } = describeModel(view.modelClass())
   const isStored = externalIds(view.modelClass())?.stored === true
   const isKnown = prepared || (!isStored && (lookupField === 'id' || columns.has(lookupField)))
-  const key = isKnown ? lookupKey(view) : undefined
+  const key = isKnown ? resourceOf(view).lookup : undefined
   // a text that is no external id is a missing object, not a missing path
   const hint = key?.ids ? undefined : HINTS[key?.column.type ?? '']
   return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }

@@ -35,7 +35,7 @@ import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import type { GenericView, PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
-import { filterViewOf } from './settle-generic.js'
+import { resourceOf } from './resource.js'
 import { isStandard, markStandard } from './standard.js'
 import { insertReader, insertsReader } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
@@ -207,7 +207,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
-    const view = filterViewOf(this.viewClass)
+    const view = resourceOf(this.viewClass).filterView
     return view.backends.reduce((narrowed, backend) => {
       // ours add conditions that are whole
       if (isDescribed(backend)) return backend.filterQueryset(narrowed, this.ctx, view)

@@ -27,7 +27,7 @@ import { RouteTable } from '../../lib/router/route-table.js'
 import { type CellScope, rowPlan } from '../../lib/rows/row-plan.js'
 import { type RawRow, rowWriter } from '../../lib/rows/row-writer.js'
 import { checkThrottles } from '../../lib/throttling/check-throttles.js'
-import { filterViewOf } from '../../lib/views/settle-generic.js'
+import { resourceOf } from '../../lib/views/resource.js'
 import { Author, Book, BookSerializer, BookViewSet } from './books.js'
 import { bindModels } from './ours.js'
 import { createShelves } from './shelves.js'
@@ -169,7 +169,7 @@ function validating(): Step {
 }
 
 function filtering(): readonly Step[] {
-  const view = filterViewOf(BookViewSet)
+  const view = resourceOf(BookViewSet).filterView
   const query = { price__gte: '5.00', price__lt: '20', author_id__in: '1,2,3', in_stock: 'true', search: 'earth sea' }
   const read = () => readParts(query, view, {})
   const compile = () => {

@@ -10,8 +10,8 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { GenericViewClass } from '../generic-view.js'
+import { concurrencyOf } from '../resource.js'
 import { isStandard } from '../standard.js'
-import { concurrencyOf } from '../steps/concurrency.js'
 
 /**
  * The columns must exist, have a text of their own, be out of the client's reach, and change with every write.

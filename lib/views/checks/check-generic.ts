@@ -19,7 +19,7 @@ import { ACTIONS, changesMany } from '../actions.js'
 import { type APIView, settlePolicies } from '../api-view.js'
 import { type Cacheable, isCacheable, policyOf } from '../cacheable.js'
 import type { GenericViewClass } from '../generic-view.js'
-import { defaultOrder, filterViewOf, lookupKey, orders, settleGeneric } from '../settle-generic.js'
+import { orders, resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
@@ -42,7 +42,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
     throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
   }
   checkSerializers(view)
-  settleGeneric(view)
+  resourceOf(view)
   if (isCacheable(view)) checkCaching(view)
   if (view.requireIfMatch && view.concurrency === null) {
     throw new ConfigurationError(`${view.name}: requireIfMatch needs static concurrency, the columns to match`)
@@ -82,7 +82,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   checkStreamPool(view, poolSizeOf(view))
   checkOwnQueryset(view)
   checkPaginator(view)
-  const filterView = filterViewOf(view)
+  const filterView = resourceOf(view).filterView
   for (const backend of filterView.backends) await backend.check(filterView, database)
   checkParameters(view, settlePolicies(view).versioning)
 }
@@ -98,7 +98,7 @@ export interface NamedObjects {
 /** Checks what the catalogue tells of the key that objects are looked up by. @throws {ConfigurationError} */
 export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: NamedObjects): void {
   const { model, primaryKey } = describeModel(view.modelClass())
-  const { problem } = lookupKey(view)
+  const { problem } = resourceOf(view).lookup
   if (problem !== undefined && (inPaths || inBodies)) {
     throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" does not do: ${problem}`)
   }
@@ -136,17 +136,17 @@ function checkCaching(view: CheckedClass & Cacheable): void {
 
 /** Checks the paginator against every order the list can have. */
 function checkPaginator(view: GenericViewClass): void {
-  const { paginator, filters } = settleGeneric(view)
+  const { paginator, filters } = resourceOf(view)
   if (!paginator) return
   const model = describeModel(view.modelClass())
   const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
-  const order = [...totalOrder(model, defaultOrder(view, paginator)), ...asked]
+  const order = [...totalOrder(model, resourceOf(view).declaredOrder()), ...asked]
   const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
   const poolSize = poolSizeOf(view)
   paginator.check({ name: view.name, model, order, orderingFields: asked, poolSize, ordersByExpression })
   // only a paginator with an order of its own reads positions
   if (paginator.ordering === undefined) return
-  checkTotal(view, model, [defaultOrder(view, paginator), ...asked.map((term) => [term])])
+  checkTotal(view, model, [resourceOf(view).declaredOrder(), ...asked.map((term) => [term])])
 }
 
 /** The size of the pool that requests of the view use; undefined where a `getKnex()` of the application's chooses one. */

@@ -5,7 +5,7 @@ import type { BaseFilter, ParameterDescription } from '../../filters/filter.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { BaseVersioning } from '../../versioning/versioning.js'
 import type { GenericViewClass } from '../generic-view.js'
-import { filterViewOf, settleGeneric } from '../settle-generic.js'
+import { resourceOf } from '../resource.js'
 
 interface Reader {
   readonly policy: object
@@ -18,8 +18,8 @@ interface Reader {
  * @throws {ConfigurationError} naming view, parameter and both policies
  */
 export function checkParameters(view: GenericViewClass, versioning: BaseVersioning | undefined): void {
-  const filterView = filterViewOf(view)
-  const { paginator } = settleGeneric(view)
+  const filterView = resourceOf(view).filterView
+  const { paginator } = resourceOf(view)
   const readers = [
     ...filterView.backends.flatMap((policy) => readersOf(policy, policy.parameters(filterView))),
     ...(paginator ? readersOf(paginator, paginator.parameters()) : []),

@@ -6,7 +6,7 @@ import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { type Action, actionNamed } from '../actions.js'
 import type { GenericViewClass } from '../generic-view.js'
 import type { NestedViewClass } from '../request/parent-key.js'
-import { lookupKey } from '../settle-generic.js'
+import { resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
 
 /**
@@ -71,7 +71,7 @@ function checkKey(view: GenericViewClass, model: ModelDescription, action: strin
         'add a primary key to the table, set static idColumn of the model to what is unique, or extend ReadOnlyModelViewSet',
     )
   }
-  const { column, ids } = lookupKey(view)
+  const { column, ids } = resourceOf(view).lookup
   const looksUp = isStandard(view.prototype, 'getObject', 'getObjectToWrite')
   if (ids || !looksUp || model.isView || isNamed(view, model, column.property)) return
   throw new ConfigurationError(

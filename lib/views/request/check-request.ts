@@ -2,7 +2,7 @@
 import { NotFound } from '../../kernel/errors.js'
 import { actionNamed, changesObject } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { lookupKey } from '../settle-generic.js'
+import { resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
 import { bulkItems } from '../steps/bulk-objects.js'
 import { keyOnPath } from '../steps/read-object.js'
@@ -24,7 +24,7 @@ export function checkRequest(view: GenericView): void {
     const viewClass = parent as unknown as GenericView['viewClass']
     const text = params?.[param]
     if (text === undefined || !isStandard(viewClass.prototype, 'getObject')) continue
-    if (lookupKey(viewClass).fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
+    if (resourceOf(viewClass).lookup.fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
   }
   if (!isStandard(view, action) || (action === 'partialUpdate' && !isStandard(view, 'update'))) return
   selectionOf(view)

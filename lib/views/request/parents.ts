@@ -18,7 +18,7 @@ import type { ForcedValues } from '../../serializers/contract.js'
 import { actionClass } from '../action-options.js'
 import { isDetail } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { settleGeneric } from '../settle-generic.js'
+import { resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
 import { lookupOf } from '../steps/read-object.js'
 import type { ParentViewClass, View } from '../view.js'
@@ -72,7 +72,7 @@ function findsByItself(view: GenericView): boolean {
   const { action, viewClass } = view
   if (viewClass?.parentLookupField === undefined) return false
   if (action === 'list') {
-    const keepsConnection = settleGeneric(viewClass).paginator?.keepsConnections || 'streamFormats' in viewClass
+    const keepsConnection = resourceOf(viewClass).paginator?.keepsConnections || 'streamFormats' in viewClass
     return isStandard(view, 'list', 'getList') && !keepsConnection
   }
   return (

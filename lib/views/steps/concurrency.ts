@@ -7,46 +7,24 @@ import { ApiError } from '../../kernel/errors.js'
 import { read } from '../../kernel/properties.js'
 import { exactValue } from '../../models/database-text.js'
 import { type Column, describeModel } from '../../models/describe-model.js'
-import { oncePerCatalogue } from '../../models/once-per-catalogue.js'
 import { nativeSql } from '../../postgres/compiled-sql.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { runStatement, statementOf } from '../../postgres/run-statement.js'
 import { positionColumn } from '../../queryset/keyset.js'
 import type { OrderTerm } from '../../queryset/total-order.js'
 import type { Lookup } from '../../rows/row-reader.js'
-import type { GenericView, GenericViewClass } from '../generic-view.js'
+import type { GenericView } from '../generic-view.js'
 import { rendererOf } from '../request/respond.js'
+import { resourceOf } from '../resource.js'
 
 /** Of the parts of an external id. */
 const SEPARATOR = /[._~]/
-const NONE: readonly OrderTerm[] = []
-
-/** The columns that tell versions of a row apart: its key, then those the view names; none without `concurrency`. */
-export function versionTerms(view: GenericViewClass): readonly OrderTerm[] {
-  return view.concurrency === null ? NONE : makeTerms(view)
-}
-
-const makeTerms = oncePerCatalogue((view: GenericViewClass): readonly OrderTerm[] =>
-  [...keyOf(view), ...concurrencyOf(view)].map((property) => ({ property, descending: false })),
-)
-
-/** The properties that `static concurrency` names. */
-export function concurrencyOf({ concurrency }: GenericViewClass): readonly string[] {
-  return concurrency === null ? [] : [concurrency].flat()
-}
-
-/** The columns that name the row: its primary key, or `public_id` where that stands for it. */
-function keyOf(view: GenericViewClass): readonly string[] {
-  const model = view.modelClass()
-  const ids = externalIds(model)
-  return ids?.stored ? [ids.property] : describeModel(model).primaryKey
-}
 
 /** The version of a row, from the texts of its `versionTerms`; undefined without `concurrency`. */
 export function versionOf({ viewClass, ctx }: GenericView, texts: readonly (string | null)[]): string | undefined {
   if (viewClass.concurrency === null) return undefined
   const model = viewClass.modelClass()
-  const { length } = keyOf(viewClass)
+  const { length } = resourceOf(viewClass).versionKey
   const key = texts.slice(0, length).map(String)
   const ids = externalIds(model)
   if (ids?.hidesKeys && !ids.stored) {
@@ -108,7 +86,7 @@ async function readVersion(view: GenericView, key: readonly [Column, unknown][])
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
   const { columns } = describeModel(model)
   const query = knex(model.tableName)
-  for (const { property } of versionTerms(viewClass)) {
+  for (const { property } of resourceOf(viewClass).versionTerms) {
     const column = columns.get(property) as Column
     const { sql, bindings } = positionColumn(column, column.column)
     query.select(knex.raw(sql, bindings as never))

@@ -24,7 +24,7 @@ import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
 import { arrayCast } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
-import { versionTerms } from './concurrency.js'
+import { resourceOf } from '../resource.js'
 import { isPlainQueryset, visibleQuery } from './visible-query.js'
 
 /** The rows to hold: by one value of a column, or by several. */
@@ -128,7 +128,7 @@ export async function holdRow(
   key: readonly Column[],
   values: readonly unknown[],
 ): Promise<RawRow | undefined> {
-  const rows = rowsOf(view, versionTerms(view.viewClass), key[0] as Column)
+  const rows = rowsOf(view, resourceOf(view.viewClass).versionTerms, key[0] as Column)
   for (const [index, { column }] of key.entries()) void rows.where(column, values[index] as string)
   return (await runLocking(view, rows))[0]
 }

@@ -19,7 +19,7 @@ import { propertyOf } from '../../serializers/split-writes.js'
 import { under } from '../../serializers/under.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
-import { lookupColumn } from '../settle-generic.js'
+import { resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
 import { shapingQuery } from './read-again.js'
 import { rowReader } from './read-rows.js'
@@ -72,7 +72,7 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
-  const column = lookupColumn(view.viewClass)
+  const column = resourceOf(view.viewClass).lookup.column
   const { key, text } = await rows.insert(column, values)
   return { object: { [column.property]: key }, text }
 }

@@ -13,8 +13,9 @@ import { readExactly } from '../../queryset/read-exactly.js'
 import type { Lookup } from '../../rows/row-reader.js'
 import type { GenericView } from '../generic-view.js'
 import { LockRefused } from '../request/in-view-transaction.js'
+import { resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
-import { checkConditions, readNewVersion, readVersionOf, versionOf, versionTerms } from './concurrency.js'
+import { checkConditions, readNewVersion, readVersionOf, versionOf } from './concurrency.js'
 import { holdRow, holdRows } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
 
@@ -92,7 +93,7 @@ async function holdObjects(view: GenericView, lookup: Lookup): Promise<readonly 
   const { lockable, secured } = describeModel(view.viewClass.modelClass())
   if (view.unheld) return markObject(view, lookup)
   if (!lockable) return readVersioned(view, lookup)
-  const terms = column.unique ? versionTerms(view.viewClass) : []
+  const terms = column.unique ? resourceOf(view.viewClass).versionTerms : []
   const { objects, count, texts } = await holdRows(view, { column, values: [value], terms }).catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE && deletesRow(view) ? new LockRefused(error) : error
   })

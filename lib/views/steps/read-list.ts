@@ -1,24 +1,14 @@
 /** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
 import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
-import {
-  type FilterPart,
-  type FilterView,
-  guardOf,
-  isDescribed,
-  type QueryParameters,
-  readParts,
-} from '../../filters/filter.js'
+import { type FilterPart, type FilterView, guardOf, type QueryParameters, readParts } from '../../filters/filter.js'
 import type { Context } from '../../http/context.js'
 import { qualifiedName } from '../../http/namespace.js'
 import { queryOf } from '../../http/query-parameters.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { NotFound, ValidationError } from '../../kernel/errors.js'
 import { read } from '../../kernel/properties.js'
-import type { ModelDescription } from '../../models/describe-model.js'
-import { traitsOf } from '../../models/model-traits.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
-import { oncePerCatalogue } from '../../models/once-per-catalogue.js'
 import type { ListSource, PageRequest } from '../../pagination/pagination.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { isTimeout, runGuarded } from '../../queryset/guarded.js'
@@ -31,7 +21,7 @@ import type { GenericView, GenericViewClass } from '../generic-view.js'
 import { confirmParents } from '../request/parents.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
-import { defaultOrder, filterViewOf, parametersOf, type Settled, settleGeneric } from '../settle-generic.js'
+import { type Resource, resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
 import { checkQueryset, rowReader } from './read-rows.js'
 import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
@@ -41,7 +31,7 @@ import { isPlainQueryset } from './visible-query.js'
 interface Listing {
   readonly view: GenericView
   readonly viewClass: GenericViewClass
-  readonly settled: Settled
+  readonly resource: Resource
   readonly declared: FilterView
   readonly ctx: Context
   readonly query: QueryParameters
@@ -55,12 +45,13 @@ interface Listing {
 function listingOf(view: GenericView, writesRows = false): Listing {
   const viewClass = read(view, 'viewClass')
   const ctx = read(view, 'ctx')
+  const resource = resourceOf(viewClass)
   const own = read(view, 'getSerializerClass').call(view)
   return {
     view,
     viewClass,
-    settled: settleGeneric(viewClass),
-    declared: filterViewOf(viewClass),
+    resource,
+    declared: resource.filterView,
     ctx,
     query: queryOf(ctx),
     own,
@@ -73,7 +64,7 @@ function listingOf(view: GenericView, writesRows = false): Listing {
 export function readList(view: GenericView): Promise<unknown> {
   try {
     const listing = listingOf(view)
-    const { keepsConnections } = listing.settled
+    const { keepsConnections } = listing.resource
     // all pages of a cursor have one URL
     if (keepsConnections) answerOnce(listing.ctx)
     const parts = askedParts(listing)
@@ -149,8 +140,8 @@ async function readNestedPage(listing: Listing, parts: readonly FilterPart[]): P
   return page
 }
 
-function cutPage({ view, settled, ctx, query }: Listing, source: ListSource): Promise<unknown> {
-  const { paginator, keepsConnections } = settled
+function cutPage({ view, resource, ctx, query }: Listing, source: ListSource): Promise<unknown> {
+  const { paginator, keepsConnections } = resource
   if (!paginator) return readAll(source)
   const params = (ctx['params'] ?? {}) as Record<string, string>
   const request: PageRequest = { ctx, url: ctx.originalUrl, query, params }
@@ -165,10 +156,10 @@ async function readAll(source: ListSource): Promise<unknown> {
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
 function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource {
-  const { view, viewClass, declared, own, shown, writesRows } = listing
+  const { view, viewClass, resource, declared, own, shown, writesRows } = listing
   const description = {
     name: qualifiedName(read(view, 'ctx'), read(view, 'basename') ?? viewClass.name),
-    parameters: parametersOf(declared),
+    parameters: resource.parameterNames,
     shown: shownColumns(own),
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
@@ -207,62 +198,34 @@ function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource 
 }
 
 /** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
-function isDescribedWhole({ view, viewClass }: Listing, asked: readonly FilterPart[]): boolean {
+function isDescribedWhole({ view, resource }: Listing, asked: readonly FilterPart[]): boolean {
   for (const part of asked) if (part.shape === null || part.guarded !== undefined) return false
-  return hasDescribedLists(viewClass) && isStandard(view, 'getQueryset', 'filterQueryset')
+  return resource.describesLists && isStandard(view, 'getQueryset', 'filterQueryset')
 }
-
-/** The same of what is known before any request. */
-const hasDescribedLists = oncePerCatalogue(
-  (viewClass: GenericViewClass): boolean =>
-    viewClass.queryset === null &&
-    traitsOf(viewClass.modelClass()).plainQueries &&
-    filterViewOf(viewClass).backends.every(isDescribed),
-)
 
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
 function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
-  const { viewClass, declared, settled } = listing
+  const { resource, declared } = listing
   // a paginator with an order of its own knows rows by their place in it
-  if (query && settled.paginator?.ordering !== undefined) query.clearOrder()
+  if (query && resource.paginator?.ordering !== undefined) query.clearOrder()
   for (const backend of declared.backends) {
     const asked = backend.ordering(listing.query, declared)
     if (!asked) continue
-    const order = keptTotal(declared, asked)
+    const order = resource.totalOf(asked)
     if (query && canOrderBy(query, declared.model, order)) query.clearOrder()
     return order
   }
-  if (query?.has(/^orderBy/)) return totalOrder(declared.model, [])
-  let order = unaskedOrders.get(declared)
-  if (!order) {
-    order = totalOrder(declared.model, defaultOrder(viewClass, settled.paginator))
-    unaskedOrders.set(declared, order)
-  }
-  return order
+  return query?.has(/^orderBy/) ? totalOrder(declared.model, []) : resource.defaultOrder
 }
-
-/** The order of a view's lists that nobody has asked for; made once for as long as the catalogue is the same. */
-const unaskedOrders = new WeakMap<FilterView, readonly OrderTerm[]>()
-
-/** The total order of terms that a backend gives out again and again. */
-function keptTotal({ model }: FilterView, terms: readonly OrderTerm[]): readonly OrderTerm[] {
-  const known = totals.get(terms)
-  if (known?.model === model) return known.order
-  const order = totalOrder(model, terms)
-  totals.set(terms, { model, order })
-  return order
-}
-
-const totals = new WeakMap<readonly OrderTerm[], { model: ModelDescription; order: readonly OrderTerm[] }>()
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */
 function refuseUnknown(query: QueryParameters, view: GenericView): void {
   const { viewClass, policies } = view
-  const { paginator } = settleGeneric(viewClass)
+  const { paginator, parameterNames } = resourceOf(viewClass)
   const read = [...(paginator?.parameters() ?? []), ...(policies.versioning?.parameters() ?? [])]
   const selecting = selectionParameters(view, view.getSerializerClass())
   const own = [...read, ...viewClass.queryParameters, ...selecting]
-  const allowed = new Set([...parametersOf(filterViewOf(viewClass)), ...own.map(({ name }) => name)])
+  const allowed = new Set([...parameterNames, ...own.map(({ name }) => name)])
   const unknown = Object.keys(query).filter((name) => !allowed.has(name))
   if (unknown.length === 0) return
   // a name is repeated only where it is a plain word

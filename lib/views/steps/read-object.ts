@@ -6,9 +6,9 @@ import { toApiError } from '../../postgres/database-errors.js'
 import type { Lookup } from '../../rows/row-reader.js'
 import type { GenericView, PathKey } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
-import { lookupColumn, lookupKey } from '../settle-generic.js'
+import { resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
-import { checkIfMatch, getVersionedObject, versionOf, versionTerms } from './concurrency.js'
+import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
 import { rowReader } from './read-rows.js'
 import { representFound } from './selection.js'
 import { isPlainQueryset, visibleQuery } from './visible-query.js'
@@ -21,7 +21,9 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
     return readInstance(view)
   }
-  const found = await lookedUp(view, () => rows.readOne(lookupOf(view), versionTerms(read(view, 'viewClass'))))
+  const found = await lookedUp(view, () =>
+    rows.readOne(lookupOf(view), resourceOf(read(view, 'viewClass')).versionTerms),
+  )
   if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
   view.rowVersion = versionOf(view, found.position)
@@ -43,7 +45,7 @@ async function readInstance(view: GenericView): Promise<unknown> {
 export function lookedUp<Found>(view: GenericView, find: () => Promise<Found>): Promise<Found> {
   return find().catch((error: unknown) => {
     if (error instanceof ApiError || !(toApiError(error) instanceof ValidationError)) throw error
-    if (READ_BY_US.has(lookupColumn(read(view, 'viewClass')).type)) {
+    if (READ_BY_US.has(resourceOf(read(view, 'viewClass')).lookup.column.type)) {
       throw new Error('the object was found and could not be read', { cause: error })
     }
     throw new NotFound(undefined, { cause: error })
@@ -64,7 +66,7 @@ export function keyOnPath(view: GenericView): PathKey {
   }
   const known = read(view, 'pathKey')
   if (known?.text === text) return known
-  const key = lookupKey(viewClass)
+  const key = resourceOf(viewClass).lookup
   const value = key.fromText(text, { user: ctx.state['user'] })
   if (value === undefined) throw new NotFound()
   return { text, column: key.column, value }

@@ -14,7 +14,7 @@ import { canExpand, type Selection, selectFields } from '../../serializers/selec
 import type { Serializer } from '../../serializers/serializer.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView, GenericViewClass } from '../generic-view.js'
-import { filterViewOf, parametersOf, settleGeneric } from '../settle-generic.js'
+import { resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
 import { readAgain, shapingQuery } from './read-again.js'
 
@@ -79,8 +79,8 @@ function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyM
     [EXPAND, new Set(Object.keys(view.expandable).filter((name) => canExpand(serializer, view.expandable, name)))],
   ])
   const hasModel = view.model !== null || view.queryset !== null
-  const filters = hasModel ? parametersOf(filterViewOf(view)) : []
-  const own = [...(settleGeneric(view).paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
+  const filters = hasModel ? resourceOf(view).parameterNames : []
+  const own = [...(resourceOf(view).paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
   const taken = new Set([...filters, ...own])
   return new Map([...names].filter(([name, { size }]) => size > 0 && !taken.has(name)))
 }
