@@ -4,7 +4,7 @@
  */
 import { isJsonAttribute } from './build-model.js'
 import { describeModel } from './describe-model.js'
-import type { AnyQueryBuilder, ModelClass } from './objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from './objection.js'
 import { oncePerCatalogue } from './once-per-catalogue.js'
 
 /** What a model class may override, of which we compare the functions only. */
@@ -53,7 +53,7 @@ class Traits {
   readonly #own: Overridable
   readonly #base: Overridable
   #plainQueries: boolean | undefined
-  #plainRows: boolean | undefined
+  #rowObstacle: string | null | undefined
   #plainInput: boolean | undefined
   #plainInserts: boolean | undefined
   #plainUpdates: boolean | undefined
@@ -76,13 +76,25 @@ class Traits {
 
   /** Reading rows runs no find hooks, no accessors and no parsing of the model's own. */
   get plainRows(): boolean {
-    this.#plainRows ??=
-      this.#keeps('fromDatabaseJson', 'beforeFind', 'afterFind') &&
-      this.#inherits('$afterFind', '$parseDatabaseJson', '$setDatabaseJson') &&
-      !hasAccessors(this.#model, this.#base) &&
-      !hasJsonTexts(this.#model) &&
-      describeModel(this.#model).prepared
-    return this.#plainRows
+    return this.rowObstacle === undefined
+  }
+
+  /** Why the model's rows need instances, as the end of a sentence; undefined where they do not. */
+  get rowObstacle(): string | undefined {
+    if (this.#rowObstacle === undefined) this.#rowObstacle = this.#findRowObstacle() ?? null
+    return this.#rowObstacle ?? undefined
+  }
+
+  #findRowObstacle(): string | undefined {
+    const name = modelName(this.#model)
+    const overridden =
+      this.#firstChanged('fromDatabaseJson', 'beforeFind', 'afterFind') ??
+      this.#firstOverridden('$afterFind', '$parseDatabaseJson', '$setDatabaseJson')
+    if (overridden !== undefined) return `${name} overrides ${overridden}()`
+    const accessor = accessorOf(this.#model, this.#base)
+    if (accessor !== undefined) return `${name} has an accessor for its column "${accessor}"`
+    if (hasJsonTexts(this.#model)) return `${name} reads JSON out of a column of another type`
+    return describeModel(this.#model).prepared ? undefined : `the catalogue of ${name} was not read`
   }
 
   /** An instance made from values holds just these: no schema, no parsing, no values of the class's own. */
@@ -141,14 +153,22 @@ class Traits {
     return this.#namedRows
   }
 
-  /** True when these statics are those of Objection. */
-  #keeps(...names: readonly (keyof Overridable)[]): boolean {
-    return names.every((name) => this.#own[name] === this.#base[name])
+  /** The first of these statics that is not that of Objection. */
+  #firstChanged(...names: readonly (keyof Overridable)[]): string | undefined {
+    return names.find((name) => this.#own[name] !== this.#base[name])
   }
 
-  /** True when these methods of instances are those of Objection. */
+  /** The first of these methods of instances that is not that of Objection. */
+  #firstOverridden(...names: readonly (keyof Overridable['prototype'])[]): string | undefined {
+    return names.find((name) => this.#own.prototype[name] !== this.#base.prototype[name])
+  }
+
+  #keeps(...names: readonly (keyof Overridable)[]): boolean {
+    return this.#firstChanged(...names) === undefined
+  }
+
   #inherits(...names: readonly (keyof Overridable['prototype'])[]): boolean {
-    return names.every((name) => this.#own.prototype[name] === this.#base.prototype[name])
+    return this.#firstOverridden(...names) === undefined
   }
 
   #takesPlainly(): boolean {
@@ -159,7 +179,7 @@ class Traits {
       (this.#own.jsonSchema === undefined || this.#own.jsonSchema === null) &&
       // Objection keeps names with a dollar to itself, and makes instances of what stands under a relation's name
       [...columns.keys()].every((name) => !name.startsWith('$') && !relations.has(name)) &&
-      !hasAccessors(this.#model, this.#base) &&
+      accessorOf(this.#model, this.#base) === undefined &&
       Object.keys(new this.#model()).length === 0
     )
   }
@@ -173,14 +193,15 @@ export type ModelTraits = Traits
 /** The traits of a model, asked once until the catalogue is read again. */
 export const traitsOf: (model: ModelClass) => ModelTraits = oncePerCatalogue((model) => new Traits(model))
 
-/** True when a column is read or written through a `get` or `set` of the application's class. */
-function hasAccessors(model: ModelClass, base: Overridable): boolean {
+/** The first column that is read or written through a `get` or `set` of the application's class. */
+function accessorOf(model: ModelClass, base: Overridable): string | undefined {
   const { columns } = describeModel(model)
   for (let prototype: object = model.prototype; prototype !== base.prototype; prototype = parentOf(prototype)) {
     const own = Object.entries(Object.getOwnPropertyDescriptors(prototype))
-    if (own.some(([name, { value }]) => value === undefined && columns.has(name))) return true
+    const found = own.find(([name, { value }]) => value === undefined && columns.has(name))
+    if (found) return found[0]
   }
-  return false
+  return undefined
 }
 
 /** True when Objection reads JSON out of a column of another type. */

@@ -1,4 +1,5 @@
 /** A serializer's output compiled for rows of raw text: which columns to select, what to join, how to write (promise E22). */
+
 import { BooleanField } from '../fields/boolean-field.js'
 import { ChoiceField } from '../fields/choice-fields.js'
 import { DateField, DateTimeField, TimeField } from '../fields/date-time-fields.js'
@@ -13,6 +14,7 @@ import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { type Column, describeModel, type RelationDescription } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
+import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -79,8 +81,28 @@ export interface RowPlan {
   readonly object: RowObject
 }
 
+/** A row plan, or why the output needs model instances: a sentence for `explain()`. */
+export type RowDecision =
+  | { readonly plan: RowPlan; readonly because: undefined }
+  | { readonly plan: undefined; readonly because: string }
+
+/** Decides whether objects of a serializer class are written from rows. */
+export const decideRows: (serializer: SerializerClass) => RowDecision = oncePerCatalogue((serializer) => {
+  try {
+    return { plan: compile(serializer), because: undefined }
+  } catch (error) {
+    if (error instanceof NeedsInstances) return { plan: undefined, because: error.message }
+    throw error
+  }
+})
+
 /** The row plan of a serializer class; undefined where the output needs model instances. */
-export const rowPlan = oncePerCatalogue(compile)
+export function rowPlan(serializer: SerializerClass): RowPlan | undefined {
+  return decideRows(serializer).plan
+}
+
+/** Ends the compiling of a plan: rows do not hold all that is shown. */
+class NeedsInstances extends Error {}
 
 /** Collects columns and joins while the output is walked. */
 class Collector {
@@ -93,26 +115,32 @@ class Collector {
     return this.columns.push({ table, column }) - 1
   }
 
-  join(parent: number, relation: RelationDescription): number | undefined {
+  /** The table of related objects. @throws NeedsInstances a join could give more than one row, or others */
+  join(parent: number, relation: RelationDescription): number {
     const known = this.joins.find((join) => join.parent === parent && join.relation === relation)
     if (known) return known.table
-    const { columns } = describeModel(relation.model)
-    const leadsToOne = relation.relatedProperties.some((name) => columns.get(name)?.unique) || isPrimaryKey(relation)
-    const isSimple = relation.kind === 'belongs-to-one' && !relation.narrowed && leadsToOne
-    if (!isSimple || !traitsOf(relation.model).plainRows || !traitsOf(relation.model).plainQueries) return undefined
+    const { name, model, kind, narrowed, relatedProperties } = relation
+    const { columns } = describeModel(model)
+    if (kind !== 'belongs-to-one') throw new NeedsInstances(`the relation "${name}" is no foreign key`)
+    if (narrowed) throw new NeedsInstances(`the relation "${name}" is narrowed by a query of its own`)
+    const leadsToOne = relatedProperties.some((property) => columns.get(property)?.unique) || isPrimaryKey(relation)
+    if (!leadsToOne) throw new NeedsInstances(`the relation "${name}" may lead to several objects`)
+    const { rowObstacle, plainQueries } = traitsOf(model)
+    if (rowObstacle !== undefined) throw new NeedsInstances(rowObstacle)
+    if (!plainQueries) throw new NeedsInstances(`${modelName(model)} has a query() or a QueryBuilder of its own`)
     const table = this.joins.length + 1
     this.joins.push({ table, parent, relation })
     return table
   }
 }
 
-function compile(serializer: SerializerClass): RowPlan | undefined {
+function compile(serializer: SerializerClass): RowPlan {
   const { model } = serializerPlan(serializer)
-  if (!model || !traitsOf(model.model).plainRows) return undefined
+  if (!model) throw new NeedsInstances(`${serializer.name} has no model`)
+  const { rowObstacle } = traitsOf(model.model)
+  if (rowObstacle !== undefined) throw new NeedsInstances(rowObstacle)
   const collector = new Collector()
-  const members = compileObject(serializer, 0, collector)
-  if (!members) return undefined
-  const object = { members, key: undefined }
+  const object = { members: compileObject(serializer, 0, collector), key: undefined }
   return { columns: collector.columns, joins: collector.joins, object, runsFields: runsFields(object) }
 }
 
@@ -120,53 +148,63 @@ function runsFields({ members }: RowObject): boolean {
   return members.some((member) => ('nested' in member ? runsFields(member.nested) : member.cell.kind === 'value'))
 }
 
-function compileObject(serializer: SerializerClass, table: number, collector: Collector): RowMember[] | undefined {
-  if (!writesByPlan(serializer.prototype)) return undefined
-  const members: RowMember[] = []
-  for (const bound of serializerPlan(serializer).readable) {
-    const member = compileMember(bound, table, collector)
-    if (!member) return undefined
-    members.push(member)
+function compileObject(serializer: SerializerClass, table: number, collector: Collector): RowMember[] {
+  if (!writesByPlan(serializer.prototype)) {
+    throw new NeedsInstances(`${serializer.name} writes objects in its own way (toRepresentation or data)`)
   }
-  return members
+  return serializerPlan(serializer).readable.map((bound) => {
+    try {
+      return compileMember(bound, table, collector)
+    } catch (error) {
+      if (!(error instanceof NeedsInstances)) throw error
+      throw new NeedsInstances(`${serializer.name}.${bound.name}: ${error.message}`)
+    }
+  })
 }
 
-function compileMember(bound: BoundField, table: number, collector: Collector): RowMember | undefined {
+function compileMember(bound: BoundField, table: number, collector: Collector): RowMember {
   const { name, field, method, relation, source } = bound
-  if (method !== undefined) return undefined
+  if (method !== undefined) throw new NeedsInstances(`it is computed by ${method}()`)
   if (field instanceof NestedSerializer) {
-    const joined = relation && !field.many ? collector.join(table, relation) : undefined
-    if (!relation || joined === undefined) return undefined
+    if (field.many) throw new NeedsInstances('it shows several related objects')
+    if (!relation) throw new NeedsInstances('it shows what is no relation of the model')
+    const joined = collector.join(table, relation)
     const members = compileObject(field.serializerClass, joined, collector)
     const key = describeModel(relation.model).columns.get(relation.relatedProperties[0] as string)
-    return members && key && { name, nested: { members, key: collector.add(joined, key) } }
+    if (!key) throw new NeedsInstances(`the relation "${relation.name}" joins by what is no column`)
+    return { name, nested: { members, key: collector.add(joined, key) } }
   }
   if (field instanceof RelatedField && relation && needsObject(field, relation)) {
-    const joined = field.many ? undefined : collector.join(table, relation)
+    if (field.many) throw new NeedsInstances('it shows several related objects')
+    const joined = collector.join(table, relation)
     const shown = describeModel(relation.model).columns.get(field.shownProperty(relation.model))
-    return joined === undefined || !shown ? undefined : makeMember(bound, shown, joined, collector)
+    if (!shown) throw new NeedsInstances('it shows what is no column of the related object')
+    return makeMember(bound, shown, joined, collector)
   }
   if (source.length > 1) return compilePath(bound, table, collector)
+  const { column } = bound
   // a field of the application's gets the related object, and not its key
-  if (!(field instanceof RelatedField) && bound.column?.property !== source[0]) return undefined
-  return bound.column && makeMember(bound, bound.column, table, collector)
+  const isColumn = field instanceof RelatedField || column?.property === source[0]
+  if (!column || !isColumn) throw new NeedsInstances('it shows what is no column')
+  return makeMember(bound, column, table, collector)
 }
 
 /** A dotted source: foreign keys all the way, and a column at its end. */
-function compilePath(bound: BoundField, table: number, collector: Collector) {
+function compilePath(bound: BoundField, table: number, collector: Collector): RowMember {
   const { source, relation } = bound
   let at = table
   let next = relation
   for (const step of source.slice(1)) {
-    const joined = next && collector.join(at, next)
-    if (!next || joined === undefined) return undefined
+    if (!next) break
+    const joined = collector.join(at, next)
     const { columns, relations } = describeModel(next.model)
     const column = columns.get(step)
-    if (column) return step === source.at(-1) ? makeMember(bound, column, joined, collector) : undefined
+    if (column && step === source.at(-1)) return makeMember(bound, column, joined, collector)
+    if (column) break
     at = joined
     next = relations.get(step)
   }
-  return undefined
+  throw new NeedsInstances(`its source "${source.join('.')}" ends in no column`)
 }
 
 function makeMember({ name, field, ids }: BoundField, column: Column, table: number, collector: Collector): RowMember {

@@ -1,0 +1,153 @@
+import { Model } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  IntegerField,
+  ModelSerializer,
+  NestedSerializer,
+  PrimaryKeyRelatedField,
+  SerializerMethodField,
+  StringField,
+} from '../../../lib/index.js'
+import { prepareModels } from '../../../lib/models/describe-model.js'
+import { decideRows } from '../../../lib/rows/row-plan.js'
+import type { SerializerClass } from '../../../lib/serializers/contract.js'
+import { createDatabase, type TestDatabase } from '../../support/database.js'
+
+class Author extends Model {
+  static override tableName = 'authors'
+  get shout(): string {
+    return ''
+  }
+}
+class Watched extends Author {
+  override $afterFind(): void {}
+}
+class Queried extends Author {
+  static override query(...given: never[]) {
+    return super.query(...given)
+  }
+}
+class Book extends Model {
+  static override tableName = 'books'
+  static override relationMappings = {
+    author: belongsTo(Author),
+    watched: belongsTo(Watched),
+    queried: belongsTo(Queried),
+    sequels: {
+      relation: Model.HasManyRelation,
+      modelClass: () => Book,
+      join: { from: 'books.id', to: 'books.prequel_id' },
+    },
+    narrow: {
+      ...belongsTo(Author),
+      modify: (query: { where(column: string, value: string): unknown }) => query.where('name', 'x'),
+    },
+  }
+  get shout(): string {
+    return ''
+  }
+}
+class Parsing extends Book {
+  override $parseDatabaseJson(json: object) {
+    return json
+  }
+}
+class Accessed extends Book {
+  get title(): string {
+    return ''
+  }
+}
+
+function belongsTo(modelClass: typeof Model) {
+  return { relation: Model.BelongsToOneRelation, modelClass, join: { from: 'books.author_id', to: 'authors.id' } }
+}
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `create table authors (id int primary key, name text);
+      create table books (id int primary key, title text, author_id int references authors, prequel_id int references books)`,
+  })
+  for (const model of [Author, Watched, Queried, Book, Parsing, Accessed]) model.knex(database.knex)
+  await prepareModels([Author, Watched, Queried, Book, Parsing, Accessed])
+})
+afterAll(() => database.drop())
+
+class AuthorSerializer extends ModelSerializer<Author> {
+  static override model = Author
+  static override fields: readonly string[] = ['id', 'name']
+}
+
+/** A serializer of books with one field, or of another model. */
+function showing(declared: object, model: typeof Model = Book): SerializerClass {
+  class BookSerializer extends ModelSerializer {
+    static override model = model
+    static override fields = ['id', ...Object.keys(declared)]
+    static override declaredFields = declared as never
+    getShown(): string {
+      return ''
+    }
+  }
+  return BookSerializer
+}
+
+const nested = (model: typeof Model, options: object) => {
+  class Nested extends ModelSerializer {
+    static override model = model
+    static override fields = ['id']
+  }
+  return new NestedSerializer(Nested as never, { readOnly: true, ...options })
+}
+
+describe('objects are written from rows', () => {
+  it.each<[string, object]>([
+    ['by columns', { title: new StringField() }],
+    ['by columns of a foreign key', { name: new StringField({ readOnly: true, source: 'author.name' }) }],
+    ['by objects of a foreign key', { author: new NestedSerializer(AuthorSerializer, { readOnly: true }) }],
+  ])('%s', (_, declared) => {
+    expect(decideRows(showing(declared))).toMatchObject({ because: undefined, plan: { columns: expect.any(Array) } })
+  })
+
+  it.each<[string, () => SerializerClass]>([
+    ['BookSerializer.shown: it is computed by getShown()', () => showing({ shown: new SerializerMethodField() })],
+    ['BookSerializer.shout: it shows what is no column', () => showing({ shout: new StringField({ readOnly: true }) })],
+    [
+      'BookSerializer.sequels: it shows several related objects',
+      () => showing({ sequels: nested(Book, { many: true }) }),
+    ],
+    [
+      'BookSerializer.keys: it shows several related objects',
+      () => showing({ keys: new PrimaryKeyRelatedField({ many: true, readOnly: true, source: 'sequels' }) }),
+    ],
+    [
+      'BookSerializer.narrow: the relation "narrow" is narrowed by a query of its own',
+      () => showing({ narrow: nested(Author, {}) }),
+    ],
+    ['BookSerializer.watched: Watched overrides $afterFind()', () => showing({ watched: nested(Watched, {}) })],
+    [
+      'BookSerializer.queried: Queried has a query() or a QueryBuilder of its own',
+      () => showing({ queried: nested(Queried, {}) }),
+    ],
+    [
+      'BookSerializer.loud: its source "author.shout" ends in no column',
+      () => showing({ loud: new IntegerField({ readOnly: true, source: 'author.shout' }) }),
+    ],
+    ['Parsing overrides $parseDatabaseJson()', () => showing({}, Parsing)],
+    ['Accessed has an accessor for its column "title"', () => showing({}, Accessed)],
+    [
+      'BookSerializer writes objects in its own way (toRepresentation or data)',
+      () => {
+        const base = showing({}) as unknown as typeof ModelSerializer
+        class BookSerializer extends base {
+          override toRepresentation(instance: never) {
+            return super.toRepresentation(instance)
+          }
+        }
+        return BookSerializer
+      },
+    ],
+  ])('but not where %s', (because, serializer) => {
+    expect(decideRows(serializer()).because).toBe(because)
+  })
+})
