@@ -9,6 +9,7 @@ import {
   StringField,
 } from '../../../lib/index.js'
 import { prepareModels } from '../../../lib/models/describe-model.js'
+import { insertObstacle } from '../../../lib/rows/insert-plan.js'
 import { decideRows } from '../../../lib/rows/row-plan.js'
 import type { SerializerClass } from '../../../lib/serializers/contract.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
@@ -149,5 +150,44 @@ describe('objects are written from rows', () => {
     ],
   ])('but not where %s', (because, serializer) => {
     expect(decideRows(serializer()).because).toBe(because)
+  })
+})
+
+describe('objects are inserted by one statement', () => {
+  class Hooked extends Book {
+    override $beforeInsert(): void {}
+  }
+
+  /** A serializer of books whose class has more. */
+  function having(more: object, declared: object = {}): SerializerClass {
+    const made = showing(declared)
+    Object.assign(made.prototype, more)
+    return made
+  }
+
+  it('by columns and foreign keys', () => {
+    expect(insertObstacle(showing({ title: new StringField() }))).toBeNull()
+  })
+
+  it.each<[string, () => SerializerClass]>([
+    ['BookSerializer overrides create()', () => having({ create() {} })],
+    ['BookSerializer overrides validate()', () => having({ validate() {} })],
+    [
+      'BookSerializer.title: it is checked by validateTitle()',
+      () => having({ validateTitle() {} }, { title: new StringField() }),
+    ],
+    [
+      'BookSerializer.author: it takes nested objects',
+      () => showing({ author: new NestedSerializer(AuthorSerializer) }),
+    ],
+    ['BookSerializer.shown: it is computed by getShown()', () => showing({ shown: new SerializerMethodField() })],
+  ])('but not where %s', (because, serializer) => {
+    expect(insertObstacle(serializer())).toBe(because)
+  })
+
+  it('but not where hooks of the model run', async () => {
+    Hooked.knex(database.knex)
+    await prepareModels([Hooked])
+    expect(insertObstacle(showing({}, Hooked))).toBe('Hooked has hooks or formatting for its inserts')
   })
 })
