@@ -2,7 +2,12 @@
 import type { Middleware } from '../lib/http/context.js'
 import { setPendingRender } from '../lib/http/pending-render.js'
 import { runStep } from '../lib/http/run-step.js'
-import { type NegotiationOptions, readRequest, renderAnswer, settleNegotiation } from '../lib/views/request/negotiate.js'
+import {
+  type NegotiationOptions,
+  readRequest,
+  renderAnswer,
+  settleNegotiation,
+} from '../lib/views/request/negotiate.js'
 
 /**
  * Parses the body of POST, PUT and PATCH into `ctx.request.body`, files into `ctx.request.files`, and writes a plain
