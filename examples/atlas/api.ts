@@ -93,7 +93,7 @@ class CityFeed extends CityReader {
 
 class CityExport extends CityReader {
   static override description = 'All cities as they were when the first page was asked for.'
-  static override paginationClass = new ServerCursorPagination({ pageSize: 1_000, maxPerUser: 2 })
+  static override paginationClass = new ServerCursorPagination({ pageSize: 1_000, maxPerUser: 4 })
 }
 
 /** The cities of a country, below it. */

@@ -27,7 +27,7 @@ export async function openDatabase(): Promise<AtlasDatabase> {
   const url = process.env['DATABASE_URL']
   const postgres = url ? undefined : await startKeptOrTemporary()
   const connection: ClientConfig = postgres ? { ...postgres.connection } : { connectionString: url }
-  const db = createPool(connection, 10)
+  const db = createPool(connection, 20)
   const counting = createPool(connection, 2)
   async function stop(): Promise<void> {
     await Promise.all([db.destroy(), counting.destroy()])

@@ -29,10 +29,10 @@ const STEPS: readonly StepPlaces[] = [
   { step: 'parse the body', folders: 'parsers', packages: 'raw-body secure-json-parse content-type koa-body' },
   { step: 'build the query', folders: 'queryset filters pagination models ids', packages: 'objection', node: PG },
   { step: 'pool', packages: 'knex tarn', node: PG },
-  { step: PG, packages: 'pg pg-protocol pg-types pg-pool' },
-  { step: 'validate, write JSON', folders: 'serializers fields' },
+  { step: PG, folders: 'postgres', packages: 'pg pg-protocol pg-types pg-pool' },
+  { step: 'validate, write JSON', folders: 'serializers fields rows' },
   { step: 'respond, ETag', folders: 'renderers caching assets' },
-  { step: 'kernel: errors, signing, context', folders: 'lib' },
+  { step: 'kernel: errors, signing, context', folders: 'lib kernel http' },
   { step: APPLICATION, folders: 'test examples' },
 ]
 
