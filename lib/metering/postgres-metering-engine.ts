@@ -151,7 +151,9 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   #write(): Promise<boolean> {
     this.#writing ??= this.#writeBatch().finally(() => {
       this.#writing = undefined
-      if (this.#batch || this.#queue.length > 0) this.#schedule()
+      // a full queue takes no event that could ask for the next batch
+      if (!this.#failing && this.#queue.length >= this.#batchSize) void this.#write()
+      else if (this.#batch || this.#queue.length > 0) this.#schedule()
     })
     return this.#writing
   }

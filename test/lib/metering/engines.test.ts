@@ -1,6 +1,6 @@
 import knexLibrary, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   ConfigurationError,
   InMemoryMeteringEngine,
@@ -195,6 +195,19 @@ describe('PostgresMeteringEngine', () => {
     expect(await count()).toBe(60)
     expect(warn).toHaveBeenCalledTimes(2)
     expect(warn).toHaveBeenLastCalledWith('40 usage events were lost while the database was away', expect.anything())
+  })
+
+  it('[G12] writes a full queue as soon as it can again, not a batch an interval', async () => {
+    vi.spyOn(process, 'emitWarning').mockReturnValue()
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+    onTestFinished(() => void vi.useRealTimers())
+    const interval = 3_600_000
+    const engine = create({ batchSize: 10, maxQueue: 50, interval })
+    for (let index = 0; index < 100; index++) engine.record(event(String(index), NOW))
+    expect(await engine.flush()).toBe(false)
+    await engine.ensureTable()
+    vi.advanceTimersByTime(interval)
+    await vi.waitFor(async () => expect(await count()).toBe(60))
   })
 
   it('[G12] tells at its end of all that was lost', async () => {
