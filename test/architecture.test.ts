@@ -54,7 +54,6 @@ const places: Record<string, string[]> = {
   'rate-limiter-flexible': ['throttling'],
   'secure-json-parse': ['parsers'],
   'swagger-ui-dist': ['plugins'],
-  'temporal-polyfill': ['fields'],
 }
 
 /** Whose types may be named anywhere: they are what an application hands us. */

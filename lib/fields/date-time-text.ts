@@ -2,7 +2,6 @@
  * Dates and times as text: strict ISO 8601 on the way in, PostgreSQL's text to the wire's form on the way out
  * (wire format, section 6, promises B6 and B15). Nothing here depends on the time zone of the process, but `writeDateOf`.
  */
-import { Temporal } from 'temporal-polyfill'
 import { databaseText } from '../models/database-text.js'
 
 const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/
@@ -10,15 +9,16 @@ const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/
 const TIME = /^(?:(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?|24:00(?::00(?:\.0{1,6})?)?)$/
 /** The time of day; hours, minutes and seconds of the offset. Seconds are those of a local mean time. */
 const OFFSET_TIME = /^([\d:.]+)(?:Z|([+-](?:0\d|1[0-5]))(?::([0-5]\d)(?::([0-5]\d))?)?)$/
-/** Group 1 is the offset; without one the text is naive. */
+/** Its minute, second and fraction; sign, hours and minutes of its offset. Without an offset it is in UTC. */
 const DATE_TIME =
-  /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?(Z|[+-](?:[01]\d|2[0-3])(?::?[0-5]\d)?)?$/
+  /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d)?(?:\.(\d{1,6}))?(?:Z|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/
 /** What is stored of an input, and shown unless the year is out of range. */
 const WIRE = /^(?!0000)\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,5}[1-9])?Z$/
 /** PostgreSQL's text of a timestamp, and the forms of ISO 8601 near to it. */
 const STAMP =
   /^([+-]?\d{4,6})-(\d\d)-(\d\d)[ T](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?(Z|([+-])(\d\d)(?::?(\d\d)(?::?(\d\d))?)?)?( BC)?$/
 const TRAILING_ZEROS = /0+$/
+const LATER_PARTS = /:\d\d\.\d+Z$/
 const ZERO_PARTS = /(?::00){1,2}$/
 
 const SPACE = 0x20
@@ -32,9 +32,7 @@ const CYCLE = 400
 
 /** `2026-03-28`, a day that exists, in the years 0001 to 9999; undefined for anything else. */
 export function readDate(text: string): string | undefined {
-  if (!DATE.test(text) || text.startsWith('0000')) return undefined
-  const day = Number(text.slice(8))
-  return day <= 28 || day <= daysOfMonth(Number(text.slice(0, 4)), Number(text.slice(5, 7))) ? text : undefined
+  return DATE.test(text) && !text.startsWith('0000') && isDay(text) ? text : undefined
 }
 
 /** `HH:MM[:SS[.ffffff]]` up to `24:00:00`, with seconds and without trailing zeros; undefined for anything else. */
@@ -55,8 +53,12 @@ export function readOffsetTime(text: string): string | undefined {
 /** A date and time in UTC as it is shown, naive text taken as UTC; undefined for anything but strict ISO 8601. */
 export function readDateTime(text: string): string | undefined {
   const match = DATE_TIME.exec(text)
-  if (match === null) return undefined
-  return inRange(converted(normalInstant, match[1] === undefined ? `${text}Z` : text))
+  if (match === null || !isDay(text)) return undefined
+  const [, minute = '', second, fraction, sign, hours = '0', minutes = '0'] = match
+  if (second === undefined && fraction !== undefined) return undefined
+  const rest = `${second ?? ':00'}${fraction === undefined ? '' : writeFraction(fraction)}Z`
+  const offset = Number(hours) * 60 + Number(minutes)
+  return inRange(`${offset === 0 ? minute : minuteBefore(minute, sign === '-' ? -offset : offset)}${rest}`)
 }
 
 /** A day or a point in time that a column shows and no calendar has. */
@@ -175,19 +177,18 @@ function inRange(text: string | undefined): string | undefined {
   return text !== undefined && WIRE.test(text) ? text : undefined
 }
 
+/** A minute of UTC so many minutes earlier, beyond the years 0000 to 9999 in a form of its own. */
+function minuteBefore(minute: string, minutes: number): string {
+  return new Date(Date.parse(`${minute}Z`) - minutes * 60_000).toISOString().replace(LATER_PARTS, '')
+}
+
+/** True when the day at the beginning of the text is one of its month. */
+function isDay(text: string): boolean {
+  const day = Number(text.slice(8, 10))
+  return day <= 28 || day <= daysOfMonth(Number(text.slice(0, 4)), Number(text.slice(5, 7)))
+}
+
 /** The last day of the month before the next one's first; years below 100 stand for themselves 400 years later. */
 function daysOfMonth(year: number, month: number): number {
   return new Date(Date.UTC(year + CYCLE, month, 0)).getUTCDate()
-}
-
-const normalInstant = (text: string): string => Temporal.Instant.from(text).toString()
-
-/** Temporal throws for a day that does not exist. */
-function converted(convert: (text: string) => string, text: string): string | undefined {
-  try {
-    return convert(text)
-  } catch (error) {
-    if (error instanceof RangeError) return undefined
-    throw error
-  }
 }
