@@ -146,6 +146,7 @@ class Reader {
     if (isExact(numeral, number)) known?.delete(key)
     else if (Object.is(member(place, key), number)) {
       numeralsOf(place.container).set(key, numeral)
+      if (known) return
       for (let outer = place.parent; outer && isContainer(outer.container); outer = outer.parent) {
         if (knownNumerals(outer.container)) break
         numeralsOf(outer.container)

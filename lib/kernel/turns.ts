@@ -11,13 +11,21 @@ let begun: number | undefined
  * or after some hundred of the short ones, and wait for `nextTurn()` then.
  */
 export function isTurnOver(): boolean {
-  const now = performance.now()
-  if (begun === undefined) {
-    begun = now
-    setImmediate(forget)
-    return false
-  }
-  return now - begun > SLICE
+  if (hasWorked()) return true
+  beginWork()
+  return false
+}
+
+/** What follows is long, and cannot be divided: who comes after it in this turn may ask `hasWorked()`. */
+export function beginWork(): void {
+  if (begun !== undefined) return
+  begun = performance.now()
+  setImmediate(forget)
+}
+
+/** The same as `isTurnOver()` for steps of every request: it asks no clock where nothing long was begun. */
+export function hasWorked(): boolean {
+  return begun !== undefined && performance.now() - begun > SLICE
 }
 
 /** Goes on once the event loop has looked after all else. */

@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { keepItemNumerals, keepNumerals } from '../kernel/parse-json.js'
+import { beginWork } from '../kernel/turns.js'
 import { keepItemTexts, keepText } from '../models/database-text.js'
 import { inPostgresStyle } from '../models/interval-text.js'
 import { keepJsonTexts } from '../models/json-texts.js'
@@ -19,6 +20,8 @@ interface Answered {
   readonly response?: { readonly fields?: readonly AnswerField[] }
 }
 
+/** Characters that are read in a few milliseconds. */
+const LONG = 131_072
 const TEXT_ARRAY = 1009
 const NUMERIC_ARRAY = 1231
 const INTERVAL = 1186
@@ -85,7 +88,7 @@ function keepingText(own: TypeParsers): TypeParsers {
         const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
         return (text) => readIntervals(parseTexts(text), parse)
       }
-      if (JSONS.has(oid)) return (text) => keepNumerals(parse(text), text)
+      if (JSONS.has(oid)) return (text) => keepNumerals(parse(begin(text)), text)
       if (JSON_ARRAYS.has(oid)) {
         const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
         return (text) => keepItemNumerals(parse(text), parseTexts(text))
@@ -100,6 +103,12 @@ function keepingText(own: TypeParsers): TypeParsers {
       return (text) => keepTexts(parse(text), parseTexts(text))
     },
   }
+}
+
+/** A long text of JSON is read at once, and what is made of it is written after it. */
+function begin(text: string): string {
+  if (text.length > LONG) beginWork()
+  return text
 }
 
 /** What the application's own parser makes of intervals in its style, and infinities as they are. */

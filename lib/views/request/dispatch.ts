@@ -3,6 +3,7 @@
 import { authenticate } from '../../authentication/authenticate.js'
 import { answerError } from '../../http/answer-error.js'
 import { read } from '../../kernel/properties.js'
+import { hasWorked, nextTurn } from '../../kernel/turns.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { checkThrottles } from '../../throttling/check-throttles.js'
 import { determineVersion } from '../../versioning/determine-version.js'
@@ -27,6 +28,7 @@ export async function dispatch(view: View): Promise<void> {
     if (read(view, 'parents').length > 0) await checkParentPermissions(view)
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
     const data = await (ctx.req.method === 'OPTIONS' ? answerOptions(view) : runAction(view))
+    if (hasWorked()) await nextTurn()
     respond(view, data)
     read(view, 'finalizeResponse').call(view)
   } catch (error) {
