@@ -7,6 +7,7 @@ const EXACT_DIGITS = 15
 const EXPONENT_DIGITS = 2
 /** The shortest number with such an exponent: `1e400`. */
 const SHORTEST = 5
+const GREATEST = String(Number.MAX_SAFE_INTEGER)
 const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 
 /** Characters that are read in a few milliseconds. */
@@ -140,11 +141,11 @@ class Reader {
     const known = knownNumerals(place.container)
     if (!known && !isLong(this.#text, start, end)) return
     const numeral = this.#text.slice(start, end + 1)
-    const number = Number(numeral)
     const key = this.#key()
-    // of names that stand twice in an object the last counts
+    const number = member(place, key)
+    // of names that stand twice in an object the last counts; whether it is this one is asked where it is written
     if (isExact(numeral, number)) known?.delete(key)
-    else if (Object.is(member(place, key), number)) {
+    else if (typeof number === 'number') {
       numeralsOf(place.container).set(key, numeral)
       if (known) return
       for (let outer = place.parent; outer && isContainer(outer.container); outer = outer.parent) {
@@ -207,11 +208,17 @@ function isOfNumber(code: number): boolean {
 }
 
 /** True for a number of JSON that is the one JavaScript prints for it. */
-function isExact(numeral: string, number: number): boolean {
+function isExact(numeral: string, number: unknown): boolean {
   if (!isLong(numeral, 0, numeral.length - 1)) return true
-  if (isWhole(numeral)) return Number.isSafeInteger(number)
+  if (isWhole(numeral)) return isSafe(numeral)
   const printed = String(number)
   return printed === numeral || spelling(printed) === spelling(numeral)
+}
+
+/** `Number.isSafeInteger` of a whole number, without the time that making a number of its text takes. */
+function isSafe(numeral: string): boolean {
+  const digits = numeral.charCodeAt(0) === MINUS ? numeral.slice(1) : numeral
+  return digits.length < GREATEST.length || (digits.length === GREATEST.length && digits <= GREATEST)
 }
 
 function isWhole(numeral: string): boolean {
