@@ -276,14 +276,14 @@ describe('files of racing uploads', () => {
 
 describe('a role of the database', () => {
   let roles = 0
-  /** A pool of a role with these rights on notes. */
+  /** A pool of a role with these rights on notes, past a PgBouncer: a role that is set is the session's. */
   async function poolOf(...grants: string[]): Promise<Knex> {
     const role = `note_role_${process.pid}_${roles++}`
     await database.knex.raw(`create role ${role}; grant usage on schema public to ${role}`)
     for (const sql of grants) await database.knex.raw(sql.replaceAll('ROLE', role))
     const pool = knexLibrary({
       client: 'pg',
-      connection: { ...database.connection } as object,
+      connection: { ...database.direct } as object,
       pool: {
         min: 0,
         max: 5,
