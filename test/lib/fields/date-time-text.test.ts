@@ -46,7 +46,7 @@ function byTemporal(given: string): string | undefined {
 test('[B6 B15] a date and time is read as Temporal reads it, whatever its day, zone and digits', () => {
   fc.assert(
     fc.property(text, (given) => {
-      expect(readDateTime(given), given).toBe(byTemporal(given))
+      expect(readDateTime(given)).toBe(byTemporal(given))
     }),
     { numRuns: 5_000 },
   )
