@@ -3,7 +3,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { chown, constants, cp, mkdir, mkdtemp, open, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
+import { chown, constants, cp, mkdir, open, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
@@ -95,13 +95,16 @@ const TEMPORARY_SETTINGS = { fsync: 'off', synchronous_commit: 'off', full_page_
 export async function startPostgres(options: PostgresOptions = {}): Promise<Postgres> {
   const installed = findBinaries()
   const account = await findAccount()
-  const folder = await createPrivateFolder(account)
+  const folder = await choosePath(account)
   const dataDir = resolve(options.dataDir ?? join(folder, 'data'))
   const newDataDir = `${dataDir}.${randomBytes(6).toString('hex')}`
   const log = join(folder, 'log')
+  // before there is a folder: whenever we die, somebody removes it
   const watcher = startWatcher(lockFile(dataDir), [folder, newDataDir])
   const place: Place = { folder, log, account, watcher }
   try {
+    await mkdir(folder, { mode: 0o700 })
+    await give(folder, account)
     const binaries = await prepareBinaries(installed, place)
     const isKept = options.dataDir !== undefined
     if (!existsSync(join(dataDir, 'PG_VERSION'))) await createData(binaries, newDataDir, dataDir, isKept, place)
@@ -182,17 +185,12 @@ async function findAccount(): Promise<Account | undefined> {
   return { uid: Number(uid ?? 65_534), gid: Number(gid ?? 65_534) }
 }
 
-/** Creates the folder under the user's temporary folder, or under /tmp where that one does not serve. */
-async function createPrivateFolder(account: Account | undefined): Promise<string> {
+/** A new path under the user's temporary folder, or under /tmp where that one does not serve. */
+async function choosePath(account: Account | undefined): Promise<string> {
   // The path of a unix socket has at most 103 bytes (macOS; Linux: 107), and ours adds up to 30 to the folder's.
-  const parent = Buffer.byteLength(tmpdir()) > 70 ? '/tmp' : tmpdir()
-  const folder = await mkdtemp(join(parent, FOLDER_PREFIX))
-  await give(folder, account)
-  if (!account || parent === '/tmp' || (await canEnter(folder, account))) return folder
-  await rm(folder, { recursive: true })
-  const other = await mkdtemp(join('/tmp', FOLDER_PREFIX))
-  await give(other, account)
-  return other
+  const isShort = Buffer.byteLength(tmpdir()) <= 70
+  const serves = isShort && (!account || (await canEnter(tmpdir(), account)))
+  return join(serves ? tmpdir() : '/tmp', FOLDER_PREFIX + randomBytes(6).toString('hex'))
 }
 
 async function canEnter(folder: string, account: Account): Promise<boolean> {
