@@ -29,6 +29,14 @@ export { SessionAuthentication, type SessionAuthenticationOptions } from './auth
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
 export type { CacheOptions } from './caching/cache-policy.js'
 // Fields (2.2)
+export type {
+  ExplainedInsert,
+  ExplainedPolicies,
+  ExplainedReading,
+  ExplainedStatement,
+  Explanation,
+} from './explain/explanation.js'
+export { formatExplanations } from './explain/format-explanation.js'
 export { ArrayField } from './fields/array-field.js'
 export { BinaryField } from './fields/binary-field.js'
 export { BooleanField } from './fields/boolean-field.js'

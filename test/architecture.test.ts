@@ -32,6 +32,7 @@ const layers = [
   ['metadata'],
   ['views'],
   ['openapi'],
+  ['explain'],
   ['router'],
   ['storage', 'cli', 'testing'],
   ['plugins'],

@@ -32,3 +32,10 @@ export interface Command {
 export class UsageError extends Error {
   override readonly name: string = 'UsageError'
 }
+
+/** The text of an option; undefined where it was not given. @throws UsageError it is empty */
+export function givenText(values: Values, name: string): string | undefined {
+  const value = values[name] as string | undefined
+  if (value === '') throw new UsageError(`--${name} is empty`)
+  return value
+}

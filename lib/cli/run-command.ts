@@ -2,11 +2,13 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { collectstatic } from './collectstatic.js'
 import { type Command, type Terminal, UsageError, type Values } from './command.js'
+import { explain } from './explain.js'
 import { openapi } from './openapi.js'
 
 /** All subcommands. */
 const commands = new Map<string, Command>([
   ['collectstatic', collectstatic],
+  ['explain', explain],
   ['openapi', openapi],
 ])
 

@@ -1,5 +1,5 @@
 /** What an operation is described from: its view, opened as a request would, and its serializer. */
-import type { Context } from '../http/context.js'
+import { describingContext } from '../http/describing-context.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -39,16 +39,7 @@ function openView(
   const actions = Object.fromEntries(
     [...endpoint.operations].map(([name, operation]) => [name.toLowerCase(), operation.action]),
   )
-  const ctx = {
-    method,
-    state: { version },
-    query: {},
-    querystring: '',
-    params: {},
-    headers: {},
-    request: {},
-    get: () => '',
-  } as unknown as Context
+  const ctx = describingContext({ method, version })
   return view.open(ctx, { action, actions, basename: endpoint.basename, parents: endpoint.parents })
 }
 

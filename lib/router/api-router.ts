@@ -1,6 +1,8 @@
 /** Routes view sets under a prefix and mounts them on an application (spec sections 4.1 and 4.2). */
 import type Router from '@koa/router'
 import type { Knex } from 'knex'
+import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
+import type { Explanation } from '../explain/explanation.js'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
 import { guardSuffix, setFormat } from '../http/path-suffix.js'
@@ -283,6 +285,28 @@ export class APIRouter implements RouteParent {
    */
   getSchema(options: SchemaOptions = {}): OpenAPIDocument {
     return buildDocument(this.endpoints, options)
+  }
+
+  /**
+   * What each method of each path does: the policies that a request passes, in order, how its answer is read and why not in
+   * a faster way, the SQL that is sent, and what a client may ask for. It holds names of classes, columns and parameters, and
+   * no values, secrets or settings. Nothing is sent to the database but the catalogue's question, and nothing is called of
+   * the application that depends on a request; with a `ctx` it is told what that request would do, and what chooses objects
+   * by the caller (`getQueryset()`, filter backends) is asked.
+   * @param asked the name of a route (`book-list`), a basename (`book`), or a request; by default all
+   * @returns nothing for a request whose path or method is not the API's
+   * @throws {Error} no route has the name
+   * @throws {ConfigurationError} as `prepare()` does
+   * @throws {ApiError} the request that is given is not authenticated, or of no version
+   * @example console.log(formatExplanations(await api.explain('book-list')))
+   */
+  async explain(asked?: string | { readonly ctx: Context }): Promise<readonly Explanation[]> {
+    await this.prepare()
+    if (typeof asked !== 'object') return explainEndpoints(this.endpoints, asked)
+    const { ctx } = asked
+    const path = pathOf(ctx)
+    const found = path === undefined ? undefined : this.#routes().find(path)
+    return found ? explainRequest(found.endpoint, { ctx, params: found.params }) : []
   }
 
   /** @internal The document will be served: `prepare()` builds it, too, and tells what is wrong with it. */

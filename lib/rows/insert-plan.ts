@@ -35,11 +35,6 @@ export const insertObstacle: (serializer: SerializerClass) => string | null = on
   return plan.runsFields ? `${name} has fields that write their values in their own way` : null
 })
 
-/** True when an object is created by one statement that also returns it in its written form. */
-export function insertsRows(serializer: SerializerClass): boolean {
-  return insertObstacle(serializer) === null
-}
-
 function fieldObstacle({ field, hook }: BoundField): string | undefined {
   if (hook !== undefined) return `it is checked by ${hook}()`
   if (field instanceof NestedSerializer) return 'it takes nested objects'

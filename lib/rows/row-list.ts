@@ -146,6 +146,11 @@ export class RowList implements ListSource {
     return this.#note(Number(row?.[0] ?? 0))
   }
 
+  /** PostgreSQL writes the JSON. */
+  get isNative(): boolean {
+    return this.#options.native
+  }
+
   get pool(): ListPool {
     return poolOf(this.#options.knex)
   }

@@ -70,6 +70,11 @@ export class RowReader {
     return this.#options.knex
   }
 
+  /** PostgreSQL writes the JSON. */
+  get isNative(): boolean {
+    return this.#native
+  }
+
   /** True when code of the application takes part in what is written. */
   get runsFields(): boolean {
     return this.#options.plan.runsFields

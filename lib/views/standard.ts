@@ -16,6 +16,11 @@ export function isStandard(view: object, ...names: readonly string[]): boolean {
   return true
 }
 
+/** The first of these methods that the application has overridden; undefined where all are ours. */
+export function overridden(view: object, ...names: readonly string[]): string | undefined {
+  return names.find((name) => !isStandard(view, name))
+}
+
 /** True for a method that comes with the package. */
 export function isOurs(method: object): boolean {
   return standard.has(method)

@@ -10,19 +10,19 @@ import { traitsOf } from '../../models/model-traits.js'
 import type { ModelClass } from '../../models/objection.js'
 import { subjectOf, toApiError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { insertsRows } from '../../rows/insert-plan.js'
+import { insertObstacle } from '../../rows/insert-plan.js'
 import type { RowReader } from '../../rows/row-reader.js'
 import { constraintSubject } from '../../serializers/constraint-subject.js'
-import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
+import type { AnySerializer, SerializerClass, SerializerPlan } from '../../serializers/contract.js'
 import { placeError } from '../../serializers/refused-item.js'
 import { propertyOf } from '../../serializers/split-writes.js'
 import { under } from '../../serializers/under.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
+import { isStandard, overridden } from '../standard.js'
 import { shapingQuery } from './read-again.js'
-import { rowReader } from './read-rows.js'
+import { rowReader, type Tell } from './read-rows.js'
 import { representSaved } from './selection.js'
 
 /** Foreign keys are left to the database. */
@@ -43,21 +43,35 @@ export function insertReader(view: GenericView): RowReader | undefined {
   return found
 }
 
-function findInsertReader(view: GenericView): RowReader | undefined {
-  const { serializerClass, concurrency } = view.viewClass
-  if (concurrency !== null) return undefined
-  const isPlain = isStandard(view, 'create', 'performCreate', 'getInputSerializer', 'getSerializerClass')
+/** The same, which tells why there is none. */
+export function findInsertReader(view: GenericView, tell?: Tell): RowReader | undefined {
+  const { serializerClass, concurrency, name } = view.viewClass
+  if (concurrency !== null) return tell?.(`${name} tells versions of rows apart (concurrency)`)
+  const plain = ['create', 'performCreate', 'getInputSerializer', 'getSerializerClass']
+  if (!isStandard(view, ...plain)) return tell?.(`${name} overrides ${overridden(view, ...plain)}()`)
   // last, so that a create of the application's begins before its queryset is asked for
-  if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
-  return freshReader(rowReader(view, 'create'))
+  return insertReaderOf(view, 'create', { serializerClass, tell })
+}
+
+function insertReaderOf(
+  view: GenericView,
+  action: 'create' | 'bulkCreate',
+  { serializerClass, tell }: { readonly serializerClass: SerializerClass | null; readonly tell: Tell | undefined },
+): RowReader | undefined {
+  if (!serializerClass) return tell?.(`${view.viewClass.name} has no serializerClass`)
+  const obstacle = insertObstacle(serializerClass)
+  if (obstacle !== null) return tell?.(obstacle)
+  if (shapingQuery(view)) return tell?.('its queryset makes more of its rows than the table has')
+  return freshReader(rowReader(view, action, { tell }), tell)
 }
 
 /**
  * A statement shows other tables as they were before it: so none that it has changed itself, by a trigger or by its rows.
  * Code of the application may fail on what `?expand=` shows, and then nothing may be stored.
  */
-function freshReader(reader: RowReader | undefined): RowReader | undefined {
-  return reader?.showsStale || reader?.runsFields ? undefined : reader
+function freshReader(reader: RowReader | undefined, tell: Tell | undefined): RowReader | undefined {
+  if (reader?.showsStale) return tell?.('a trigger, a view or the same table may have a say in what it shows of others')
+  return reader?.runsFields ? tell?.('what it shows is written by code of fields') : reader
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
@@ -78,12 +92,12 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
 }
 
 /** What the view's bulk create inserts by, when it is one statement. */
-export function insertsReader(view: GenericView): RowReader | undefined {
-  const { serializerClass } = view.viewClass
+export function insertsReader(view: GenericView, tell?: Tell): RowReader | undefined {
+  const { serializerClass, name } = view.viewClass
   const hooks = ['bulkCreate', 'performBulkCreate', 'getInputSerializer', 'getSerializerClass']
-  const isPlain = isStandard(view, ...hooks, ...(view.performCreate ? ['performCreate'] : []))
-  if (!serializerClass || !isPlain || !insertsRows(serializerClass) || shapingQuery(view)) return undefined
-  return freshReader(rowReader(view, 'bulkCreate'))
+  const plain = [...hooks, ...(view.performCreate ? ['performCreate'] : [])]
+  if (!isStandard(view, ...plain)) return tell?.(`${name} overrides ${overridden(view, ...plain)}()`)
+  return insertReaderOf(view, 'bulkCreate', { serializerClass, tell })
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */

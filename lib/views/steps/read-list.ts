@@ -23,7 +23,7 @@ import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
 import { type Resource, resourceOf } from '../resource.js'
 import { isStandard } from '../standard.js'
-import { checkQueryset, rowReader } from './read-rows.js'
+import { checkQueryset, rowReader, type Tell } from './read-rows.js'
 import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
 import { isPlainQueryset } from './visible-query.js'
 
@@ -107,6 +107,14 @@ export function wholeList(view: GenericView): ListSource {
   return listSource(listing, parts)
 }
 
+/** The list that the request asks for, which nobody has read yet: for `explain()`. @throws ValidationError */
+export function describedList(view: GenericView, tell: Tell): ListSource {
+  const listing = listingOf(view)
+  const parts = askedParts(listing)
+  checkOrdering(listing)
+  return listSource(listing, parts, tell)
+}
+
 /** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
 function askedParts(listing: Listing): readonly FilterPart[] {
   const { view, viewClass, declared, query, ctx } = listing
@@ -155,7 +163,7 @@ async function readAll(source: ListSource): Promise<unknown> {
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
-function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource {
+function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell): ListSource {
   const { view, viewClass, resource, declared, own, shown, writesRows } = listing
   const description = {
     name: qualifiedName(read(view, 'ctx'), read(view, 'basename') ?? viewClass.name),
@@ -164,7 +172,7 @@ function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource 
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
   const statementMilliseconds = guardOf(asked)
-  const rows = rowReader(view, 'list', { shown, writesRows })
+  const rows = rowReader(view, 'list', { shown, writesRows, tell })
   const scope = read(view, 'parentScope').call(view)
   if (rows && isDescribedWhole(listing, asked) && scope?.shape !== null) {
     const order = wantedOrder(listing, undefined)
@@ -187,6 +195,7 @@ function listSource(listing: Listing, asked: readonly FilterPart[]): ListSource 
   if (rows?.canRead(query)) {
     return rows.list({ description, order, shape: undefined, query: () => query.clone(), statementMilliseconds })
   }
+  if (rows) tell?.('its query has hooks, selects, joins or groups of its own')
   return new InstanceList({
     description,
     query,

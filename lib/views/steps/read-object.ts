@@ -3,24 +3,21 @@
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { read } from '../../kernel/properties.js'
 import { toApiError } from '../../postgres/database-errors.js'
-import type { Lookup } from '../../rows/row-reader.js'
+import type { Lookup, RowReader } from '../../rows/row-reader.js'
 import type { GenericView, PathKey } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
+import { isStandard, overridden } from '../standard.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
-import { rowReader } from './read-rows.js'
+import { rowReader, type Tell } from './read-rows.js'
 import { representFound } from './selection.js'
 import { isPlainQueryset, visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
   if (isStandard(view, 'getObject')) requireOwner(view)
-  const rows = rowReader(view, 'retrieve')
-  const guarded = read(view, 'policies').permissions.some((permission) => permission.guardsObjects())
-  if (!rows || guarded || !isStandard(view, 'getObject', 'checkObjectPermissions')) {
-    return readInstance(view)
-  }
+  const rows = detailReader(view)
+  if (!rows) return readInstance(view)
   const found = await lookedUp(view, () =>
     rows.readOne(lookupOf(view), resourceOf(read(view, 'viewClass')).versionTerms),
   )
@@ -29,6 +26,18 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   view.rowVersion = versionOf(view, found.position)
   if (view.rowVersion !== undefined) checkIfMatch(view)
   return found.text
+}
+
+/** A reader of the object as a row, where nothing of the application needs an instance of it; else undefined. */
+export function detailReader(view: GenericView, tell?: Tell): RowReader | undefined {
+  // first: it reads what the request selects, and a wrong name is told before anything is looked up
+  const rows = rowReader(view, 'retrieve', { tell })
+  if (!rows) return undefined
+  if (!isStandard(view, 'getObject', 'checkObjectPermissions')) {
+    return tell?.(`${view.viewClass.name} overrides ${overridden(view, 'getObject', 'checkObjectPermissions')}()`)
+  }
+  const guard = read(view, 'policies').permissions.find((permission) => permission.guardsObjects())
+  return guard ? tell?.(`${guard.constructor.name} is asked about each object`) : rows
 }
 
 async function readInstance(view: GenericView): Promise<unknown> {

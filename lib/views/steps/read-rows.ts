@@ -7,40 +7,55 @@ import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { schemaOf } from '../../queryset/schema-of.js'
-import { rowPlan } from '../../rows/row-plan.js'
+import { decideRows } from '../../rows/row-plan.js'
 import { RowReader } from '../../rows/row-reader.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { refuseShape } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
-import { writesJson } from '../request/respond.js'
-import { isStandard } from '../standard.js'
+import { rendererOf, writesJson } from '../request/respond.js'
+import { isStandard, overridden } from '../standard.js'
 import { answerClass } from './selection.js'
 
 /** What makes the answer of each action. */
 const BODY = { list: 'getList', retrieve: 'getDetail', create: 'create', bulkCreate: 'bulkCreate' } as const
 
-/**
- * A reader of rows, where nothing of the application needs instances; else undefined.
- * @param options.shown the serializer class of the answer
- * @param options.writesRows the answer is written row by row, in whatever form
- */
+/** Hears why rows are not read, as a sentence for `explain()`; nobody makes the sentence where nobody hears it. */
+export type Tell = (because: string) => undefined
+
+export interface RowReaderRequest {
+  /** The serializer class of the answer. */
+  readonly shown?: SerializerClass
+  /** The answer is written row by row, in whatever form. */
+  readonly writesRows?: boolean
+  readonly tell?: Tell | undefined
+}
+
+/** A reader of rows, where nothing of the application needs instances; else undefined. */
 export function rowReader(
   view: GenericView,
   action: 'list' | 'retrieve' | 'create' | 'bulkCreate',
-  options: { shown?: SerializerClass; writesRows?: boolean } = {},
+  options: RowReaderRequest = {},
 ): RowReader | undefined {
-  if (!isStandard(view, action, 'getSerializer', 'loadRelated')) return undefined
-  // code of the application's may look at what it gets
-  if (!options.writesRows && (read(view, 'action') !== action || !isStandard(view, BODY[action]))) return undefined
-  const serializer = options.shown ?? answerClass(view)
+  const { tell, writesRows } = options
   const viewClass = read(view, 'viewClass')
+  if (!isStandard(view, action, 'getSerializer', 'loadRelated')) {
+    return tell?.(`${viewClass.name} overrides ${overridden(view, action, 'getSerializer', 'loadRelated')}()`)
+  }
+  // code of the application's may look at what it gets
+  if (!writesRows && read(view, 'action') !== action) return tell?.(`${view.action}() is the application's own`)
+  if (!writesRows && !isStandard(view, BODY[action])) return tell?.(`${viewClass.name} overrides ${BODY[action]}()`)
+  const serializer = options.shown ?? answerClass(view)
   const model = read(viewClass, 'modelClass').call(viewClass)
   // a serializer may be shared by views of several tables
-  if (serializerPlan(serializer).model?.model !== model) return undefined
-  const plan = rowPlan(serializer)
+  if (serializerPlan(serializer).model?.model !== model) {
+    return tell?.(`${serializer.name} is of another model than ${viewClass.name}`)
+  }
+  const { plan, because } = decideRows(serializer)
+  if (!plan) return tell?.(because)
   const knex = read(view, 'trx') ?? read(view, 'knex')
-  if (!plan || !knex || !readsRawRows(knex) || !(options.writesRows || writesJson(view))) return undefined
+  if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
+  if (!(writesRows || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
   return new RowReader({
     model,
     plan,

@@ -233,9 +233,9 @@ describe('[H8] a count without its table', () => {
 
 describe('callers who hammer', () => {
   it.each([
-    ['one', 1, 1],
-    ['many together', 100, 5],
-  ])('hold few connections: %s', async (_, callers, connections) => {
+    ['one', 1, 1, 1],
+    ['many together', 100, 2, 5],
+  ])('hold few connections: %s', async (_, callers, least, greatest) => {
     const own = connect()
     const limiter = new DatabaseStore(own, { timeout: 20_000 }).limiter('4:test,', { limit: 1000, seconds: 60 })
     let most = 0
@@ -243,7 +243,8 @@ describe('callers who hammer', () => {
       most = Math.max(most, (own.client as { pool: { numUsed(): number } }).pool.numUsed())
     })
     await Promise.all(many(200).map(async (index) => limiter.consume(String(index % callers))))
-    expect(most).toBe(connections)
+    expect(most).toBeGreaterThanOrEqual(least)
+    expect(most).toBeLessThanOrEqual(greatest)
     await own.destroy()
   })
 })

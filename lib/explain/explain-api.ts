@@ -1,0 +1,33 @@
+/** Explains a router's paths: all, those of a name, or the one that a request is for. */
+import type { Context } from '../http/context.js'
+import { explainOperation } from './explain.js'
+import type { Explanation } from './explanation.js'
+import type { ExplainedEndpoint, ExplainOptions } from './subject.js'
+
+/** @throws Error no route has the name */
+export async function explainEndpoints(
+  endpoints: readonly ExplainedEndpoint[],
+  name?: string,
+): Promise<readonly Explanation[]> {
+  const all = endpoints.flatMap((endpoint) =>
+    [...endpoint.operations.values()].map((operation): ExplainOptions => ({ endpoint, operation })),
+  )
+  const named = all.filter((one) => name === undefined || one.operation.name === name || one.endpoint.basename === name)
+  if (named.length === 0 && name !== undefined) {
+    const names = [...new Set(all.map(({ operation }) => operation.name))].join(', ')
+    throw new Error(`APIRouter: there is no route or basename "${name}"; there are ${names}`)
+  }
+  const explanations: Explanation[] = []
+  for (const one of named) explanations.push(await explainOperation(one))
+  return explanations
+}
+
+/** Nothing where the path does not take the method. */
+export async function explainRequest(
+  endpoint: ExplainedEndpoint,
+  asked: { readonly ctx: Context; readonly params: Readonly<Record<string, string>> },
+): Promise<readonly Explanation[]> {
+  const { method } = asked.ctx
+  const operation = endpoint.operations.get(method === 'HEAD' ? 'GET' : method)
+  return operation ? [await explainOperation({ endpoint, operation, asked })] : []
+}

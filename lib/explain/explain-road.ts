@@ -1,0 +1,270 @@
+/** The way of a request through a generic view: how it reads, how it inserts, and the statements of each step. */
+
+import { isDescribed } from '../filters/filter.js'
+import { queryOf } from '../http/query-parameters.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
+import { describeModel } from '../models/describe-model.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import { CursorPagination } from '../pagination/cursor-pagination.js'
+import { LimitOffsetPagination } from '../pagination/limit-offset-pagination.js'
+import { PageNumberPagination } from '../pagination/page-number-pagination.js'
+import type { BasePagination, ListSource } from '../pagination/pagination.js'
+import { type Recording, recordStatements } from '../postgres/recording-knex.js'
+import { deleteOne, deletesPlainly, updateOne, updatesPlainly } from '../queryset/one-row.js'
+import { InstanceList } from '../rows/list-source.js'
+import { RowList } from '../rows/row-list.js'
+import type { RowReader } from '../rows/row-reader.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { type Action, actionNamed } from '../views/actions.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
+import { inViewTransaction } from '../views/request/in-view-transaction.js'
+import { forcedValues } from '../views/request/parents.js'
+import { resourceOf } from '../views/resource.js'
+import { overridden } from '../views/standard.js'
+import { findInsertReader, insertsReader } from '../views/steps/insert-row.js'
+import { describedList } from '../views/steps/read-list.js'
+import { detailReader } from '../views/steps/read-object.js'
+import { rowReader } from '../views/steps/read-rows.js'
+import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
+import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
+
+type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> & Partial<Pick<Explanation, 'transaction'>>
+
+const NOTHING: Road = { reading: null, insert: null, statements: [] }
+
+/** What chooses the objects of any action. */
+const CHOOSING = ['getQueryset', 'getSerializerClass']
+const OURS: readonly (new () => BasePagination)[] = [PageNumberPagination, LimitOffsetPagination, CursorPagination]
+
+export async function explainRoad(subject: Subject<GenericAPIView>): Promise<Road> {
+  const { view } = subject
+  const action = actionNamed(view.action)
+  if (!action || (view.viewClass.model === null && view.viewClass.queryset === null)) return NOTHING
+  const knex = await knexOf(subject)
+  if (!knex) return NOTHING
+  const recording = recordStatements(knex)
+  view.knex = recording.knex
+  const road = new RoadBook(subject, recording)
+  if (action.writes === undefined) return action.shows === 'list' ? road.list() : road.object()
+  return action.writes === 'insert' ? road.insert(action) : road.change(action)
+}
+
+/** Notes what each step does. */
+class RoadBook {
+  readonly #subject: Subject<GenericAPIView>
+  readonly #view: GenericAPIView
+  readonly #recording: Recording
+  readonly #statements: ExplainedStatement[] = []
+  #because: string | undefined
+
+  constructor(subject: Subject<GenericAPIView>, recording: Recording) {
+    this.#subject = subject
+    this.#view = subject.view
+    this.#recording = recording
+  }
+
+  async list(): Promise<Road> {
+    const view = this.#view
+    const { paginator, filters } = resourceOf(view.viewClass)
+    const own = this.#overridden('list', 'getList')
+    const asks = isDecided(this.#subject, ...CHOOSING, 'filterQueryset') || isDecidedOutside(this.#subject)
+    const asked =
+      asks ||
+      this.#isDecidedBy(
+        filters.find((one) => !isDescribed(one)),
+        'filterQueryset',
+      )
+    if (own || asked) return { ...NOTHING, reading: this.#reading(this.#readerOf('list')) }
+    let list: ListSource | undefined
+    const isOurs = !paginator || OURS.some(({ prototype }) => paginator.paginate === prototype.paginate)
+    await this.#step('list', async () => {
+      list = describedList(view, this.#tell)
+      if (paginator?.keepsConnections) {
+        const cursor = await list.open({ name: 'explained', idleMilliseconds: 1_000 })
+        await cursor.close()
+      } else if (!paginator) await list.read({ limit: Number.POSITIVE_INFINITY })
+      else if (isOurs || !this.#isDecidedBy(paginator, 'paginate')) await this.#page(paginator, list)
+    })
+    const reading = list ? readingOf(list, this.#because) : null
+    if (reading?.from === 'instances') this.#noteRelations()
+    return { ...NOTHING, reading, statements: this.#statements }
+  }
+
+  async object(): Promise<Road> {
+    const view = this.#view
+    const asked = isDecided(this.#subject, ...CHOOSING, 'getObject') || isDecidedOutside(this.#subject)
+    if (this.#overridden('retrieve', 'getDetail') || asked) {
+      return { ...NOTHING, reading: this.#reading(this.#readerOf('retrieve')) }
+    }
+    let reader: RowReader | undefined
+    await this.#step('object', async () => {
+      reader = detailReader(view, this.#tell)
+      await view.getDetail()
+    })
+    const reading = this.#reading(reader)
+    if (reading.from === 'instances') this.#noteRelations()
+    return { ...NOTHING, reading, statements: this.#statements }
+  }
+
+  async insert({ name, hooks }: Action): Promise<Road> {
+    const view = this.#view
+    const asked = isDecided(this.#subject, ...CHOOSING, 'getInputSerializer')
+    const method = overridden(view, name, ...hooks.filter((hook) => hook in view))
+    if (asked || method !== undefined) {
+      this.#overridden(...(method === undefined ? [] : [method]))
+      const insert = { by: 'serializer', because: `${view.viewClass.name} overrides ${method}()` } as const
+      return { ...NOTHING, insert: method === undefined ? null : insert, transaction: view.viewClass.atomic }
+    }
+    const transaction = view.atomic
+    const isBulk = name === 'bulkCreate'
+    const reader = (isBulk ? insertsReader : findInsertReader)(view, this.#tell)
+    const columns = this.#writtenColumns()
+    const values = new Map(columns.map((column) => [column, null]))
+    await this.#step('insert', async () => {
+      if (!reader) this.#write('insert', (knex, table) => knex(table).insert(Object.fromEntries(values)).returning('*'))
+      else if (isBulk) await reader.insertAll([values])
+      else await reader.insert(resourceOf(view.viewClass).lookup.column, values)
+    })
+    if (!reader) this.#noteRelations()
+    this.#subject.notes.push('the INSERT is that of a body with every field')
+    const insert: ExplainedInsert = reader ? { by: 'statement' } : { by: 'serializer', ...because(this.#because) }
+    return { ...NOTHING, insert, statements: this.#statements, transaction }
+  }
+
+  async change({ name, writes, hooks, path }: Action): Promise<Road> {
+    const view = this.#view
+    const transaction = true
+    const finding = ['getObject', 'getObjectToWrite']
+    const asked = isDecided(this.#subject, ...CHOOSING, ...finding) || isDecidedOutside(this.#subject)
+    const own = this.#overridden(name, ...(name === 'partialUpdate' ? ['update'] : []))
+    if (own || asked) return { ...NOTHING, transaction }
+    if (path === 'bulk') {
+      this.#subject.notes.push(
+        'the objects that the body names are read and locked by one statement, in the order of their keys',
+      )
+      return { ...NOTHING, transaction }
+    }
+    await this.#step('hold', async () => {
+      await inViewTransaction(view, this.#recording.knex, () => view.getObjectToWrite())
+    })
+    const written = this.#overridden(...hooks.filter((hook) => hook in view))
+    if (!written)
+      await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete'))
+    if (writes !== 'delete') this.#noteRelations()
+    return { ...NOTHING, statements: this.#statements, transaction }
+  }
+
+  async #changeRow(isDeletion: boolean): Promise<void> {
+    const { knex } = this.#recording
+    const model = this.#view.viewClass.modelClass()
+    const { columns, primaryKey } = describeModel(model)
+    const object = Object.assign(new model(), Object.fromEntries(primaryKey.map((key) => [key, 0])))
+    const values = new Map(this.#writtenColumns().map((column) => [column, null]))
+    if (!isDeletion) this.#subject.notes.push('the UPDATE is that of a body with every field')
+    if (isDeletion ? deletesPlainly(object, knex) : updatesPlainly(object, knex)) {
+      await (isDeletion ? deleteOne(object, knex) : updateOne(object, new model(), { values, knex }))
+      return
+    }
+    this.#subject.notes.push(`${modelName(model)} has hooks or methods of its own, which take part`)
+    const where = Object.fromEntries(primaryKey.map((key) => [`${model.tableName}.${columns.get(key)?.column}`, 0]))
+    this.#write(isDeletion ? 'delete' : 'update', (run, table) => {
+      const rows = run(table).where(where)
+      return isDeletion ? rows.delete() : rows.update(Object.fromEntries(values)).returning('*')
+    })
+  }
+
+  /** A statement that Objection makes of a query of this kind. */
+  #write(
+    does: string,
+    build: (knex: Recording['knex'], table: string) => { toSQL(): { toNative(): { sql: string } } },
+  ): void {
+    const { tableName } = this.#view.viewClass.modelClass()
+    this.#statements.push({ does, sql: build(this.#recording.knex, tableName).toSQL().toNative().sql })
+  }
+
+  /** Runs a step and notes its statements; that nothing is found is expected. */
+  async #step(does: string, work: () => Promise<unknown>): Promise<void> {
+    const before = this.#recording.statements.length
+    try {
+      await work()
+    } catch (error) {
+      if (error instanceof ConfigurationError) this.#subject.notes.push(error.message)
+      else if (!(error instanceof ApiError))
+        this.#subject.notes.push(`${does}: ${(error as Error).name} without a request`)
+    }
+    const sent = this.#recording.statements.slice(before)
+    this.#statements.push(...sent.map((sql) => ({ does, sql })))
+  }
+
+  async #page(paginator: BasePagination, list: ListSource): Promise<void> {
+    const { ctx } = this.#view
+    const params = (ctx['params'] ?? {}) as Record<string, string>
+    await paginator.paginate(list, { ctx, url: ctx.originalUrl, query: queryOf(ctx), params })
+  }
+
+  /** The method of these that the application has overridden, noted as what answers. */
+  #overridden(...names: readonly string[]): string | undefined {
+    const name = overridden(this.#view, ...names)
+    if (name === undefined) return undefined
+    const method = `${this.#view.constructor.name}.${name}()`
+    this.#subject.notes.push(`decided by ${method} on each request`)
+    return method
+  }
+
+  #isDecidedBy(policy: object | undefined, method: string): boolean {
+    if (!policy || this.#subject.isAsked) return false
+    this.#subject.notes.push(`decided by ${policy.constructor.name}.${method}() on each request`)
+    return true
+  }
+
+  readonly #tell = (reason: string): undefined => {
+    this.#because ??= reason
+    return undefined
+  }
+
+  /** Whether rows would do, as far as that is known before the queryset is. */
+  #readerOf(action: 'list' | 'retrieve'): RowReader | undefined {
+    if (overridden(this.#view, 'getSerializerClass')) {
+      return this.#tell(`${this.#view.viewClass.name} overrides getSerializerClass(): each of them is decided on`)
+    }
+    return action === 'list'
+      ? rowReader(this.#view, 'list', { tell: this.#tell })
+      : detailReader(this.#view, this.#tell)
+  }
+
+  #reading(reader: RowReader | undefined): ExplainedReading {
+    if (reader) return { from: reader.isNative ? 'native' : 'rows' }
+    return { from: 'instances', ...because(this.#because) }
+  }
+
+  #noteRelations(): void {
+    const { serializerClass } = this.#view.viewClass
+    const relations = serializerClass ? Object.keys(serializerPlan(serializerClass).relations) : []
+    if (relations.length > 0)
+      this.#subject.notes.push(`then one statement for each relation shown: ${relations.join(', ')}`)
+  }
+
+  /** The columns that a body with every field writes. */
+  #writtenColumns(): readonly string[] {
+    const { serializerClass } = this.#view.viewClass
+    const { columns } = describeModel(this.#view.viewClass.modelClass() as ModelClass)
+    const written = serializerClass ? serializerPlan(serializerClass).writable : []
+    const properties = written.flatMap(({ column, relation, input }) => {
+      if (column) return [column.property]
+      return relation?.kind === 'belongs-to-one' && input !== 'objects' ? relation.ownerProperties : []
+    })
+    const forced =
+      this.#view.action === 'create' || this.#view.action === 'bulkCreate' ? forcedValues(this.#view) : undefined
+    const all = new Set([...properties, ...(forced?.keys() ?? [])])
+    return [...all].flatMap((property) => columns.get(property)?.column ?? [])
+  }
+}
+
+function readingOf(list: ListSource, reason: string | undefined): ExplainedReading {
+  if (list instanceof InstanceList) return { from: 'instances', ...because(reason) }
+  return { from: list instanceof RowList && list.isNative ? 'native' : 'rows' }
+}
+
+function because(reason: string | undefined): { because?: string } {
+  return reason === undefined ? {} : { because: reason }
+}

@@ -1,0 +1,74 @@
+/**
+ * Tells of one method of a path what a request passes, how its answer is read and which SQL is sent. Statements are recorded
+ * on the way that a request takes, by a copy of the application's knex that sends nothing: what is told is what is done.
+ */
+import { queryParameters } from '../openapi/parameters.js'
+import type { BasePermission } from '../permissions/permission.js'
+import { actionNamed } from '../views/actions.js'
+import type { APIView } from '../views/api-view.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { resourceOf } from '../views/resource.js'
+import { explainRoad } from './explain-road.js'
+import type { ExplainedPolicies, Explanation } from './explanation.js'
+import { type ExplainOptions, openSubject, type Subject } from './subject.js'
+
+/** @throws ApiError the request that is given is refused before its action */
+export async function explainOperation(options: ExplainOptions): Promise<Explanation> {
+  const { endpoint, operation } = options
+  const subject = await openSubject(options)
+  const { view, notes } = subject
+  const { parsers, renderers } = view.policies
+  const isList = actionNamed(operation.action)?.shows === 'list' && operation.action === 'list'
+  const generic = view instanceof GenericAPIView ? view : undefined
+  const { filters = [], paginator } = isList && generic && hasModel(generic) ? resourceOf(generic.viewClass) : {}
+  const road = generic
+    ? await explainRoad(subject as Subject<GenericAPIView>)
+    : { reading: null, insert: null, statements: [] }
+  if (!generic || !actionNamed(operation.action)) notes.push(`answered by ${view.constructor.name}.${view.action}()`)
+  return {
+    name: operation.name,
+    method: operation.method,
+    path: endpoint.path,
+    answeredBy: `${view.constructor.name}.${operation.action}`,
+    policies: policiesOf(view),
+    parsers: view.readsBody() ? parsers.map(nameOf) : [],
+    renderers: renderers.map(nameOf),
+    filters: filters.map(nameOf),
+    pagination: paginator ? nameOf(paginator) : null,
+    parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
+    ...road,
+    transaction: road.transaction ?? false,
+    notes: [...new Set(notes)],
+  }
+}
+
+function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {
+  const { serializerClass } = view.viewClass
+  return queryParameters(view, serializerClass ?? undefined).map(({ name }) => name)
+}
+
+function policiesOf({ policies }: APIView): ExplainedPolicies {
+  const { versioning, authentication, permissions, throttles } = policies
+  return {
+    versioning: versioning ? nameOf(versioning) : null,
+    authentication: authentication.map(nameOf),
+    permissions: permissions.map(permissionName),
+    throttles: throttles.map(nameOf),
+  }
+}
+
+function nameOf(policy: object): string {
+  return policy.constructor.name
+}
+
+/** `or(IsAdminUser, ObjectPermission)`: the name of a permission, or of those that it is made of. */
+function permissionName(permission: BasePermission): string {
+  const { operands, operand } = permission as { operands?: readonly BasePermission[]; operand?: BasePermission }
+  const parts = operands ?? (operand ? [operand] : undefined)
+  const name = nameOf(permission)
+  return parts ? `${name.toLowerCase()}(${parts.map(permissionName).join(', ')})` : name
+}
+
+function hasModel({ viewClass }: GenericAPIView): boolean {
+  return viewClass.model !== null || viewClass.queryset !== null
+}

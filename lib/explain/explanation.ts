@@ -1,0 +1,64 @@
+/** What `explain()` tells of one method of a path. */
+
+/** How objects are read for an answer. */
+export interface ExplainedReading {
+  /**
+   * `rows`: texts of rows become JSON without instances of the model; `native`: PostgreSQL writes the JSON; `instances`:
+   * rows become instances of the model, which serializers read.
+   */
+  readonly from: 'rows' | 'native' | 'instances'
+  /** Why not in a faster way. */
+  readonly because?: string
+}
+
+/** How a new object gets into the database. */
+export interface ExplainedInsert {
+  /** `statement`: one INSERT that also returns what is shown; `serializer`: `serializer.save()`, then reading what is shown. */
+  readonly by: 'statement' | 'serializer'
+  /** Why not by one statement. */
+  readonly because?: string
+}
+
+/** A statement as it is sent; its values are parameters. */
+export interface ExplainedStatement {
+  /** What it is for: `list`, `object`, `hold`, `insert`, `update` or `delete`. */
+  readonly does: string
+  readonly sql: string
+}
+
+/** The classes of what a request passes, in that order. */
+export interface ExplainedPolicies {
+  readonly versioning: string | null
+  readonly authentication: readonly string[]
+  readonly permissions: readonly string[]
+  readonly throttles: readonly string[]
+}
+
+/** One method of a path. Names of classes, parameters and columns; never values, secrets or settings. */
+export interface Explanation {
+  /** The route's name, such as `book-list`. */
+  readonly name: string
+  /** In upper case. */
+  readonly method: string
+  /** The path as the OpenAPI document has it, such as `/api/books/{id}`. */
+  readonly path: string
+  /** The view's class and the method of it that answers, such as `BookViewSet.list`. */
+  readonly answeredBy: string
+  readonly policies: ExplainedPolicies
+  /** What reads bodies; empty for a method that takes none. */
+  readonly parsers: readonly string[]
+  readonly renderers: readonly string[]
+  /** The filter backends of a list, in the order in which they narrow it. */
+  readonly filters: readonly string[]
+  /** The paginator of a list. */
+  readonly pagination: string | null
+  /** The query parameters that a client may give. */
+  readonly parameters: readonly string[]
+  /** The request is one transaction. */
+  readonly transaction: boolean
+  readonly reading: ExplainedReading | null
+  readonly insert: ExplainedInsert | null
+  readonly statements: readonly ExplainedStatement[]
+  /** What is not known before there is a request, and what comes besides, a sentence each. */
+  readonly notes: readonly string[]
+}

@@ -1,0 +1,56 @@
+/** An explanation as text, for a terminal. */
+import type { Explanation } from './explanation.js'
+
+/**
+ * Explanations as people read them, a paragraph for each method of a path.
+ * @example console.log(formatExplanations(await api.explain('book-list')))
+ */
+export function formatExplanations(explanations: readonly Explanation[]): string {
+  return explanations.map(format).join('\n')
+}
+
+function format(explanation: Explanation): string {
+  const { name, method, path, answeredBy, policies, reading, insert, statements, notes } = explanation
+  const { versioning, authentication, permissions, throttles } = policies
+  const passed = [...(versioning === null ? [] : [versioning]), ...authentication, ...permissions, ...throttles]
+  const rows: (readonly [string, string])[] = [
+    ['view', answeredBy],
+    ['policies', passed.join(' → ')],
+    ['body', explanation.parsers.join(', ')],
+    ['answer', explanation.renderers.join(', ')],
+    ['filters', explanation.filters.join(' → ')],
+    ['page', explanation.pagination ?? ''],
+    ['parameters', grouped(explanation.parameters).join(', ')],
+    ['reads', reading ? withReason(reading.from, reading.because) : ''],
+    ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
+    ['transaction', explanation.transaction ? 'one' : ''],
+    ...statements.map(({ does, sql }) => [does, sql] as const),
+    ...notes.map((note) => ['note', note] as const),
+  ]
+  const lines = rows.filter(([, text]) => text !== '').map(([label, text]) => `  ${label.padEnd(WIDTH)}${text}\n`)
+  return `${method} ${path}  (${name})\n${lines.join('')}`
+}
+
+const WIDTH = 13
+
+/** `price (9 lookups)` in place of `price, price__lt, price__gt` and so on. */
+function grouped(names: readonly string[]): readonly string[] {
+  const own = new Set(names)
+  const lookups = new Map<string, number>()
+  for (const name of names) {
+    const base = baseOf(name)
+    if (base !== name && own.has(base)) lookups.set(base, (lookups.get(base) ?? 0) + 1)
+  }
+  return names
+    .filter((name) => baseOf(name) === name || !own.has(baseOf(name)))
+    .map((name) => (lookups.has(name) ? `${name} (${lookups.get(name)} lookups)` : name))
+}
+
+function baseOf(name: string): string {
+  const end = name.lastIndexOf('__')
+  return end > 0 ? name.slice(0, end) : name
+}
+
+function withReason(text: string, because: string | undefined): string {
+  return because === undefined ? text : `${text}: ${because}`
+}

@@ -1,0 +1,121 @@
+/** The view that an explanation is about, opened as a request would open it. */
+
+import type { Knex } from 'knex'
+import { authenticate } from '../authentication/authenticate.js'
+import type { Context } from '../http/context.js'
+import { describingContext } from '../http/describing-context.js'
+import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
+import { determineVersion } from '../versioning/determine-version.js'
+import type { APIView } from '../views/api-view.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { resourceOf } from '../views/resource.js'
+import { isStandard, overridden } from '../views/standard.js'
+
+/** One method of a path, as a router has it. */
+export interface ExplainedOperation extends DescribedOperation {
+  /** The route's name. */
+  readonly name: string
+}
+
+/** A path, with all methods it takes. */
+export interface ExplainedEndpoint extends DescribedEndpoint {
+  readonly path: string
+  readonly operations: ReadonlyMap<string, ExplainedOperation>
+}
+
+export interface ExplainOptions {
+  readonly endpoint: ExplainedEndpoint
+  readonly operation: ExplainedOperation
+  /** A request for this path; without one, nothing is called that depends on a request. */
+  readonly asked?: { readonly ctx: Context; readonly params: Readonly<Record<string, string>> } | undefined
+}
+
+/** A view and what may be asked of it. */
+export interface Subject<View extends APIView = APIView> {
+  readonly view: View
+  /** The view has a request to answer. */
+  readonly isAsked: boolean
+  readonly notes: string[]
+}
+
+/** Keys that a path may have where nobody has asked for any. */
+const SAMPLES: Readonly<Record<string, unknown>> = { uuid: '00000000-0000-4000-8000-000000000000' }
+const NUMBERS = new Set(['int2', 'int4', 'int8', 'numeric', 'float4', 'float8'])
+
+/** @throws ApiError the caller is not who he says he is, or asks for a version that there is not */
+export async function openSubject({ endpoint, operation, asked }: ExplainOptions): Promise<Subject> {
+  const { method, action, view: viewClass } = operation
+  const actions = Object.fromEntries(
+    [...endpoint.operations].map(([name, { action: own }]) => [name.toLowerCase(), own]),
+  )
+  const ctx = asked
+    ? ownContext(asked.ctx, asked.params)
+    : describingContext({ method, path: endpoint.path, params: sampleParams(endpoint) })
+  const view = viewClass.open(ctx, { action, actions, basename: endpoint.basename, parents: endpoint.parents })
+  if (asked) {
+    const { versioning, authentication } = view.policies
+    if (versioning) determineVersion(ctx, versioning)
+    if (authentication.length > 0) await authenticate(ctx, authentication)
+  }
+  return { view, isAsked: asked !== undefined, notes: [] }
+}
+
+/** What is said of the request here does not stay with it. */
+function ownContext(ctx: Context, params: Readonly<Record<string, string>>): Context {
+  const state = { ...ctx.state }
+  return Object.create(ctx, {
+    params: { value: params, writable: true },
+    state: { value: state, writable: true },
+  }) as Context
+}
+
+function sampleParams({ view, lookup, parents }: ExplainedEndpoint): Record<string, string> {
+  const named = [
+    ...parents.map(({ view: parent, param }) => [param, parent] as const),
+    ...(lookup === undefined ? [] : [[lookup, view] as const]),
+  ]
+  return Object.fromEntries(named.map(([param, owner]) => [param, sampleKey(owner as typeof GenericAPIView)]))
+}
+
+function sampleKey(view: typeof GenericAPIView): string {
+  if (!(view.prototype instanceof GenericAPIView)) return 'x'
+  try {
+    const { lookup } = resourceOf(view)
+    const { type } = lookup.column
+    const value = NUMBERS.has(type) ? 1 : (SAMPLES[type] ?? 'x')
+    return String(lookup.toText(value, { user: undefined }))
+  } catch {
+    // ids that only a user has
+    return 'x'
+  }
+}
+
+/** Which of these methods decides on each request; noted, where there is no request to ask it about. */
+export function isDecided({ view, isAsked, notes }: Subject, ...names: readonly string[]): boolean {
+  const name = isAsked ? undefined : overridden(view, ...names)
+  if (name === undefined) return false
+  notes.push(`decided by ${view.constructor.name}.${name}() on each request`)
+  return true
+}
+
+/** The same of the view sets that the path names objects of before. */
+export function isDecidedOutside({ view, isAsked, notes }: Subject): boolean {
+  if (isAsked) return false
+  const names = ['getQueryset', 'getObject']
+  const outer = view.parents.find(({ view: parent }) => {
+    const { prototype } = parent as unknown as typeof GenericAPIView
+    return !isStandard(prototype, ...names)
+  })
+  if (!outer) return false
+  const { name, prototype } = outer.view as unknown as typeof GenericAPIView
+  notes.push(`decided by ${name}.${overridden(prototype, ...names)}() on each request`)
+  return true
+}
+
+/** Where the view's queries run; undefined where that is not known. */
+export async function knexOf(subject: Subject): Promise<Knex | undefined> {
+  if (isDecided(subject, 'getKnex')) return undefined
+  const knex = await subject.view.getKnex()
+  if (!knex) subject.notes.push('its model has no knex: Model.knex(knex) tells where its queries run')
+  return knex
+}

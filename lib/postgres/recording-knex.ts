@@ -1,0 +1,77 @@
+/** A copy of a knex that sends nothing: it notes the statements it is given and answers each with no rows. */
+
+import { EventEmitter } from 'node:events'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Knex } from 'knex'
+
+export interface Recording {
+  readonly knex: Knex
+  /** The statements in PostgreSQL's notation, in the order in which they would have been sent. */
+  readonly statements: readonly string[]
+}
+
+/** What knex makes a connection of. */
+interface Client {
+  config: object
+  pool: undefined
+  acquireConnection(): Promise<unknown>
+  releaseConnection(connection: unknown): Promise<void>
+  removeAllListeners(): void
+}
+
+type Done = (error: null, answer: object) => void
+
+/** A query object that speaks the protocol itself, as pg takes them. */
+interface Submittable {
+  readonly text: string
+  handleReadyForQuery(): void
+}
+
+/** What begins or ends a transaction. */
+const FRAME = /^(?:begin|commit|rollback|savepoint|release|set transaction)\b/i
+
+/** Records what is sent through a copy of the knex. Its listeners hear nothing of it. */
+export function recordStatements(knex: Knex): Recording {
+  const statements: string[] = []
+  const copy = knex.withUserParams(knex.userParams ?? {})
+  const client = copy.client as Client
+  client.removeAllListeners()
+  // by its identity it is known which database a query is of
+  client.config = (knex.client as Client).config
+  client.pool = undefined
+  const connection = new RecordingConnection(statements)
+  client.acquireConnection = async () => connection
+  client.releaseConnection = async () => {}
+  return { knex: copy, statements }
+}
+
+/** In place of pg's client. */
+class RecordingConnection extends EventEmitter {
+  readonly __knexUid = 'explain'
+  readonly #statements: string[]
+
+  constructor(statements: string[]) {
+    super()
+    this.#statements = statements
+  }
+
+  query(query: string | Submittable | { readonly text: string }, done?: Done): void {
+    // as a string the session is asked for its settings
+    if (typeof query !== 'string' && !FRAME.test(query.text)) this.#statements.push(query.text)
+    void this.#answer(query, done)
+  }
+
+  /** Later, as a database would. */
+  async #answer(query: string | object, done: Done | undefined): Promise<void> {
+    await nextTurn()
+    if (typeof query === 'object' && 'handleReadyForQuery' in query) (query as Submittable).handleReadyForQuery()
+    else done?.(null, { rows: [], fields: [], rowCount: 0, command: commandOf(query) })
+  }
+}
+
+/** What PostgreSQL calls a statement once it is done. */
+function commandOf(query: string | object): string {
+  const text = typeof query === 'string' ? query : (query as { text: string }).text
+  const word = /^\w+/.exec(text)?.[0].toUpperCase() ?? ''
+  return word === 'WITH' ? 'SELECT' : word
+}
