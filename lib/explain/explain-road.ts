@@ -2,8 +2,9 @@
 
 import { isDescribed } from '../filters/filter.js'
 import { queryOf } from '../http/query-parameters.js'
-import { ApiError, ConfigurationError } from '../kernel/errors.js'
+import { ApiError, ConfigurationError, NotFound } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { CursorPagination } from '../pagination/cursor-pagination.js'
 import { LimitOffsetPagination } from '../pagination/limit-offset-pagination.js'
@@ -120,13 +121,15 @@ class RoadBook {
     const reader = (isBulk ? insertsReader : findInsertReader)(view, this.#tell)
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
-    await this.#step('insert', async () => {
-      if (!reader) this.#write('insert', (knex, table) => knex(table).insert(Object.fromEntries(values)).returning('*'))
-      else if (isBulk) await reader.insertAll([values])
-      else await reader.insert(resourceOf(view.viewClass).lookup.column, values)
-    })
+    if (reader || traitsOf(view.viewClass.modelClass()).plainInserts) {
+      this.#subject.notes.push('the INSERT is that of a body with every field')
+      await this.#step('insert', async () => {
+        if (!reader) this.#write('insert', (run, table) => run(table).insert(Object.fromEntries(values)).returning('*'))
+        else if (isBulk) await reader.insertAll([values])
+        else await reader.insert(resourceOf(view.viewClass).lookup.column, values)
+      })
+    } else this.#noteHooks('INSERT')
     if (!reader) this.#noteRelations()
-    this.#subject.notes.push('the INSERT is that of a body with every field')
     const insert: ExplainedInsert = reader ? { by: 'statement' } : { by: 'serializer', ...because(this.#because) }
     return { ...NOTHING, insert, statements: this.#statements, transaction }
   }
@@ -160,17 +163,22 @@ class RoadBook {
     const { columns, primaryKey } = describeModel(model)
     const object = Object.assign(new model(), Object.fromEntries(primaryKey.map((key) => [key, 0])))
     const values = new Map(this.#writtenColumns().map((column) => [column, null]))
-    if (!isDeletion) this.#subject.notes.push('the UPDATE is that of a body with every field')
     if (isDeletion ? deletesPlainly(object, knex) : updatesPlainly(object, knex)) {
+      if (!isDeletion) this.#subject.notes.push('the UPDATE is that of a body with every field')
       await (isDeletion ? deleteOne(object, knex) : updateOne(object, new model(), { values, knex }))
       return
     }
-    this.#subject.notes.push(`${modelName(model)} has hooks or methods of its own, which take part`)
-    const where = Object.fromEntries(primaryKey.map((key) => [`${model.tableName}.${columns.get(key)?.column}`, 0]))
-    this.#write(isDeletion ? 'delete' : 'update', (run, table) => {
-      const rows = run(table).where(where)
-      return isDeletion ? rows.delete() : rows.update(Object.fromEntries(values)).returning('*')
-    })
+    if (!isDeletion) {
+      this.#noteHooks('UPDATE')
+      return
+    }
+    const where = primaryKey.map((key) => [`${model.tableName}.${columns.get(key)?.column}`, 0] as const)
+    this.#write('delete', (run, table) => run(table).where(Object.fromEntries(where)).delete())
+  }
+
+  #noteHooks(statement: string): void {
+    const model = modelName(this.#view.viewClass.modelClass())
+    this.#subject.notes.push(`the ${statement} is Objection's: ${model} has hooks or methods of its own`)
   }
 
   /** A statement that Objection makes of a query of this kind. */
@@ -188,12 +196,21 @@ class RoadBook {
     try {
       await work()
     } catch (error) {
-      if (error instanceof ConfigurationError) this.#subject.notes.push(error.message)
-      else if (!(error instanceof ApiError))
-        this.#subject.notes.push(`${does}: ${(error as Error).name} without a request`)
+      this.#take(does, error as Error)
     }
     const sent = this.#recording.statements.slice(before)
     this.#statements.push(...sent.map((sql) => ({ does, sql })))
+  }
+
+  /** What a step has failed with: nothing is found and nothing is written here, and code of the application may miss a request. */
+  #take(does: string, error: Error): void {
+    const { isAsked, notes } = this.#subject
+    const isExpected = error instanceof NotFound || does === 'insert' || !isAsked
+    if (error instanceof ConfigurationError) notes.push(error.message)
+    else if (!(error instanceof ApiError && isExpected)) {
+      if (isAsked) throw error
+      notes.push(`${does}: ${error.name} without a request`)
+    }
   }
 
   async #page(paginator: BasePagination, list: ListSource): Promise<void> {

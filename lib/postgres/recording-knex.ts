@@ -40,8 +40,10 @@ export function recordStatements(knex: Knex): Recording {
   client.config = (knex.client as Client).config
   client.pool = undefined
   const connection = new RecordingConnection(statements)
-  client.acquireConnection = async () => connection
-  client.releaseConnection = async () => {}
+  const acquire = async () => connection
+  const release = async () => {}
+  client.acquireConnection = acquire
+  client.releaseConnection = release
   return { knex: copy, statements }
 }
 

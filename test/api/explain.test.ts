@@ -29,6 +29,7 @@ import {
   SearchFilter,
   SerializerMethodField,
   ServerCursorPagination,
+  ValidationError,
 } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
@@ -354,6 +355,9 @@ describe('code of the application that needs a request', () => {
     expect(texts.slice(0, list.statements.length)).toEqual(list.statements.map(({ sql }) => sql))
     expect(list.statements.length).toBeGreaterThan(0)
     expect(JSON.stringify(told)).not.toContain('ann')
+    // what a request is refused for is no explanation
+    await client.send('GET', '/api/books?owner__isnull=maybe', undefined, { 'X-Explain': '1' })
+    expect(refused.splice(0)).toEqual([expect.any(ValidationError)])
     // a path that is none
     await client.send('GET', '/api/nowhere', undefined, { 'X-Explain': '1' })
     await client.send('PUT', '/api/books', undefined, { 'X-Explain': '1' })
@@ -361,6 +365,26 @@ describe('code of the application that needs a request', () => {
     await client.send('GET', path, undefined, { Authorization: 'nobody', 'X-Explain': '1' })
     expect(refused).toEqual([expect.any(AuthenticationFailed)])
   })
+})
+
+it.each([
+  ['$beforeUpdate', 'update', "the UPDATE is Objection's: Hooked has hooks or methods of its own"],
+  ['$beforeInsert', 'create', "the INSERT is Objection's: Hooked has hooks or methods of its own"],
+])('what a model does by %s is left to Objection, and not guessed', async (hook, action, note) => {
+  const called: string[] = []
+  class Hooked extends Book {}
+  Object.defineProperty(Hooked.prototype, hook, { value: () => void called.push(hook) })
+  class Serializer extends BookSerializer {
+    static override model = Hooked
+  }
+  class HookedBooks extends Books {
+    static override model = Hooked
+    static override serializerClass = Serializer
+  }
+  const { notes, statements } = await explained(routerOf(HookedBooks), action)
+  expect(notes).toContain(note)
+  expect(statements.filter(({ does }) => does !== 'hold')).toEqual([])
+  expect(called).toEqual([])
 })
 
 it('nested view sets show the condition of the path', async () => {
