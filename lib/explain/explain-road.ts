@@ -5,7 +5,7 @@ import { queryOf } from '../http/query-parameters.js'
 import { ApiError, ConfigurationError, NotFound } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type ModelClass, modelName } from '../models/objection.js'
+import { modelName } from '../models/objection.js'
 import { CursorPagination } from '../pagination/cursor-pagination.js'
 import { LimitOffsetPagination } from '../pagination/limit-offset-pagination.js'
 import { PageNumberPagination } from '../pagination/page-number-pagination.js'
@@ -264,7 +264,7 @@ class RoadBook {
   /** The columns that a body with every field writes. */
   #writtenColumns(): readonly string[] {
     const { serializerClass } = this.#view.viewClass
-    const { columns } = describeModel(this.#view.viewClass.modelClass() as ModelClass)
+    const { columns } = describeModel(this.#view.viewClass.modelClass())
     const written = serializerClass ? serializerPlan(serializerClass).writable : []
     const properties = written.flatMap(({ column, relation, input }) => {
       if (column) return [column.property]

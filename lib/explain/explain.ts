@@ -3,7 +3,7 @@
  * on the way that a request takes, by a copy of the application's knex that sends nothing: what is told is what is done.
  */
 import { queryParameters } from '../openapi/parameters.js'
-import type { BasePermission } from '../permissions/permission.js'
+import { permissionName } from '../permissions/operators.js'
 import { actionNamed } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -59,14 +59,6 @@ function policiesOf({ policies }: APIView): ExplainedPolicies {
 
 function nameOf(policy: object): string {
   return policy.constructor.name
-}
-
-/** `or(IsAdminUser, ObjectPermission)`: the name of a permission, or of those that it is made of. */
-function permissionName(permission: BasePermission): string {
-  const { operands, operand } = permission as { operands?: readonly BasePermission[]; operand?: BasePermission }
-  const parts = operands ?? (operand ? [operand] : undefined)
-  const name = nameOf(permission)
-  return parts ? `${name.toLowerCase()}(${parts.map(permissionName).join(', ')})` : name
 }
 
 function hasModel({ viewClass }: GenericAPIView): boolean {

@@ -130,3 +130,11 @@ class Not extends BasePermission {
     this.operand.check(view)
   }
 }
+
+/** `or(IsAdminUser, ObjectPermission)`: the class of a permission, or of those that it is made of. */
+export function permissionName(permission: BasePermission): string {
+  const { name } = permission.constructor
+  if (permission instanceof Composed)
+    return `${name.toLowerCase()}(${permission.operands.map(permissionName).join(', ')})`
+  return permission instanceof Not ? `not(${permissionName(permission.operand)})` : name
+}

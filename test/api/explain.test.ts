@@ -221,7 +221,7 @@ describe('what a route passes', () => {
     })
     expect((await explained(routerOf(Guarded), 'retrieve')).reading).toEqual({
       from: 'instances',
-      because: 'Or is asked about each object',
+      because: 'or(IsAdminUser, ObjectPermission) is asked about each object',
     })
     expect((await explained(routerOf(Guarded), 'create')).parsers).toEqual([
       'JSONParser',

@@ -244,6 +244,9 @@ async function findProblems({ seed: start, questions, isDescribed = false, serve
   const routes = api.routes()
   const client = await serving(asCaller, isDescribed ? routes : undescribed(routes))
   const problems: string[] = []
+  for (const { name, notes } of await api.explain()) {
+    for (const note of notes) if (note.endsWith('without a request')) problems.push(`explain ${name}: ${note}`)
+  }
   let estate = await readEstate(observer)
   for (let asked = 0; asked < questions; asked++) {
     const question = randomQuestion(random, application, estate)

@@ -2,6 +2,7 @@
 
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { read } from '../../kernel/properties.js'
+import { permissionName } from '../../permissions/operators.js'
 import { toApiError } from '../../postgres/database-errors.js'
 import type { Lookup, RowReader } from '../../rows/row-reader.js'
 import type { GenericView, PathKey } from '../generic-view.js'
@@ -37,7 +38,7 @@ export function detailReader(view: GenericView, tell?: Tell): RowReader | undefi
     return tell?.(`${view.viewClass.name} overrides ${overridden(view, 'getObject', 'checkObjectPermissions')}()`)
   }
   const guard = read(view, 'policies').permissions.find((permission) => permission.guardsObjects())
-  return guard ? tell?.(`${guard.constructor.name} is asked about each object`) : rows
+  return guard ? tell?.(`${permissionName(guard)} is asked about each object`) : rows
 }
 
 async function readInstance(view: GenericView): Promise<unknown> {
