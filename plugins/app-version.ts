@@ -1,4 +1,4 @@
-/** Tells clients the application's version (spec section 9.2; wire format, section 8). */
+/** Tells clients the application's version (wire format, section 8). */
 import { announceVersion } from '../lib/assets/announce-version.js'
 import { checkVersionSettings, getAppVersion } from '../lib/assets/app-version.js'
 import { VersionScript, type VersionScriptOptions } from '../lib/assets/version-script.js'

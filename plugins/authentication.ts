@@ -1,4 +1,4 @@
-/** Tells on any route who is asking (spec section 5). */
+/** Tells on any route who is asking. */
 import { authenticate } from '../lib/authentication/authenticate.js'
 import type { BaseAuthentication } from '../lib/authentication/authentication.js'
 import { keepPrivate } from '../lib/caching/cache-response.js'

@@ -1,4 +1,4 @@
-/** `POST /cache/bust` (spec section 4.10; wire format, section 8). */
+/** `POST /cache/bust` (wire format, section 8). */
 import { checkVersionSettings, refreshAppVersion } from '../lib/assets/app-version.js'
 import { cacheBustToken, checkBustToken } from '../lib/assets/cache-bust.js'
 import type { CacheBustChannel } from '../lib/assets/cache-bust-channel.js'

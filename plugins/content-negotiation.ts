@@ -1,4 +1,4 @@
-/** Reads bodies and writes answers of hand-written routes as views do (spec section 4.9). */
+/** Reads bodies and writes answers of hand-written routes as views do. */
 import type { Middleware } from '../lib/http/context.js'
 import { setPendingRender } from '../lib/http/pending-render.js'
 import { runStep } from '../lib/http/run-step.js'

@@ -1,4 +1,4 @@
-/** Serves the documentation page and the OpenAPI document (spec section 4.10). */
+/** Serves the documentation page and the OpenAPI document. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'

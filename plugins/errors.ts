@@ -1,4 +1,4 @@
-/** Answers what is thrown by the middleware after it, so that every error of the app has one form (spec section 7). */
+/** Answers what is thrown by the middleware after it, so that every error of the app has one form. */
 import { answerError, isUnanswered } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
 import { toParserError } from '../lib/http/parser-errors.js'

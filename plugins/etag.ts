@@ -1,4 +1,4 @@
-/** Validators and `Cache-Control` for hand-written routes (spec section 4.9). */
+/** Validators and `Cache-Control` for hand-written routes. */
 import { type CacheOptions, cachePolicy } from '../lib/caching/cache-policy.js'
 import { cacheResponse } from '../lib/caching/cache-response.js'
 import type { Context, Middleware } from '../lib/http/context.js'

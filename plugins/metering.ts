@@ -1,4 +1,4 @@
-/** Usage events for hand-written routes (spec section 6). */
+/** Usage events for hand-written routes. */
 import type { Middleware } from '../lib/http/context.js'
 import { meterRequest } from '../lib/metering/meter-request.js'
 import { type MeteringOptions, meteringFor } from '../lib/metering/metering-engine.js'

@@ -1,4 +1,4 @@
-/** Asks permissions on any route (spec section 5). */
+/** Asks permissions on any route. */
 import type { Context, Middleware } from '../lib/http/context.js'
 import { runStep } from '../lib/http/run-step.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'

@@ -1,4 +1,4 @@
-/** Serves collected static files (spec section 9.2; wire format, section 7). */
+/** Serves collected static files (wire format, section 7). */
 import serve from 'koa-static'
 import { describeFile, undescribe } from '../lib/assets/describe-file.js'
 import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/assets/static-files.js'

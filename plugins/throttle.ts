@@ -1,4 +1,4 @@
-/** Limits how often a caller may ask, on any route (spec section 8). */
+/** Limits how often a caller may ask, on any route. */
 import { type Middleware, routeAction } from '../lib/http/context.js'
 import { runStep } from '../lib/http/run-step.js'
 import type { Policy } from '../lib/kernel/policy.js'

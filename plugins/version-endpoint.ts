@@ -1,4 +1,4 @@
-/** `GET /version` (spec section 4.10; wire format, section 8). */
+/** `GET /version` (wire format, section 8). */
 import { checkVersionSettings, describeAppVersion } from '../lib/assets/app-version.js'
 import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
 import type { Middleware } from '../lib/http/context.js'

@@ -1,4 +1,4 @@
-/** Names the backend of the version that a client asks for (spec section 9.2; wire format, section 8). */
+/** Names the backend of the version that a client asks for (wire format, section 8). */
 import { checkVersionRoutes, routeVersion, type VersionRoutes } from '../lib/assets/route-version.js'
 import type { Middleware } from '../lib/http/context.js'
 import { runStep } from '../lib/http/run-step.js'

@@ -1,4 +1,4 @@
-/** Tells the API version of a request (spec section 9.1). */
+/** Tells the API version of a request. */
 import type { Middleware } from '../lib/http/context.js'
 import { runStep } from '../lib/http/run-step.js'
 import { type Policy, resolvePolicy } from '../lib/kernel/policy.js'

@@ -210,6 +210,34 @@ describe('functions that a request makes', () => {
   )
 })
 
+describe('what comments cite', () => {
+  const cited = (pattern: RegExp) =>
+    files.flatMap((file) =>
+      [...readFileSync(join(root, file), 'utf8').matchAll(pattern)].flatMap(
+        ([text]) => text.match(/[A-Z]\d+|\b\d+\b/g) ?? [],
+      ),
+    )
+  const reference = (name: string) => readFileSync(join(root, 'docs/reference', name), 'utf8')
+
+  it('are promises that the reference has', () => {
+    const promised = new Set(reference('promises.md').match(/\b[A-IR]\d+\b/g))
+    const ids = cited(/promises? [A-IR]\d+(?:(?:, | and |, and )[A-IR]\d+)*/g)
+    expect(ids.length).toBeGreaterThan(50)
+    expect(ids.filter((id) => !promised.has(id))).toEqual([])
+  })
+
+  it('are sections of the wire format that the reference has', () => {
+    const sections = new Set([...reference('wire-format.md').matchAll(/^## (\d+)\./gm)].map(([, number]) => number))
+    const numbers = cited(/wire format, sections? \d+(?:(?:, | and )\d+)*/g)
+    expect(numbers.length).toBeGreaterThan(50)
+    expect(numbers.filter((number) => !sections.has(number))).toEqual([])
+  })
+
+  it('is no specification that nobody has', () => {
+    expect(files.filter((file) => /\bspec,? sections?\b/.test(readFileSync(join(root, file), 'utf8')))).toEqual([])
+  })
+})
+
 describe('the public names', () => {
   const indexes = ['lib/index.ts', 'lib/testing/index.ts', 'plugins/index.ts'].filter((file) =>
     existsSync(join(root, file)),

@@ -1,4 +1,4 @@
-/** API keys: their table, their model, and how they are issued (spec section 5; wire format, section 9). */
+/** API keys: their table, their model, and how they are issued (wire format, section 9). */
 import { createHash, randomBytes } from 'node:crypto'
 import type { Knex } from 'knex'
 import { Model } from 'objection'

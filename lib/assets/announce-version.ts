@@ -1,4 +1,4 @@
-/** The header `X-App-Version` (spec section 9.2; promise G11). */
+/** The header `X-App-Version` (promise G11). */
 import type { Context } from '../http/context.js'
 
 const VERSION_HEADER = 'X-App-Version'

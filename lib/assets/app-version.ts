@@ -1,4 +1,4 @@
-/** The application's version: one identifier for all that it serves (spec section 9.2; wire format, section 8). */
+/** The application's version: one identifier for all that it serves (wire format, section 8). */
 import { currentSettings, type Settings, setting } from '../kernel/settings.js'
 import { frame } from '../kernel/signing.js'
 import { contentHash } from './content-hash.js'

@@ -1,4 +1,4 @@
-/** Collects static files under hashed names (spec section 9.2; wire format, section 7). */
+/** Collects static files under hashed names (wire format, section 7). */
 import { readFile, realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { hashedName } from './asset-name.js'

@@ -1,4 +1,4 @@
-/** The headers of a static file, and whether the client has it already (spec section 9.2; wire format, section 7). */
+/** The headers of a static file, and whether the client has it already (wire format, section 7). */
 import { extname } from 'node:path'
 import type { Context } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'

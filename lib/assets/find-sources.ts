@@ -1,4 +1,4 @@
-/** Finds the files that are to be collected (spec section 9.2). */
+/** Finds the files that are to be collected. */
 import type { Dirent } from 'node:fs'
 import { readdir, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'

@@ -1,4 +1,4 @@
-/** `staticfiles.json`: which hashed name each static file has (spec section 9.2; wire format, section 7). */
+/** `staticfiles.json`: which hashed name each static file has (wire format, section 7). */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isAssetName } from './asset-name.js'

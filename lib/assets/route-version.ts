@@ -1,4 +1,4 @@
-/** Which backend answers for the version of the application that a client asks for (spec section 9.2; wire format, section 8). */
+/** Which backend answers for the version of the application that a client asks for (wire format, section 8). */
 import type { Context } from '../http/context.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 

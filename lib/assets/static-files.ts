@@ -1,4 +1,4 @@
-/** The static files of an application: their URLs, and where they lie (spec section 9.2; wire format, section 7). */
+/** The static files of an application: their URLs, and where they lie (wire format, section 7). */
 import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'

@@ -1,4 +1,4 @@
-/** What templates call for URLs of static files and for the version (spec section 9.2). */
+/** What templates call for URLs of static files and for the version. */
 import { getAppVersion } from './app-version.js'
 import { currentStaticFiles } from './static-files.js'
 

@@ -1,4 +1,4 @@
-/** The second step of dispatch: who is asking (spec section 5). */
+/** The second step of dispatch: who is asking. */
 import { rememberChallengers } from '../http/challenges.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** The contract of authentication (spec section 5). */
+/** The contract of authentication. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

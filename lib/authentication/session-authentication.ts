@@ -1,4 +1,4 @@
-/** The user of the app's own session (spec section 5; promises E17 and E18). */
+/** The user of the app's own session (promises E17 and E18). */
 
 import { type Context, isAnonymous } from '../http/context.js'
 import { isSafeMethod } from '../http/methods.js'

@@ -1,4 +1,4 @@
-/** What `Cache-Control` says of an answer (spec section 4.9, "CacheableMixin"). */
+/** What `Cache-Control` says of an answer. */
 import { ConfigurationError } from '../kernel/errors.js'
 
 export interface CacheOptions {

@@ -1,4 +1,4 @@
-/** The last word on an answer: its validator, who may keep it, and 304 for who has it already (spec section 4.9). */
+/** The last word on an answer: its validator, who may keep it, and 304 for who has it already. */
 import { type Context, isAnonymous } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
 import { renderPending } from '../http/pending-render.js'

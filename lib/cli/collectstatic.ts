@@ -1,4 +1,4 @@
-/** `koa-viewsets collectstatic` (spec section 9.2). */
+/** `koa-viewsets collectstatic`. */
 import { collectStatic } from '../assets/collect-static.js'
 import { setting } from '../kernel/settings.js'
 import { type Command, type Output, UsageError, type Values } from './command.js'

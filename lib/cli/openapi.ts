@@ -1,4 +1,4 @@
-/** `koa-viewsets openapi` (spec section 4.10): the document of an API, for typed clients and other tools. */
+/** `koa-viewsets openapi`: the document of an API, for typed clients and other tools. */
 import { writeFile } from 'node:fs/promises'
 import type { SchemaOptions } from '../openapi/document.js'
 import { type Command, givenText, type Values } from './command.js'

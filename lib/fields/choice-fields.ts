@@ -1,4 +1,4 @@
-/** One or several of a list of values (spec section 2.2). */
+/** One or several of a list of values. */
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'

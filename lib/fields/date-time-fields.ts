@@ -1,4 +1,4 @@
-/** Points in time, days and times of day (spec section 2.2, promises B6 and B15). */
+/** Points in time, days and times of day (promises B6 and B15). */
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'

@@ -1,4 +1,4 @@
-/** The option `formatStr` of a DateTimeField: strftime tokens for the output (spec section 2.2). */
+/** The option `formatStr` of a DateTimeField: strftime tokens for the output. */
 
 /** What each token takes from a date and time as the wire shows it: `2026-03-28T15:30:00.1234Z`. */
 const TOKENS: ReadonlyMap<string, (text: string) => string> = new Map([

@@ -1,4 +1,4 @@
-/** Exact decimal numbers (spec section 2.2, promise B5). */
+/** Exact decimal numbers (promise B5). */
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'

@@ -1,4 +1,4 @@
-/** A key that clients see as an external id (spec section 2.3). */
+/** A key that clients see as an external id. */
 
 import type { ExternalIds } from '../ids/external-ids.js'
 import { ValidationError } from '../kernel/errors.js'

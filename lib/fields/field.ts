@@ -1,4 +1,4 @@
-/** The contract of a serializer field: how one value is checked on the way in and written on the way out (spec section 2.2). */
+/** The contract of a serializer field: how one value is checked on the way in and written on the way out. */
 
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'

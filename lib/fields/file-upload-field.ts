@@ -1,4 +1,4 @@
-/** Files and images (spec section 2.2; promises F5, F10, F11 and F13). */
+/** Files and images (promises F5, F10, F11 and F13). */
 
 import { Readable } from 'node:stream'
 import { ValidationError } from '../kernel/errors.js'

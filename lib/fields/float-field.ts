@@ -1,4 +1,4 @@
-/** Floating-point numbers (spec section 2.2, promise B5). */
+/** Floating-point numbers (promise B5). */
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'

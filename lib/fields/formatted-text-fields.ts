@@ -1,4 +1,4 @@
-/** Text of a known form: e-mail address, URL, UUID, IP address (spec section 2.2, promise B16). */
+/** Text of a known form: e-mail address, URL, UUID, IP address (promise B16). */
 
 import { isIPv4, isIPv6 } from 'node:net'
 import { ValidationError } from '../kernel/errors.js'

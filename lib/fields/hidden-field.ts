@@ -1,4 +1,4 @@
-/** A value the client neither sends nor sees, and a default that fills it (spec section 2.2, promise A2). */
+/** A value the client neither sends nor sees, and a default that fills it (promise A2). */
 
 import { userId } from '../http/context.js'
 import { takesOptions } from '../kernel/option-kinds.js'

@@ -1,4 +1,4 @@
-/** Whole numbers of 16, 32 and 64 bits (spec section 2.2, promises B1 and B3). */
+/** Whole numbers of 16, 32 and 64 bits (promises B1 and B3). */
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'

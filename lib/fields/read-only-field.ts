@@ -1,4 +1,4 @@
-/** A value that is shown and never accepted (spec section 2.2). */
+/** A value that is shown and never accepted. */
 import { writable } from '../kernel/json-numerals.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { writeDateTimeOf } from './date-time-text.js'

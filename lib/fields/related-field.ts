@@ -1,4 +1,4 @@
-/** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField (spec section 2.2). */
+/** Fields that stand for related objects by a key: PrimaryKeyRelatedField and SlugRelatedField. */
 
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'

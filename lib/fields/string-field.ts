@@ -1,4 +1,4 @@
-/** Text (spec section 2.2, promises B7 and B8). */
+/** Text (promises B7 and B8). */
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'

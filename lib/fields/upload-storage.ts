@@ -1,4 +1,4 @@
-/** The contract of a place where uploads are kept (spec section 2.2). */
+/** The contract of a place where uploads are kept. */
 import type { Readable } from 'node:stream'
 import type { UploadedFile } from '../parsers/uploaded-file.js'
 

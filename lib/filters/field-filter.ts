@@ -1,4 +1,4 @@
-/** Filters by fields: `?price__lt=10&author__name=Ada` (spec section 4.8, promises C1 to C8). */
+/** Filters by fields: `?price__lt=10&author__name=Ada` (promises C1 to C8). */
 
 import type { IDContext } from '../ids/codec.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** The contract of a filter backend (spec section 4.8). */
+/** The contract of a filter backend. */
 
 import type { Context } from '../http/context.js'
 import { type QueryParameters, queryOf } from '../http/query-parameters.js'

@@ -1,4 +1,4 @@
-/** Full-text search: `?search="lazy dog" -cat` (spec section 4.8). */
+/** Full-text search: `?search="lazy dog" -cat`. */
 
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { Queryable } from '../postgres/pg-types.js'

@@ -1,4 +1,4 @@
-/** The SQL of full-text search, for the filter and for the ranking (spec section 4.8, promises C12, C13, C15). */
+/** The SQL of full-text search, for the filter and for the ranking (promises C12, C13, C15). */
 
 import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
 import type { Queryable } from '../postgres/pg-types.js'

@@ -1,4 +1,4 @@
-/** The lookups of field filters, each a way to compare a column with the text of a parameter (spec section 4.8). */
+/** The lookups of field filters, each a way to compare a column with the text of a parameter. */
 
 import { ArrayField } from '../fields/array-field.js'
 import { ExternalIdField } from '../fields/external-id-field.js'

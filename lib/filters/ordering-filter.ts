@@ -1,4 +1,4 @@
-/** Orders a list as the client asks: `?ordering=-price,title` (spec section 4.8, promise C9). */
+/** Orders a list as the client asks: `?ordering=-price,title` (promise C9). */
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'

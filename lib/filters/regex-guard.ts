@@ -1,4 +1,4 @@
-/** Which regular expressions of clients are sent to PostgreSQL (spec section 4.8, promise C11; shown by regex-guard.test.ts). */
+/** Which regular expressions of clients are sent to PostgreSQL (promise C11; shown by regex-guard.test.ts). */
 
 import { RecentMap } from '../kernel/recent-map.js'
 import { ANY, type CharacterSet, escaped, literal, NAMED_SETS, range, union } from './character-sets.js'

@@ -1,4 +1,4 @@
-/** Searches fields for terms: `?search=brown "lazy dog"` (spec section 4.8, promises C5, C8, C11, C17). */
+/** Searches fields for terms: `?search=brown "lazy dog"` (promises C5, C8, C11, C17). */
 
 import { counted } from '../fields/text.js'
 import { BadRequest, ValidationError } from '../kernel/errors.js'

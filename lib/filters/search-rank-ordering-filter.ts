@@ -1,4 +1,4 @@
-/** Orders the results of a full-text search by how well they match (spec section 4.8). */
+/** Orders the results of a full-text search by how well they match. */
 
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { Queryable } from '../postgres/pg-types.js'

@@ -1,4 +1,4 @@
-/** Splits the text of a search into terms (spec section 4.8, promise C17). */
+/** Splits the text of a search into terms (promise C17). */
 
 /** A phrase in double quotes, its end possibly missing; or characters up to the next white space. */
 const TERM = /"([^"]*)(?:"|$)|\S+/g

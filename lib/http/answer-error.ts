@@ -1,4 +1,4 @@
-/** The only place that writes an error to the client: the JSON envelope of spec section 7. */
+/** The only place that writes an error to the client: the JSON envelope (wire format, section 6). */
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { ApiError, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'

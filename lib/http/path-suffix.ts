@@ -1,4 +1,4 @@
-/** Format suffixes of paths: `/books.json` is `/books` asked for as JSON (spec section 4.9). */
+/** Format suffixes of paths: `/books.json` is `/books` asked for as JSON. */
 import type { Context } from './context.js'
 import { pathOf } from './request-path.js'
 

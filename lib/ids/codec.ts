@@ -1,4 +1,4 @@
-/** The contract of external ids: one codec for each mode (spec section 2.3; wire format, section 4). */
+/** The contract of external ids: one codec for each mode (wire format, section 4). */
 import { isAnonymous, userId } from '../http/context.js'
 
 /** What an id is made of: a primary key, or a stored `public_id`. Integers beyond 2^53 are bigints or digits. */

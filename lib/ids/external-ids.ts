@@ -1,4 +1,4 @@
-/** What a model's objects are called outside: its external ids (spec section 2.3). */
+/** What a model's objects are called outside: its external ids. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'

@@ -1,4 +1,4 @@
-/** The errors an application meets: answers for the client, and mistakes of the programmer (spec section 7). */
+/** The errors an application meets: answers for the client, and mistakes of the programmer. */
 
 /** Messages by field; a nested serializer's messages are a map of the same shape, a list's are keyed by position. */
 export interface ErrorMessages {

@@ -1,4 +1,4 @@
-/** Path patterns such as `/books/{id:int}/reviews/{slug}`: read, matched and written back (spec section 1, rule 8). */
+/** Path patterns such as `/books/{id:int}/reviews/{slug}`: read, matched and written back. */
 import { ConfigurationError } from './errors.js'
 
 /** What a path parameter may hold. */

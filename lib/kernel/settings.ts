@@ -1,5 +1,5 @@
 /**
- * The settings of the service, from code or from the environment (spec sections 4.7 and 9.2; wire format, sections 1 and 8).
+ * The settings of the service, from code or from the environment (wire format, sections 1 and 8).
  * Secrets have no fallback.
  */
 import { ConfigurationError } from './errors.js'

@@ -1,4 +1,4 @@
-/** The metadata that a view has unless it says otherwise (spec section 4.10; wire format, section 12). */
+/** The metadata that a view has unless it says otherwise (wire format, section 12). */
 
 import type { FieldSchema } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'

@@ -1,4 +1,4 @@
-/** The contract of a metering engine, and what it is given (spec section 6; wire format, section 9). */
+/** The contract of a metering engine, and what it is given (wire format, section 9). */
 
 /** One request, as it is counted. */
 export interface UsageEvent {

@@ -1,4 +1,4 @@
-/** Counts one request: who, how many bytes, how long (spec section 6; promises G12, I10 and I12). */
+/** Counts one request: who, how many bytes, how long (promises G12, I10 and I12). */
 import type { ServerResponse } from 'node:http'
 import { type Context, userId } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'

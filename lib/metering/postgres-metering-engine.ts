@@ -1,4 +1,4 @@
-/** Usage events in PostgreSQL, written in batches behind the requests (spec section 6; promises G12 and I12). */
+/** Usage events in PostgreSQL, written in batches behind the requests (promises G12 and I12). */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Knex } from 'knex'

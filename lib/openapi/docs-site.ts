@@ -1,4 +1,4 @@
-/** The documentation page and what it loads, all of it from here (spec section 4.10; promise G8). */
+/** The documentation page and what it loads, all of it from here (promise G8). */
 import { posix } from 'node:path'
 import { acceptsMethod } from '../assets/own-route.js'
 import { addETag } from '../caching/cache-response.js'

@@ -1,4 +1,4 @@
-/** An API as an OpenAPI 3.1 document (spec section 4.10; wire format, section 13). */
+/** An API as an OpenAPI 3.1 document (wire format, section 13). */
 
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ModelClass } from '../models/objection.js'

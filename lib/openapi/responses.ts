@@ -176,7 +176,7 @@ function exampleOf(body: string, detail: string, status: number): unknown {
   return { detail, status }
 }
 
-/** The envelope of errors (spec section 7). */
+/** The envelope of errors. */
 export function errorSchema(
   components: Components,
   kind: 'Error' | 'ValidationError' | 'BulkValidationError',

@@ -1,4 +1,4 @@
-/** Pages by position: `?cursor=…` (spec section 4.7; wire format, section 2). */
+/** Pages by position: `?cursor=…` (wire format, section 2). */
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { BadRequest, ConfigurationError } from '../kernel/errors.js'

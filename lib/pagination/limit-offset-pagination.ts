@@ -1,4 +1,4 @@
-/** Slices of a list: `?limit=25&offset=50` (spec section 4.7). */
+/** Slices of a list: `?limit=25&offset=50`. */
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'

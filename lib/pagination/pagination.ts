@@ -1,4 +1,4 @@
-/** The contract of pagination (spec section 4.7). */
+/** The contract of pagination. */
 
 import type { ParameterDescription } from '../filters/filter.js'
 import type { Context } from '../http/context.js'

@@ -1,4 +1,4 @@
-/** Pages from a cursor that PostgreSQL keeps: `?server_cursor=…` (spec sections 3 and 4.7; wire format, section 3). */
+/** Pages from a cursor that PostgreSQL keeps: `?server_cursor=…` (wire format, section 3). */
 
 import { randomBytes } from 'node:crypto'
 import type { ParameterDescription } from '../filters/filter.js'

@@ -1,4 +1,4 @@
-/** The server cursors that one paginator keeps in this process: slots, owners, ages (spec section 3). */
+/** The server cursors that one paginator keeps in this process: slots, owners, ages. */
 import { ApiError, Conflict, NotFound, ServiceUnavailable } from '../kernel/errors.js'
 import type { ListPool, RowCursor } from './pagination.js'
 

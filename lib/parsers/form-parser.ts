@@ -1,4 +1,4 @@
-/** Reads `application/x-www-form-urlencoded` (spec section 4.9, promise F4). */
+/** Reads `application/x-www-form-urlencoded` (promise F4). */
 import { isUtf8 } from 'node:buffer'
 import type { Context } from '../http/context.js'
 import { ApiError, BadRequest } from '../kernel/errors.js'

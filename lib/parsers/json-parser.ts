@@ -1,4 +1,4 @@
-/** Reads `application/json` (spec section 4.9, RFC 8259). */
+/** Reads `application/json` (RFC 8259). */
 import { isUtf8 } from 'node:buffer'
 import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../http/context.js'

@@ -1,4 +1,4 @@
-/** Reads `multipart/form-data`: fields and files (spec section 4.9; promises F5–F10, F13 and F16). */
+/** Reads `multipart/form-data`: fields and files (promises F5–F10, F13 and F16). */
 import { isUtf8 } from 'node:buffer'
 import { tmpdir } from 'node:os'
 import type { Context } from '../http/context.js'

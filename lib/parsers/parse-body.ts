@@ -1,4 +1,4 @@
-/** The request's body as data: picks the parser by media type (spec section 4.9). */
+/** The request's body as data: picks the parser by media type. */
 import contentType from 'content-type'
 import type { Context } from '../http/context.js'
 import { BadRequest, UnsupportedMediaType } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** The contract of a parser: one kind of request body (spec section 4.9). */
+/** The contract of a parser: one kind of request body. */
 import type { Context } from '../http/context.js'
 import type { UploadedFile } from './uploaded-file.js'
 

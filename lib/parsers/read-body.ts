@@ -1,4 +1,4 @@
-/** The bytes of a request body, decompressed and counted while they arrive (spec section 4.9). */
+/** The bytes of a request body, decompressed and counted while they arrive. */
 import type { Readable } from 'node:stream'
 import type { Context } from '../http/context.js'
 import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'

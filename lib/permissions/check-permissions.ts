@@ -1,4 +1,4 @@
-/** The third step of dispatch: may this caller do this (spec section 5; promises E1 and E10). */
+/** The third step of dispatch: may this caller do this (promises E1 and E10). */
 import { type Context, isAnonymous } from '../http/context.js'
 import { AuthenticationFailed, PermissionDenied } from '../kernel/errors.js'
 import type { BasePermission, GuardedView } from './permission.js'

@@ -1,4 +1,4 @@
-/** Permissions by table and method, as an application's users hold them (spec section 5). */
+/** Permissions by table and method, as an application's users hold them. */
 
 import { type Context, isAnonymous } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

@@ -1,4 +1,4 @@
-/** Permissions made of others: the spec's `&`, `|` and `~` (spec section 5; promise E7). */
+/** Permissions made of others: what `and`, `or` and `not` give back (promise E7). */
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'

@@ -1,4 +1,4 @@
-/** The contract of permissions (spec section 5). */
+/** The contract of permissions. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

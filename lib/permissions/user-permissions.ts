@@ -1,4 +1,4 @@
-/** Permissions that look at the user alone (spec section 5). */
+/** Permissions that look at the user alone. */
 
 import { type Context, isAnonymous } from '../http/context.js'
 import { isSafeMethod } from '../http/methods.js'

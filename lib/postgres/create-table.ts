@@ -1,4 +1,4 @@
-/** Tables of this package's own (spec sections 5, 6 and 8). */
+/** Tables of this package's own. */
 import type { Knex } from 'knex'
 
 /**

@@ -1,4 +1,4 @@
-/** What slips past validation: errors of PostgreSQL, pg, knex and Objection as answers for the client (spec section 7). */
+/** What slips past validation: errors of PostgreSQL, pg, knex and Objection as answers for the client. */
 import {
   ApiError,
   BadRequest,

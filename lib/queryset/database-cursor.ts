@@ -1,4 +1,4 @@
-/** A cursor of PostgreSQL's own, in a transaction on a connection that is kept for it (spec section 4.7). */
+/** A cursor of PostgreSQL's own, in a transaction on a connection that is kept for it. */
 
 import type { Knex } from 'knex'
 import { type CancellableConnection, cancelStatement } from '../postgres/cancel-statement.js'

@@ -1,4 +1,4 @@
-/** Conditions in the application's own SQL (spec section 4.8, promise C14). */
+/** Conditions in the application's own SQL (promise C14). */
 import type { AnyQueryBuilder } from '../models/objection.js'
 
 const PLACEHOLDER = '{idx}'

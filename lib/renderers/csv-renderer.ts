@@ -1,4 +1,4 @@
-/** Tables as CSV (spec section 4.9; wire format, section 11). */
+/** Tables as CSV (wire format, section 11). */
 import { memberOf } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { columnsOf } from './columns.js'

@@ -1,4 +1,4 @@
-/** Writes data into the response by a renderer (spec section 4.9). */
+/** Writes data into the response by a renderer. */
 import type { Context } from '../http/context.js'
 import type { BaseRenderer, RenderContext } from './renderer.js'
 

@@ -1,4 +1,4 @@
-/** The contract of a renderer: data as a response body of one media type (spec section 4.9). */
+/** The contract of a renderer: data as a response body of one media type. */
 import { described } from '../kernel/declarations.js'
 
 /** What a renderer may know of the answer besides its data. */

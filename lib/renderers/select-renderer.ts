@@ -1,4 +1,4 @@
-/** Chooses how to answer: by suffix, then `Accept`, then the first renderer (spec section 4.9). */
+/** Chooses how to answer: by suffix, then `Accept`, then the first renderer. */
 import Negotiator from 'negotiator'
 import type { Context } from '../http/context.js'
 import { ApiError } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** The API root: where each resource is (spec section 4.2). */
+/** The API root: where each resource is. */
 import { requestPath } from '../pagination/links.js'
 import { APIView, type Versioning } from '../views/api-view.js'
 

@@ -1,4 +1,4 @@
-/** Routes view sets under a prefix and mounts them on an application (spec sections 4.1 and 4.2). */
+/** Routes view sets under a prefix and mounts them on an application. */
 import type Router from '@koa/router'
 import type { Knex } from 'knex'
 import { explainEndpoints, explainRequest } from '../explain/explain-api.js'

@@ -1,4 +1,4 @@
-/** Adds a single view to an application's own @koa/router under a pattern with hints (spec section 4.6). */
+/** Adds a single view to an application's own @koa/router under a pattern with hints. */
 import { METHODS } from 'node:http'
 import type Router from '@koa/router'
 import type { Context } from '../http/context.js'

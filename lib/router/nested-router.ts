@@ -1,4 +1,4 @@
-/** Routes view sets below the objects of another (spec section 4.4). */
+/** Routes view sets below the objects of another. */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'

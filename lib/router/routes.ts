@@ -1,4 +1,4 @@
-/** The routes of a view set, as data (spec sections 4.1, 4.3 and 4.5). */
+/** The routes of a view set, as data. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { snakeCase } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'

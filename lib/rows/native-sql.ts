@@ -1,4 +1,4 @@
-/** The same output as a row plan's, written by PostgreSQL itself (spec section 4.6, "Native JSON fast path"). */
+/** The same output as a row plan's, written by PostgreSQL itself. */
 
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql } from '../postgres/compiled-sql.js'

@@ -138,7 +138,7 @@ export interface RelationGraph {
   [relation: string]: RelationGraph
 }
 
-/** What is known of a serializer class before any request (spec section 2.1, rules 5 and 6). */
+/** What is known of a serializer class before any request. */
 export interface SerializerPlan {
   readonly fields: readonly BoundField[]
   readonly readable: readonly BoundField[]

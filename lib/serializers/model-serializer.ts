@@ -1,4 +1,4 @@
-/** A serializer whose fields come from a model, and which creates and updates its rows (spec section 2.1). */
+/** A serializer whose fields come from a model, and which creates and updates its rows. */
 
 import type { Model } from 'objection'
 import { checkedOptions } from '../fields/checked-options.js'

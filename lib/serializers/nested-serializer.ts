@@ -1,4 +1,4 @@
-/** A field whose value is an object (or a list of objects) with a serializer of its own (spec section 2.1). */
+/** A field whose value is an object (or a list of objects) with a serializer of its own. */
 
 import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
 import type { ClosedOptions } from '../fields/options.js'

@@ -1,4 +1,4 @@
-/** A field computed by a method of the serializer (spec section 2.2). */
+/** A field computed by a method of the serializer. */
 
 import { type FieldOptions, SerializerField } from '../fields/field.js'
 import type { ClosedOptions } from '../fields/options.js'

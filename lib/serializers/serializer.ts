@@ -1,4 +1,4 @@
-/** Checks input and writes output, one object or a list of them (spec section 2.1). */
+/** Checks input and writes output, one object or a list of them. */
 
 import type { SerializerContext } from '../fields/field.js'
 import { described } from '../kernel/declarations.js'

@@ -1,4 +1,4 @@
-/** Writes many rows of one table by one statement each (spec section 4.5). */
+/** Writes many rows of one table by one statement each. */
 
 import type { Knex } from 'knex'
 import type { Model } from 'objection'

@@ -1,4 +1,4 @@
-/** Writes objects with all that is nested in them: each level of each table by one statement (spec section 2.1, rule 3). */
+/** Writes objects with all that is nested in them: each level of each table by one statement. */
 import type { Model } from 'objection'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { splitWrites } from './split-writes.js'

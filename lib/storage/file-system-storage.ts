@@ -1,4 +1,4 @@
-/** Uploads as files of a folder (spec section 2.2; promises F10, F12 and F15). */
+/** Uploads as files of a folder (promises F10, F12 and F15). */
 import { randomBytes } from 'node:crypto'
 import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'

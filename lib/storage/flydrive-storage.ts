@@ -1,4 +1,4 @@
-/** Uploads in an object store, through flydrive 1.3, which the application installs (spec section 2.2). */
+/** Uploads in an object store, through flydrive 1.3, which the application installs. */
 import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'

@@ -1,4 +1,4 @@
-/** Holds answers of an API to its OpenAPI document, for tests (promise P12). */
+/** Holds answers of an API to its OpenAPI document, for tests. */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
 import { formats } from './formats.js'
 

@@ -1,4 +1,4 @@
-/** Counts in PostgreSQL, shared by all processes (spec section 8; wire format, section 10). */
+/** Counts in PostgreSQL, shared by all processes (wire format, section 10). */
 import type { Knex } from 'knex'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { ConfigurationError } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** Throttles that count in PostgreSQL, so that all processes share the counts (spec section 8). */
+/** Throttles that count in PostgreSQL, so that all processes share the counts. */
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'

@@ -1,5 +1,5 @@
 /**
- * Counts in the memory of this process (spec section 8; promises H2, H7, H9). The one store that is not
+ * Counts in the memory of this process (promises H2, H7, H9). The one store that is not
  * rate-limiter-flexible's: that keeps every key, each with a timer, and reads a clock that can be set back.
  */
 import { BoundedMap } from './bounded-map.js'

@@ -1,4 +1,4 @@
-/** The throttles of the specification, counting in memory (spec section 8). */
+/** The throttles of the specification, counting in memory. */
 import { callerOf } from '../http/caller.js'
 import { type Context, isAnonymous } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

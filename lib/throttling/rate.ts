@@ -1,4 +1,4 @@
-/** Rates as they are written: `100/hour` (spec section 8). */
+/** Rates as they are written: `100/hour`. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 

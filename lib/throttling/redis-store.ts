@@ -1,4 +1,4 @@
-/** Counts in Redis or Valkey, shared by all machines (spec section 8). */
+/** Counts in Redis or Valkey, shared by all machines. */
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Rate } from './rate.js'

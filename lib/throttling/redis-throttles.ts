@@ -1,4 +1,4 @@
-/** Throttles that count in Redis or Valkey, so that all machines share the counts (spec section 8). */
+/** Throttles that count in Redis or Valkey, so that all machines share the counts. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'

@@ -1,4 +1,4 @@
-/** The base of all throttles with a rate and a key (spec section 8). */
+/** The base of all throttles with a rate and a key. */
 import { type Caller, callerParts } from '../http/caller.js'
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

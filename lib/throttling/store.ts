@@ -1,4 +1,4 @@
-/** The contract of what keeps the counts (spec section 8). */
+/** The contract of what keeps the counts. */
 import type { Rate } from './rate.js'
 
 /** What is known of a caller's window once a request was counted. */

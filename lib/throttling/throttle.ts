@@ -1,4 +1,4 @@
-/** The contract of throttling (spec section 8). */
+/** The contract of throttling. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

@@ -1,4 +1,4 @@
-/** The first step of dispatch: which version of the API is asked for (spec section 4.6). */
+/** The first step of dispatch: which version of the API is asked for. */
 import type { Context } from '../http/context.js'
 import type { BaseVersioning } from './versioning.js'
 

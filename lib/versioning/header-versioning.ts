@@ -1,4 +1,4 @@
-/** The version in the Accept header: `application/json; version=2.0` (spec section 9.1). */
+/** The version in the Accept header: `application/json; version=2.0`. */
 
 import type { Context } from '../http/context.js'
 import { ApiError } from '../kernel/errors.js'

@@ -1,4 +1,4 @@
-/** The version in the query: `?version=2.0` (spec section 9.1). */
+/** The version in the query: `?version=2.0`. */
 
 import type { Context } from '../http/context.js'
 import { queryOf } from '../http/query-parameters.js'

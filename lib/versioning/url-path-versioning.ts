@@ -1,4 +1,4 @@
-/** The version in the path: `/api/v2/books` (spec section 9.1). */
+/** The version in the path: `/api/v2/books`. */
 
 import type { Context } from '../http/context.js'
 import { pathOf } from '../http/request-path.js'

@@ -1,4 +1,4 @@
-/** The contract of API versioning, and what its kinds have in common (spec section 9.1). */
+/** The contract of API versioning, and what its kinds have in common. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

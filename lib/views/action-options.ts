@@ -1,4 +1,4 @@
-/** What `action()` has said of a view set's methods, and how it is found again (spec section 4.3). */
+/** What `action()` has said of a view set's methods, and how it is found again. */
 import { checkStatic } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { hyphenate, snakeCase } from '../kernel/naming.js'

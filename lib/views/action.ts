@@ -1,4 +1,4 @@
-/** Actions of a view set beside list, create and the like (spec section 4.3). */
+/** Actions of a view set beside list, create and the like. */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'

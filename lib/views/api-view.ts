@@ -1,4 +1,4 @@
-/** The base of all views: policies, and a method for each HTTP method (spec section 4.6). */
+/** The base of all views: policies, and a method for each HTTP method. */
 
 import type { Knex } from 'knex'
 import type { BaseAuthentication } from '../authentication/authentication.js'

@@ -1,4 +1,4 @@
-/** What a view class with `CacheableMixin` says of its answers (spec section 4.9). */
+/** What a view class with `CacheableMixin` says of its answers. */
 import { type CachePolicy, cachePolicy } from '../caching/cache-policy.js'
 
 /** What the mixin adds to a class. */

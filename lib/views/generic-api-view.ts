@@ -1,4 +1,4 @@
-/** Views over a model and a serializer (spec section 4.6). */
+/** Views over a model and a serializer. */
 
 import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'

@@ -1,4 +1,4 @@
-/** Views of one endpoint, ready made (spec section 4.6). */
+/** Views of one endpoint, ready made. */
 import type { Model, QueryBuilder } from 'objection'
 import { GenericAPIView } from './generic-api-view.js'
 import { CreateMixin } from './mixins/create-mixin.js'

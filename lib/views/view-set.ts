@@ -1,4 +1,4 @@
-/** View sets: several actions of one resource in one class, routed by `APIRouter` (spec section 4.1). */
+/** View sets: several actions of one resource in one class, routed by `APIRouter`. */
 import type { Model, QueryBuilder } from 'objection'
 import { described } from '../kernel/declarations.js'
 import type { Serializer } from '../serializers/serializer.js'
@@ -69,7 +69,7 @@ export class ModelViewSet<M extends Model = Model> extends AllActions {
 
 /**
  * A `ModelViewSet` that also creates, updates and deletes lists of objects: `bulkCreate`, `bulkUpdate` and `bulkDestroy` under
- * `/<prefix>/bulk` (spec section 4.5). A list is written as a whole or not at all.
+ * `/<prefix>/bulk`. A list is written as a whole or not at all.
  * @example
  * class EntryViewSet extends BulkModelViewSet<Entry> {
  *   static override model = Entry

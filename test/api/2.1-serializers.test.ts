@@ -1,4 +1,4 @@
-/** Serializers on real tables (spec section 2.1). */
+/** Serializers on real tables. */
 import Koa from 'koa'
 import {
   APIRouter,

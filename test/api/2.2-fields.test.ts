@@ -1,4 +1,4 @@
-/** Fields on real columns, over HTTP (spec section 2.2; wire format, section 6). */
+/** Fields on real columns, over HTTP (wire format, section 6). */
 import fc from 'fast-check'
 import knex, { type Knex } from 'knex'
 import Koa from 'koa'

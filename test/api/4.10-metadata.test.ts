@@ -1,4 +1,4 @@
-/** OPTIONS: what a path takes (spec section 4.10; wire format, section 12). */
+/** OPTIONS: what a path takes (wire format, section 12). */
 import Router from '@koa/router'
 import knex from 'knex'
 import { Model } from 'objection'

@@ -1,4 +1,4 @@
-/** Throttled views, as clients meet them (spec section 8). */
+/** Throttled views, as clients meet them. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Middleware } from '../../lib/http/context.js'
 import {

@@ -1,5 +1,5 @@
 /**
- * The API in an app that is there already (spec section 1): whichever parser, mount, Koa and module system it has, the
+ * The API in an app that is there already: whichever parser, mount, Koa and module system it has, the
  * answers are the same, the links fit, and the app's own answers stay what they were, byte for byte.
  */
 import { type ChildProcess, fork } from 'node:child_process'

@@ -1,4 +1,4 @@
-/** The OpenAPI document of an API (spec section 4.10; wire format, section 13). */
+/** The OpenAPI document of an API (wire format, section 13). */
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createAtlas } from '../../examples/atlas/atlas.js'

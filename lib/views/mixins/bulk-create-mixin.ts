@@ -1,4 +1,4 @@
-/** The action `bulkCreate` (spec section 4.5). */
+/** The action `bulkCreate`. */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'

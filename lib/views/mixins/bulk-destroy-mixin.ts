@@ -1,4 +1,4 @@
-/** The action `bulkDestroy` (spec section 4.5). */
+/** The action `bulkDestroy`. */
 import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import { holdingRows } from '../request/in-view-transaction.js'

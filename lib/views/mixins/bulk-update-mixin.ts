@@ -1,4 +1,4 @@
-/** The action `bulkUpdate` (spec section 4.5). */
+/** The action `bulkUpdate`. */
 import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'

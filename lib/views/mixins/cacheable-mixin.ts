@@ -1,4 +1,4 @@
-/** Validators and `Cache-Control` for lists and objects (spec section 4.9, "CacheableMixin"). */
+/** Validators and `Cache-Control` for lists and objects. */
 import { cacheResponse } from '../../caching/cache-response.js'
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { isRead } from '../actions.js'

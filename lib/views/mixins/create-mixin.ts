@@ -1,4 +1,4 @@
-/** The action `create` (spec section 4.6). */
+/** The action `create`. */
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericAPIView } from '../generic-api-view.js'

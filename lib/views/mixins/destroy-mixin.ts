@@ -1,4 +1,4 @@
-/** The action `destroy` (spec section 4.6). */
+/** The action `destroy`. */
 
 import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'

@@ -1,4 +1,4 @@
-/** The action `list` (spec section 4.6). */
+/** The action `list`. */
 import { described } from '../../kernel/declarations.js'
 import { read } from '../../kernel/properties.js'
 import type { GenericAPIView } from '../generic-api-view.js'

@@ -1,4 +1,4 @@
-/** View sets whose objects belong to those of another (spec section 4.4). */
+/** View sets whose objects belong to those of another. */
 import type { QueryBuilder } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import { groupConditions } from '../../queryset/group-conditions.js'

@@ -1,4 +1,4 @@
-/** The actions `update` and `partialUpdate` (spec section 4.6). */
+/** The actions `update` and `partialUpdate`. */
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { holdingRows } from '../request/in-view-transaction.js'

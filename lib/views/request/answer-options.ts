@@ -1,4 +1,4 @@
-/** Answers OPTIONS: what a path takes, as far as the caller may use it (spec section 4.10; promise E16). */
+/** Answers OPTIONS: what a path takes, as far as the caller may use it (promise E16). */
 import { withMethod } from '../../http/context.js'
 import { ApiError } from '../../kernel/errors.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'

@@ -1,4 +1,4 @@
-/** A request, from top to bottom (spec section 4.6, "Dispatch order"). */
+/** A request, from top to bottom. */
 
 import { authenticate } from '../../authentication/authenticate.js'
 import { answerError } from '../../http/answer-error.js'

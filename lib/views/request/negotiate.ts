@@ -1,4 +1,4 @@
-/** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views (spec section 4.9). */
+/** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views. */
 import type { Context } from '../../http/context.js'
 import { requestedFormat } from '../../http/path-suffix.js'
 import { isGone, whenResponseEnds } from '../../http/response-end.js'

@@ -1,4 +1,4 @@
-/** By which columns the objects of a nested view set belong to those of the view set it is nested in (spec section 4.4). */
+/** By which columns the objects of a nested view set belong to those of the view set it is nested in. */
 import { ConfigurationError } from '../../kernel/errors.js'
 import { type Column, catalogueRevision, describeModel, relationOfKey } from '../../models/describe-model.js'
 import { type ModelClass, modelName } from '../../models/objection.js'

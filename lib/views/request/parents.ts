@@ -1,6 +1,6 @@
 /**
  * The objects on the path of a nested view set: each must exist, belong to the one before it, and be visible to the caller
- * (spec section 4.4; promise E11).
+ * (promise E11).
  */
 
 import type { FilterPart } from '../../filters/filter.js'

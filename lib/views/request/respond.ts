@@ -1,4 +1,4 @@
-/** Sends what an action returned, in the form the client asked for (spec section 4.9). */
+/** Sends what an action returned, in the form the client asked for. */
 import { STATUS_CODES } from 'node:http'
 import type { Context } from '../../http/context.js'
 import { formatOf } from '../../http/path-suffix.js'

@@ -1,4 +1,4 @@
-/** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked (spec section 4.5). */
+/** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked. */
 import type { Model } from 'objection'
 import { keyText } from '../../fields/key-text.js'
 import { RelatedField } from '../../fields/related-field.js'

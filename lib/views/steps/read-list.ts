@@ -1,4 +1,4 @@
-/** Answers a list: filters, order, and the page that the paginator cuts (spec section 4.6, "list"). */
+/** Answers a list: filters, order, and the page that the paginator cuts. */
 import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
 import { type FilterPart, type FilterView, guardOf, type QueryParameters, readParts } from '../../filters/filter.js'

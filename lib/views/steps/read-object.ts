@@ -1,4 +1,4 @@
-/** Finds the object that a path names, and answers with it (spec section 4.6, "retrieve"). */
+/** Finds the object that a path names, and answers with it. */
 
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { read } from '../../kernel/properties.js'

@@ -5,7 +5,7 @@ import { decodeBase64Url, derive, encodeBase64Url, equalBytes, frame, Hmac, mac 
 
 const S = '0123456789abcdef0123456789abcdef'
 
-/** Views, orderings, filters and payloads of the signed keyset cursors of wire.md section 2.6, with their tokens. */
+/** Views, orderings, filters and payloads of the signed keyset cursors (docs/reference/wire-format.md, section 2), with their tokens. */
 const cursors = [
   ['book', '-id', frame(), 'next:int:42', 'bmV4dDppbnQ6NDI6Nzg3Y2NiY2UxOGVjZDMyNjU3MGU4MmNlZjA5MTFmODY'],
   ['book', '-id', frame(), 'prev:int:10', 'cHJldjppbnQ6MTA6YTQ5NDk4N2Y2OTI1MWU3MDYyMjEwNjY3MDRjYTNlYWE'],

@@ -22,7 +22,7 @@ describe('pageLink', () => {
     ['http://evil.test/api/books?page=1', { page: '2' }, '/api/books?page=2'],
     ['//evil.test/api/books', { page: '2' }, '/evil.test/api/books?page=2'],
     ['/\\evil.test', { page: '2' }, '/%5Cevil.test?page=2'],
-  ])('wire.md section 6: %s with %o', (url, parameters, link) => {
+  ])('wire format, section 6: %s with %o', (url, parameters, link) => {
     expect(pageLink(url, ...Object.entries<string | null>(parameters))).toBe(link)
   })
 
