@@ -9,38 +9,33 @@ import { guardSuffix, setFormat } from '../http/path-suffix.js'
 import { pathOf } from '../http/request-path.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
-import { singularize } from '../kernel/naming.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
-import { quote } from '../kernel/quote.js'
 import { preparesStatements } from '../kernel/settings.js'
 import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
-import { documentedPath } from '../openapi/documented-path.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { classesOf } from '../views/action-options.js'
-import { methodsTaken, settlePolicies, type Versioning, type ViewHandler } from '../views/api-view.js'
+import { methodsTaken, settlePolicies, type ViewHandler } from '../views/api-view.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
-import { apiRoot } from './api-root.js'
+import { checkNames, checkPaths, defaultBasename } from './check-registration.js'
 import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
 import {
   checkEndpoints,
   checkVersionParameter,
-  collectionOf,
   type Endpoint,
   endpointsOf,
   isGeneric,
-  lookupSegment,
   type Operation,
   type ParentRegistration,
   type Registration,
   type ViewSetClass,
 } from './endpoint.js'
 import { matchedEndpoint, mountOn } from './mount.js'
+import { rootEndpoint } from './root-endpoint.js'
 import { byFixedParts, type FoundRoute, RouteTable } from './route-table.js'
 import { writePattern } from './route-tree.js'
-import { routesOf } from './routes.js'
 import { type TracedRouter, TracedRoutes } from './traced-routes.js'
 
 export interface APIRouterOptions {
@@ -142,7 +137,7 @@ export class APIRouter implements RouteParent {
       }
     }
     for (const one of classesOf(view)) settlePolicies(one)
-    this.#checkPaths(registration)
+    checkPaths(registration, this.#prefix)
     checkVersionParameter(registration)
     this.#registrations.push(registration)
     this.#table = undefined
@@ -391,85 +386,13 @@ export class APIRouter implements RouteParent {
   #build({ prepared }: { prepared: boolean }): RouteTable {
     const options = { prefix: this.#prefix, prepared }
     return new RouteTable([
-      this.#rootEndpoint(),
+      rootEndpoint(this.#registrations, this.#prefix),
       ...this.#registrations.flatMap((registration) => endpointsOf(registration, options)),
     ])
   }
-
-  #rootEndpoint(): Endpoint {
-    const collections = new Map(
-      this.#registrations
-        .filter(({ prefix, parent }) => !parent && prefix.every((segment) => segment.kind === 'literal'))
-        .map(({ basename, prefix }) => [basename, buildPath(prefix, {})]),
-    )
-    const view = apiRoot(() => collections, commonVersioning(this.#registrations))
-    const [name, operationId] = ['api-root', 'api_root']
-    const serializers = { inputSerializer: undefined, outputSerializer: undefined, outputsList: false }
-    return {
-      kind: 'root',
-      view,
-      basename: 'api',
-      detail: false,
-      lookup: undefined,
-      parents: [],
-      segments: this.#prefix,
-      matched: this.#prefix,
-      pattern: writePattern(this.#prefix),
-      path: documentedPath({ kind: 'root', segments: this.#prefix }),
-      actions: { get: 'get' },
-      operations: new Map([['GET', { method: 'GET', action: 'get', name, operationId, view, ...serializers }]]),
-      handler: view.asView(),
-      formats: new Set(),
-    }
-  }
-
-  /** The whole pattern is read, too: no name may occur twice, and nothing follows `{…:path}`. */
-  #checkPaths(registration: Registration): void {
-    const { view } = registration
-    const templates = routesOf(view)
-    if (templates.length === 0) {
-      throw new ConfigurationError(`${view.name}: has no action; add list(), retrieve() … or extend ModelViewSet`)
-    }
-    const { segments } = collectionOf(registration, { prefix: this.#prefix, prepared: false })
-    for (const { detail, path, actions } of templates) {
-      try {
-        parsePattern(writePattern([...segments, ...(detail ? [lookupSegment(view)] : []), ...path]))
-      } catch (error) {
-        const names = `of ${Object.values(actions).join('() and ')}()`
-        const part =
-          path.length > 0 ? `the path ${names}` : detail ? `lookupUrlKwarg "${lookupSegment(view).name}"` : ''
-        throw new ConfigurationError(`${view.name}: ${part && `${part} does not fit: `}${(error as Error).message}`)
-      }
-    }
-  }
 }
-
-/** @throws {ConfigurationError} an argument of `register()` is none */
-function checkNames(prefix: unknown, basename: unknown): void {
-  if (typeof prefix !== 'string') throw new ConfigurationError('APIRouter: register(prefix, view): prefix is no text')
-  if (basename === undefined || (typeof basename === 'string' && BASENAME.test(basename))) return
-  throw new ConfigurationError(
-    `APIRouter: register("${prefix}"): the basename ${quote(basename)} is no name; use letters, digits, "-", "_" and "."`,
-  )
-}
-
-/** What can be a part of a route's name. */
-const BASENAME = /^[\p{L}\p{N}._-]+$/u
 
 function nameRoute(ctx: Context, { endpoint }: FoundRoute): void {
   ctx['_matchedRoute'] = endpoint.path
   ctx['_matchedRouteName'] = endpoint.operations.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)?.name
-}
-
-/** The versioning that all view sets declare, which then holds for the API root, too. */
-function commonVersioning(registrations: readonly Registration[]): Versioning {
-  const [first = null, ...others] = new Set(registrations.map(({ view }) => view.versioningClass))
-  return others.length === 0 ? first : null
-}
-
-function defaultBasename(prefix: string, view: ViewSetClass): string {
-  if (isGeneric(view)) return singularize(view.modelClass().tableName)
-  throw new ConfigurationError(
-    `APIRouter: ${view.name} has no model; name it: register("${prefix}", ${view.name}, basename)`,
-  )
 }

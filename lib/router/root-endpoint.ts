@@ -1,0 +1,41 @@
+/** The path of the API itself, as one endpoint among the others. */
+import { buildPath, type Segment } from '../kernel/path-pattern.js'
+import { documentedPath } from '../openapi/documented-path.js'
+import type { Versioning } from '../views/api-view.js'
+import { apiRoot } from './api-root.js'
+import type { Endpoint, Registration } from './endpoint.js'
+import { writePattern } from './route-tree.js'
+
+/** The endpoint of the API root, which lists the collections. */
+export function rootEndpoint(registrations: readonly Registration[], prefix: readonly Segment[]): Endpoint {
+  const collections = new Map(
+    registrations
+      .filter(({ prefix: own, parent }) => !parent && own.every((segment) => segment.kind === 'literal'))
+      .map(({ basename, prefix: own }) => [basename, buildPath(own, {})]),
+  )
+  const view = apiRoot(() => collections, commonVersioning(registrations))
+  const [name, operationId] = ['api-root', 'api_root']
+  const serializers = { inputSerializer: undefined, outputSerializer: undefined, outputsList: false }
+  return {
+    kind: 'root',
+    view,
+    basename: 'api',
+    detail: false,
+    lookup: undefined,
+    parents: [],
+    segments: prefix,
+    matched: prefix,
+    pattern: writePattern(prefix),
+    path: documentedPath({ kind: 'root', segments: prefix }),
+    actions: { get: 'get' },
+    operations: new Map([['GET', { method: 'GET', action: 'get', name, operationId, view, ...serializers }]]),
+    handler: view.asView(),
+    formats: new Set(),
+  }
+}
+
+/** The versioning that all view sets declare, which then holds for the API root, too. */
+function commonVersioning(registrations: readonly Registration[]): Versioning {
+  const [first = null, ...others] = new Set(registrations.map(({ view }) => view.versioningClass))
+  return others.length === 0 ? first : null
+}
