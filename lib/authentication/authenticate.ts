@@ -1,10 +1,11 @@
 /** The second step of dispatch: who is asking. */
 import { rememberChallengers } from '../http/challenges.js'
 import type { Context } from '../http/context.js'
+import { RequestSlot } from '../http/request-slot.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { BaseAuthentication, Credentials } from './authentication.js'
 
-const FOUND_BY = Symbol('the scheme that knew the caller')
+const FOUND_BY = new RequestSlot<BaseAuthentication>('the scheme that knew the caller')
 
 /**
  * Tries each scheme in order; the first that knows the caller sets `ctx.state.user` and `ctx.state.auth`. Where none does,
@@ -20,7 +21,7 @@ export async function authenticate(ctx: Context, schemes: readonly BaseAuthentic
     const { user, auth } = readCredentials(scheme, credentials)
     ctx.state['user'] = user
     ctx.state['auth'] = auth
-    ;(ctx.state as Record<symbol, unknown>)[FOUND_BY] = scheme
+    FOUND_BY.set(ctx, scheme)
     return
   }
 }
@@ -46,5 +47,5 @@ function readCredentials(scheme: BaseAuthentication, given: Credentials): { user
 
 /** The scheme that has set `ctx.state.user`; undefined when the application did, or nobody. */
 export function foundBy(ctx: Context): BaseAuthentication | undefined {
-  return (ctx.state as Record<symbol, BaseAuthentication | undefined>)[FOUND_BY]
+  return FOUND_BY.get(ctx)
 }

@@ -2,6 +2,7 @@
 import { type Context, isAnonymous } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
 import { renderPending } from '../http/pending-render.js'
+import { RequestSlot } from '../http/request-slot.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import type { CachePolicy } from './cache-policy.js'
 import { contentDigest, strongTag, weakTag } from './entity-tags.js'
@@ -37,20 +38,20 @@ export function cacheResponse(
     if (!ctx.res.hasHeader('Cache-Control')) ctx.set('Cache-Control', 'no-store')
     return
   }
-  if (ctx.status !== 200 || !isReading(ctx) || onlyOnce.has(ctx.res)) return
+  if (ctx.status !== 200 || !isReading(ctx) || ONLY_ONCE.get(ctx)) return
   if (!keep) ctx.set('Cache-Control', policy.control)
   if (policy.control !== policy.privateControl) keepCookiesPrivate(ctx, policy)
   addETag(ctx, row)
 }
 
-const onlyOnce = new WeakSet<object>()
+const ONLY_ONCE = new RequestSlot<true>('the next answer to the request will be another one')
 
 /**
  * Says that the next answer to the same request will be another one, such as the next page of a cursor of the database: it
  * is stored nowhere, has no tag, and is never left out with 304.
  */
 export function answerOnce(ctx: Context): void {
-  onlyOnce.add(ctx.res)
+  ONLY_ONCE.set(ctx, true)
   ctx.set('Cache-Control', 'no-store')
 }
 

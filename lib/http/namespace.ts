@@ -1,15 +1,16 @@
 /** The namespace that an API's routes are mounted under, as its cursors know it (wire format, section 2.1). */
 import type { Context } from './context.js'
+import { RequestSlot } from './request-slot.js'
 
-const NAMESPACE = Symbol('the namespace of the route')
+const NAMESPACE = new RequestSlot<string>('the namespace of the route')
 
 /** Remembers the namespace of the route that a request has taken. */
 export function setNamespace(ctx: Context, namespace: string): void {
-  ;(ctx.state as Record<symbol, unknown>)[NAMESPACE] = namespace
+  NAMESPACE.set(ctx, namespace)
 }
 
 /** A name with the request's namespace before it, if there is one: `v1:book`. */
 export function qualifiedName(ctx: Context, name: string): string {
-  const namespace = (ctx.state as Record<symbol, string | undefined>)[NAMESPACE]
+  const namespace = NAMESPACE.get(ctx)
   return namespace === undefined ? name : `${namespace}:${name}`
 }

@@ -1,8 +1,9 @@
 /** Format suffixes of paths: `/books.json` is `/books` asked for as JSON. */
 import type { Context } from './context.js'
 import { pathOf } from './request-path.js'
+import { RequestSlot } from './request-slot.js'
 
-const FORMAT = Symbol('the format that the path asks for')
+const FORMAT = new RequestSlot<string>('the format that the path asks for')
 
 /** A path without its suffix, if it ends in one of these formats. */
 export function splitSuffix(path: string, formats: ReadonlySet<string>): { path: string; format: string } | undefined {
@@ -23,12 +24,12 @@ export function guardSuffix(path: string, formats: ReadonlySet<string>): string 
 
 /** Remembers the format that the path asked for. */
 export function setFormat(ctx: Context, format: string | undefined): void {
-  ;(ctx.state as Record<symbol, unknown>)[FORMAT] = format
+  FORMAT.set(ctx, format)
 }
 
 /** The format that the path asked for, as a router of ours has found it. */
 export function formatOf(ctx: Context): string | undefined {
-  return (ctx.state as Record<symbol, string | undefined>)[FORMAT]
+  return FORMAT.get(ctx)
 }
 
 /** The format that the path asks for, whoever has routed it: the one found, or else that of these which the path ends in. */

@@ -1,6 +1,7 @@
 /** Counts one request: who, how many bytes, how long (promises G12, I10 and I12). */
 import type { ServerResponse } from 'node:http'
 import { type Context, userId } from '../http/context.js'
+import { RequestSlot } from '../http/request-slot.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
 import { oneLine } from '../kernel/one-line.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
@@ -26,12 +27,7 @@ const MOST_PENDING = 1000
 const LONGEST_WAIT = 3000
 const EMPTY = new Set([204, 205, 304])
 
-/** Where a request keeps how it is metered already. */
-const METERED = Symbol('the meters that count this request')
-
-interface Noted {
-  [METERED]?: readonly Metering[]
-}
+const METERED = new RequestSlot<readonly Metering[]>('the meters that count this request')
 
 const healths = new WeakMap<MeteringEngine, Health>()
 
@@ -41,10 +37,9 @@ const healths = new WeakMap<MeteringEngine, Health>()
  */
 export function meterRequest(ctx: Context, metering: Metering): void {
   const { engine, meterName } = metering
-  const noted = ctx as Noted
-  const known = noted[METERED] ?? []
+  const known = METERED.get(ctx) ?? []
   if (known.some((one) => one.engine === engine && one.meterName === meterName)) return
-  noted[METERED] = [...known, metering]
+  METERED.set(ctx, [...known, metering])
   const { res } = ctx
   const timestamp = new Date().toISOString()
   const start = performance.now()

@@ -1,16 +1,16 @@
 /** Permissions on a hand-written route, where no view keeps them for the objects that the handler finds. */
 import { type Context, routeAction } from '../http/context.js'
+import { RequestSlot } from '../http/request-slot.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkObjectPermissions, checkPermissions } from './check-permissions.js'
 import type { BasePermission, GuardedView } from './permission.js'
 
-const PERMISSIONS = Symbol('the permissions of the route')
+const PERMISSIONS = new RequestSlot<readonly BasePermission[]>('the permissions of the route')
 
 /** Checks a request, and remembers the permissions for its objects. @throws AuthenticationFailed, PermissionDenied */
 export async function checkRoute(ctx: Context, permissions: readonly BasePermission[]): Promise<void> {
-  const state = ctx.state as Record<symbol, readonly BasePermission[] | undefined>
-  const before = state[PERMISSIONS]
-  state[PERMISSIONS] = before ? [...before, ...permissions] : permissions
+  const before = PERMISSIONS.get(ctx)
+  PERMISSIONS.set(ctx, before ? [...before, ...permissions] : permissions)
   await checkPermissions(ctx, viewOf(ctx), permissions)
 }
 
@@ -20,7 +20,7 @@ export async function checkRoute(ctx: Context, permissions: readonly BasePermiss
  * @throws {ConfigurationError} there are none
  */
 export async function checkRouteObject(ctx: Context, object: object): Promise<void> {
-  const permissions = (ctx.state as Record<symbol, readonly BasePermission[] | undefined>)[PERMISSIONS]
+  const permissions = PERMISSIONS.get(ctx)
   if (!permissions) {
     throw new ConfigurationError('checkObjectPermissions(): the route has no permissions; put permissions() before it')
   }

@@ -1,5 +1,6 @@
 /** The `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10; wire format, section 10). */
 import type { Context } from '../http/context.js'
+import { RequestSlot } from '../http/request-slot.js'
 import type { ThrottleRate, ThrottleState } from './throttle.js'
 
 /** What the headers say of one throttle. */
@@ -11,20 +12,15 @@ export interface RateLimitLine {
   readonly applies: boolean
 }
 
-/** Where a request keeps what earlier checks have found, a plugin's before a view's; cheaper than a WeakMap. */
-const LINES = Symbol('the lines of the RateLimit headers')
-
-interface Noted {
-  [LINES]?: readonly RateLimitLine[]
-}
+/** What earlier checks have found, a plugin's before a view's. */
+const LINES = new RequestSlot<readonly RateLimitLine[]>('the lines of the RateLimit headers')
 
 /** Shows what the throttles said, beside those that were asked earlier in the same request. */
 export function setRateLimitHeaders(ctx: Context, added: readonly RateLimitLine[]): void {
   if (added.length === 0) return
-  const noted = ctx as Noted
-  const earlier = noted[LINES]
+  const earlier = LINES.get(ctx)
   const all = earlier ? mergeLines(earlier, added) : added
-  noted[LINES] = all
+  LINES.set(ctx, all)
   let policy = ''
   let limit = ''
   for (const { rate, state, applies } of all) {

@@ -1,6 +1,7 @@
 /** The base of all throttles with a rate and a key. */
 import { type Caller, callerParts } from '../http/caller.js'
 import type { Context } from '../http/context.js'
+import { RequestSlot } from '../http/request-slot.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
@@ -26,9 +27,6 @@ interface Budget {
   readonly description: ThrottleRate
 }
 
-/** Where a request keeps what it was counted in. */
-const COUNTED = Symbol('the throttles that have counted this request')
-
 /** A count of one request. */
 interface Counted {
   readonly limiter: ThrottleLimiter
@@ -36,9 +34,7 @@ interface Counted {
   readonly state: ThrottleState | Promise<ThrottleState>
 }
 
-interface Noted {
-  [COUNTED]?: readonly Counted[]
-}
+const COUNTED = new RequestSlot<readonly Counted[]>('the throttles that have counted this request')
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/
 
@@ -121,12 +117,12 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     const { rate, prefix } = this.#budgetFor(view)
     const limiter = this.getStore().limiter(prefix, rate)
     const key = keyOf(prefix, ...parts)
-    const noted = ctx as Noted
-    const known = noted[COUNTED]?.find((one) => one.limiter === limiter && one.key === key)
+    const counted = COUNTED.get(ctx)
+    const known = counted?.find((one) => one.limiter === limiter && one.key === key)
     if (known) return known.state
     const count = limiter.consume(key)
     const state = count instanceof Promise ? count.then((one) => stateOf(one, rate)) : stateOf(count, rate)
-    noted[COUNTED] = [...(noted[COUNTED] ?? []), { limiter, key, state }]
+    COUNTED.set(ctx, [...(counted ?? []), { limiter, key, state }])
     return state
   }
 

@@ -121,6 +121,12 @@ describe.skipIf(process.platform !== 'linux')('[P8] the memory of', () => {
       for (let turn = 0; turn < 300; turn++)
         await client.fire(json(turn % 3 === 0 ? 'OPTIONS' : 'GET', `/api/${['books', 'nowhere'][turn % 2]}`))
       await client.fire(json('POST', '/api/books', { title: 'small' }, alice))
+      // the young generation grows once, with the first thousands
+      await client.fireAll(
+        Array.from({ length: 3_000 }, () => json('GET', '/api/nowhere')),
+        () => {},
+        16,
+      )
       const { memory } = await server.state()
       const { prepare, shots, limit, stays = Number.POSITIVE_INFINITY, concurrency, status } = create()
       forgetPeak(server)
