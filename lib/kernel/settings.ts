@@ -20,6 +20,12 @@ export interface Settings {
    */
   readonly preparedStatements?: boolean | undefined
   /**
+   * Read rows by pg's documented `client.query()` only. Ours reads them from the bytes of pg's connection, in less time: true
+   * is for a version of pg, or something around it, that changes what is between.
+   * @default the environment variable PLAIN_QUERIES, else false
+   */
+  readonly plainQueries?: boolean | undefined
+  /**
    * The version of the application, 1 to 128 characters from `!` to `~`; empty means computed.
    * @default the environment variable APP_VERSION, else computed
    */
@@ -74,6 +80,7 @@ const kinds = {
   secretKey: secret('SERVICE_SECRET_KEY'),
   cursorSecret: secret('SERVICE_CURSOR_SECRET'),
   preparedStatements: flag('PREPARED_STATEMENTS'),
+  plainQueries: flag('PLAIN_QUERIES'),
   appVersion: { variable: 'APP_VERSION', read: readVersion },
   appVersionHeader: flag('APP_VERSION_HEADER'),
   appVersionMismatch: { variable: 'APP_VERSION_MISMATCH', read: readMismatchAction },
@@ -87,8 +94,9 @@ const kinds = {
 type Name = keyof typeof kinds
 
 let configured: Settings = {}
-/** Asked for by every list: looking it up in the environment is not free. */
+/** Asked for by every list: looking them up in the environment is not free. */
 let prepares: boolean | undefined
+let plain: boolean | undefined
 
 /**
  * Sets the settings in code, in place of all that an earlier call has set. What is left out comes from the environment.
@@ -101,6 +109,7 @@ export function configure(settings: Settings): void {
   for (const [name, { read }] of Object.entries(kinds)) read(settings[name as Name], `configure({ ${name} })`)
   configured = { ...settings }
   prepares = undefined
+  plain = undefined
 }
 
 /** @throws ConfigurationError there is no such setting */
@@ -151,6 +160,12 @@ export function getCursorSecret(): string {
 export function preparesStatements(): boolean {
   prepares ??= setting('preparedStatements') ?? true
   return prepares
+}
+
+/** Whether rows are read by `client.query()` only; read as `preparesStatements()` is. @throws ConfigurationError */
+export function queriesPlainly(): boolean {
+  plain ??= setting('plainQueries') ?? false
+  return plain
 }
 
 /**

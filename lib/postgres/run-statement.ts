@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
-import { preparesStatements } from '../kernel/settings.js'
+import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
 import { type Recipient, RunningStatement } from './abandoned-statements.js'
 import type { CancellableConnection } from './cancel-statement.js'
 import { type ConnectionSource, queueOf } from './connection-queue.js'
@@ -214,7 +214,7 @@ function send<Row>(
       connection.query({ text, values: bindings, types: format }, done as unknown as Done<Cells>)
       return
     }
-    const texts = connection.pipeline === true ? undefined : asTexts(bindings)
+    const texts = connection.pipeline === true || queriesPlainly() ? undefined : asTexts(bindings)
     if (texts) {
       connection.query(new TextQuery({ text, name }, texts, format, done))
     } else {

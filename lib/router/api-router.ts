@@ -11,7 +11,7 @@ import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../ker
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
-import { preparesStatements } from '../kernel/settings.js'
+import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
 import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
@@ -337,7 +337,7 @@ export class APIRouter implements RouteParent {
       }
     }
     for (const view of views) await check(() => prepareView(view, knex))
-    await check(() => void preparesStatements())
+    await check(() => void [preparesStatements(), queriesPlainly()])
     for (const { view, parent } of this.#registrations) {
       if (parent) await check(() => prepareNested(view, parent.registration.view))
     }
