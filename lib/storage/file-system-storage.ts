@@ -1,7 +1,6 @@
 /** Uploads as files of a folder (promises F10, F12 and F15). */
 import { randomBytes } from 'node:crypto'
-import { createWriteStream } from 'node:fs'
-import { mkdir, rm } from 'node:fs/promises'
+import { mkdir, open, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
@@ -49,7 +48,9 @@ export class FileSystemStorage implements UploadStorage {
     if (path === undefined) throw new Error(`FileSystemStorage: "${file.extension}" is no extension`)
     try {
       await mkdir(this.root, { recursive: true })
-      await pipeline(file.stream(), createWriteStream(path, { flags: 'wx', mode: this.#mode }))
+      // opened first: one that is opened while the file already fails would come after it was removed
+      const handle = await open(path, 'wx', this.#mode)
+      await pipeline(file.stream(), handle.createWriteStream())
       return key
     } catch (error) {
       await rm(path, { force: true })

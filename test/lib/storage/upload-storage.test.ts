@@ -107,7 +107,10 @@ describe.each<[string, string, () => UploadStorage, RegExp]>([
 describe('FileSystemStorage', () => {
   it('[P6i F15] is 503 when the disk is full, and leaves nothing behind', async () => {
     const storage = new FileSystemStorage({ root: join(base, 'full'), baseUrl: '/files' })
-    await expect(storage.save(broken('ENOSPC'))).rejects.toThrow(ServiceUnavailable)
+    // some may fail before their file is open: on a busy machine one in ten
+    for (let turn = 0; turn < 200; turn++) {
+      await expect(storage.save(broken('ENOSPC'))).rejects.toThrow(ServiceUnavailable)
+    }
     expect(readdirSync(join(base, 'full'))).toEqual([])
   })
 
