@@ -1,37 +1,19 @@
 /** A serializer whose fields come from a model, and which creates and updates its rows. */
 
 import type { Model } from 'objection'
-import { checkedOptions } from '../fields/checked-options.js'
-import { ExternalIdField } from '../fields/external-id-field.js'
-import type { FieldOptions, SerializerContext, SerializerField } from '../fields/field.js'
-import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
-import { ReadOnlyField } from '../fields/read-only-field.js'
-import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
-import { externalIds } from '../ids/external-ids.js'
-import { externalKey } from '../ids/external-key.js'
+import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { described, exclusiveTo } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { readModelSchema } from '../kernel/json-schema.js'
 import { pascalCase } from '../kernel/naming.js'
-import { didYouMean } from '../kernel/near-miss.js'
-import { checkKinds, checkOptions } from '../kernel/option-kinds.js'
 import { buildModel, isExpression } from '../models/build-model.js'
-import {
-  type Column,
-  describeModel,
-  type ModelDescription,
-  type RelationDescription,
-  relationOfKey,
-} from '../models/describe-model.js'
+import { describeModel, type RelationDescription } from '../models/describe-model.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
-import { visibleNames } from '../models/visibility.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { loadRelations } from '../queryset/load-relations.js'
-import { checkContradictions } from './check-serializer.js'
-import { hasAttribute } from './check-source.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
+import { checkNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 import { placeError } from './refused-item.js'
@@ -43,14 +25,7 @@ import { inOwnTerms, type WriteItem } from './write-own-rows.js'
 import { changeOf, insertRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
 import { toItems, writeTree } from './write-tree.js'
 
-/**
- * Which fields of the model a serializer has: their names, or `__all__` for the model's declared columns, but for those that
- * it hides by `hidden` or `visible` (objection-visibility).
- */
-export type FieldNames = string | readonly string[]
-
-/** Options laid over those of generated fields, by field name. */
-export type ExtraKwargs = Readonly<Record<string, GeneratedOptions>>
+export type { ExtraKwargs, FieldNames } from './generate-fields.js'
 
 /** What may stand between validated data and the row. */
 const WRITING = ['create', 'update', 'validate'] as const
@@ -81,7 +56,10 @@ export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
   static override describeFields(): FieldsDescription {
     const model = describeModel(this.modelClass())
     const overrides = WRITING.some((method) => this.prototype[method] !== ModelSerializer.prototype[method])
-    return { fields: generateFields(this, model), model, writesRows: !overrides }
+    this.checkFields()
+    const nest = (relation: RelationDescription) => nestedField(this, relation)
+    const fields = generateFields(this, { model, declared: declaredFieldsOf(this), nest })
+    return { fields, model, writesRows: !overrides }
   }
 
   /** @internal */
@@ -298,186 +276,6 @@ function hasNestedTargets(plan: SerializerPlan, object: object): boolean {
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function generateFields(serializer: typeof ModelSerializer, model: ModelDescription): Map<string, SerializerField> {
-  serializer.checkFields()
-  const declared = declaredFieldsOf(serializer)
-  const fields = new Map<string, SerializerField>()
-  for (const name of listedNames(serializer, model)) {
-    fields.set(name, declared.get(name) ?? checkedField(serializer, model, name))
-    const isShown = serializer.depth > 0 && fields.get(name)?.writeOnly === false
-    const nested = isShown ? relationOfKey(model, name) : undefined
-    if (nested && !fields.has(nested.name) && !declared.has(nested.name)) {
-      fields.set(nested.name, nestedField(serializer, nested))
-    }
-  }
-  for (const [name, field] of declared) fields.set(name, field)
-  checkAllNames(serializer, model, fields)
-  return fields
-}
-
-function listedNames({ fields }: typeof ModelSerializer, model: ModelDescription): readonly string[] {
-  return typeof fields === 'string' ? visibleNames(model.model, model.declared) : fields
-}
-
-/**
- * The same for `'__all__'`, of which the catalogue tells the names. A model without a `jsonSchema` has all columns of its
- * table, which nobody knows before that was read.
- */
-function checkAllNames(
-  serializer: typeof ModelSerializer,
-  model: ModelDescription,
-  fields: ReadonlyMap<string, SerializerField>,
-): void {
-  if (Array.isArray(serializer.fields)) return
-  if (!model.prepared && readModelSchema(model.model.jsonSchema).properties.size === 0) return
-  const names = [...fields.keys()]
-  const refuse = (where: string) => (name: string) => {
-    const fix = didYouMean(name, names) || '; correct the name'
-    throw new ConfigurationError(`${serializer.name}: ${where} names no field "${name}"${fix}`)
-  }
-  serializer.readOnlyFields.filter((name) => !fields.has(name)).forEach(refuse('readOnlyFields'))
-  const generated = new Set(listedNames(serializer, model))
-  Object.keys(serializer.extraKwargs)
-    .filter((name) => !generated.has(name))
-    .forEach(refuse('extraKwargs'))
-}
-
-/** Names in `extraKwargs` and `readOnlyFields` must mean something. */
-function checkNames(serializer: typeof ModelSerializer, declared: ReadonlyMap<string, SerializerField>): void {
-  const { fields } = serializer
-  for (const name of Object.keys(serializer.extraKwargs)) {
-    if (declared.has(name)) {
-      throw new ConfigurationError(
-        `${serializer.name}: extraKwargs.${name} is for generated fields; give the options to declaredFields.${name}`,
-      )
-    }
-    checkKinds(`${serializer.name}: extraKwargs.${name}`, serializer.extraKwargs[name], { kinds: GENERATED_OPTIONS })
-    if (Array.isArray(fields) && !fields.includes(name)) {
-      throw new ConfigurationError(`${serializer.name}: extraKwargs.${name} names no field; add "${name}" to fields`)
-    }
-  }
-  for (const name of serializer.readOnlyFields) {
-    if (Array.isArray(fields) && !fields.includes(name) && !declared.has(name)) {
-      throw new ConfigurationError(`${serializer.name}: readOnlyFields names no field "${name}"; add it to fields`)
-    }
-  }
-}
-
-/** A generated field, whose options are all of its class; which class that is the catalogue tells. */
-function checkedField(serializer: typeof ModelSerializer, model: ModelDescription, name: string): SerializerField {
-  const field = generateField(serializer, model, name)
-  const extra = ownOptions(serializer, name)
-  if (extra === undefined) return field
-  const where = `${serializer.name}: extraKwargs.${name}: ${field.constructor.name}`
-  if (model.prepared) checkOptions(where, field.constructor, extra)
-  checkContradictions(where, field)
-  return field
-}
-
-/** The options of a field; a column may be called `constructor`. */
-function ownOptions({ extraKwargs }: typeof ModelSerializer, name: string): GeneratedOptions | undefined {
-  return Object.hasOwn(extraKwargs, name) ? extraKwargs[name] : undefined
-}
-
-function generateField(serializer: typeof ModelSerializer, model: ModelDescription, name: string): SerializerField {
-  const extra = ownOptions(serializer, name) ?? {}
-  const source = extra.source ?? name
-  const column = model.columns.get(source)
-  const isForeign = column && relationOfKey(model, source) && !externalIds(model.model)?.names(source)
-  const idField = isForeign ? undefined : externalIdField(model, source, extra)
-  if (idField) return idField
-  if (column) return columnField(model, column, extra)
-  const relation = model.relations.get(source)
-  if (relation) return relationField(serializer, model, relation, extra)
-  if (source.includes('.')) return readOnly(extra)
-  if (hasAttribute(model, source)) return readOnly(extra)
-  throw new ConfigurationError(
-    `${serializer.name}: fields names "${name}", which is no column, relation or attribute of ${modelName(model.model)}` +
-      `${model.prepared ? '' : ' as far as its jsonSchema tells (await api.prepare() reads the database)'}` +
-      `; correct the name, or declare the field`,
-  )
-}
-
-/** A value the model computes: only the options that describe it apply. */
-function readOnly(extra: GeneratedOptions): SerializerField {
-  return new ReadOnlyField(describing(extra))
-}
-
-function describing({
-  source,
-  label,
-  helpText,
-  schema,
-}: GeneratedOptions): Pick<FieldOptions, 'source' | 'label' | 'helpText' | 'schema'> {
-  return {
-    ...(source === undefined ? {} : { source }),
-    ...(label === undefined ? {} : { label }),
-    ...(helpText === undefined ? {} : { helpText }),
-    ...(schema === undefined ? {} : { schema }),
-  }
-}
-
-/** The external id that stands for a key, at the end of a path too; never written. */
-function externalIdField(
-  model: ModelDescription,
-  source: string,
-  extra: GeneratedOptions,
-): SerializerField | undefined {
-  const key = externalKey(model, source.split('.'))
-  return key && new ExternalIdField(key.ids, { ...describing(extra), readOnly: true, source: key.path.join('.') })
-}
-
-/** Options that say what the column says; `extra` is laid over them. */
-function columnOptions(column: Column, extra: GeneratedOptions): GeneratedOptions {
-  const { schema } = column
-  const readOnly = column.auto || schema.readOnly === true
-  return {
-    ...(extra.choices === undefined ? checkedOptions(column) : {}),
-    ...(readOnly ? { readOnly: true } : {}),
-    ...(schema.writeOnly === true ? { writeOnly: true } : {}),
-    ...(readOnly || column.required ? {} : { required: false }),
-    ...(column.nullable ? { allowNull: true } : {}),
-    ...(schema.title === undefined ? {} : { label: schema.title }),
-    ...(schema.description === undefined ? {} : { helpText: schema.description }),
-    ...extra,
-  }
-}
-
-function columnField(model: ModelDescription, column: Column, extra: GeneratedOptions): SerializerField {
-  const options = columnOptions(column, extra)
-  const relation = relationOfKey(model, column.property)
-  if (!relation) return fieldForColumn(column, options)
-  return keyField(relation, options)
-}
-
-/** A foreign key, which may point to another column than the primary key. */
-function keyField(relation: RelationDescription, extra: GeneratedOptions): SerializerField {
-  const options: PrimaryKeyRelatedFieldOptions = { queryset: relation.model, ...extra }
-  return new PrimaryKeyRelatedField(options, relation.relatedProperties[0])
-}
-
-/** A field for a relation listed by its own name: keys, or the objects themselves with `depth`. */
-function relationField(
-  serializer: typeof ModelSerializer,
-  model: ModelDescription,
-  relation: RelationDescription,
-  extra: GeneratedOptions,
-): SerializerField {
-  if (serializer.depth > 0) return nestedField(serializer, relation)
-  const column = relation.kind === 'belongs-to-one' ? model.columns.get(relation.ownerProperties[0] ?? '') : undefined
-  if (column) {
-    return keyField(relation, columnOptions(column, extra))
-  }
-  const writable = relation.kind === 'many-to-many'
-  const options: PrimaryKeyRelatedFieldOptions = {
-    queryset: relation.model,
-    many: !relation.single,
-    ...(writable ? { required: false } : { readOnly: true }),
-    ...extra,
-  }
-  return new PrimaryKeyRelatedField(options)
 }
 
 /** Related objects with the related model's declared columns, one level less deep. */
