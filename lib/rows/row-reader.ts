@@ -16,10 +16,11 @@ import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText, jsonList } from '../renderers/json-text.js'
 import { leftOut } from '../serializers/write-rows.js'
 import { writerOf } from './fetched-rows.js'
+import { compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
 import { compileNativeRow, isNative } from './native-sql.js'
 import { KeptLists, type ListShape, MOST_SHAPES, RowList, type RowListOptions } from './row-list.js'
 import type { CellScope, RowPlan } from './row-plan.js'
-import { compileInsert, compileInserts, compileListInsert, compileRows, listColumns } from './row-sql.js'
+import { compileRows } from './row-sql.js'
 
 export interface RowReaderOptions {
   readonly model: ModelClass

@@ -1,0 +1,119 @@
+/** The SQL of inserts that return what they have inserted in its written form. */
+
+import type { Column, ModelDescription } from '../models/describe-model.js'
+import { type CompiledSql, nativeSql } from '../postgres/compiled-sql.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { ONE_BY_ONE } from '../queryset/where-keys.js'
+import type { RowPlan } from './row-plan.js'
+import { fromClause, innerColumns, LIST, outerColumns } from './row-sql.js'
+
+/** A name that hides a table of the same name, which an application may have. */
+const INSERTED = 'koa_viewsets_inserted'
+
+/** What to insert: values by column name. */
+export interface InsertSelection {
+  readonly plan: RowPlan
+  readonly model: ModelDescription
+  readonly values: ReadonlyMap<string, unknown>
+  /** The column that names the object in paths; its value comes first in the row that is returned. */
+  readonly key: Column
+}
+
+/** Rows that are no list: they have no order and no page. */
+const NO_LIST = { order: [], backwards: false, positions: undefined, limit: 1, offset: 0, counting: undefined }
+
+/** Compiles the insert of one row that returns it in its written form: its key, then the plan's columns. */
+export function compileInsert(knex: Queryable, { plan, model, values, key }: InsertSelection): CompiledSql {
+  const table = model.model.tableName
+  const names = [...values.keys()]
+  const marks = (mark: string) => names.map(() => mark).join(', ')
+  const wrapped = plan.joins.length > 0
+  const selection = { ...NO_LIST, plan, model }
+  const returned = [['key', key] as const, ...innerColumns(selection, wrapped)]
+  const insert = {
+    sql:
+      `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'} ` +
+      `returning ${returned.map(() => '?? as ??').join(', ')}`,
+    bindings: [table, ...names, ...values.values(), ...returned.flatMap(([name, column]) => [column.column, name])],
+  }
+  if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))
+  const columns = outerColumns(selection)
+  const from = fromClause(selection)
+  return nativeSql(
+    knex.raw(`with ?? as (${insert.sql}) select ??, ${columns.sql} from ?? as ??${from.sql}`, [
+      INSERTED,
+      ...insert.bindings,
+      `${LIST}.key`,
+      ...columns.bindings,
+      INSERTED,
+      LIST,
+      ...from.bindings,
+    ] as never),
+  )
+}
+
+/** What to insert by one statement: the values of each row by column name. */
+export interface InsertsSelection {
+  readonly plan: RowPlan
+  readonly model: ModelDescription
+  readonly rows: readonly ReadonlyMap<string, unknown>[]
+}
+
+/** Compiles the insert of rows that returns them in their written form, in their order. */
+export function compileInserts(knex: Queryable, { plan, model, rows }: InsertsSelection): CompiledSql {
+  const given = new Set(rows.flatMap((row) => [...row.keys()]))
+  const names = given.size > 0 ? [...given] : [...model.columns.values()].slice(0, 1).map(({ column }) => column)
+  const values: unknown[] = []
+  // the text of so many parameters is made here: knex would look for each of them
+  const mark = (value: unknown) => (value === undefined ? 'default' : `$${values.push(value)}`)
+  const cells = rows.map((row) => `(${names.map((name) => mark(row.get(name))).join(', ')})`)
+  return { text: insertText(knex, { plan, model, names, source: `values ${cells.join(', ')}` }), values }
+}
+
+/** Compiles the same where each column can be one parameter: the text is one for all lists, however long. */
+export function compileListInsert(knex: Queryable, { plan, model, rows }: InsertsSelection): string {
+  const columns = listColumns({ model, rows }) ?? []
+  const lists = columns.map(({ sqlType }, index) => `$${index + 1}::${sqlType}[]`)
+  const names = columns.map(({ column }) => column)
+  return insertText(knex, { plan, model, names, source: `select * from unnest(${lists.join(', ')})` })
+}
+
+/** The columns where each can be one parameter; a row without a value needs the default. */
+export function listColumns({ model, rows }: Pick<InsertsSelection, 'model' | 'rows'>): readonly Column[] | undefined {
+  const [first] = rows
+  if (!first || first.size === 0) return undefined
+  const columns = [...model.columns.values()].filter(({ column }) => first.has(column))
+  const fit = columns.every(({ type, sqlType }) => !ONE_BY_ONE.has(type) && sqlType !== undefined)
+  const isEven = rows.every((row) => row.size === first.size && columns.every(({ column }) => row.has(column)))
+  return fit && isEven && columns.length === first.size ? columns : undefined
+}
+
+interface InsertParts {
+  readonly plan: RowPlan
+  readonly model: ModelDescription
+  readonly names: readonly string[]
+  /** Where the rows come from, in PostgreSQL's notation. */
+  readonly source: string
+}
+
+function insertText(knex: Queryable, { plan, model, names, source }: InsertParts): string {
+  const wrapped = plan.joins.length > 0
+  const selection = { ...NO_LIST, plan, model }
+  const returned = [...innerColumns(selection, wrapped)]
+  const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
+  const head = quoted(`insert into ?? (${names.map(() => '??').join(', ')})`, [model.model.tableName, ...names])
+  const tail = quoted(
+    `returning ${returned.map(() => '?? as ??').join(', ') || '1'}`,
+    returned.flatMap(([name, column]) => [column.column, name]),
+  )
+  const insert = `${head} ${source} ${tail}`
+  if (!wrapped) return insert
+  const columns = outerColumns(selection)
+  const from = fromClause(selection)
+  const outer = quoted(
+    // a join keeps no order
+    `select ${columns.sql} from (select row_number() over () as ordinal, i.* from ${INSERTED} as i) as ??${from.sql} order by ??`,
+    [...columns.bindings, LIST, ...from.bindings, `${LIST}.ordinal`],
+  )
+  return `with ${INSERTED} as (${insert}) ${outer}`
+}
