@@ -17,12 +17,12 @@ import { RowList } from '../rows/row-list.js'
 import type { RowReader } from '../rows/row-reader.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { type Action, actionNamed } from '../views/actions.js'
+import { overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
-import { overridden } from '../views/standard.js'
-import { findInsertReader, insertsReader } from '../views/steps/insert-row.js'
+import { findInsertReader } from '../views/steps/insert-row.js'
 import { describedList } from '../views/steps/read-list.js'
 import { detailReader } from '../views/steps/read-object.js'
 import { rowReader } from '../views/steps/read-rows.js'
@@ -118,7 +118,7 @@ class RoadBook {
     }
     const transaction = view.atomic
     const isBulk = name === 'bulkCreate'
-    const reader = (isBulk ? insertsReader : findInsertReader)(view, this.#tell)
+    const reader = findInsertReader(view, isBulk ? 'bulkCreate' : 'create', this.#tell)
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
     if (reader || traitsOf(view.viewClass.modelClass()).plainInserts) {

@@ -7,9 +7,9 @@ import { describingContext } from '../http/describing-context.js'
 import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
 import { determineVersion } from '../versioning/determine-version.js'
 import type { APIView } from '../views/api-view.js'
+import { isBuiltIn, overridden } from '../views/built-in.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
-import { isStandard, overridden } from '../views/standard.js'
 
 /** One method of a path, as a router has it. */
 export interface ExplainedOperation extends DescribedOperation {
@@ -104,7 +104,7 @@ export function isDecidedOutside({ view, isAsked, notes }: Subject): boolean {
   const names = ['getQueryset', 'getObject']
   const outer = view.parents.find(({ view: parent }) => {
     const { prototype } = parent as unknown as typeof GenericAPIView
-    return !isStandard(prototype, ...names)
+    return !isBuiltIn(prototype, ...names)
   })
   if (!outer) return false
   const { name, prototype } = outer.view as unknown as typeof GenericAPIView

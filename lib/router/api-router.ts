@@ -17,8 +17,9 @@ import type { ModelClass } from '../models/objection.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { classesOf } from '../views/action-options.js'
-import { methodsTaken, settlePolicies, type ViewHandler } from '../views/api-view.js'
+import { methodsTaken, type ViewHandler } from '../views/api-view.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
+import { policiesOf } from '../views/policies.js'
 import { checkNames, checkPaths, defaultBasename } from './check-registration.js'
 import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
 import {
@@ -136,7 +137,7 @@ export class APIRouter implements RouteParent {
         )
       }
     }
-    for (const one of classesOf(view)) settlePolicies(one)
+    for (const one of classesOf(view)) policiesOf(one)
     checkPaths(registration, this.#prefix)
     checkVersionParameter(registration)
     this.#registrations.push(registration)

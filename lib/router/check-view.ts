@@ -9,14 +9,15 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
 import { actionsOf } from '../views/action-options.js'
 import { ACTIONS, changesMany } from '../views/actions.js'
-import { APIView, settlePolicies } from '../views/api-view.js'
+import { APIView } from '../views/api-view.js'
+import { isBuiltIn } from '../views/built-in.js'
 import { checkGeneric, checkLookup, prepareActions, prepareGeneric } from '../views/checks/check-generic.js'
 import { checkWrites } from '../views/checks/check-writes.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
+import { policiesOf } from '../views/policies.js'
 import { type NestedViewClass, parentKeyOf } from '../views/request/parent-key.js'
 import { resourceOf } from '../views/resource.js'
-import { isStandard } from '../views/standard.js'
 import { routesOf } from './routes.js'
 
 /** Checks what needs no database. @throws {ConfigurationError} naming class, attribute and fix */
@@ -41,7 +42,7 @@ export function checkView(prefix: string, view: unknown, nested: boolean): asser
 function checkNested(view: typeof GenericAPIView): void {
   const { parentLookupField } = view as NestedViewClass
   if (parentLookupField !== undefined && parentLookupField !== '') return
-  if (parentLookupField === undefined && !isStandard(view.prototype, 'getQueryset')) return
+  if (parentLookupField === undefined && !isBuiltIn(view.prototype, 'getQueryset')) return
   throw new ConfigurationError(
     `${view.name}: is nested, and nothing tells whose its objects are; extend NestedViewSetMixin(…) and set static parentLookupField to the foreign key, or override getQueryset()`,
   )
@@ -51,7 +52,7 @@ function checkNested(view: typeof GenericAPIView): void {
 export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
   const nested = view as unknown as NestedViewClass
   const above = parent as typeof GenericAPIView
-  const looksUp = parent.prototype instanceof GenericAPIView && isStandard(parent.prototype, 'getObject')
+  const looksUp = parent.prototype instanceof GenericAPIView && isBuiltIn(parent.prototype, 'getObject')
   const problem = looksUp && (above.model || above.queryset) ? resourceOf(above).lookup.problem : undefined
   if (problem !== undefined)
     throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
@@ -75,7 +76,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
 
 /** Gives back what a view set holds between requests. */
 export async function closeView(view: typeof APIView): Promise<void> {
-  for (const scheme of settlePolicies(view).authentication) await scheme.close?.()
+  for (const scheme of policiesOf(view).authentication) await scheme.close?.()
   if (view.prototype instanceof GenericAPIView) await resourceOf(view as typeof GenericAPIView).paginator?.close()
   await closeStreams(view)
   const metering = isMetered(view) ? meteringOf(view) : undefined

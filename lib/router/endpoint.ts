@@ -8,8 +8,9 @@ import { documentedPath } from '../openapi/documented-path.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { URLPathVersioning } from '../versioning/url-path-versioning.js'
 import { actionClass, actionsOf, classesOf } from '../views/action-options.js'
-import { type APIView, settlePolicies, type ViewHandler } from '../views/api-view.js'
+import type { APIView, ViewHandler } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { policiesOf } from '../views/policies.js'
 import { resourceOf } from '../views/resource.js'
 import type { ActionMap, ParentLink } from '../views/view.js'
 import { writePattern } from './route-tree.js'
@@ -122,7 +123,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
 
 /** What the renderers of a class write. */
 function formatsOf(view: ViewSetClass): ReadonlySet<string> {
-  return new Set(settlePolicies(view).renderers.map(({ format }) => format))
+  return new Set(policiesOf(view).renderers.map(({ format }) => format))
 }
 
 function operationsOf(registration: Registration, { actions }: RouteTemplate): ReadonlyMap<string, Operation> {
@@ -214,7 +215,7 @@ export function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {
 /** @throws {ConfigurationError} what names an object, or a part of an action, would be taken for the API version */
 export function checkVersionParameter(registration: Registration): void {
   const { view } = registration
-  if (!classesOf(view).some((one) => settlePolicies(one).versioning instanceof URLPathVersioning)) return
+  if (!classesOf(view).some((one) => policiesOf(one).versioning instanceof URLPathVersioning)) return
   const own = routesOf(view).flatMap(({ detail, path }) => [...(detail ? [lookupSegment(view)] : []), ...path])
   const names = own.flatMap((segment) => (segment.kind === 'param' ? [segment.name] : []))
   const outer = parentsOf(registration).map(({ param }) => param)

@@ -1,6 +1,5 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
 
-import { read } from '../kernel/properties.js'
 import { RecentMap } from '../kernel/recent-map.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
@@ -106,12 +105,12 @@ interface WholeSlice {
 
 function wholeSlice(slice: Slice): WholeSlice {
   return {
-    limit: read(slice, 'limit'),
-    offset: read(slice, 'offset') ?? 0,
-    after: read(slice, 'after'),
-    backwards: read(slice, 'backwards') ?? false,
-    positions: read(slice, 'positions') ?? false,
-    count: read(slice, 'count'),
+    limit: slice.limit,
+    offset: slice.offset ?? 0,
+    after: slice.after,
+    backwards: slice.backwards ?? false,
+    positions: slice.positions ?? false,
+    count: slice.count,
   }
 }
 

@@ -5,8 +5,8 @@ import { checkKinds } from '../kernel/option-kinds.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Input } from '../serializers/types.js'
 import { keepSettings } from './action-options.js'
+import { isOurs } from './built-in.js'
 import type { GenericAPIView } from './generic-api-view.js'
-import { isOurs } from './standard.js'
 
 /** Statics that an action may have of its own. */
 const STATICS = [

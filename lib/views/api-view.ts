@@ -9,8 +9,7 @@ import { hasContent } from '../http/methods.js'
 import { formatOf, requestedFormat, setFormat } from '../http/path-suffix.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
-import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
-import { read } from '../kernel/properties.js'
+import type { Policies, Policy } from '../kernel/policy.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
@@ -26,10 +25,10 @@ import type { SerializerClass, SerializerPlan } from '../serializers/contract.js
 import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { takenFiles } from '../serializers/taken-files.js'
-import { settleThrottles } from '../throttling/settle-throttles.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import { actionClass, actionsOf } from './action-options.js'
+import { policiesOf } from './policies.js'
 import { dispatch } from './request/dispatch.js'
 import {
   type ActionMap,
@@ -60,8 +59,6 @@ export type Versioning = Policy<BaseVersioning> | null
 export type ViewHandler = (ctx: Context) => Promise<void>
 
 const METHODS = ['get', 'post', 'put', 'patch', 'delete']
-/** Methods that take an object. */
-const policies = new WeakMap<typeof APIView, ViewPolicies>()
 
 /**
  * A view: one instance answers one request. Statics describe it, methods act.
@@ -161,7 +158,7 @@ export class APIView implements View {
         throw new ConfigurationError(`${this.name}: has no method ${action}() for ${method.toUpperCase()}`)
       }
       const view = actionClass(this, action)
-      settlePolicies(view)
+      policiesOf(view)
       byMethod.set(method.toUpperCase(), { view, route: { basename, parents, action, actions } })
     }
     const get = byMethod.get('GET')
@@ -169,7 +166,7 @@ export class APIView implements View {
     // who may use none of a path's actions has no business with their description
     const [first] = byMethod.values()
     const describing = first?.view ?? this
-    if (settlePolicies(describing).metadata) {
+    if (policiesOf(describing).metadata) {
       byMethod.set('OPTIONS', { view: describing, route: { basename, parents, action: 'metadata', actions } })
     }
     return function view(ctx) {
@@ -184,7 +181,7 @@ export class APIView implements View {
       }
       let opened: APIView
       try {
-        opened = read(answering.view, 'open').call(answering.view, ctx, answering.route)
+        opened = answering.view.open(ctx, answering.route)
       } catch (error) {
         // the constructor of an application
         answerError(ctx, error)
@@ -215,7 +212,7 @@ export class APIView implements View {
       actionMap: actions,
       basename,
       parents,
-      policies: settlePolicies(this),
+      policies: policiesOf(this),
       inputSerializer: actionsOf(this).get(action)?.inputSerializer,
       body: { data: {}, textual: false },
     })
@@ -248,7 +245,7 @@ export class APIView implements View {
    * @example override readsBody() { return this.action === 'bulkDestroy' || super.readsBody() }
    */
   readsBody(): boolean {
-    const { method = '' } = read(this, 'ctx').req
+    const { method = '' } = this.ctx.req
     return hasContent(method) || (method === 'DELETE' && this.inputSerializer !== undefined)
   }
 
@@ -280,7 +277,7 @@ export class APIView implements View {
    * it to add to the headers: `super.finalizeResponse()` first. Errors that were thrown do not come this way.
    */
   finalizeResponse(): void {
-    keepPrivate(read(this, 'ctx'), read(this, 'policies').authentication)
+    keepPrivate(this.ctx, this.policies.authentication)
   }
 
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */
@@ -348,40 +345,9 @@ export function methodsTaken(view: typeof APIView, actions: ActionMap): readonly
 /** True where the path asks for a format that only other methods of it write. */
 function isOtherFormat(view: typeof APIView, ctx: Context): boolean {
   const format = ctx.req.method === 'OPTIONS' ? undefined : formatOf(ctx)
-  return format !== undefined && settlePolicies(view).renderers.every((renderer) => renderer.format !== format)
+  return format !== undefined && policiesOf(view).renderers.every((renderer) => renderer.format !== format)
 }
 
 function formatsOf({ policies }: APIView): ReadonlySet<string> {
   return new Set(policies.renderers.map(({ format }) => format))
-}
-
-/** The policies of a view class as instances; made once. @throws {ConfigurationError} */
-export function settlePolicies(view: typeof APIView): ViewPolicies {
-  let settled = policies.get(view)
-  if (!settled) {
-    const where = (name: string) => `${view.name}.${name}`
-    const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
-    if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
-    settled = {
-      versioning: view.versioningClass
-        ? resolvePolicy(where('versioningClass'), view.versioningClass, 'determineVersion')
-        : undefined,
-      authentication: resolvePolicies(where('authenticationClasses'), view.authenticationClasses, 'authenticate'),
-      permissions: resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
-        (permission) => permission.constructor !== AllowAny,
-      ),
-      throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
-      parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
-      files: view.takenFiles(),
-      metadata:
-        view.metadataClass === null
-          ? undefined
-          : resolvePolicy(where('metadataClass'), view.metadataClass, 'determineMetadata'),
-      renderers,
-      strictAccept: view.strictAccept,
-    }
-    for (const permission of settled.permissions) permission.check(view)
-    policies.set(view, settled)
-  }
-  return settled
 }

@@ -9,7 +9,6 @@ import { answerError } from '../http/answer-error.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Policies, Policy } from '../kernel/policy.js'
-import { read } from '../kernel/properties.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { TakenFiles } from '../parsers/parser.js'
@@ -31,13 +30,13 @@ import type { Serializer } from '../serializers/serializer.js'
 import { actionClass } from './action-options.js'
 import { showsObject } from './actions.js'
 import { APIView, methodsOf, type ViewHandler } from './api-view.js'
+import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import type { GenericView, PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
-import { resourceOf } from './resource.js'
-import { isStandard, markStandard } from './standard.js'
-import { insertReader, insertsReader } from './steps/insert-row.js'
+import { type Resource, resourceOf } from './resource.js'
+import { findInsertReader, insertReader } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
@@ -128,6 +127,15 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal What a create inserts by, once that was asked; null where it needs instances. */
   declare inserter: RowReader | null | undefined
 
+  /** @internal The resource, once it was asked for. */
+  declare compiled: Resource | undefined
+
+  /** @internal What is decided of the class. */
+  get resource(): Resource {
+    this.compiled ??= resourceOf(this.viewClass)
+    return this.compiled
+  }
+
   /** @internal The class, for the steps that work on any generic view. */
   get viewClass(): typeof GenericAPIView {
     return this.constructor as typeof GenericAPIView
@@ -135,8 +143,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
   static modelClass(): ModelClass {
-    const model = read(this, 'model')
-    if (model) return model
+    if (this.model) return this.model
     if (this.queryset) return this.queryset().modelClass() as ModelClass
     throw new ConfigurationError(
       `${this.name}: set static model, or static queryset to a function that returns a query`,
@@ -169,7 +176,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal */
   static override takenFiles(): TakenFiles {
     const taken = super.takenFiles()
-    const isKnown = isStandard(this.prototype, 'getSerializerClass', 'getSerializer', 'getInputSerializer')
+    const isKnown = isBuiltIn(this.prototype, 'getSerializerClass', 'getSerializer', 'getInputSerializer')
     return isKnown ? taken : { ...taken, names: 'all' }
   }
 
@@ -180,9 +187,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   override getKnex(): Knex | undefined | Promise<Knex | undefined> {
-    const viewClass = read(this, 'viewClass')
-    const queryset = read(viewClass, 'queryset')
-    return (queryset ? queryset().knex() : read(viewClass, 'modelClass').call(viewClass).knex()) as Knex | undefined
+    const { viewClass } = this
+    return (viewClass.queryset ? viewClass.queryset().knex() : viewClass.modelClass().knex()) as Knex | undefined
   }
 
   /**
@@ -197,17 +203,17 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     let query = (queryset ? queryset() : model?.query(knex)) as unknown as AnyQueryBuilder
     if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
     // what code of the application's reads by it has its microseconds, too; the package's own steps see to that themselves
-    return (isStandard(this, this.action) ? query : readExactly(query)) as unknown as QueryBuilder<M>
+    return (this.resource.overrides.has(this.action) ? readExactly(query) : query) as unknown as QueryBuilder<M>
   }
 
   /** @internal */
   parentScope(): FilterPart | undefined {
-    return read(this, 'parents').length > 0 ? parentScope(this) : undefined
+    return this.parents.length > 0 ? parentScope(this) : undefined
   }
 
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
-    const view = resourceOf(this.viewClass).filterView
+    const view = this.resource.filterView
     return view.backends.reduce((narrowed, backend) => {
       // ours add conditions that are whole
       if (isDescribed(backend)) return backend.filterQueryset(narrowed, this.ctx, view)
@@ -257,7 +263,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     if (this.viewClass.concurrency !== null) return true
     if ((this.knex as Queryable | undefined)?.isTransaction) return super.atomic
     if (this.action === 'create') return super.atomic && !insertReader(this)
-    return super.atomic && !(this.action === 'bulkCreate' && insertsReader(this))
+    return super.atomic && !(this.action === 'bulkCreate' && findInsertReader(this, 'bulkCreate'))
   }
 
   /**
@@ -272,10 +278,9 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** The serializer class for this request; override it to choose by `this.action` or by the caller. */
   getSerializerClass(): AnySerializerClass {
-    const viewClass = read(this, 'viewClass')
-    const serializerClass = read(viewClass, 'serializerClass')
+    const { serializerClass, name } = this.viewClass
     if (!serializerClass) {
-      throw new ConfigurationError(`${viewClass.name}: set static serializerClass, or override getSerializerClass()`)
+      throw new ConfigurationError(`${name}: set static serializerClass, or override getSerializerClass()`)
     }
     return serializerClass
   }
@@ -283,9 +288,10 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal The action's own serializer, or the view's, as that action would have it. */
   override describeInput(action: string): SerializerPlan | undefined {
     const described = super.describeInput(action)
-    const hasSerializer = this.viewClass.serializerClass !== null || !isStandard(this, 'getSerializerClass')
+    const choosesSerializer = this.resource.overrides.serializerClass
+    const hasSerializer = this.viewClass.serializerClass !== null || choosesSerializer
     if (described || !hasSerializer) return described
-    if (isStandard(this, 'getSerializerClass')) {
+    if (!choosesSerializer) {
       const { serializerClass } = actionClass(this.viewClass, action)
       return serializerClass ? serializerPlan(serializerClass) : undefined
     }
@@ -320,7 +326,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   override finalizeResponse(): void {
-    const rowVersion = read(this, 'rowVersion')
+    const { rowVersion } = this
     if (rowVersion !== undefined && showsObject(this.action)) addETag(this.ctx, rowVersion)
     super.finalizeResponse()
   }
@@ -371,6 +377,7 @@ described(GenericAPIView, {
 
 Object.assign(GenericAPIView.prototype, {
   rowVersion: undefined,
+  compiled: undefined,
   pathKey: undefined,
   inserter: undefined,
   holds: false,
@@ -378,7 +385,7 @@ Object.assign(GenericAPIView.prototype, {
   rowMark: undefined,
 })
 
-markStandard(
+markBuiltIn(
   GenericAPIView.prototype,
   'getKnex',
   'getQueryset',

@@ -1,47 +1,17 @@
-/** What the steps of list, detail and create know of a generic view and of its class. */
+/** What the steps of a request know of a generic view. */
 
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
-import type { BaseFilter, FilterPart, ParameterDescription } from '../filters/filter.js'
-import type { Policies, Policy } from '../kernel/policy.js'
+import type { FilterPart } from '../filters/filter.js'
 import type { Column } from '../models/describe-model.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import type { BasePagination } from '../pagination/pagination.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { RowReader } from '../rows/row-reader.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
-import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
+import type { GenericViewClass } from './generic-view-class.js'
+import type { Resource } from './resource.js'
 import type { View } from './view.js'
-
-/** A generic view's class: what is known before any request. */
-export interface GenericViewClass {
-  readonly name: string
-  readonly prototype: object
-  readonly model: ModelClass | null
-  readonly queryset: (() => unknown) | null
-  readonly serializerClass: SerializerClass | null
-  readonly lookupField: string
-  readonly lookupUrlKwarg: string | null
-  readonly paginationClass: Policy<BasePagination> | null
-  readonly filterBackends: Policies<BaseFilter>
-  readonly filtersetFields: readonly string[]
-  readonly searchFields: readonly string[]
-  readonly orderingFields: readonly string[]
-  readonly ordering: readonly string[]
-  readonly searchConfig: string
-  readonly searchType: string
-  readonly searchParam: string
-  readonly useNativeJson: boolean
-  readonly strictParams: boolean
-  readonly queryParameters: readonly ParameterDescription[]
-  readonly concurrency: string | readonly string[] | null
-  readonly requireIfMatch: boolean
-  /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
-  readonly parentLookupField?: string
-  readonly expandable: Expandable
-  modelClass(): ModelClass
-}
 
 /** What the path names an object by. */
 export interface PathKey {
@@ -53,6 +23,8 @@ export interface PathKey {
 /** One request's generic view. */
 export interface GenericView extends View {
   readonly viewClass: GenericViewClass
+  /** What is decided of its class. */
+  readonly resource: Resource
   /** The key on the path of a request that writes, so that an external id is decoded once. */
   pathKey: PathKey | undefined
   knex: Knex | undefined

@@ -1,12 +1,12 @@
 /** Views of one endpoint, ready made. */
 import type { Model, QueryBuilder } from 'objection'
+import { markBuiltIn } from './built-in.js'
 import { GenericAPIView } from './generic-api-view.js'
 import { CreateMixin } from './mixins/create-mixin.js'
 import { DestroyMixin } from './mixins/destroy-mixin.js'
 import { ListMixin } from './mixins/list-mixin.js'
 import { RetrieveMixin } from './mixins/retrieve-mixin.js'
 import { UpdateMixin } from './mixins/update-mixin.js'
-import { markStandard } from './standard.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: the classes below name the model
 const Base = GenericAPIView<any>
@@ -141,5 +141,5 @@ for (const { prototype } of [
   RetrieveUpdateDestroyAPIView,
   RetrieveDestroyAPIView,
 ]) {
-  markStandard(prototype, 'getQueryset', 'getObject')
+  markBuiltIn(prototype, 'getQueryset', 'getObject')
 }

@@ -10,8 +10,14 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
+import { permissionName } from '../permissions/operators.js'
+import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
-import type { GenericViewClass } from './generic-view.js'
+import { insertObstacle } from '../rows/insert-plan.js'
+import { actionNamed } from './actions.js'
+import type { GenericViewClass } from './generic-view-class.js'
+import { Overrides } from './overrides.js'
+import { policiesOf } from './policies.js'
 
 /** The policies of a class's lists; one set for as long as the process runs, as a paginator may hold connections. */
 interface ListPolicies {
@@ -20,6 +26,21 @@ interface ListPolicies {
 }
 
 const NO_TERMS: readonly OrderTerm[] = []
+
+const SHOWING = ['getSerializer', 'loadRelated'] as const
+const INPUT = ['getInputSerializer', 'getSerializerClass'] as const
+
+/** What is answered with rows, and the methods that have a say in it. A stream is a list that is written row by row. */
+const ROW_METHODS = {
+  list: ['list', ...SHOWING, 'getList'],
+  stream: ['list', ...SHOWING],
+  retrieve: ['retrieve', ...SHOWING, 'getDetail'],
+  create: ['create', ...SHOWING],
+  bulkCreate: ['bulkCreate', ...SHOWING],
+} as const
+
+export type RowAnswer = keyof typeof ROW_METHODS
+export type InsertAction = 'create' | 'bulkCreate'
 
 /**
  * A generic view class as requests need it. What the catalogue has a say in is made when it is first asked for, and then
@@ -34,6 +55,14 @@ export class Resource {
   #lookup: ObjectKey | undefined
   #versionTerms: readonly OrderTerm[] | undefined
   #describesLists: boolean | undefined
+  #instance: object | undefined
+  #overrides: Overrides | undefined
+  #isWholeTable: boolean | undefined
+  #guardsObjects: boolean | undefined
+  #objectObstacle: string | null | undefined
+  #namesPerUser: boolean | undefined
+  readonly #rowObstacles = new Map<RowAnswer, string | null>()
+  readonly #insertObstacles = new Map<InsertAction, string | null>()
   readonly #totals = new WeakMap<readonly OrderTerm[], readonly OrderTerm[]>()
 
   /** @throws {ConfigurationError} a paginator or filter backend is none */
@@ -136,13 +165,97 @@ export class Resource {
     return ids?.stored ? [ids.property] : describeModel(model).primaryKey
   }
 
+  /** What the application does in its own way. */
+  get overrides(): Overrides {
+    this.#overrides ??= new Overrides(this.#sample)
+    return this.#overrides
+  }
+
+  /** The view's queryset is all rows of its model, or those of the object that it is nested in. */
+  get isWholeTable(): boolean {
+    this.#isWholeTable ??=
+      !this.overrides.queryset && this.#view.queryset === null && traitsOf(this.#view.modelClass()).plainQueries
+    return this.#isWholeTable
+  }
+
   /** The model and the filter backends say all there is to know of a list's SQL. */
   get describesLists(): boolean {
     this.#describesLists ??=
-      this.#view.queryset === null &&
-      traitsOf(this.#view.modelClass()).plainQueries &&
-      this.filterView.backends.every(isDescribed)
+      this.isWholeTable && !this.overrides.filtering && this.filterView.backends.every(isDescribed)
     return this.#describesLists
+  }
+
+  /** Code of the application's looks at each object before it is shown or changed. */
+  get guardsObjects(): boolean {
+    this.#guardsObjects ??= this.overrides.objectPermissions || this.#guard !== undefined
+    return this.#guardsObjects
+  }
+
+  /** Why an object that the path names needs an instance, whatever is shown of it, as a sentence; null where it needs none. */
+  get objectObstacle(): string | null {
+    if (this.#objectObstacle === undefined) {
+      const guard = this.#guard
+      this.#objectObstacle =
+        this.#overridden(['getObject', 'checkObjectPermissions']) ??
+        (guard ? `${permissionName(guard)} is asked about each object` : null)
+    }
+    return this.#objectObstacle
+  }
+
+  /** The first permission that is asked about each object. */
+  get #guard(): BasePermission | undefined {
+    return policiesOf(this.#view).permissions.find((permission) => permission.guardsObjects())
+  }
+
+  /** Objects have external ids that are others for each user. */
+  get namesPerUser(): boolean {
+    this.#namesPerUser ??=
+      (this.#view.model !== null || this.#view.queryset !== null) &&
+      externalIds(this.#view.modelClass())?.perUser === true
+    return this.#namesPerUser
+  }
+
+  /**
+   * Why an answer cannot be made of rows, as far as the class tells, as a sentence; null where nothing of the
+   * class stands in the way.
+   */
+  rowObstacle(answer: RowAnswer): string | null {
+    let obstacle = this.#rowObstacles.get(answer)
+    if (obstacle === undefined) {
+      obstacle = this.#overridden(ROW_METHODS[answer])
+      this.#rowObstacles.set(answer, obstacle)
+    }
+    return obstacle
+  }
+
+  /** Why no single statement inserts what an action creates, as far as the class tells, as a sentence; null where one may. */
+  insertObstacle(action: InsertAction): string | null {
+    let obstacle = this.#insertObstacles.get(action)
+    if (obstacle === undefined) {
+      obstacle = this.#findInsertObstacle(action)
+      this.#insertObstacles.set(action, obstacle)
+    }
+    return obstacle
+  }
+
+  /** An instance as every request gets one, with the fields that the application gives it. */
+  get #sample(): object {
+    this.#instance ??= new this.#view()
+    return this.#instance
+  }
+
+  #findInsertObstacle(action: InsertAction): string | null {
+    const { name, concurrency, serializerClass } = this.#view
+    if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
+    const hooks = actionNamed(action)?.hooks.filter((hook) => hook in this.#sample) ?? []
+    const overridden = this.#overridden([action, ...hooks, ...INPUT])
+    if (overridden !== null) return overridden
+    return serializerClass ? insertObstacle(serializerClass) : `${name} has no serializerClass`
+  }
+
+  #overridden(methods: readonly string[]): string | null {
+    const method = this.overrides.first(methods)
+    return method === undefined ? null : `${this.#view.name} overrides ${method}()`
   }
 }
 

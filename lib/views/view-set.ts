@@ -3,6 +3,7 @@ import type { Model, QueryBuilder } from 'objection'
 import { described } from '../kernel/declarations.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { APIView } from './api-view.js'
+import { markBuiltIn } from './built-in.js'
 import { GenericAPIView } from './generic-api-view.js'
 import { BulkCreateMixin } from './mixins/bulk-create-mixin.js'
 import { BulkDestroyMixin } from './mixins/bulk-destroy-mixin.js'
@@ -12,7 +13,6 @@ import { DestroyMixin } from './mixins/destroy-mixin.js'
 import { ListMixin } from './mixins/list-mixin.js'
 import { RetrieveMixin } from './mixins/retrieve-mixin.js'
 import { UpdateMixin } from './mixins/update-mixin.js'
-import { markStandard } from './standard.js'
 
 /** A view set without model and actions: add methods named as the routes' actions (`list`, `retrieve` …). */
 export class ViewSet extends APIView {}
@@ -115,8 +115,8 @@ for (const made of [ViewSet, GenericViewSet, ReadOnlyModelViewSet, ModelViewSet,
 
 // these overrides only name the model: a view that has them is as it comes
 for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet])
-  markStandard(prototype, 'getQueryset', 'getObject')
+  markBuiltIn(prototype, 'getQueryset', 'getObject')
 for (const { prototype } of [ModelViewSet, BulkModelViewSet]) {
-  markStandard(prototype, 'performCreate', 'performUpdate', 'performDestroy')
+  markBuiltIn(prototype, 'performCreate', 'performUpdate', 'performDestroy')
 }
-markStandard(BulkModelViewSet.prototype, 'performBulkCreate', 'performBulkUpdate', 'performBulkDestroy')
+markBuiltIn(BulkModelViewSet.prototype, 'performBulkCreate', 'performBulkUpdate', 'performBulkDestroy')

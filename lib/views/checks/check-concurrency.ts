@@ -9,9 +9,9 @@ import { positionTag } from '../../queryset/keyset.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
-import type { GenericViewClass } from '../generic-view.js'
+import { isBuiltIn } from '../built-in.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 import { concurrencyOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 
 /**
  * The columns must exist, have a text of their own, be out of the client's reach, and change with every write.
@@ -40,7 +40,7 @@ export async function checkConcurrency(view: GenericViewClass, knex: Queryable |
     }
     if (view.serializerClass) checkWritable(view, view.serializerClass, property)
   }
-  if (!('update' in view.prototype) || !isStandard(view.prototype, 'performUpdate') || writesItself(view)) return
+  if (!('update' in view.prototype) || !isBuiltIn(view.prototype, 'performUpdate') || writesItself(view)) return
   if (!traitsOf(model).plainUpdates || table === undefined || !knex || (await hasUpdateTrigger(knex, table))) return
   throw new ConfigurationError(
     `${view.name}: concurrency names "${properties.join('", "')}", which nothing changes when a row is updated; ` +

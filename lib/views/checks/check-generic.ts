@@ -16,11 +16,12 @@ import { warnOfFormat } from '../../serializers/warn-of-format.js'
 import { warnOfNestedSecrets, warnOfSecrets } from '../../serializers/warn-of-secrets.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
 import { ACTIONS, changesMany } from '../actions.js'
-import { type APIView, settlePolicies } from '../api-view.js'
+import type { APIView } from '../api-view.js'
+import { isBuiltIn } from '../built-in.js'
 import { type Cacheable, isCacheable, policyOf } from '../cacheable.js'
-import type { GenericViewClass } from '../generic-view.js'
+import type { GenericViewClass } from '../generic-view-class.js'
+import { policiesOf } from '../policies.js'
 import { orders, resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { checkParameters } from './check-parameters.js'
@@ -38,7 +39,7 @@ export type CheckedClass = typeof APIView & GenericViewClass
  */
 export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSerializer: boolean }): void {
   checkModel(view)
-  if (needsSerializer && !view.serializerClass && isStandard(view.prototype, 'getSerializerClass')) {
+  if (needsSerializer && !view.serializerClass && isBuiltIn(view.prototype, 'getSerializerClass')) {
     throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
   }
   checkSerializers(view)
@@ -53,7 +54,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
     )
   }
   readerOf(view.name, view.searchType)
-  checkStreams(view, settlePolicies(view).renderers)
+  checkStreams(view, policiesOf(view).renderers)
 }
 
 /** Checks what the catalogue tells: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
@@ -84,7 +85,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   checkPaginator(view)
   const filterView = resourceOf(view).filterView
   for (const backend of filterView.backends) await backend.check(filterView, database)
-  checkParameters(view, settlePolicies(view).versioning)
+  checkParameters(view, policiesOf(view).versioning)
 }
 
 /** Where clients name the view's objects. */
@@ -151,7 +152,7 @@ function checkPaginator(view: GenericViewClass): void {
 
 /** The size of the pool that requests of the view use; undefined where a `getKnex()` of the application's chooses one. */
 function poolSizeOf(view: GenericViewClass): number | undefined {
-  const knex: unknown = isStandard(view.prototype, 'getKnex') ? view.modelClass().knex() : undefined
+  const knex: unknown = isBuiltIn(view.prototype, 'getKnex') ? view.modelClass().knex() : undefined
   return knex ? poolSize(knex as Queryable) : undefined
 }
 

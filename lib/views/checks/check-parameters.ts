@@ -4,7 +4,7 @@ import { FieldFilter } from '../../filters/field-filter.js'
 import type { BaseFilter, ParameterDescription } from '../../filters/filter.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { BaseVersioning } from '../../versioning/versioning.js'
-import type { GenericViewClass } from '../generic-view.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 import { resourceOf } from '../resource.js'
 
 interface Reader {

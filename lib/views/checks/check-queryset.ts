@@ -1,8 +1,8 @@
 /** What can be wrong with the query that a view works on, whatever the request (promise I23). */
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
-import type { GenericViewClass } from '../generic-view.js'
-import { isStandard } from '../standard.js'
+import { isBuiltIn } from '../built-in.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 
 /**
  * Asks a view for its queryset as no request does, and checks what it is. One that looks at the request cannot be asked: it
@@ -10,7 +10,7 @@ import { isStandard } from '../standard.js'
  * @throws {ConfigurationError} it is no query, or one that pages and lookups cannot narrow
  */
 export function checkOwnQueryset(view: GenericViewClass): void {
-  if (isStandard(view.prototype, 'getQueryset') && view.queryset === null) return
+  if (isBuiltIn(view.prototype, 'getQueryset') && view.queryset === null) return
   const { name } = view
   const query = queryWithoutRequest(view)
   if (query === UNKNOWN) return

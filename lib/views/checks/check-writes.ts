@@ -4,10 +4,10 @@ import { type Column, describeModel, type ModelDescription } from '../../models/
 import { modelName } from '../../models/objection.js'
 import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { type Action, actionNamed } from '../actions.js'
-import type { GenericViewClass } from '../generic-view.js'
+import { isBuiltIn } from '../built-in.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 import type { NestedViewClass } from '../request/parent-key.js'
 import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 
 /**
  * Checks the writing actions as they come with the package; what an application writes by itself is its own affair.
@@ -20,7 +20,7 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
   const { columns } = model
   for (const action of actions) {
     const writing = actionNamed(action)
-    if (!writing?.writes || !isStandard(view.prototype, action) || writesItself(view, writing)) continue
+    if (!writing?.writes || !isBuiltIn(view.prototype, action) || writesItself(view, writing)) continue
     const hostile = [...columns.values()].find(
       ({ column, property }) => column === '__proto__' || property === 'constructor',
     )
@@ -34,9 +34,9 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
 /** True where an application's own code does the writing. */
 function writesItself({ prototype, serializerClass }: GenericViewClass, { hooks, serializerMethod }: Action): boolean {
   // that of a list calls that of an object where an application has overridden it
-  if (!isStandard(prototype, ...hooks.filter((name) => name in prototype))) return true
+  if (!isBuiltIn(prototype, ...hooks.filter((name) => name in prototype))) return true
   if (serializerMethod === undefined) return false
-  if (!isStandard(prototype, 'getSerializerClass')) return true
+  if (!isBuiltIn(prototype, 'getSerializerClass')) return true
   const serializer: Partial<ModelSerializer> = serializerClass?.prototype ?? {}
   return serializer[serializerMethod] !== ModelSerializer.prototype[serializerMethod]
 }
@@ -72,7 +72,7 @@ function checkKey(view: GenericViewClass, model: ModelDescription, action: strin
     )
   }
   const { column, ids } = resourceOf(view).lookup
-  const looksUp = isStandard(view.prototype, 'getObject', 'getObjectToWrite')
+  const looksUp = isBuiltIn(view.prototype, 'getObject', 'getObjectToWrite')
   if (ids || !looksUp || model.isView || isNamed(view, model, column.property)) return
   throw new ConfigurationError(
     `${view.name}: ${action}() finds its object by lookupField "${view.lookupField}", which is not unique, so that it could write another; ` +
@@ -90,7 +90,7 @@ function tellsApart({ uniqueKeys, isPartitioned, columns }: ModelDescription, pr
 /** True for a column that is unique among what a request can see: beside the parent's key, or what a queryset says. */
 function isNamed(view: GenericViewClass, model: ModelDescription, property: string): boolean {
   if (tellsApart(model, [property, ...parentProperties(view, model)])) return true
-  const narrows = view.queryset !== null || !isStandard(view.prototype, 'getQueryset')
+  const narrows = view.queryset !== null || !isBuiltIn(view.prototype, 'getQueryset')
   return narrows && model.uniqueKeys.some((key) => key.includes(property))
 }
 

@@ -4,7 +4,7 @@ import { checkDeclarations } from '../../kernel/declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../../kernel/errors.js'
 import { actionClass } from '../action-options.js'
 import { actionNamed, changesMany, isDetail } from '../actions.js'
-import { isStandard } from '../standard.js'
+import { isBuiltIn } from '../built-in.js'
 import type { ActionMap } from '../view.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'
 import { checkWrites } from './check-writes.js'
@@ -25,7 +25,7 @@ const preparing = new WeakMap<CheckedClass, Promise<void>>()
 export function checkUnregistered(view: CheckedClass, actions: ActionMap): void {
   checkDeclarations(view)
   if (!hasModel(view) && !reaches(view, actions, isOurs)) return
-  checkGeneric(view, { needsSerializer: isStandard(view.prototype, ...HOOKS) && reaches(view, actions, isOurs) })
+  checkGeneric(view, { needsSerializer: isBuiltIn(view.prototype, ...HOOKS) && reaches(view, actions, isOurs) })
 }
 
 /**
@@ -36,7 +36,7 @@ export function checkUnregistered(view: CheckedClass, actions: ActionMap): void 
  */
 export async function prepareUnregistered(view: CheckedClass, actions: ActionMap): Promise<void> {
   for (const one of new Set(Object.values(actions).map((action) => actionClass(view, action)))) await prepareOnce(one)
-  const inPaths = isStandard(view.prototype, ...LOOKUPS) && reaches(view, actions, isDetail)
+  const inPaths = isBuiltIn(view.prototype, ...LOOKUPS) && reaches(view, actions, isDetail)
   const inBodies = reaches(view, actions, changesMany)
   if (inPaths || inBodies) checkLookup(view, { inPaths, inBodies })
   if (hasModel(view)) checkWrites(view, Object.values(actions))
@@ -46,7 +46,7 @@ const isOurs = (action: string) => actionNamed(action) !== undefined
 
 /** True when requests come to one of such actions as it comes with the package. */
 function reaches({ prototype }: CheckedClass, actions: ActionMap, such: (action: string) => boolean): boolean {
-  return Object.values(actions).some((action) => such(action) && isStandard(prototype, action))
+  return Object.values(actions).some((action) => such(action) && isBuiltIn(prototype, action))
 }
 
 function hasModel({ model, queryset }: CheckedClass): boolean {

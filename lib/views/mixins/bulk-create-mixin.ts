@@ -2,8 +2,8 @@
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
+import { markBuiltIn } from '../built-in.js'
 import { requireUser } from '../request/require-user.js'
-import { isStandard, markStandard } from '../standard.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../steps/bulk-objects.js'
 import { insertRows } from '../steps/insert-row.js'
 import { representSaved, selectionOf } from '../steps/selection.js'
@@ -37,14 +37,14 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
     // biome-ignore lint/suspicious/noExplicitAny: the serializer is the subclass's own
     async performBulkCreate(serializer: Serializer<any>): Promise<unknown> {
       const view = this as unknown as ItemHook
-      if (!view.performCreate || isStandard(this, 'performCreate')) return serializer.save()
+      if (!view.performCreate || !this.resource.overrides.has('performCreate')) return serializer.save()
       const items = serializer.items()
       for (const [position, item] of items.entries()) await under([position], async () => view.performCreate?.(item))
       serializer.obj = items.map(({ obj }) => obj as object)
       return serializer.obj
     }
   }
-  markStandard(mixed.prototype, 'bulkCreate', 'performBulkCreate')
+  markBuiltIn(mixed.prototype, 'bulkCreate', 'performBulkCreate')
   return described(mixed, { maxBulkSize: 'size' })
 }
 

@@ -1,8 +1,8 @@
 /** The action `bulkDestroy`. */
 import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
+import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { isStandard, markStandard } from '../standard.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, deleteObjects, keysOf } from '../steps/bulk-objects.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -31,7 +31,7 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
     // biome-ignore lint/suspicious/noExplicitAny: the objects are the subclass's own
     async performBulkDestroy(instances: readonly any[]): Promise<unknown> {
       const view = this as unknown as ItemHook
-      if (!view.performDestroy || isStandard(this, 'performDestroy')) return deleteObjects(this, instances)
+      if (!view.performDestroy || !this.resource.overrides.has('performDestroy')) return deleteObjects(this, instances)
       for (const instance of instances as readonly Model[]) await view.performDestroy(instance)
       return instances
     }
@@ -40,7 +40,7 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
       return this.action === 'bulkDestroy' || super.readsBody()
     }
   }
-  markStandard(mixed.prototype, 'bulkDestroy', 'performBulkDestroy')
+  markBuiltIn(mixed.prototype, 'bulkDestroy', 'performBulkDestroy')
   return described(mixed, { maxBulkSize: 'size' })
 }
 

@@ -3,8 +3,8 @@ import type { Model } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
+import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { isStandard, markStandard } from '../standard.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../steps/bulk-objects.js'
 import { representSaved, selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
@@ -39,7 +39,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
     // biome-ignore lint/suspicious/noExplicitAny: serializer and objects are the subclass's own
     async performBulkUpdate(serializer: Serializer<any>, instances: readonly any[]): Promise<unknown> {
       const view = this as unknown as ItemHook
-      if (!view.performUpdate || isStandard(this, 'performUpdate')) return serializer.save()
+      if (!view.performUpdate || !this.resource.overrides.has('performUpdate')) return serializer.save()
       const items = serializer.items()
       for (const [position, item] of items.entries()) {
         await under([position], async () => view.performUpdate?.(item, instances[position] as Model))
@@ -48,7 +48,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.obj
     }
   }
-  markStandard(mixed.prototype, 'bulkUpdate', 'performBulkUpdate')
+  markBuiltIn(mixed.prototype, 'bulkUpdate', 'performBulkUpdate')
   return described(mixed, { maxBulkSize: 'size' })
 }
 

@@ -1,9 +1,9 @@
 /** The action `create`. */
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
+import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import { requireUser } from '../request/require-user.js'
-import { markStandard } from '../standard.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { insertRow } from '../steps/insert-row.js'
 import { locationOf } from '../steps/location.js'
@@ -32,7 +32,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.save()
     }
   }
-  markStandard(mixed.prototype, 'create', 'performCreate')
+  markBuiltIn(mixed.prototype, 'create', 'performCreate')
   return described(mixed)
 }
 

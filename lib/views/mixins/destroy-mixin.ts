@@ -8,9 +8,9 @@ import { deleteOne, deletesPlainly } from '../../queryset/one-row.js'
 import { ownRow } from '../../queryset/own-row.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
+import { markBuiltIn } from '../built-in.js'
 import type { GenericView } from '../generic-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { markStandard } from '../standard.js'
 import { whyKept } from '../steps/object-to-write.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -49,6 +49,6 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       return deleted
     }
   }
-  markStandard(mixed.prototype, 'destroy', 'performDestroy')
+  markBuiltIn(mixed.prototype, 'destroy', 'performDestroy')
   return described(mixed)
 }

@@ -2,7 +2,7 @@
 import type { QueryBuilder } from 'objection'
 import { described } from '../../kernel/declarations.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
-import { isStandard, markStandard } from '../standard.js'
+import { isBuiltIn, markBuiltIn } from '../built-in.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**
@@ -25,11 +25,11 @@ export function NestedViewSetMixin<Base extends ViewConstructor>(base: Base) {
       const query = super.getQueryset()
       this.parentScope()?.apply(query as never)
       // what an override adds narrows the objects of the parent, and never replaces that condition
-      if (this.parents.length > 0 && !isStandard(this, 'getQueryset')) groupConditions(query as never)
+      if (this.parents.length > 0 && this.resource.overrides.queryset) groupConditions(query as never)
       return query
     }
   }
   // what the application has put below is still its own
-  if (isStandard(base.prototype as object, 'getQueryset')) markStandard(mixed.prototype, 'getQueryset')
+  if (isBuiltIn(base.prototype as object, 'getQueryset')) markBuiltIn(mixed.prototype, 'getQueryset')
   return described(mixed, { parentLookupField: 'text' })
 }

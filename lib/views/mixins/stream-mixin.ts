@@ -1,9 +1,9 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { canStream } from '../../renderers/streaming.js'
+import { isBuiltIn, markBuiltIn } from '../built-in.js'
 import type { StreamingView } from '../checks/check-streams.js'
 import { rendererOf } from '../request/respond.js'
-import { isStandard, markStandard } from '../standard.js'
 import { ListStreams } from '../steps/list-streams.js'
 import type { ViewConstructor } from './mixin.js'
 
@@ -62,7 +62,7 @@ export function StreamMixin<Base extends ViewConstructor>(base: Base) {
       return undefined
     }
   }
-  if (!inherited || isStandard(base.prototype as object, 'list')) markStandard(mixed.prototype, 'list')
+  if (!inherited || isBuiltIn(base.prototype as object, 'list')) markBuiltIn(mixed.prototype, 'list')
   return described(mixed, KINDS)
 }
 

@@ -1,8 +1,8 @@
 /** The actions `update` and `partialUpdate`. */
 import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
+import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { markStandard } from '../standard.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { representSaved, selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
@@ -33,6 +33,6 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.save()
     }
   }
-  markStandard(mixed.prototype, 'update', 'partialUpdate', 'performUpdate')
+  markBuiltIn(mixed.prototype, 'update', 'partialUpdate', 'performUpdate')
   return described(mixed)
 }

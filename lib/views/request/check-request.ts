@@ -3,7 +3,6 @@ import { NotFound } from '../../kernel/errors.js'
 import { actionNamed, changesObject } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 import { bulkItems } from '../steps/bulk-objects.js'
 import { keyOnPath } from '../steps/read-object.js'
 import { selectionOf } from '../steps/selection.js'
@@ -16,20 +15,20 @@ import { requireOwner } from './require-user.js'
  * @throws ValidationError, BadRequest no list, one that is too long, or an unknown name
  */
 export function checkRequest(view: GenericView): void {
-  const { action, parents, ctx } = view
+  const { action, parents, ctx, resource } = view
   // one that is not generic
-  if ((view.viewClass as unknown) === undefined) return
+  if ((resource as unknown) === undefined) return
   const params = ctx['params'] as Record<string, string> | undefined
   for (const { view: parent, param } of parents) {
     const viewClass = parent as unknown as GenericView['viewClass']
     const text = params?.[param]
-    if (text === undefined || !isStandard(viewClass.prototype, 'getObject')) continue
+    if (text === undefined || resourceOf(viewClass).overrides.lookup) continue
     if (resourceOf(viewClass).lookup.fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
   }
-  if (!isStandard(view, action) || (action === 'partialUpdate' && !isStandard(view, 'update'))) return
+  if (resource.overrides.hasPartOf(action)) return
   selectionOf(view)
   if (actionNamed(action)?.path === 'bulk') bulkItems(view)
-  if (!changesObject(action) || !isStandard(view, 'getObject', 'getObjectToWrite')) return
+  if (!changesObject(action) || resource.overrides.writtenLookup) return
   view.pathKey = keyOnPath(view)
   requireOwner(view)
 }

@@ -18,8 +18,6 @@ import type { ForcedValues } from '../../serializers/contract.js'
 import { actionClass } from '../action-options.js'
 import { isDetail } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 import { lookupOf } from '../steps/read-object.js'
 import type { ParentViewClass, View } from '../view.js'
 import { parentKeyOf } from './parent-key.js'
@@ -69,18 +67,13 @@ export async function confirmParentsAgain(view: GenericView): Promise<void> {
 
 /** True when an empty answer of the action means that the path may lead nowhere, and the action looks after it. */
 function findsByItself(view: GenericView): boolean {
-  const { action, viewClass } = view
+  const { action, viewClass, resource } = view
   if (viewClass?.parentLookupField === undefined) return false
-  if (action === 'list') {
-    const keepsConnection = resourceOf(viewClass).paginator?.keepsConnections || 'streamFormats' in viewClass
-    return isStandard(view, 'list', 'getList') && !keepsConnection
-  }
-  return (
-    // its own query finds nothing where the path leads nowhere
-    isDetail(action) &&
-    isStandard(view, action, 'getObject', 'getObjectToWrite') &&
-    (action !== 'partialUpdate' || isStandard(view, 'update'))
-  )
+  const { overrides, keepsConnections } = resource
+  if (overrides.hasPartOf(action)) return false
+  if (action === 'list') return !(overrides.has('getList') || keepsConnections || 'streamFormats' in viewClass)
+  // its own query finds nothing where the path leads nowhere
+  return isDetail(action) && !overrides.writtenLookup
 }
 
 /** The condition that a nested view's objects are those of the parent that the path names; undefined where it is none. */
@@ -165,13 +158,10 @@ const RETRIEVE = { get: 'retrieve' }
 
 /** True when one query, the same for every request, tells whether the object and those before it are there. */
 function isPlainChain(parent: GenericView): boolean {
-  const model = parent.viewClass.modelClass()
   return (
     !needsObject(parent) &&
-    isStandard(parent, 'getQueryset') &&
-    parent.viewClass.queryset === null &&
-    traitsOf(model).plainQueries &&
-    traitsOf(model).plainRows &&
+    parent.resource.isWholeTable &&
+    traitsOf(parent.viewClass.modelClass()).plainRows &&
     (parent.parents.length === 0 || (isNarrowed(parent) && isPlainChain(openParent(parent))))
   )
 }
@@ -182,11 +172,8 @@ function isNarrowed({ viewClass }: GenericView): boolean {
 }
 
 /** True when code of the application looks at the object. */
-function needsObject(parent: GenericView): boolean {
-  return (
-    !isStandard(parent, 'getObject', 'checkObjectPermissions') ||
-    parent.policies.permissions.some((permission) => permission.guardsObjects())
-  )
+function needsObject({ resource }: GenericView): boolean {
+  return resource.overrides.lookup || resource.guardsObjects
 }
 
 /** Finds the parent of a view, after those before it, and remembers its key. The method is that of the request itself. */
@@ -217,7 +204,7 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
 }
 
 async function find(parent: GenericView, related: Column | undefined): Promise<object> {
-  if (!isStandard(parent, 'getObject')) return parent.getObject()
+  if (parent.resource.overrides.lookup) return parent.getObject()
   const lookup = lookupOf(parent)
   const query = lookup.query()
   if (!query.hasSelects() && isPlainChain(parent)) {

@@ -1,9 +1,7 @@
 /** Refuses anonymous callers where an answer would hold ids that only users have (wire format, section 4). */
 
 import { callerId } from '../../ids/codec.js'
-import { externalIds } from '../../ids/external-ids.js'
 import { AuthenticationFailed, NotFound } from '../../kernel/errors.js'
-import { read } from '../../kernel/properties.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { GenericView } from '../generic-view.js'
@@ -15,7 +13,7 @@ interface Answer {
 }
 
 function answerOf(view: GenericView): Answer {
-  const own = read(view, 'getSerializerClass').call(view)
+  const own = view.getSerializerClass()
   return { own, shown: narrowed(view, own) }
 }
 
@@ -26,20 +24,14 @@ function answerOf(view: GenericView): Answer {
  */
 export function requireUser(view: GenericView, { own, shown }: Answer = answerOf(view)): void {
   const needsUser = serializerPlan(own).needsUser || (shown !== own && serializerPlan(shown).needsUser)
-  if ((needsUser || namesPerUser(view)) && isAnonymous(view)) throw new AuthenticationFailed()
+  if ((needsUser || view.resource.namesPerUser) && isAnonymous(view)) throw new AuthenticationFailed()
 }
 
 /** To an anonymous caller there is no object that has its id for users only, whatever the path names it by. @throws NotFound */
 export function requireOwner(view: GenericView): void {
-  if (namesPerUser(view) && isAnonymous(view)) throw new NotFound()
-}
-
-function namesPerUser(view: GenericView): boolean {
-  const viewClass = read(view, 'viewClass')
-  if (!(read(viewClass, 'model') || read(viewClass, 'queryset'))) return false
-  return externalIds(read(viewClass, 'modelClass').call(viewClass))?.perUser === true
+  if (view.resource.namesPerUser && isAnonymous(view)) throw new NotFound()
 }
 
 function isAnonymous(view: GenericView): boolean {
-  return callerId({ user: read(view, 'ctx').state['user'] }) === undefined
+  return callerId({ user: view.ctx.state['user'] }) === undefined
 }

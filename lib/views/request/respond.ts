@@ -3,7 +3,6 @@ import { STATUS_CODES } from 'node:http'
 import type { Context } from '../../http/context.js'
 import { formatOf } from '../../http/path-suffix.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
-import { read, write } from '../../kernel/properties.js'
 import { JSONRenderer } from '../../renderers/json-renderer.js'
 import { renderBody } from '../../renderers/render-body.js'
 import type { BaseRenderer } from '../../renderers/renderer.js'
@@ -16,7 +15,7 @@ import type { View } from '../view.js'
  * @throws ApiError the action has set a status of 400 or more and nothing to go with it
  */
 export function respond(view: View, data: unknown): void {
-  const ctx = read(view, 'ctx')
+  const { ctx } = view
   // the action has written the response itself
   if (ctx.respond === false || ctx.res.headersSent) return
   // past Koa's `set()`, which makes several arrays for each header
@@ -28,8 +27,8 @@ export function respond(view: View, data: unknown): void {
   if (ctx.res.statusCode >= 400) ctx.set('Cache-Control', 'no-store')
   if (data === undefined) return
   const renderer = rendererOf(view)
-  if (read(view, 'policies').renderers.length > 1) ctx.vary('Accept')
-  renderBody(ctx, renderer, data, { basename: read(view, 'basename') ?? view.constructor.name })
+  if (view.policies.renderers.length > 1) ctx.vary('Accept')
+  renderBody(ctx, renderer, data, { basename: view.basename ?? view.constructor.name })
 }
 
 /** True when the answer will be our own JSON, so that it may be written before it is rendered. */
@@ -39,12 +38,8 @@ export function writesJson(view: View): boolean {
 
 /** The renderer for the view's request. */
 export function rendererOf(view: View): BaseRenderer {
-  const known = read(view, 'renderer')
-  if (known) return known
-  const ctx = read(view, 'ctx')
-  const chosen = selectRenderer(ctx, read(view, 'policies').renderers, { format: formatOf(ctx) })
-  write(view, 'renderer', chosen)
-  return chosen
+  view.renderer ??= selectRenderer(view.ctx, view.policies.renderers, { format: formatOf(view.ctx) })
+  return view.renderer
 }
 
 function respondEmpty(ctx: Context): void {

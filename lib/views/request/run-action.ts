@@ -1,7 +1,6 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import { isSafeMethod } from '../../http/methods.js'
 import { formatOf } from '../../http/path-suffix.js'
-import { read, write } from '../../kernel/properties.js'
 import { parseBody } from '../../parsers/parse-body.js'
 import { selectRenderer } from '../../renderers/select-renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -13,44 +12,43 @@ import { checkParents } from './parents.js'
 
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View): Promise<unknown> {
-  const ctx = read(view, 'ctx')
-  const policies = read(view, 'policies')
+  const { ctx, policies } = view
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
-  if (policies.parsers.length > 0 && read(view, 'readsBody').call(view)) {
+  if (policies.parsers.length > 0 && view.readsBody()) {
     view.body = await parseBody(ctx, policies.parsers, policies.files)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }
   try {
-    const own = read(view, 'getKnex').call(view)
+    const own = view.getKnex()
     const knex = own instanceof Promise ? await own : own
-    write(view, 'knex', knex)
+    view.knex = knex
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     if (isSafeMethod(ctx.req.method ?? '')) return await call(view)
     checkRequest(view as GenericView)
     return await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view))
   } finally {
-    const body = read(view, 'body')
+    const body = view.body
     if (body.dispose) await body.dispose()
   }
 }
 
 function call(view: View): unknown {
-  const inputSerializer = read(view, 'inputSerializer')
-  if (inputSerializer || read(view, 'parents').length > 0) return callWithInput(view, inputSerializer)
+  const inputSerializer = view.inputSerializer
+  if (inputSerializer || view.parents.length > 0) return callWithInput(view, inputSerializer)
   return methodOf(view).call(view)
 }
 
 async function callWithInput(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
-  if (read(view, 'parents').length > 0) await checkParents(view)
+  if (view.parents.length > 0) await checkParents(view)
   const method = methodOf(view)
   return inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
 }
 
 function methodOf(view: View): (data?: unknown) => unknown {
-  return read(view as unknown as Record<string, (data?: unknown) => unknown>, read(view, 'action'))
+  return (view as unknown as Record<string, (data?: unknown) => unknown>)[view.action] as (data?: unknown) => unknown
 }
 
 /** The body, validated for the action. @throws ValidationError */

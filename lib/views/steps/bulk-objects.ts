@@ -17,8 +17,6 @@ import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
-import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 import { holdRows } from './hold-rows.js'
 import { visibleQuery } from './visible-query.js'
 
@@ -40,7 +38,7 @@ export const DEFAULT_BULK_SIZE = 100
 
 /** The field by which items name objects: the one that shows what paths name them by. */
 export function keyField(view: GenericView): BoundField | undefined {
-  const { column } = resourceOf(view.viewClass).lookup
+  const { column } = view.resource.lookup
   const { readable } = serializerPlan(view.getSerializerClass())
   return readable.find(({ column: shown, field }) => shown === column && !(field instanceof NestedSerializer))
 }
@@ -59,7 +57,7 @@ export function keyName(view: GenericView): string {
 export async function bulkObjects(view: GenericView, items: readonly unknown[]): Promise<Model[]> {
   const { 'if-match': match = '*', 'if-none-match': noneMatch } = view.ctx.headers
   if (match !== '*' || noneMatch !== undefined) throw new ApiError(412, 'Precondition failed')
-  const lookup = resourceOf(view.viewClass).lookup
+  const lookup = view.resource.lookup
   const { column } = lookup
   const name = keyName(view)
   const caller = { user: view.ctx.state['user'] }
@@ -86,12 +84,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   })
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
   await view.loadRelated(objects)
-  if (
-    !isStandard(view, 'checkObjectPermissions') ||
-    view.policies.permissions.some((permission) => permission.guardsObjects())
-  ) {
-    for (const object of objects) await view.checkObjectPermissions(object)
-  }
+  if (view.resource.guardsObjects) for (const object of objects) await view.checkObjectPermissions(object)
   return objects
 }
 
@@ -107,7 +100,7 @@ export function withoutKeys(view: GenericView, items: readonly unknown[]): reado
 
 /** The keys of objects as the output shows them. */
 export function keysOf(view: GenericView, objects: readonly object[]): readonly unknown[] {
-  const lookup = resourceOf(view.viewClass).lookup
+  const lookup = view.resource.lookup
   const shown = keyField(view)
   const context = view.getSerializerContext()
   return objects.map((object) => {

@@ -4,7 +4,6 @@ import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../../c
 import { matchesWeakly } from '../../http/entity-tags.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { ApiError } from '../../kernel/errors.js'
-import { read } from '../../kernel/properties.js'
 import { exactValue } from '../../models/database-text.js'
 import { type Column, describeModel } from '../../models/describe-model.js'
 import { nativeSql } from '../../postgres/compiled-sql.js'
@@ -14,16 +13,18 @@ import { positionColumn } from '../../queryset/keyset.js'
 import type { Lookup } from '../../rows/row-reader.js'
 import type { GenericView } from '../generic-view.js'
 import { rendererOf } from '../request/respond.js'
-import { resourceOf } from '../resource.js'
 
 /** Of the parts of an external id. */
 const SEPARATOR = /[._~]/
 
 /** The version of a row, from the texts of its `versionTerms`; undefined without `concurrency`. */
-export function versionOf({ viewClass, ctx }: GenericView, texts: readonly (string | null)[]): string | undefined {
+export function versionOf(
+  { viewClass, resource, ctx }: GenericView,
+  texts: readonly (string | null)[],
+): string | undefined {
   if (viewClass.concurrency === null) return undefined
   const model = viewClass.modelClass()
-  const { length } = resourceOf(viewClass).versionKey
+  const { length } = resource.versionKey
   const key = texts.slice(0, length).map(String)
   const ids = externalIds(model)
   if (ids?.hidesKeys && !ids.stored) {
@@ -54,7 +55,7 @@ export async function getVersionedObject(view: GenericView): Promise<object> {
 
 /** Refuses a request for another version than the one there is (RFC 9110 section 13.1.1). @throws ApiError 412 */
 export function checkIfMatch(view: GenericView): void {
-  const match = read(view, 'ctx').headers['if-match']
+  const match = view.ctx.headers['if-match']
   if (match !== undefined && !matchesRow(match, view.rowVersion)) throw new ApiError(412, 'Precondition failed')
 }
 
@@ -85,7 +86,7 @@ async function readVersion(view: GenericView, key: readonly [Column, unknown][])
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
   const { columns } = describeModel(model)
   const query = knex(model.tableName)
-  for (const { property } of resourceOf(viewClass).versionTerms) {
+  for (const { property } of view.resource.versionTerms) {
     const column = columns.get(property) as Column
     const { sql, bindings } = positionColumn(column, column.column)
     query.select(knex.raw(sql, bindings as never))

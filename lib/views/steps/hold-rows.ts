@@ -24,8 +24,7 @@ import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
 import { arrayCast } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
-import { resourceOf } from '../resource.js'
-import { isPlainQueryset, visibleQuery } from './visible-query.js'
+import { visibleQuery } from './visible-query.js'
 
 /** The rows to hold: by one value of a column, or by several. */
 export interface WantedRows {
@@ -85,7 +84,7 @@ function isOneOfAll(view: GenericView, { column, values, terms }: WantedRows): b
     column.unique &&
     !terms?.length &&
     view.parents.length === 0 &&
-    isPlainQueryset(view) &&
+    view.resource.isWholeTable &&
     holdsPlainly(view.viewClass.modelClass(), knexOf(view))
   )
 }
@@ -102,7 +101,7 @@ async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]
   const { column, terms = [] } = wanted
   const rows = rowsOf(view, terms, column)
   narrow(rows, column.column, wanted)
-  if (!isPlainQueryset(view) || view.parents.length > 0) {
+  if (!view.resource.isWholeTable || view.parents.length > 0) {
     const visible = visibleQuery(view)
     const key = referenceIn(visible, wanted)
     narrow(visible, key, wanted)
@@ -128,7 +127,7 @@ export async function holdRow(
   key: readonly Column[],
   values: readonly unknown[],
 ): Promise<RawRow | undefined> {
-  const rows = rowsOf(view, resourceOf(view.viewClass).versionTerms, key[0] as Column)
+  const rows = rowsOf(view, view.resource.versionTerms, key[0] as Column)
   for (const [index, { column }] of key.entries()) void rows.where(column, values[index] as string)
   return (await runLocking(view, rows))[0]
 }

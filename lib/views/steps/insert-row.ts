@@ -10,17 +10,15 @@ import { traitsOf } from '../../models/model-traits.js'
 import type { ModelClass } from '../../models/objection.js'
 import { subjectOf, toApiError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { insertObstacle } from '../../rows/insert-plan.js'
 import type { RowReader } from '../../rows/row-reader.js'
 import { constraintSubject } from '../../serializers/constraint-subject.js'
-import type { AnySerializer, SerializerClass, SerializerPlan } from '../../serializers/contract.js'
+import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
 import { placeError } from '../../serializers/refused-item.js'
 import { propertyOf } from '../../serializers/split-writes.js'
 import { under } from '../../serializers/under.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
-import { resourceOf } from '../resource.js'
-import { isStandard, overridden } from '../standard.js'
+import type { InsertAction } from '../resource.js'
 import { shapingQuery } from './read-again.js'
 import { rowReader, type Tell } from './read-rows.js'
 import { representSaved } from './selection.js'
@@ -38,29 +36,19 @@ export interface InsertedRow {
 export function insertReader(view: GenericView): RowReader | undefined {
   const { inserter, trx, knex } = view
   if (inserter === null || (inserter && inserter.knex === (trx ?? knex))) return inserter ?? undefined
-  const found = findInsertReader(view)
+  const found = findInsertReader(view, 'create')
   view.inserter = found ?? null
   return found
 }
 
-/** The same, which tells why there is none. */
-export function findInsertReader(view: GenericView, tell?: Tell): RowReader | undefined {
-  const { serializerClass, concurrency, name } = view.viewClass
-  if (concurrency !== null) return tell?.(`${name} tells versions of rows apart (concurrency)`)
-  const plain = ['create', 'performCreate', 'getInputSerializer', 'getSerializerClass']
-  if (!isStandard(view, ...plain)) return tell?.(`${name} overrides ${overridden(view, ...plain)}()`)
-  // last, so that a create of the application's begins before its queryset is asked for
-  return insertReaderOf(view, 'create', { serializerClass, tell })
-}
-
-function insertReaderOf(
-  view: GenericView,
-  action: 'create' | 'bulkCreate',
-  { serializerClass, tell }: { readonly serializerClass: SerializerClass | null; readonly tell: Tell | undefined },
-): RowReader | undefined {
-  if (!serializerClass) return tell?.(`${view.viewClass.name} has no serializerClass`)
-  const obstacle = insertObstacle(serializerClass)
+/**
+ * What an action inserts by, when it is one statement.
+ * @param tell hears why there is none
+ */
+export function findInsertReader(view: GenericView, action: InsertAction, tell?: Tell): RowReader | undefined {
+  const obstacle = view.resource.insertObstacle(action)
   if (obstacle !== null) return tell?.(obstacle)
+  // last, so that a create of the application's begins before its queryset is asked for
   if (shapingQuery(view)) return tell?.('its queryset makes more of its rows than the table has')
   return freshReader(rowReader(view, action, { tell }), tell)
 }
@@ -86,24 +74,15 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
-  const column = resourceOf(view.viewClass).lookup.column
+  const column = view.resource.lookup.column
   const { key, text } = await rows.insert(column, values)
   return { object: { [column.property]: key }, text }
-}
-
-/** What the view's bulk create inserts by, when it is one statement. */
-export function insertsReader(view: GenericView, tell?: Tell): RowReader | undefined {
-  const { serializerClass, name } = view.viewClass
-  const hooks = ['bulkCreate', 'performBulkCreate', 'getInputSerializer', 'getSerializerClass']
-  const plain = [...hooks, ...(view.performCreate ? ['performCreate'] : [])]
-  if (!isStandard(view, ...plain)) return tell?.(`${name} overrides ${overridden(view, ...plain)}()`)
-  return insertReaderOf(view, 'bulkCreate', { serializerClass, tell })
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
 export async function insertRows(view: GenericView): Promise<unknown> {
   // a refusal ends a transaction, and then nothing could be looked up
-  const rows = view.trx ? undefined : insertsReader(view)
+  const rows = view.trx ? undefined : findInsertReader(view, 'bulkCreate')
   if (!rows) return undefined
   const serializer = view.getInputSerializer({ many: true })
   const waiting = serializer.requireValid(TRUSTING)

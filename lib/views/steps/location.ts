@@ -5,12 +5,11 @@ import { encodeValue } from '../../kernel/path-pattern.js'
 import { requestPath } from '../../pagination/links.js'
 import { ACTIONS } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { resourceOf } from '../resource.js'
 
 /** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
 export function locationOf(view: GenericView, object: unknown): string | undefined {
   if (typeof object !== 'object' || object === null || !hasObjectPaths(view)) return undefined
-  const lookup = resourceOf(view.viewClass).lookup
+  const lookup = view.resource.lookup
   const { property, primary, unique } = lookup.column
   if ((primary && !unique) || lookup.problem !== undefined) return undefined
   const key = lookup.toText((object as Record<string, unknown>)[property], { user: view.ctx.state['user'] })

@@ -13,8 +13,6 @@ import { readExactly } from '../../queryset/read-exactly.js'
 import type { Lookup } from '../../rows/row-reader.js'
 import type { GenericView } from '../generic-view.js'
 import { LockRefused } from '../request/in-view-transaction.js'
-import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf } from './concurrency.js'
 import { holdRow, holdRows } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
@@ -31,7 +29,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
   view.holds = true
   try {
     const found = (await view.getObject()) as object
-    const object = isStandard(view, 'getObject') ? found : await holdChosen(view, found)
+    const object = view.resource.overrides.lookup ? await holdChosen(view, found) : found
     // a lookup by a column that is not unique has read no version
     if (view.rowVersion === undefined) await readNewVersion(view, object)
     checkConditions(view, object)
@@ -93,7 +91,7 @@ async function holdObjects(view: GenericView, lookup: Lookup): Promise<readonly 
   const { lockable, secured } = describeModel(view.viewClass.modelClass())
   if (view.unheld) return markObject(view, lookup)
   if (!lockable) return readVersioned(view, lookup)
-  const terms = column.unique ? resourceOf(view.viewClass).versionTerms : []
+  const terms = column.unique ? view.resource.versionTerms : []
   const { objects, count, texts } = await holdRows(view, { column, values: [value], terms }).catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE && deletesRow(view) ? new LockRefused(error) : error
   })
@@ -109,7 +107,11 @@ async function holdObjects(view: GenericView, lookup: Lookup): Promise<readonly 
 
 /** True when the request deletes one row of a table. */
 function deletesRow(view: GenericView): boolean {
-  return isStandard(view, 'destroy') && view.action === 'destroy' && !describeModel(view.viewClass.modelClass()).isView
+  return (
+    view.action === 'destroy' &&
+    !view.resource.overrides.has('destroy') &&
+    !describeModel(view.viewClass.modelClass()).isView
+  )
 }
 
 /**

@@ -4,24 +4,19 @@ import type { Model } from 'objection'
 import { keyText } from '../../fields/key-text.js'
 import { type Column, describeModel, type ModelDescription } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
-import { traitsOf } from '../../models/model-traits.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { whereKeys } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
-import { isStandard } from '../standard.js'
 
 /**
  * The view's queryset, where it selects, masks or loads something of its own: what a write returns is then not yet what
  * reads show.
  */
 export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
-  const { viewClass } = view
-  const isOwn =
-    viewClass.queryset !== null || !isStandard(view, 'getQueryset') || !traitsOf(viewClass.modelClass()).plainQueries
-  const query = isOwn ? (view.getQueryset() as AnyQueryBuilder) : undefined
+  const query = view.resource.isWholeTable ? undefined : (view.getQueryset() as AnyQueryBuilder)
   return query && !readsWholeRows(query) ? query : undefined
 }
 

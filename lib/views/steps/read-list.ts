@@ -7,7 +7,6 @@ import { qualifiedName } from '../../http/namespace.js'
 import { queryOf } from '../../http/query-parameters.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { NotFound, ValidationError } from '../../kernel/errors.js'
-import { read } from '../../kernel/properties.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource, PageRequest } from '../../pagination/pagination.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
@@ -17,15 +16,14 @@ import { InstanceList } from '../../rows/list-source.js'
 import { shownColumns } from '../../rows/row-plan.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import type { GenericView, GenericViewClass } from '../generic-view.js'
+import type { GenericView } from '../generic-view.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 import { confirmParents } from '../request/parents.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
-import { type Resource, resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
+import type { Resource } from '../resource.js'
 import { checkQueryset, rowReader, type Tell } from './read-rows.js'
 import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
-import { isPlainQueryset } from './visible-query.js'
 
 /** What the steps of one list ask again and again. */
 interface Listing {
@@ -43,10 +41,8 @@ interface Listing {
 }
 
 function listingOf(view: GenericView, writesRows = false): Listing {
-  const viewClass = read(view, 'viewClass')
-  const ctx = read(view, 'ctx')
-  const resource = resourceOf(viewClass)
-  const own = read(view, 'getSerializerClass').call(view)
+  const { viewClass, ctx, resource } = view
+  const own = view.getSerializerClass()
   return {
     view,
     viewClass,
@@ -119,7 +115,7 @@ export function describedList(view: GenericView, tell: Tell): ListSource {
 function askedParts(listing: Listing): readonly FilterPart[] {
   const { view, viewClass, declared, query, ctx } = listing
   requireUser(view, listing)
-  if (read(viewClass, 'strictParams')) refuseUnknown(query, view)
+  if (viewClass.strictParams) refuseUnknown(query, view)
   return readParts(query, declared, { user: ctx.state['user'] })
 }
 
@@ -129,7 +125,7 @@ function checkOrdering({ declared, query }: Listing): void {
 }
 
 function readPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
-  const isNested = read(listing.view, 'parents').length > 0
+  const isNested = listing.view.parents.length > 0
   return isNested ? readNestedPage(listing, parts) : cutPage(listing, listSource(listing, parts))
 }
 
@@ -154,7 +150,7 @@ function cutPage({ view, resource, ctx, query }: Listing, source: ListSource): P
   const params = (ctx['params'] ?? {}) as Record<string, string>
   const request: PageRequest = { ctx, url: ctx.originalUrl, query, params }
   const asked = keepsConnections ? { ...request, resultsOnly: rendererOf(view).resultsOnly } : request
-  return read(paginator, 'paginate').call(paginator, source, asked)
+  return paginator.paginate(source, asked)
 }
 
 async function readAll(source: ListSource): Promise<unknown> {
@@ -166,14 +162,14 @@ async function readAll(source: ListSource): Promise<unknown> {
 function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell): ListSource {
   const { view, viewClass, resource, declared, own, shown, writesRows } = listing
   const description = {
-    name: qualifiedName(read(view, 'ctx'), read(view, 'basename') ?? viewClass.name),
+    name: qualifiedName(view.ctx, view.basename ?? viewClass.name),
     parameters: resource.parameterNames,
     shown: shownColumns(own),
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
   const statementMilliseconds = guardOf(asked)
-  const rows = rowReader(view, 'list', { shown, writesRows, tell })
-  const scope = read(view, 'parentScope').call(view)
+  const rows = rowReader(view, writesRows ? 'stream' : 'list', { shown, tell })
+  const scope = view.parentScope()
   if (rows && isDescribedWhole(listing, asked) && scope?.shape !== null) {
     const order = wantedOrder(listing, undefined)
     const query = () => {
@@ -185,8 +181,8 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
     return rows.list({ description, order, shape, query, statementMilliseconds })
   }
   const objects = view.getQueryset() as AnyQueryBuilder
-  const filtered = view.filterQueryset(isPlainQueryset(view) ? objects : groupConditions(objects))
-  const query = isStandard(view, 'filterQueryset') ? filtered : groupConditions(filtered)
+  const filtered = view.filterQueryset(resource.isWholeTable ? objects : groupConditions(objects))
+  const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
   scope?.apply(query)
   checkQueryset(view, query)
@@ -207,9 +203,9 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
 }
 
 /** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
-function isDescribedWhole({ view, resource }: Listing, asked: readonly FilterPart[]): boolean {
+function isDescribedWhole({ resource }: Listing, asked: readonly FilterPart[]): boolean {
   for (const part of asked) if (part.shape === null || part.guarded !== undefined) return false
-  return resource.describesLists && isStandard(view, 'getQueryset', 'filterQueryset')
+  return resource.describesLists
 }
 
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
@@ -230,7 +226,7 @@ function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): read
 /** @throws ValidationError the request has parameters that nothing of the view reads */
 function refuseUnknown(query: QueryParameters, view: GenericView): void {
   const { viewClass, policies } = view
-  const { paginator, parameterNames } = resourceOf(viewClass)
+  const { paginator, parameterNames } = view.resource
   const read = [...(paginator?.parameters() ?? []), ...(policies.versioning?.parameters() ?? [])]
   const selecting = selectionParameters(view, view.getSerializerClass())
   const own = [...read, ...viewClass.queryParameters, ...selecting]

@@ -1,27 +1,21 @@
 /** Finds the object that a path names, and answers with it. */
 
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
-import { read } from '../../kernel/properties.js'
-import { permissionName } from '../../permissions/operators.js'
 import { toApiError } from '../../postgres/database-errors.js'
 import type { Lookup, RowReader } from '../../rows/row-reader.js'
 import type { GenericView, PathKey } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
-import { resourceOf } from '../resource.js'
-import { isStandard, overridden } from '../standard.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
 import { rowReader, type Tell } from './read-rows.js'
 import { representFound } from './selection.js'
-import { isPlainQueryset, visibleQuery } from './visible-query.js'
+import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
-  if (isStandard(view, 'getObject')) requireOwner(view)
+  if (!view.resource.overrides.lookup) requireOwner(view)
   const rows = detailReader(view)
   if (!rows) return readInstance(view)
-  const found = await lookedUp(view, () =>
-    rows.readOne(lookupOf(view), resourceOf(read(view, 'viewClass')).versionTerms),
-  )
+  const found = await lookedUp(view, () => rows.readOne(lookupOf(view), view.resource.versionTerms))
   if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
   view.rowVersion = versionOf(view, found.position)
@@ -34,11 +28,8 @@ export function detailReader(view: GenericView, tell?: Tell): RowReader | undefi
   // first: it reads what the request selects, and a wrong name is told before anything is looked up
   const rows = rowReader(view, 'retrieve', { tell })
   if (!rows) return undefined
-  if (!isStandard(view, 'getObject', 'checkObjectPermissions')) {
-    return tell?.(`${view.viewClass.name} overrides ${overridden(view, 'getObject', 'checkObjectPermissions')}()`)
-  }
-  const guard = read(view, 'policies').permissions.find((permission) => permission.guardsObjects())
-  return guard ? tell?.(`${permissionName(guard)} is asked about each object`) : rows
+  const obstacle = view.resource.objectObstacle
+  return obstacle === null ? rows : tell?.(obstacle)
 }
 
 async function readInstance(view: GenericView): Promise<unknown> {
@@ -55,7 +46,7 @@ async function readInstance(view: GenericView): Promise<unknown> {
 export function lookedUp<Found>(view: GenericView, find: () => Promise<Found>): Promise<Found> {
   return find().catch((error: unknown) => {
     if (error instanceof ApiError || !(toApiError(error) instanceof ValidationError)) throw error
-    if (READ_BY_US.has(resourceOf(read(view, 'viewClass')).lookup.column.type)) {
+    if (READ_BY_US.has(view.resource.lookup.column.type)) {
       throw new Error('the object was found and could not be read', { cause: error })
     }
     throw new NotFound(undefined, { cause: error })
@@ -67,16 +58,15 @@ const READ_BY_US = new Set(['int2', 'int4', 'int8', 'numeric', 'uuid', 'text', '
 
 /** The key that the path names an object by. @throws NotFound when no row can have it */
 export function keyOnPath(view: GenericView): PathKey {
-  const viewClass = read(view, 'viewClass')
-  const ctx = read(view, 'ctx')
-  const kwarg = read(viewClass, 'lookupUrlKwarg') ?? read(viewClass, 'lookupField')
+  const { viewClass, ctx } = view
+  const kwarg = viewClass.lookupUrlKwarg ?? viewClass.lookupField
   const text = (ctx['params'] as Record<string, string> | undefined)?.[kwarg]
   if (text === undefined) {
     throw new ConfigurationError(`${viewClass.name}: the path has no parameter "${kwarg}"; set static lookupUrlKwarg`)
   }
-  const known = read(view, 'pathKey')
+  const known = view.pathKey
   if (known?.text === text) return known
-  const key = resourceOf(viewClass).lookup
+  const key = view.resource.lookup
   const value = key.fromText(text, { user: ctx.state['user'] })
   if (value === undefined) throw new NotFound()
   return { text, column: key.column, value }
@@ -85,12 +75,12 @@ export function keyOnPath(view: GenericView): PathKey {
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
 export function lookupOf(view: GenericView): Lookup {
   const { column, value } = keyOnPath(view)
-  const scope = read(view, 'parentScope').call(view)
+  const scope = view.parentScope()
   return {
     column,
     value,
     scope,
-    plain: isPlainQueryset(view) && scope?.shape !== null,
+    plain: view.resource.isWholeTable && scope?.shape !== null,
     query: () => {
       const query = visibleQuery(view)
       return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)

@@ -2,7 +2,6 @@
 
 import { isSafeMethod } from '../../http/methods.js'
 import { ConfigurationError } from '../../kernel/errors.js'
-import { read } from '../../kernel/properties.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
@@ -14,11 +13,8 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { refuseShape } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 import { rendererOf, writesJson } from '../request/respond.js'
-import { isStandard, overridden } from '../standard.js'
+import type { RowAnswer } from '../resource.js'
 import { answerClass } from './selection.js'
-
-/** What makes the answer of each action. */
-const BODY = { list: 'getList', retrieve: 'getDetail', create: 'create', bulkCreate: 'bulkCreate' } as const
 
 /** Hears why rows are not read, as a sentence for `explain()`; nobody makes the sentence where nobody hears it. */
 export type Tell = (because: string) => undefined
@@ -26,42 +22,37 @@ export type Tell = (because: string) => undefined
 export interface RowReaderRequest {
   /** The serializer class of the answer. */
   readonly shown?: SerializerClass
-  /** The answer is written row by row, in whatever form. */
-  readonly writesRows?: boolean
   readonly tell?: Tell | undefined
 }
 
 /** A reader of rows, where nothing of the application needs instances; else undefined. */
-export function rowReader(
-  view: GenericView,
-  action: 'list' | 'retrieve' | 'create' | 'bulkCreate',
-  options: RowReaderRequest = {},
-): RowReader | undefined {
-  const { tell, writesRows } = options
-  const viewClass = read(view, 'viewClass')
-  if (!isStandard(view, action, 'getSerializer', 'loadRelated')) {
-    return tell?.(`${viewClass.name} overrides ${overridden(view, action, 'getSerializer', 'loadRelated')}()`)
-  }
+export function rowReader(view: GenericView, answer: RowAnswer, options: RowReaderRequest = {}): RowReader | undefined {
+  const { tell } = options
+  const { resource } = view
+  const obstacle = resource.rowObstacle(answer)
+  if (obstacle !== null) return tell?.(obstacle)
+  // whatever the form, and whoever asks for it
+  const isStream = answer === 'stream'
   // code of the application's may look at what it gets
-  if (!writesRows && read(view, 'action') !== action) return tell?.(`${view.action}() is the application's own`)
-  if (!writesRows && !isStandard(view, BODY[action])) return tell?.(`${viewClass.name} overrides ${BODY[action]}()`)
+  if (!isStream && view.action !== answer) return tell?.(`${view.action}() is the application's own`)
   const serializer = options.shown ?? answerClass(view)
-  const model = read(viewClass, 'modelClass').call(viewClass)
+  const { viewClass } = view
+  const model = viewClass.modelClass()
   // a serializer may be shared by views of several tables
   if (serializerPlan(serializer).model?.model !== model) {
     return tell?.(`${serializer.name} is of another model than ${viewClass.name}`)
   }
   const { plan, because } = decideRows(serializer)
   if (!plan) return tell?.(because)
-  const knex = read(view, 'trx') ?? read(view, 'knex')
+  const knex = view.trx ?? view.knex
   if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
-  if (!(writesRows || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
+  if (!(isStream || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
   return new RowReader({
     model,
     plan,
     knex,
-    recipient: read(read(read(view, 'ctx'), 'req'), 'socket'),
-    native: read(viewClass, 'useNativeJson'),
+    recipient: view.ctx.req.socket,
+    native: viewClass.useNativeJson,
     context: () => view.getSerializerContext(),
   })
 }

@@ -3,7 +3,6 @@
 import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
 import { queryOf } from '../../http/query-parameters.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
-import { read } from '../../kernel/properties.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -13,9 +12,9 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { actionNamed } from '../actions.js'
-import type { GenericView, GenericViewClass } from '../generic-view.js'
+import type { GenericView } from '../generic-view.js'
+import type { GenericViewClass } from '../generic-view-class.js'
 import { resourceOf } from '../resource.js'
-import { isStandard } from '../standard.js'
 import { readAgain, shapingQuery } from './read-again.js'
 
 const FIELDS = 'fields'
@@ -29,12 +28,12 @@ const selections = new WeakMap<GenericView, Selection | null>()
  * @throws ValidationError with `strictParams`, for a name that the view does not have
  */
 export function selectionOf(view: GenericView): Selection | undefined {
-  const ctx = read(view, 'ctx')
+  const { ctx } = view
   // asked several times for each request: Koa's getters take longer
-  const url = read(read(ctx, 'req'), 'url') ?? ''
+  const url = ctx.req.url ?? ''
   if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%'))) return undefined
   const query = queryOf(ctx)
-  if (read(query, FIELDS) === undefined && read(query, EXPAND) === undefined) return undefined
+  if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
   let selection = selections.get(view)
   if (selection === undefined) {
     selection = readSelection(view) ?? null
@@ -46,7 +45,7 @@ export function selectionOf(view: GenericView): Selection | undefined {
 /** True for an action as it comes with the package: code of the application's sees whole objects. */
 function selects(view: GenericView): boolean {
   const { shows = 'nothing' } = actionNamed(view.action) ?? {}
-  return shows !== 'nothing' && isStandard(view, view.action)
+  return shows !== 'nothing' && !view.resource.overrides.has(view.action)
 }
 
 function readSelection(view: GenericView): Selection | undefined {
@@ -106,7 +105,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
 
 /** The serializer class of the answer: the view's, or the part of it that the request asks for. */
 export function answerClass(view: GenericView): SerializerClass {
-  return narrowed(view, read(view, 'getSerializerClass').call(view))
+  return narrowed(view, view.getSerializerClass())
 }
 
 /** The part of a serializer class that the request asks for; all of it where it asks for nothing. */
@@ -136,7 +135,7 @@ function partOf(view: GenericView, whole: Serializer): Serializer | undefined {
 export async function loadShown(view: GenericView, objects: readonly object[], knex?: Queryable): Promise<void> {
   const shown = answerClass(view)
   const own = view.getSerializerClass()
-  const isWhole = shown === own || !isStandard(view, 'loadRelated') || isComputed(serializerPlan(shown))
+  const isWhole = shown === own || view.resource.overrides.loading || isComputed(serializerPlan(shown))
   if (isWhole) await view.loadRelated(objects, knex)
   if (shown === own) return
   const all = serializerPlan(shown).relations

@@ -1,0 +1,37 @@
+/**
+ * Tells the package's own methods of views from those that an application has put in their place. Asked before requests: what
+ * a request needs to know of it, its `Resource` says.
+ */
+
+const methods = new WeakSet<object>()
+const names = new Set<string>()
+
+type Methods = Readonly<Record<string, object>>
+
+/** Names methods of a class of ours. */
+export function markBuiltIn(prototype: object, ...own: readonly string[]): void {
+  for (const name of own) {
+    methods.add((prototype as Methods)[name] as object)
+    names.add(name)
+  }
+}
+
+/** True when the view has all of these methods, and none was overridden by the application. */
+export function isBuiltIn(view: object, ...asked: readonly string[]): boolean {
+  return overridden(view, ...asked) === undefined
+}
+
+/** The first of these methods that the application has overridden; undefined where all are ours. */
+export function overridden(view: object, ...asked: readonly string[]): string | undefined {
+  return asked.find((name) => !methods.has((view as Methods)[name] as object))
+}
+
+/** The names of all methods of a view that come with the package. */
+export function builtInMethods(view: object): ReadonlySet<string> {
+  return new Set([...names].filter((name) => isBuiltIn(view, name)))
+}
+
+/** True for a method that comes with the package. */
+export function isOurs(method: object): boolean {
+  return methods.has(method)
+}

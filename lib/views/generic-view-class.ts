@@ -1,0 +1,39 @@
+/** What the steps of a request, and what is decided before, know of a generic view's class. */
+
+import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
+import type { Policies, Policy } from '../kernel/policy.js'
+import type { ModelClass } from '../models/objection.js'
+import type { BasePagination } from '../pagination/pagination.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { Expandable } from '../serializers/select-fields.js'
+import type { GovernedClass } from './policies.js'
+
+/** A generic view's class: what is known before any request. */
+export interface GenericViewClass extends GovernedClass {
+  new (): object
+  readonly name: string
+  readonly prototype: object
+  readonly model: ModelClass | null
+  readonly queryset: (() => unknown) | null
+  readonly serializerClass: SerializerClass | null
+  readonly lookupField: string
+  readonly lookupUrlKwarg: string | null
+  readonly paginationClass: Policy<BasePagination> | null
+  readonly filterBackends: Policies<BaseFilter>
+  readonly filtersetFields: readonly string[]
+  readonly searchFields: readonly string[]
+  readonly orderingFields: readonly string[]
+  readonly ordering: readonly string[]
+  readonly searchConfig: string
+  readonly searchType: string
+  readonly searchParam: string
+  readonly useNativeJson: boolean
+  readonly strictParams: boolean
+  readonly queryParameters: readonly ParameterDescription[]
+  readonly concurrency: string | readonly string[] | null
+  readonly requireIfMatch: boolean
+  /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
+  readonly parentLookupField?: string
+  readonly expandable: Expandable
+  modelClass(): ModelClass
+}

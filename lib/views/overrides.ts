@@ -1,0 +1,51 @@
+/** What of a view the application does in its own way: asked of each class once, never by a request. */
+import { builtInMethods } from './built-in.js'
+
+/**
+ * The methods that an application has put in the place of ours, in the class or as fields of its instances. Each is true where
+ * code of the application's decides, so that a request takes the general way.
+ */
+export class Overrides {
+  /** `getQueryset()` */
+  readonly queryset: boolean
+  /** `filterQueryset()` */
+  readonly filtering: boolean
+  /** `getObject()` */
+  readonly lookup: boolean
+  /** `getObject()` or `getObjectToWrite()` */
+  readonly writtenLookup: boolean
+  /** `checkObjectPermissions()` */
+  readonly objectPermissions: boolean
+  /** `loadRelated()` */
+  readonly loading: boolean
+  /** `getSerializerClass()` */
+  readonly serializerClass: boolean
+  readonly #builtIn: ReadonlySet<string>
+
+  /** @param sample an instance of the class, whose fields count as its methods do */
+  constructor(sample: object) {
+    this.#builtIn = builtInMethods(sample)
+    this.queryset = this.has('getQueryset')
+    this.filtering = this.has('filterQueryset')
+    this.lookup = this.has('getObject')
+    this.writtenLookup = this.lookup || this.has('getObjectToWrite')
+    this.objectPermissions = this.has('checkObjectPermissions')
+    this.loading = this.has('loadRelated')
+    this.serializerClass = this.has('getSerializerClass')
+  }
+
+  /** True for a method that is not ours: the application has overridden it, or the view has none of that name. */
+  has(method: string): boolean {
+    return !this.#builtIn.has(method)
+  }
+
+  /** The first of these methods that is not ours. */
+  first(methods: readonly string[]): string | undefined {
+    return methods.find((method) => this.has(method))
+  }
+
+  /** True for an action that does not come with the package, or that the application has overridden in whole or in part. */
+  hasPartOf(action: string): boolean {
+    return this.has(action) || (action === 'partialUpdate' && this.has('update'))
+  }
+}

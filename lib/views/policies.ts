@@ -1,0 +1,64 @@
+/** The policies of a view class as instances, made once. */
+import type { BaseAuthentication } from '../authentication/authentication.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
+import type { BaseMetadata } from '../metadata/metadata.js'
+import type { Parser, TakenFiles } from '../parsers/parser.js'
+import { AllowAny, type BasePermission } from '../permissions/permission.js'
+import type { BaseRenderer } from '../renderers/renderer.js'
+import { settleThrottles } from '../throttling/settle-throttles.js'
+import type { BaseThrottle } from '../throttling/throttle.js'
+import type { BaseVersioning } from '../versioning/versioning.js'
+import type { ViewPolicies } from './view.js'
+
+/** What a view class declares of its policies. */
+export interface GovernedClass {
+  readonly name: string
+  readonly versioningClass: Policy<BaseVersioning> | null
+  readonly authenticationClasses: Policies<BaseAuthentication>
+  readonly permissionClasses: Policies<BasePermission>
+  readonly throttleClasses: Policies<BaseThrottle>
+  readonly throttleScope: string | undefined
+  readonly parserClasses: Policies<Parser>
+  readonly rendererClasses: Policies<BaseRenderer>
+  readonly metadataClass: Policy<BaseMetadata> | null
+  readonly strictAccept: boolean
+  /** The files that its serializers ask for. */
+  takenFiles(): TakenFiles
+}
+
+const policies = new WeakMap<GovernedClass, ViewPolicies>()
+
+/** The policies of a view class. @throws {ConfigurationError} a list holds something else, or there is no renderer */
+export function policiesOf(view: GovernedClass): ViewPolicies {
+  let resolved = policies.get(view)
+  if (!resolved) {
+    resolved = resolve(view)
+    for (const permission of resolved.permissions) permission.check(view)
+    policies.set(view, resolved)
+  }
+  return resolved
+}
+
+function resolve(view: GovernedClass): ViewPolicies {
+  const where = (name: string) => `${view.name}.${name}`
+  const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
+  if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
+  const { versioningClass, metadataClass } = view
+  return {
+    versioning: versioningClass
+      ? resolvePolicy(where('versioningClass'), versioningClass, 'determineVersion')
+      : undefined,
+    authentication: resolvePolicies(where('authenticationClasses'), view.authenticationClasses, 'authenticate'),
+    permissions: resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
+      (permission) => permission.constructor !== AllowAny,
+    ),
+    throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
+    parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
+    files: view.takenFiles(),
+    metadata:
+      metadataClass === null ? undefined : resolvePolicy(where('metadataClass'), metadataClass, 'determineMetadata'),
+    renderers,
+    strictAccept: view.strictAccept,
+  }
+}
