@@ -13,8 +13,8 @@ import type { BasePagination, ListSource } from '../pagination/pagination.js'
 import { type Recording, recordStatements } from '../postgres/recording-knex.js'
 import { deleteOne, deletesPlainly, updateOne, updatesPlainly } from '../queryset/one-row.js'
 import { InstanceList } from '../rows/list-source.js'
+import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
-import type { RowReader } from '../rows/row-reader.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { type Action, actionNamed } from '../views/actions.js'
 import { overridden } from '../views/built-in.js'
@@ -22,10 +22,10 @@ import type { GenericAPIView } from '../views/generic-api-view.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
-import { findInsertReader } from '../views/steps/insert-row.js'
+import { findInserter } from '../views/steps/insert-row.js'
 import { describedList } from '../views/steps/read-list.js'
-import { detailReader } from '../views/steps/read-object.js'
-import { rowReader } from '../views/steps/read-rows.js'
+import { objectRow } from '../views/steps/read-object.js'
+import { rowAccess } from '../views/steps/read-rows.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 
@@ -75,7 +75,7 @@ class RoadBook {
         filters.find((one) => !isDescribed(one)),
         'filterQueryset',
       )
-    if (own || asked) return { ...NOTHING, reading: this.#reading(this.#readerOf('list')) }
+    if (own || asked) return { ...NOTHING, reading: this.#reading(this.#rowsOf('list')) }
     let list: ListSource | undefined
     const isOurs = !paginator || OURS.some(({ prototype }) => paginator.paginate === prototype.paginate)
     await this.#step('list', async () => {
@@ -95,14 +95,14 @@ class RoadBook {
     const view = this.#view
     const asked = isDecided(this.#subject, ...CHOOSING, 'getObject') || isDecidedOutside(this.#subject)
     if (this.#overridden('retrieve', 'getDetail') || asked) {
-      return { ...NOTHING, reading: this.#reading(this.#readerOf('retrieve')) }
+      return { ...NOTHING, reading: this.#reading(this.#rowsOf('retrieve')) }
     }
-    let reader: RowReader | undefined
+    let rows: RowAccess | undefined
     await this.#step('object', async () => {
-      reader = detailReader(view, this.#tell)
+      rows = objectRow(view, this.#tell)
       await view.getDetail()
     })
-    const reading = this.#reading(reader)
+    const reading = this.#reading(rows)
     if (reading.from === 'instances') this.#noteRelations()
     return { ...NOTHING, reading, statements: this.#statements }
   }
@@ -118,19 +118,20 @@ class RoadBook {
     }
     const transaction = view.atomic
     const isBulk = name === 'bulkCreate'
-    const reader = findInsertReader(view, isBulk ? 'bulkCreate' : 'create', this.#tell)
+    const inserter = findInserter(view, isBulk ? 'bulkCreate' : 'create', this.#tell)
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
-    if (reader || traitsOf(view.viewClass.modelClass()).plainInserts) {
+    if (inserter || traitsOf(view.viewClass.modelClass()).plainInserts) {
       this.#subject.notes.push('the INSERT is that of a body with every field')
       await this.#step('insert', async () => {
-        if (!reader) this.#write('insert', (run, table) => run(table).insert(Object.fromEntries(values)).returning('*'))
-        else if (isBulk) await reader.insertAll([values])
-        else await reader.insert(resourceOf(view.viewClass).lookup.column, values)
+        if (!inserter)
+          this.#write('insert', (run, table) => run(table).insert(Object.fromEntries(values)).returning('*'))
+        else if (isBulk) await inserter.many([values])
+        else await inserter.one(resourceOf(view.viewClass).lookup.column, values)
       })
     } else this.#noteHooks('INSERT')
-    if (!reader) this.#noteRelations()
-    const insert: ExplainedInsert = reader ? { by: 'statement' } : { by: 'serializer', ...because(this.#because) }
+    if (!inserter) this.#noteRelations()
+    const insert: ExplainedInsert = inserter ? { by: 'statement' } : { by: 'serializer', ...because(this.#because) }
     return { ...NOTHING, insert, statements: this.#statements, transaction }
   }
 
@@ -240,17 +241,15 @@ class RoadBook {
   }
 
   /** Whether rows would do, as far as that is known before the queryset is. */
-  #readerOf(action: 'list' | 'retrieve'): RowReader | undefined {
+  #rowsOf(action: 'list' | 'retrieve'): RowAccess | undefined {
     if (overridden(this.#view, 'getSerializerClass')) {
       return this.#tell(`${this.#view.viewClass.name} overrides getSerializerClass(): each of them is decided on`)
     }
-    return action === 'list'
-      ? rowReader(this.#view, 'list', { tell: this.#tell })
-      : detailReader(this.#view, this.#tell)
+    return action === 'list' ? rowAccess(this.#view, 'list', { tell: this.#tell }) : objectRow(this.#view, this.#tell)
   }
 
-  #reading(reader: RowReader | undefined): ExplainedReading {
-    if (reader) return { from: reader.isNative ? 'native' : 'rows' }
+  #reading(rows: RowAccess | undefined): ExplainedReading {
+    if (rows) return { from: rows.native ? 'native' : 'rows' }
     return { from: 'instances', ...because(this.#because) }
   }
 

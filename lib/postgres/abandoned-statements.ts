@@ -4,7 +4,7 @@ import { type CancellableConnection, cancelStatement } from './cancel-statement.
 import type { Queryable } from './pg-types.js'
 
 /** Whoever waits for the rows of a statement: the socket of a request. */
-export interface Recipient {
+export interface StatementClient {
   readonly destroyed: boolean
 }
 
@@ -18,14 +18,14 @@ let isLooking = false
 export class RunningStatement {
   readonly #knex: Queryable
   readonly #connection: CancellableConnection
-  readonly #recipient: Recipient
+  readonly #client: StatementClient
   #stopping: Promise<void> | undefined
 
   /** Notes the statement; `end()` is to be called when it has ended. */
-  constructor(knex: Queryable, connection: CancellableConnection, recipient: Recipient) {
+  constructor(knex: Queryable, connection: CancellableConnection, client: StatementClient) {
     this.#knex = knex
     this.#connection = connection
-    this.#recipient = recipient
+    this.#client = client
     this.#stopping = undefined
     running.add(this)
     if (!isLooking) look()
@@ -38,7 +38,7 @@ export class RunningStatement {
   }
 
   stopIfAbandoned(): void {
-    if (!this.#recipient.destroyed || this.#stopping) return
+    if (!this.#client.destroyed || this.#stopping) return
     this.#stopping = cancelStatement(this.#knex, this.#connection)
     // heard by whoever ends the statement
     this.#stopping.catch(() => {})

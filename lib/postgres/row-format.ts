@@ -71,7 +71,12 @@ function readTexts(bytes: Buffer, start: number, end: number): RawRow {
   const row: RawRow = []
   let at = start + COUNT_BYTES
   for (let index = 0; index < count; index++) {
-    const length = int32At(bytes, at)
+    // int32At() written out: every cell of every row comes by
+    const length =
+      ((bytes[at] as number) << 24) |
+      ((bytes[at + 1] as number) << 16) |
+      ((bytes[at + 2] as number) << 8) |
+      (bytes[at + 3] as number)
     at += LENGTH_BYTES
     if (length < 0) {
       row.push(null)

@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
-import { type Recipient, RunningStatement } from './abandoned-statements.js'
+import { RunningStatement, type StatementClient } from './abandoned-statements.js'
 import type { CancellableConnection } from './cancel-statement.js'
 import { type ConnectionSource, queueOf } from './connection-queue.js'
 import type { AnswerField, Queryable, TypeParsers } from './pg-types.js'
@@ -99,7 +99,7 @@ export function runStatement(
   knex: Queryable,
   statement: Statement,
   values: readonly unknown[],
-  recipient?: Recipient,
+  recipient?: StatementClient,
 ): Promise<RawRow[]> {
   return runStatementAs(TEXTS, knex, statement, values, recipient)
 }
@@ -110,7 +110,7 @@ export async function runStatementAs<Row>(
   knex: Queryable,
   statement: Statement,
   values: readonly unknown[],
-  recipient?: Recipient,
+  recipient?: StatementClient,
 ): Promise<Row[]> {
   const queue = queueOf(knex.client as Client)
   const reader = knex.isTransaction ? undefined : recipient
@@ -162,7 +162,7 @@ function send<Row>(
   { text, name }: Statement,
   values: readonly unknown[],
   format: RowFormat<Row> | TypeParsers,
-  recipient?: Recipient,
+  recipient?: StatementClient,
 ): Promise<Answer<Row>> {
   const client = knex.client as Client
   const queue = queueOf(client)

@@ -1,6 +1,7 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
 
-import { RecentMap } from '../kernel/recent-map.js'
+import type { FilterPart, FilterView } from '../filters/filter.js'
+import { noneOf } from '../kernel/none-of.js'
 import type { ModelDescription } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type {
@@ -13,9 +14,7 @@ import type {
   Rows,
   Slice,
 } from '../pagination/pagination.js'
-import type { Recipient } from '../postgres/abandoned-statements.js'
 import type { CompiledSql } from '../postgres/compiled-sql.js'
-import type { Queryable } from '../postgres/pg-types.js'
 import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-format.js'
 import { runStatement, runStatementAs, type Statement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
@@ -25,28 +24,32 @@ import { whereBeyond } from '../queryset/where-beyond.js'
 import { TextRows } from './fetched-rows.js'
 import { NativePage } from './native-page.js'
 import { compileNative } from './native-sql.js'
+import type { RowAccess } from './row-access.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
-import type { CellScope, RowPlan } from './row-plan.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
 
-/** What a request asks of the list, when its SQL can be kept: equal shapes are equal texts. */
-export interface ListShape {
-  readonly key: string
+/** What a request asks of a list whose SQL can be kept: lists of one key are of one text. */
+export interface ListKey {
+  readonly text: string
   /** The values that the conditions bind, in order. */
   readonly values: readonly unknown[]
   /** The conditions take longer than to keep a row. */
   readonly expensive: boolean
-  readonly kept: KeptLists
 }
 
-/** What is kept of the lists and objects of a view. */
-export class KeptLists {
-  /** Compiled statements by shape. */
-  readonly statements = new Map<string, Statement>()
-  /** How many rows the lists had that were counted last, by shape and values. */
-  readonly counts = new RecentMap<number>(128)
-  /** The same by shape alone, where conditions are expensive. */
-  readonly lengths = new RecentMap<number>(128)
+const NO_VALUES = noneOf<unknown>('')
+
+/** The key of the list that these filter parts describe. */
+export function listKey(view: FilterView, parts: readonly FilterPart[]): ListKey {
+  let text = view.name
+  let values: readonly unknown[] = NO_VALUES
+  let expensive = false
+  for (const part of parts) {
+    if (part.expensive) expensive = true
+    text += `|${part.shape}`
+    values = values === NO_VALUES ? part.values : [...values, ...part.values]
+  }
+  return { text, values, expensive }
 }
 
 /** What the lists of a view have in common. */
@@ -62,24 +65,15 @@ export interface ListDescription {
 
 export interface RowListOptions {
   readonly description: ListDescription
-  readonly model: ModelDescription
-  readonly knex: Queryable
-  /** Whoever the rows are for. */
-  readonly recipient: Recipient
-  readonly plan: RowPlan
   /** A fresh query with the list's conditions. */
   readonly query: () => AnyQueryBuilder
-  readonly shape: ListShape | undefined
+  /** Undefined where the SQL is made anew each time. */
+  readonly key: ListKey | undefined
   readonly order: readonly OrderTerm[]
-  readonly scope: CellScope
   /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
   readonly statementMilliseconds?: number | undefined
-  /** PostgreSQL writes the JSON. */
-  readonly native: boolean
 }
 
-/** Shapes kept for one view; a client that asks for more has its lists compiled each time. */
-export const MOST_SHAPES = 500
 /** What clients have sent is not kept where it is longer. */
 const LONGEST_KEY = 512
 /**
@@ -122,12 +116,14 @@ export class RowList implements ListSource {
   readonly parameters: ReadonlySet<string>
   readonly shown: ReadonlySet<string>
   readonly hidesKeys: boolean
+  readonly #access: RowAccess
   readonly #options: RowListOptions
 
-  constructor(options: RowListOptions) {
+  constructor(access: RowAccess, options: RowListOptions) {
     const { description } = options
+    this.#access = access
     this.name = description.name
-    this.model = options.model
+    this.model = access.model
     this.order = options.order
     this.parameters = description.parameters
     this.shown = description.shown
@@ -136,26 +132,27 @@ export class RowList implements ListSource {
   }
 
   async count(kind: CountKind = 'exact', limit?: number): Promise<number> {
-    const { knex, shape, query, recipient } = this.#options
-    if (kind !== 'exact' || !shape) return countRows(query(), kind, limit)
-    const key = `count|${shape.key}`
-    const kept = shape.kept.statements.get(key)
-    const statement = kept ?? this.#keep(key, compileQuery(countQuery(query())), shape.values)
-    const [row] = await runStatement(knex, statement, shape.values, recipient)
+    const { key, query } = this.#options
+    if (kind !== 'exact' || !key) return countRows(query(), kind, limit)
+    const { knex, client, statements } = this.#access
+    const text = `count|${key.text}`
+    const statement = statements.get(text) ?? this.#keep(text, compileQuery(countQuery(query())), key.values)
+    const [row] = await runStatement(knex, statement, key.values, client)
     return this.#note(Number(row?.[0] ?? 0))
   }
 
   /** PostgreSQL writes the JSON. */
   get isNative(): boolean {
-    return this.#options.native
+    return this.#access.native
   }
 
   get pool(): ListPool {
-    return poolOf(this.#options.knex)
+    return poolOf(this.#access.knex)
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
-    const { plan, query, knex, scope, statementMilliseconds } = this.#options
+    const { plan, knex } = this.#access
+    const { query, statementMilliseconds } = this.#options
     const statement = compileRows(query(), {
       plan,
       model: this.model,
@@ -168,7 +165,7 @@ export class RowList implements ListSource {
     })
     const cursor = await openCursor(knex, { ...options, statementMilliseconds }, statement)
     const layout = { plan, first: 0, offset: 0, places: [] }
-    return rowCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, scope))
+    return rowCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, this.#access))
   }
 
   async read(asked: Slice): Promise<Rows> {
@@ -205,7 +202,7 @@ export class RowList implements ListSource {
     slice: WholeSlice | undefined,
     counted: Counted,
   ): Promise<{ rows: TextRows | NativePage; first: string | null | undefined }> {
-    if (this.#options.native) {
+    if (this.#access.native) {
       const [page] = slice ? await this.#run(PAGE, slice, counted) : NO_ROWS
       return { rows: new NativePage(page, counted === 'not' ? 0 : 1), first: page?.texts[0] }
     }
@@ -215,48 +212,48 @@ export class RowList implements ListSource {
 
   /** True when lists like this one were short when one was last counted, but not so short that its page needs no count. */
   #seemsShort({ limit, after }: WholeSlice): boolean {
-    const { shape } = this.#options
-    if (!shape?.expensive || after) return false
-    const length = shape.kept.lengths.get(shape.key)
+    const { key } = this.#options
+    if (!key?.expensive || after) return false
+    const length = this.#access.statements.lengths.get(key.text)
     return length !== undefined && length >= limit && length <= SHORT
   }
 
   /** True when the list was longer than that when it was last counted. */
   #seemsToReach(offset: number): boolean {
-    const { shape } = this.#options
-    return shape !== undefined && offset < (shape.kept.counts.get(countKey(shape)) ?? 0)
+    const { key } = this.#options
+    return key !== undefined && offset < (this.#access.statements.counts.get(countKey(key)) ?? 0)
   }
 
   #note(count: number): number {
-    const { shape } = this.#options
-    if (shape) {
-      const key = countKey(shape)
-      if (key.length <= LONGEST_KEY) {
-        shape.kept.counts.set(key, count)
-        if (shape.expensive) shape.kept.lengths.set(shape.key, count)
-      }
+    const { key } = this.#options
+    const text = key && countKey(key)
+    if (key && text !== undefined && text.length <= LONGEST_KEY) {
+      const { counts, lengths } = this.#access.statements
+      counts.set(text, count)
+      if (key.expensive) lengths.set(key.text, count)
     }
     return count
   }
 
   #textRows(raw: readonly RawRow[], positions: boolean, counted: Counted): TextRows {
-    const { plan, scope } = this.#options
+    const { plan } = this.#access
     const first = counted === 'not' ? 0 : 1
     const places = positions ? positionCells(plan, this.model, this.order) : NO_PLACES
     let offset = first
     for (const place of places) if (place === undefined) offset++
-    return new TextRows(raw, { plan, first, offset, places }, scope)
+    return new TextRows(raw, { plan, first, offset, places }, this.#access)
   }
 
-  /** Runs the list: by a kept text where the shape has one, else by a text made now. */
+  /** Runs the list: by a kept text where its key has one, else by a text made now. */
   #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: Counted): Promise<Row[]> {
-    const { knex, shape, native, recipient } = this.#options
+    const { knex, native, client, statements } = this.#access
+    const { key } = this.#options
     const { limit, offset, after, backwards, positions } = slice
-    if (!shape) {
+    if (!key) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
-      return runStatementAs(format, knex, statementOf(text), values, recipient)
+      return runStatementAs(format, knex, statementOf(text), values, client)
     }
-    const values = [...shape.values]
+    const values = [...key.values]
     let nulls = ''
     if (after) {
       for (const value of after) {
@@ -265,36 +262,36 @@ export class RowList implements ListSource {
       }
     }
     if (offset > 0) values.push(offset)
-    if (counted === 'beside') values.push(...shape.values)
-    const key = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${shape.key}`
-    const kept = shape.kept.statements.get(key)
-    if (kept) return runStatementAs(format, knex, kept, values, recipient)
+    if (counted === 'beside') values.push(...key.values)
+    const text = `${native}|${limit}|${offset > 0}|${counted}|${backwards}|${positions}|${nulls}|${orderText(this.order)}|${key.text}`
+    const cached = statements.get(text)
+    if (cached) return runStatementAs(format, knex, cached, values, client)
     const ranges = this.#ranges(slice)
     const compiled = this.#compile(slice, counted, ranges)
     // several ranges bind the conditions several times; their text is made anew each time
     const several = ranges !== undefined && ranges.length !== 1
     return several
-      ? runStatementAs(format, knex, statementOf(compiled.text), compiled.values, recipient)
-      : runStatementAs(format, knex, this.#keep(key, compiled, values), values, recipient)
+      ? runStatementAs(format, knex, statementOf(compiled.text), compiled.values, client)
+      : runStatementAs(format, knex, this.#keep(text, compiled, values), values, client)
   }
 
-  /** Keeps a compiled text, once it is certain that it binds what the shape says it does. */
-  #keep(key: string, compiled: CompiledSql, values: readonly unknown[]): Statement {
-    const { shape } = this.#options
+  /** Keeps a compiled text, once it is certain that it binds what the key says it does. */
+  #keep(text: string, compiled: CompiledSql, values: readonly unknown[]): Statement {
     if (compiled.values.length !== values.length || compiled.values.some((value, index) => value !== values[index])) {
-      throw new Error(`${this.name}: a filter backend binds other values than its part says`)
+      throw new Error(`${this.name}: apply() of a filter part bound other values than its "values" list`)
     }
     const statement = statementOf(compiled.text)
-    if (shape && shape.kept.statements.size < MOST_SHAPES) shape.kept.statements.set(key, statement)
+    this.#access.statements.set(text, statement)
     return statement
   }
 
   #compile(slice: WholeSlice, counted: Counted, ranges: readonly SqlPart[] | undefined): CompiledSql {
-    const { plan, query } = this.#options
+    const { plan, native } = this.#access
+    const { query } = this.#options
     const list = query()
     const { backwards, limit } = slice
     if (ranges) whereBeyond(list, { ranges, backwards, limit, model: this.model, order: this.order })
-    return (this.#options.native ? compileNative : compileRows)(list, {
+    return (native ? compileNative : compileRows)(list, {
       plan,
       model: this.model,
       order: this.order,
@@ -307,10 +304,10 @@ export class RowList implements ListSource {
     })
   }
 
-  /** The terms whose values no cell says. */
+  /** The order's columns that the page does not select already. */
   #positions({ positions }: WholeSlice): readonly OrderTerm[] | undefined {
     if (!positions) return undefined
-    const { native, plan } = this.#options
+    const { native, plan } = this.#access
     if (native) return this.order
     const cells = positionCells(plan, this.model, this.order)
     return this.order.filter((_, index) => cells[index] === undefined)
@@ -319,15 +316,15 @@ export class RowList implements ListSource {
   /** The rows that the slice begins behind; undefined where it begins at the start. */
   #ranges({ after: position, backwards }: WholeSlice): readonly SqlPart[] | undefined {
     if (!position) return undefined
-    const { shape, query } = this.#options
-    // a list with a shape is read from the table itself
-    const table = shape ? this.model.model.tableName : tableOf(query())
+    const { key, query } = this.#options
+    // a list with a key is read from the table itself
+    const table = key ? this.model.model.tableName : tableOf(query())
     return rangesBeyond({ terms: keysetTerms(this.model, this.order), table, position, backwards })
   }
 }
 
-function countKey({ key, values }: ListShape): string {
-  return `${key}|${values.join('\0')}`
+function countKey({ text, values }: ListKey): string {
+  return `${text}|${values.join('\0')}`
 }
 
 function tableOf(query: AnyQueryBuilder): string {

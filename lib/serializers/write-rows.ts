@@ -48,12 +48,12 @@ async function insertPart(model: ModelClass, part: readonly Model[], knex: Query
       })
     })
   const created = (await readExactly(query as unknown as AnyQueryBuilder)) as Model[]
-  if (Array.isArray(returned) && returned.length < part.length) throw leftOut()
+  if (Array.isArray(returned) && returned.length < part.length) throw rowsSkippedError()
   return created
 }
 
 /** The refusal of a list of which a trigger or a rule of the database has left out rows; it must not be committed. */
-export function leftOut(): ValidationError {
+export function rowsSkippedError(): ValidationError {
   return new ValidationError('Invalid value.')
 }
 

@@ -17,7 +17,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
-import type { RowReader } from '../rows/row-reader.js'
+import type { Inserter } from '../rows/inserter.js'
 import { constraintSubject } from '../serializers/constraint-subject.js'
 import type {
   SerializerClass as AnySerializerClass,
@@ -36,7 +36,7 @@ import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js
 import type { GenericView, PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { type Resource, resourceOf } from './resource.js'
-import { findInsertReader, insertReader } from './steps/insert-row.js'
+import { findInserter, inserterOf } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
@@ -125,7 +125,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal */
   declare rowMark: string | undefined
   /** @internal What a create inserts by, once that was asked; null where it needs instances. */
-  declare inserter: RowReader | null | undefined
+  declare inserter: Inserter | null | undefined
 
   /** @internal The resource, once it was asked for. */
   declare compiled: Resource | undefined
@@ -262,8 +262,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   override get atomic(): boolean {
     if (this.viewClass.concurrency !== null) return true
     if ((this.knex as Queryable | undefined)?.isTransaction) return super.atomic
-    if (this.action === 'create') return super.atomic && !insertReader(this)
-    return super.atomic && !(this.action === 'bulkCreate' && findInsertReader(this, 'bulkCreate'))
+    if (this.action === 'create') return super.atomic && !inserterOf(this)
+    return super.atomic && !(this.action === 'bulkCreate' && findInserter(this, 'bulkCreate'))
   }
 
   /**

@@ -6,7 +6,7 @@ import type { FilterPart } from '../filters/filter.js'
 import type { Column } from '../models/describe-model.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import type { RowReader } from '../rows/row-reader.js'
+import type { Inserter } from '../rows/inserter.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericViewClass } from './generic-view-class.js'
@@ -38,7 +38,7 @@ export interface GenericView extends View {
   /** The version of a row that is to be deleted and cannot be held. */
   rowMark: string | undefined
   /** What a create inserts by, once that was asked; null where it needs instances. */
-  inserter: RowReader | null | undefined
+  inserter: Inserter | null | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder

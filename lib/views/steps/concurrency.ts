@@ -10,7 +10,7 @@ import { nativeSql } from '../../postgres/compiled-sql.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { runStatement, statementOf } from '../../postgres/run-statement.js'
 import { positionColumn } from '../../queryset/keyset.js'
-import type { Lookup } from '../../rows/row-reader.js'
+import type { ObjectLookup } from '../../rows/find-row.js'
 import type { GenericView } from '../generic-view.js'
 import { rendererOf } from '../request/respond.js'
 
@@ -39,7 +39,7 @@ export function versionOf(
  * Reads the version of the row that the path names, before the object itself is read: what is shown is then never older
  * than the tag it is shown under.
  */
-export async function readVersionOf(view: GenericView, { column, value }: Lookup): Promise<void> {
+export async function readVersionOf(view: GenericView, { column, value }: ObjectLookup): Promise<void> {
   if (view.viewClass.concurrency === null || !column.unique) return
   view.rowVersion = await readVersion(view, [[column, value]])
 }

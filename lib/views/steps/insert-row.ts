@@ -10,7 +10,7 @@ import { traitsOf } from '../../models/model-traits.js'
 import type { ModelClass } from '../../models/objection.js'
 import { subjectOf, toApiError } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import type { RowReader } from '../../rows/row-reader.js'
+import { Inserter } from '../../rows/inserter.js'
 import { constraintSubject } from '../../serializers/constraint-subject.js'
 import type { AnySerializer, SerializerPlan } from '../../serializers/contract.js'
 import { placeError } from '../../serializers/refused-item.js'
@@ -20,7 +20,7 @@ import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
 import type { InsertAction } from '../resource.js'
 import { shapingQuery } from './read-again.js'
-import { rowReader, type Tell } from './read-rows.js'
+import { rowAccess, type Tell } from './read-rows.js'
 import { representSaved } from './selection.js'
 
 /** Foreign keys are left to the database. */
@@ -33,10 +33,10 @@ export interface InsertedRow {
 }
 
 /** What the view's create inserts by, when it is one statement. Asked before a transaction would begin, and again inside. */
-export function insertReader(view: GenericView): RowReader | undefined {
+export function inserterOf(view: GenericView): Inserter | undefined {
   const { inserter, trx, knex } = view
   if (inserter === null || (inserter && inserter.knex === (trx ?? knex))) return inserter ?? undefined
-  const found = findInsertReader(view, 'create')
+  const found = findInserter(view, 'create')
   view.inserter = found ?? null
   return found
 }
@@ -45,45 +45,38 @@ export function insertReader(view: GenericView): RowReader | undefined {
  * What an action inserts by, when it is one statement.
  * @param tell hears why there is none
  */
-export function findInsertReader(view: GenericView, action: InsertAction, tell?: Tell): RowReader | undefined {
+export function findInserter(view: GenericView, action: InsertAction, tell?: Tell): Inserter | undefined {
   const obstacle = view.resource.insertObstacle(action)
   if (obstacle !== null) return tell?.(obstacle)
   // last, so that a create of the application's begins before its queryset is asked for
   if (shapingQuery(view)) return tell?.('its queryset makes more of its rows than the table has')
-  return freshReader(rowReader(view, action, { tell }), tell)
-}
-
-/**
- * A statement shows other tables as they were before it: so none that it has changed itself, by a trigger or by its rows.
- * Code of the application may fail on what `?expand=` shows, and then nothing may be stored.
- */
-function freshReader(reader: RowReader | undefined, tell: Tell | undefined): RowReader | undefined {
-  if (reader?.showsStale) return tell?.('a trigger, a view or the same table may have a say in what it shows of others')
-  return reader?.runsFields ? tell?.('what it shows is written by code of fields') : reader
+  const rows = rowAccess(view, action, { tell })
+  const inserter = rows && new Inserter(rows)
+  return inserter?.obstacle === undefined ? inserter : tell?.(inserter.obstacle)
 }
 
 /** Validates the body and inserts it; undefined where instances are needed. @throws ValidationError */
 export async function insertRow(view: GenericView): Promise<InsertedRow | undefined> {
-  const rows = insertReader(view)
-  if (!rows) return undefined
+  const inserter = inserterOf(view)
+  if (!inserter) return undefined
   const serializer = view.getInputSerializer()
   const waiting = serializer.requireValid(TRUSTING)
   if (waiting) await waiting
-  const values = rowOf(serializer, rows.model, serializer.validatedData)
+  const values = rowOf(serializer, inserter.model.model, serializer.validatedData)
   if (!values) {
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
   const column = view.resource.lookup.column
-  const { key, text } = await rows.insert(column, values)
+  const { key, text } = await inserter.one(column, values)
   return { object: { [column.property]: key }, text }
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
 export async function insertRows(view: GenericView): Promise<unknown> {
   // a refusal ends a transaction, and then nothing could be looked up
-  const rows = view.trx ? undefined : findInsertReader(view, 'bulkCreate')
-  if (!rows) return undefined
+  const inserter = view.trx ? undefined : findInserter(view, 'bulkCreate')
+  if (!inserter) return undefined
   const serializer = view.getInputSerializer({ many: true })
   const waiting = serializer.requireValid(TRUSTING)
   if (waiting) await waiting
@@ -92,7 +85,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   for (const [position, item] of items.entries()) {
     const row = await under([position], () => {
       try {
-        return rowOf(serializer, rows.model, item)
+        return rowOf(serializer, inserter.model.model, item)
       } catch (error) {
         throw toApiError(error, constraintSubject(serializer.plan, 'write', item, { view })) ?? error
       }
@@ -106,7 +99,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
   }
   const knex = view.knex as Queryable
   try {
-    return await rows.insertAll(values)
+    return await inserter.many(values)
   } catch (error) {
     if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
     // a key that leads nowhere is told for all items at once

@@ -10,7 +10,7 @@ import { isModelClass, modelOf } from '../../models/objection.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import type { Lookup } from '../../rows/row-reader.js'
+import type { ObjectLookup } from '../../rows/find-row.js'
 import type { GenericView } from '../generic-view.js'
 import { LockRefused } from '../request/in-view-transaction.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf } from './concurrency.js'
@@ -74,19 +74,19 @@ export async function findObject(view: GenericView): Promise<Model> {
   return object
 }
 
-async function readVersioned(view: GenericView, lookup: Lookup): Promise<readonly Model[]> {
+async function readVersioned(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   await readVersionOf(view, lookup)
   return readObjects(lookup)
 }
 
-async function readObjects(lookup: Lookup): Promise<readonly Model[]> {
+async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
   const query = lookup.query()
   if (!lookup.column.unique) void query.limit(1)
   return (await readExactly(query)) as Model[]
 }
 
 /** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
-async function holdObjects(view: GenericView, lookup: Lookup): Promise<readonly Model[]> {
+async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const { column, value } = lookup
   const { lockable, secured } = describeModel(view.viewClass.modelClass())
   if (view.unheld) return markObject(view, lookup)
@@ -118,7 +118,7 @@ function deletesRow(view: GenericView): boolean {
  * The object of a deletion whose row cannot be held: only a row that is still the one that was read here is deleted.
  * `xmin` is the transaction that wrote a version of a row (PostgreSQL's manual, 5.5).
  */
-async function markObject(view: GenericView, lookup: Lookup): Promise<readonly Model[]> {
+async function markObject(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const model = view.viewClass.modelClass()
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
   const { column, value } = lookup
@@ -177,7 +177,7 @@ function keyOf(object: Model): string {
  * Whether the row that was found is the one that the path names, as far as values alone can tell: texts may be equal in
  * ways that only the database knows, and a model may show its keys in a form of its own.
  */
-function isNamed(object: Model, { column, value }: Lookup): boolean {
+function isNamed(object: Model, { column, value }: ObjectLookup): boolean {
   const key = (object as Model & Record<string, unknown>)[column.property]
   if (!COMPARABLE.has(column.type) || !KEY.test(String(key))) return true
   return keyText(column, key).toLowerCase() === keyText(column, value).toLowerCase()

@@ -13,6 +13,7 @@ import { groupConditions } from '../../queryset/group-conditions.js'
 import { isTimeout, runGuarded } from '../../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/list-source.js'
+import { listKey, RowList } from '../../rows/row-list.js'
 import { shownColumns } from '../../rows/row-plan.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -22,7 +23,7 @@ import { confirmParents } from '../request/parents.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
-import { checkQueryset, rowReader, type Tell } from './read-rows.js'
+import { checkQueryset, rowAccess, type Tell } from './read-rows.js'
 import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
 
 /** What the steps of one list ask again and again. */
@@ -168,7 +169,7 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
   const statementMilliseconds = guardOf(asked)
-  const rows = rowReader(view, writesRows ? 'stream' : 'list', { shown, tell })
+  const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
   const scope = view.parentScope()
   if (rows && isDescribedWhole(listing, asked) && scope?.shape !== null) {
     const order = wantedOrder(listing, undefined)
@@ -177,8 +178,8 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
       for (const part of asked) part.apply(conditions)
       return conditions
     }
-    const shape = rows.shapeOf(declared, scope ? [scope, ...asked] : asked)
-    return rows.list({ description, order, shape, query, statementMilliseconds })
+    const key = listKey(declared, scope ? [scope, ...asked] : asked)
+    return new RowList(rows, { description, order, key, query, statementMilliseconds })
   }
   const objects = view.getQueryset() as AnyQueryBuilder
   const filtered = view.filterQueryset(resource.isWholeTable ? objects : groupConditions(objects))
@@ -189,7 +190,7 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
   const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, declared.model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
-    return rows.list({ description, order, shape: undefined, query: () => query.clone(), statementMilliseconds })
+    return new RowList(rows, { description, order, key: undefined, query: () => query.clone(), statementMilliseconds })
   }
   if (rows) tell?.('its query has hooks, selects, joins or groups of its own')
   return new InstanceList({

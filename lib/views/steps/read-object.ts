@@ -2,31 +2,32 @@
 
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { toApiError } from '../../postgres/database-errors.js'
-import type { Lookup, RowReader } from '../../rows/row-reader.js'
+import { findRow, type ObjectLookup } from '../../rows/find-row.js'
+import type { RowAccess } from '../../rows/row-access.js'
 import type { GenericView, PathKey } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
-import { rowReader, type Tell } from './read-rows.js'
+import { rowAccess, type Tell } from './read-rows.js'
 import { representFound } from './selection.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
   if (!view.resource.overrides.lookup) requireOwner(view)
-  const rows = detailReader(view)
+  const rows = objectRow(view)
   if (!rows) return readInstance(view)
-  const found = await lookedUp(view, () => rows.readOne(lookupOf(view), view.resource.versionTerms))
+  const found = await lookedUp(view, () => findRow(rows, lookupOf(view), view.resource.versionTerms))
   if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
-  view.rowVersion = versionOf(view, found.position)
+  view.rowVersion = versionOf(view, found.texts)
   if (view.rowVersion !== undefined) checkIfMatch(view)
   return found.text
 }
 
-/** A reader of the object as a row, where nothing of the application needs an instance of it; else undefined. */
-export function detailReader(view: GenericView, tell?: Tell): RowReader | undefined {
+/** The object's row, where nothing of the application needs an instance of it; else undefined. */
+export function objectRow(view: GenericView, tell?: Tell): RowAccess | undefined {
   // first: it reads what the request selects, and a wrong name is told before anything is looked up
-  const rows = rowReader(view, 'retrieve', { tell })
+  const rows = rowAccess(view, 'retrieve', { tell })
   if (!rows) return undefined
   const obstacle = view.resource.objectObstacle
   return obstacle === null ? rows : tell?.(obstacle)
@@ -73,7 +74,7 @@ export function keyOnPath(view: GenericView): PathKey {
 }
 
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
-export function lookupOf(view: GenericView): Lookup {
+export function lookupOf(view: GenericView): ObjectLookup {
   const { column, value } = keyOnPath(view)
   const scope = view.parentScope()
   return {

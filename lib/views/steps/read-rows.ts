@@ -6,8 +6,8 @@ import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { schemaOf } from '../../queryset/schema-of.js'
+import { RowAccess } from '../../rows/row-access.js'
 import { decideRows } from '../../rows/row-plan.js'
-import { RowReader } from '../../rows/row-reader.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { refuseShape } from '../checks/check-queryset.js'
@@ -19,14 +19,14 @@ import { answerClass } from './selection.js'
 /** Hears why rows are not read, as a sentence for `explain()`; nobody makes the sentence where nobody hears it. */
 export type Tell = (because: string) => undefined
 
-export interface RowReaderRequest {
+export interface RowAccessRequest {
   /** The serializer class of the answer. */
   readonly shown?: SerializerClass
   readonly tell?: Tell | undefined
 }
 
-/** A reader of rows, where nothing of the application needs instances; else undefined. */
-export function rowReader(view: GenericView, answer: RowAnswer, options: RowReaderRequest = {}): RowReader | undefined {
+/** The view's rows, where nothing of the application needs instances of them; else undefined. */
+export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAccessRequest = {}): RowAccess | undefined {
   const { tell } = options
   const { resource } = view
   const obstacle = resource.rowObstacle(answer)
@@ -47,11 +47,11 @@ export function rowReader(view: GenericView, answer: RowAnswer, options: RowRead
   const knex = view.trx ?? view.knex
   if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
   if (!(isStream || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
-  return new RowReader({
+  return new RowAccess({
     model,
     plan,
     knex,
-    recipient: view.ctx.req.socket,
+    client: view.ctx.req.socket,
     native: viewClass.useNativeJson,
     context: () => view.getSerializerContext(),
   })

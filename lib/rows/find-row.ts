@@ -1,0 +1,69 @@
+/** Reads one object as a row, by a kept statement. */
+
+import type { FilterPart } from '../filters/filter.js'
+import type { Column } from '../models/describe-model.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
+import type { OrderTerm } from '../queryset/total-order.js'
+import { JsonText } from '../renderers/json-text.js'
+import { writerOf } from './fetched-rows.js'
+import { compileNativeRow } from './native-sql.js'
+import type { RowAccess } from './row-access.js'
+import { compileRows } from './row-sql.js'
+
+/** What a path names. */
+export interface ObjectLookup {
+  readonly column: Column
+  readonly value: unknown
+  /** The condition that the object belongs to the one before it on the path. */
+  readonly scope: FilterPart | undefined
+  /** The query is the same for every request but for the values: those of the scope, then this one. */
+  readonly plain: boolean
+  query(): AnyQueryBuilder
+}
+
+/** One object that was read. */
+export interface FoundRow {
+  readonly text: JsonText
+  /** The texts of the columns that were asked for besides. */
+  readonly texts: readonly (string | null)[]
+}
+
+/** One object as JSON, with the texts of `terms`; undefined when there is none, null where its query needs instances. */
+export async function findRow(
+  access: RowAccess,
+  lookup: ObjectLookup,
+  terms: readonly OrderTerm[],
+): Promise<FoundRow | undefined | null> {
+  const { plan, knex, client, native, statements, model } = access
+  const { scope, plain, column } = lookup
+  const names = terms.map(({ property }) => property).join()
+  const key = `one|${native}|${column.property}|${names}|${scope?.shape ?? ''}`
+  const cached = plain ? statements.get(key) : undefined
+  if (cached) {
+    const values = scope ? [...scope.values, lookup.value] : [lookup.value]
+    return write(access, await runStatement(knex, cached, values, client), terms.length)
+  }
+  const query = lookup.query()
+  if (!plain && !access.canRead(query)) return null
+  const { text, values } = (native ? compileNativeRow : compileRows)(query, {
+    plan,
+    model,
+    order: [],
+    backwards: false,
+    positions: terms.length > 0 ? terms : undefined,
+    limit: column.unique ? undefined : 1,
+    offset: 0,
+    counting: undefined,
+  })
+  const statement = statementOf(text)
+  if (plain) statements.set(key, statement)
+  return write(access, await runStatement(knex, statement, values, client), terms.length)
+}
+
+function write(access: RowAccess, rows: readonly RawRow[], first: number): FoundRow | undefined {
+  const row = rows[0]
+  if (!row) return undefined
+  const text = access.native ? (row[first] as string) : writerOf(access.plan, first)(row, access)
+  return { text: new JsonText(text), texts: row.slice(0, first) }
+}

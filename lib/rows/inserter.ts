@@ -1,0 +1,98 @@
+/** Inserts rows by kept statements, and returns them in their written form. */
+
+import { type Column, describeModel } from '../models/describe-model.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
+import { JsonText, jsonList } from '../renderers/json-text.js'
+import { rowsSkippedError } from '../serializers/write-rows.js'
+import { writerOf } from './fetched-rows.js'
+import { compileInsert, compileInserts, compileListInsert, listColumns } from './insert-sql.js'
+import type { RowAccess } from './row-access.js'
+
+/** A row that was inserted. */
+export interface InsertedKey {
+  /** The value of the column that paths name it by. */
+  readonly key: unknown
+  readonly text: JsonText
+}
+
+/** The values of a row, by column name. */
+export type RowValues = ReadonlyMap<string, unknown>
+
+export class Inserter {
+  readonly #access: RowAccess
+
+  constructor(access: RowAccess) {
+    this.#access = access
+  }
+
+  get model(): RowAccess['model'] {
+    return this.#access.model
+  }
+
+  get knex(): Queryable {
+    return this.#access.knex
+  }
+
+  /** Why a statement cannot write its answer, as a sentence: it shows other tables as they were before it. */
+  get obstacle(): string | undefined {
+    const { plan, model } = this.#access
+    const related = plan.joins.map(({ relation }) => describeModel(relation.model))
+    const isStale = model.hasInsertTriggers || related.some((one) => one.isView || one.table === model.table)
+    if (related.length > 0 && isStale)
+      return 'a trigger, a view or the same table may have a say in what it shows of others'
+    // code of the application may fail on what `?expand=` shows, and then nothing may be stored
+    return plan.runsFields ? 'what it shows is written by code of fields' : undefined
+  }
+
+  /** Inserts a row. @param key the column that paths name the row by */
+  one(key: Column, values: RowValues): Promise<InsertedKey> {
+    const { plan, knex, model, statements } = this.#access
+    const shape = `insert|${key.column}|${[...values.keys()].join()}`
+    const statement = statements.get(shape) ?? this.#keep(shape, compileInsert(knex, { plan, model, values, key }).text)
+    return this.#whole(async (trx) => {
+      const [row] = await runStatement(trx, statement, [...values.values()])
+      // what a trigger has done in its place is undone
+      if (!row) throw rowsSkippedError()
+      return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#access)) }
+    })
+  }
+
+  /** Inserts rows, all or none, and returns them as a JSON list. */
+  async many(rows: readonly RowValues[]): Promise<JsonText> {
+    if (rows.length === 0) return new JsonText('[]')
+    const write = writerOf(this.#access.plan, 0)
+    const inserted = await this.#whole(async (trx) => {
+      const found = await this.#insert(rows, trx)
+      if (found.length < rows.length) throw rowsSkippedError()
+      return found
+    })
+    return jsonList(0, inserted.length, (index) => write(inserted[index] as RawRow, this.#access))
+  }
+
+  #insert(rows: readonly RowValues[], knex: Queryable): Promise<RawRow[]> {
+    const { plan, model, statements } = this.#access
+    const selection = { plan, model, rows }
+    const columns = listColumns(selection)
+    if (!columns) {
+      const { text, values } = compileInserts(knex, selection)
+      return runStatement(knex, { text, name: undefined }, values)
+    }
+    const shape = `inserts|${columns.map(({ column }) => column).join()}`
+    const statement = statements.get(shape) ?? this.#keep(shape, compileListInsert(knex, selection))
+    const lists = columns.map(({ column }) => rows.map((row) => row.get(column)))
+    return runStatement(knex, statement, lists)
+  }
+
+  /** In a transaction where the database may insert less than it was given. */
+  #whole<Result>(insert: (knex: Queryable) => Promise<Result>): Promise<Result> {
+    const { knex, model } = this.#access
+    return model.filtersInserts ? knex.transaction(insert) : insert(knex)
+  }
+
+  #keep(shape: string, text: string): Statement {
+    const statement = statementOf(text)
+    this.#access.statements.set(shape, statement)
+    return statement
+  }
+}
