@@ -43,6 +43,12 @@ function writeName(name: string): string {
   return written
 }
 
+function writeValue(value: unknown): string | undefined {
+  if (value === null) return 'null'
+  // what envelopes hold most often: a count, a link
+  return typeof value === 'number' || typeof value === 'string' ? JSON.stringify(value) : writeJson(value)
+}
+
 /** A page whose results are written already. What JSON has no form for is left out, as `JSON.stringify` does. */
 function writeEnvelope(envelope: Record<string, unknown>): Buffer {
   const pieces: (string | Buffer)[] = []
@@ -51,7 +57,7 @@ function writeEnvelope(envelope: Record<string, unknown>): Buffer {
   for (const name in envelope) {
     const value = envelope[name]
     const isWritten = value instanceof JsonText
-    const json = isWritten ? '' : value === null ? 'null' : writeJson(value)
+    const json = isWritten ? '' : writeValue(value)
     if (json === undefined) continue
     text += separator + writeName(name) + json
     separator = ','

@@ -14,7 +14,9 @@ import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import { insertObstacle } from '../rows/insert-plan.js'
+import type { SerializerClass } from '../serializers/contract.js'
 import { actionNamed } from './actions.js'
+import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import type { GenericViewClass } from './generic-view-class.js'
 import { Overrides } from './overrides.js'
 import { policiesOf } from './policies.js'
@@ -55,6 +57,7 @@ export class Resource {
   #lookup: ObjectKey | undefined
   #versionTerms: readonly OrderTerm[] | undefined
   #describesLists: boolean | undefined
+  #answers: AnswerPlan | undefined
   #instance: object | undefined
   #overrides: Overrides | undefined
   #isWholeTable: boolean | undefined
@@ -163,6 +166,12 @@ export class Resource {
     const model = this.#view.modelClass()
     const ids = externalIds(model)
     return ids?.stored ? [ids.property] : describeModel(model).primaryKey
+  }
+
+  /** What is decided of the answers of a serializer class: the view's own most often. */
+  answers(serializer: SerializerClass): AnswerPlan {
+    if (this.#answers?.serializer !== serializer) this.#answers = answerPlan(serializer)
+    return this.#answers
   }
 
   /** What the application does in its own way. */

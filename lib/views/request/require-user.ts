@@ -3,7 +3,6 @@
 import { callerId } from '../../ids/codec.js'
 import { AuthenticationFailed, NotFound } from '../../kernel/errors.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { serializerPlan } from '../../serializers/plan.js'
 import type { GenericView } from '../generic-view.js'
 import { narrowed } from '../steps/selection.js'
 
@@ -23,8 +22,9 @@ function answerOf(view: GenericView): Answer {
  * @throws {AuthenticationFailed}
  */
 export function requireUser(view: GenericView, { own, shown }: Answer = answerOf(view)): void {
-  const needsUser = serializerPlan(own).needsUser || (shown !== own && serializerPlan(shown).needsUser)
-  if ((needsUser || view.resource.namesPerUser) && isAnonymous(view)) throw new AuthenticationFailed()
+  const { resource } = view
+  const needsUser = resource.answers(own).needsUser || (shown !== own && resource.answers(shown).needsUser)
+  if ((needsUser || resource.namesPerUser) && isAnonymous(view)) throw new AuthenticationFailed()
 }
 
 /** To an anonymous caller there is no object that has its id for users only, whatever the path names it by. @throws NotFound */

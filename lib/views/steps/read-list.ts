@@ -14,7 +14,6 @@ import { isTimeout, runGuarded } from '../../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/list-source.js'
 import { listKey, RowList } from '../../rows/row-list.js'
-import { shownColumns } from '../../rows/row-plan.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
@@ -165,7 +164,7 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
   const description = {
     name: qualifiedName(view.ctx, view.basename ?? viewClass.name),
     parameters: resource.parameterNames,
-    shown: shownColumns(own),
+    shown: resource.answers(own).columns,
     hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
   }
   const statementMilliseconds = guardOf(asked)

@@ -7,9 +7,7 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { schemaOf } from '../../queryset/schema-of.js'
 import { RowAccess } from '../../rows/row-access.js'
-import { decideRows } from '../../rows/row-plan.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { serializerPlan } from '../../serializers/plan.js'
 import { refuseShape } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 import { rendererOf, writesJson } from '../request/respond.js'
@@ -38,11 +36,12 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
   const serializer = options.shown ?? answerClass(view)
   const { viewClass } = view
   const model = viewClass.modelClass()
+  const answers = resource.answers(serializer)
   // a serializer may be shared by views of several tables
-  if (serializerPlan(serializer).model?.model !== model) {
+  if (answers.model !== model) {
     return tell?.(`${serializer.name} is of another model than ${viewClass.name}`)
   }
-  const { plan, because } = decideRows(serializer)
+  const { plan, because } = answers.rows
   if (!plan) return tell?.(because)
   const knex = view.trx ?? view.knex
   if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
