@@ -116,12 +116,22 @@ export interface BoundField {
   readonly relation: RelationDescription | undefined
   /** The external ids that the field shows and takes in place of a key. */
   readonly ids: ExternalIds | undefined
+  /** How a related object is named; undefined where no relation is known, and before the catalogue was read. */
+  readonly key: RelatedKey | undefined
   /** True when the field writes values as they are. */
   readonly passesThrough: boolean
   /** The serializer's method that computes the value (SerializerMethodField). */
   readonly method: string | undefined
   /** The serializer's method that validates the value: `validateTitle` for `title`. */
   readonly hook: string | undefined
+}
+
+/** How a related field names an object. */
+export interface RelatedKey {
+  /** The property of the related object that is shown; undefined where the foreign key itself is. */
+  readonly property: string | undefined
+  /** Writes the value. */
+  readonly field: SerializerField
 }
 
 /** Two fields that write one relation. */

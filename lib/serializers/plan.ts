@@ -27,7 +27,7 @@ import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
-import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
+import type { BoundField, RelatedKey, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { rivalsOf, withRivals } from './rivals.js'
@@ -202,6 +202,10 @@ function bind(
     column,
     relation,
     ids,
+    key:
+      field instanceof RelatedField && relation && describeModel(relation.model).prepared
+        ? relatedKey(field, relation)
+        : undefined,
     passesThrough: field.toRepresentation === SerializerField.prototype.toRepresentation,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hookOf(serializer, name),
@@ -292,6 +296,12 @@ function graphOf(fields: readonly BoundField[]): RelationGraph {
     }
   }
   return graph
+}
+
+/** How a related field names the objects of a relation. @throws {ConfigurationError} from the field */
+export function relatedKey(field: RelatedField, relation: RelationDescription): RelatedKey {
+  const property = needsObject(field, relation) ? field.shownProperty(relation.model) : undefined
+  return { property, field: field.keyFieldOf(relation.model) }
 }
 
 /** A foreign key is in the object itself; anything else needs the related object. */

@@ -5,7 +5,7 @@ import { Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { isModelClass } from '../models/objection.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { needsObject } from './plan.js'
+import { relatedKey } from './plan.js'
 
 /** The object as the client sees it. Throws when a relation it shows was not loaded. */
 export function represent(serializer: AnySerializer, object: object): Record<string, unknown> {
@@ -53,10 +53,10 @@ function representNested(
 function representRelated(serializer: AnySerializer, bound: BoundField, field: RelatedField, object: object): unknown {
   const { context } = serializer
   const { relation, column } = bound
-  if (relation && needsObject(field, relation)) {
+  const key = bound.key ?? (relation && relatedKey(field, relation))
+  if (relation && key?.property !== undefined) {
+    const { property: shown, field: keyField } = key
     const related = loaded(serializer, bound, read(object, relation.name))
-    const shown = field.shownProperty(relation.model)
-    const keyField = field.keyFieldOf(relation.model)
     const one = (item: unknown) => {
       const value = read(item as object, shown)
       return value === null || value === undefined ? null : keyField.toRepresentation(value, context)
@@ -67,7 +67,7 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
   const value = read(object, column?.property ?? (bound.source[0] as string))
   if (value === undefined) checkSelected(serializer, bound, object)
   if (value === null || value === undefined) return null
-  return (relation ? field.keyFieldOf(relation.model) : field).toRepresentation(value, context)
+  return (key?.field ?? field).toRepresentation(value, context)
 }
 
 function callMethod(serializer: AnySerializer, method: string, object: object): unknown {

@@ -88,6 +88,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
   #context: SerializerContext
+  #plan: SerializerPlan | undefined
   #outcome: Validity | undefined
   readonly #children = new Map<BoundField, AnySerializer>()
 
@@ -108,7 +109,8 @@ export class Serializer<T extends object = object> implements AnySerializer {
 
   /** What is known of the class before any request. */
   get plan(): SerializerPlan {
-    return serializerPlan(this.constructor as SerializerClass)
+    this.#plan ??= serializerPlan(this.constructor as SerializerClass)
+    return this.#plan
   }
 
   /** The names of all fields, in order. */
