@@ -216,24 +216,8 @@ export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
 // Views and view sets (4.1, 4.3–4.6)
 export { type ActionDecorator, type ActionOptions, type ActionStatics, action } from './views/action.js'
-export {
-  APIView,
-  type Authentications,
-  type Metadata,
-  type Parsers,
-  type Permissions,
-  type Renderers,
-  type Throttles,
-  type Versioning,
-} from './views/api-view.js'
-export {
-  type Concurrency,
-  type Filters,
-  GenericAPIView,
-  type Pagination,
-  type Queryset,
-  type ViewSerializer,
-} from './views/generic-api-view.js'
+export { APIView } from './views/api-view.js'
+export { GenericAPIView } from './views/generic-api-view.js'
 export {
   CreateAPIView,
   DestroyAPIView,
@@ -258,5 +242,19 @@ export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
 export type { NegotiationOptions } from './views/request/negotiate.js'
+export type {
+  Authentications,
+  Concurrency,
+  Filters,
+  Metadata,
+  Pagination,
+  Parsers,
+  Permissions,
+  Queryset,
+  Renderers,
+  Throttles,
+  Versioning,
+  ViewSerializer,
+} from './views/statics.js'
 export type { ActionMap } from './views/view.js'
 export { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'

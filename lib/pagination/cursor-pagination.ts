@@ -9,7 +9,7 @@ import { modelName } from '../models/objection.js'
 import { keysetTerms, positionProblem, positionTag } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
-import { pageLink } from './links.js'
+import { PageLinks } from './links.js'
 import {
   BasePagination,
   DEFAULT_ORDERING,
@@ -123,11 +123,12 @@ export class CursorPagination extends BasePagination {
     const hasPrevious = backwards ? hasMore : cursor !== null
     const first = backwards ? length - 1 : 0
     const last = backwards ? 0 : length - 1
+    const links = new PageLinks(request.url)
     const linkTo = (direction: Cursor['direction'], index: number) => {
       const token = length === 0 ? null : tokens.write({ direction, position: rows.position(index) })
       if (token === null && length > 0) throw new BadRequest('Ordering value too long for a cursor')
       const pageSize = asked === undefined ? null : String(asked)
-      return pageLink(request.url, [this.cursorQueryParam, token], [this.pageSizeQueryParam, pageSize])
+      return links.to([this.cursorQueryParam, token], [this.pageSizeQueryParam, pageSize])
     }
     return {
       next: hasNext ? linkTo('next', last) : null,

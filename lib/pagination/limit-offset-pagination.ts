@@ -3,7 +3,7 @@
 import type { ParameterDescription } from '../filters/filter.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
-import { pageLink } from './links.js'
+import { PageLinks } from './links.js'
 import {
   BasePagination,
   checkSizes,
@@ -71,8 +71,9 @@ export class LimitOffsetPagination extends BasePagination {
     const offset = wholeNumber(lastValue(request, this.offsetQueryParam)) ?? 0
     const { count, countLimit } = this
     const found = await readCounted(source, { size: limit, offset, count, countLimit })
+    const links = new PageLinks(request.url)
     const link = (start: number) =>
-      pageLink(request.url, [this.limitQueryParam, String(limit)], [this.offsetQueryParam, String(start)])
+      links.to([this.limitQueryParam, String(limit)], [this.offsetQueryParam, String(start)])
     const next = found.hasNext ? link(offset + limit) : null
     const previous = offset > 0 ? link(Math.max(0, offset - limit)) : null
     return { count: found.count, next, previous, results: found.results() }

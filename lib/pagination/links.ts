@@ -10,32 +10,43 @@ const PLAIN = /^[\w.*-]*$/
 export type LinkParameter = readonly [name: string, value: string | null]
 
 /**
- * The path and query of a request with some parameters set, in the place where the first of them stood; null takes one out.
- * All other parameters keep their order and repetitions, and the path stays as the client wrote it.
- * The result starts with one slash and a path, so a browser never takes part of it for a host.
- * @example pageLink('/api/books?page=2&status=open', ['page', '1']) // '/api/books?page=1&status=open'
+ * The links of one answer: the path and query of its request with some parameters set, in the place where the first of them
+ * stood; null takes one out. All other parameters keep their order and repetitions, and the path stays as the client wrote
+ * it. A link starts with one slash and a path, so a browser never takes part of it for a host.
+ * @example new PageLinks('/api/books?page=2&status=open').to(['page', '1']) // '/api/books?page=1&status=open'
  */
-export function pageLink(originalUrl: string, ...parameters: readonly LinkParameter[]): string {
-  const { path, search } = splitTarget(originalUrl)
-  const query = set(search, parameters)
-  return query === '' ? path : `${path}?${query}`
+export class PageLinks {
+  readonly #path: string
+  readonly #pairs: readonly string[]
+
+  constructor(originalUrl: string) {
+    const { path, search } = splitTarget(originalUrl)
+    this.#path = path
+    this.#pairs = pairsOf(search)
+  }
+
+  /** As `URLSearchParams.set` does for each parameter; pair by pair, as most of them need no decoding. */
+  to(...parameters: readonly LinkParameter[]): string {
+    const changes: Change[] = []
+    for (const [name, value] of parameters) changes.push(changeOf(name, value))
+    let query = ''
+    for (const pair of this.#pairs) {
+      const change = changeAt(pair, changes)
+      query = change ? apply(change, query) : append(query, pair)
+    }
+    for (const change of changes) query = apply(change, query)
+    return query === '' ? this.#path : `${this.#path}?${query}`
+  }
 }
 
-/** As `URLSearchParams.set` does for each parameter; pair by pair, as most of them need no decoding. */
-function set(search: string, parameters: readonly LinkParameter[]): string {
-  const changes: Change[] = []
-  for (const [name, value] of parameters) changes.push(changeOf(name, value))
-  let query = ''
+function pairsOf(search: string): readonly string[] {
+  const pairs: string[] = []
   for (let start = 0, end = 0; start < search.length; start = end + 1) {
     const mark = search.indexOf('&', start)
     end = mark === -1 ? search.length : mark
-    if (end === start) continue
-    const pair = rewrite(search.slice(start, end))
-    const change = changeAt(pair, changes)
-    query = change ? apply(change, query) : append(query, pair)
+    if (end > start) pairs.push(rewrite(search.slice(start, end)))
   }
-  for (const change of changes) query = apply(change, query)
-  return query
+  return pairs
 }
 
 /** A parameter to set, once. */
@@ -58,9 +69,9 @@ function changeAt(pair: string, changes: readonly Change[]): Change | undefined 
 }
 
 function apply(change: Change, query: string): string {
-  const isNew = change.pair !== null && !change.isDone
+  if (change.isDone) return query
   change.isDone = true
-  return isNew ? append(query, change.pair) : query
+  return change.pair === null ? query : append(query, change.pair)
 }
 
 function append(query: string, pair: string): string {

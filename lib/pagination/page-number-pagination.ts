@@ -4,7 +4,7 @@ import type { ParameterDescription } from '../filters/filter.js'
 import { NotFound } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
-import { pageLink } from './links.js'
+import { PageLinks } from './links.js'
 import {
   BasePagination,
   checkSizes,
@@ -78,8 +78,9 @@ export class PageNumberPagination extends BasePagination {
     const found = await readCounted(source, { size, offset: (page - 1) * size, count, countLimit })
     if (!found.rows) throw new NotFound('Invalid page')
     const pageSize = asked === undefined ? null : String(asked)
+    const links = new PageLinks(request.url)
     const link = (number: number) =>
-      pageLink(request.url, [this.pageQueryParam, String(number)], [this.pageSizeQueryParam, pageSize])
+      links.to([this.pageQueryParam, String(number)], [this.pageSizeQueryParam, pageSize])
     const next = found.hasNext ? link(page + 1) : null
     const previous = page > 1 ? link(page - 1) : null
     return { count: found.count, next, previous, results: found.results() }

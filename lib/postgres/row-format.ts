@@ -64,14 +64,14 @@ function columnsOf(bytes: Buffer, start: number): number {
 }
 
 function readTexts(bytes: Buffer, start: number, end: number): RawRow {
-  const count = columnsOf(bytes, start)
+  // columnsOf() and int32At() written out: every row and every cell come by
+  const count = ((bytes[start] as number) << 8) | (bytes[start + 1] as number)
   const whole = end - start <= LONG_CELL * count ? bytes.toString('latin1', start, end) : undefined
   // asked of the row first, which most often answers it for all cells
   const isAscii = whole !== undefined && !NOT_ASCII.test(whole)
   const row: RawRow = []
   let at = start + COUNT_BYTES
   for (let index = 0; index < count; index++) {
-    // int32At() written out: every cell of every row comes by
     const length =
       ((bytes[at] as number) << 24) |
       ((bytes[at + 1] as number) << 16) |

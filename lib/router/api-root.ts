@@ -1,6 +1,7 @@
 /** The API root: where each resource is. */
 import { requestPath } from '../pagination/links.js'
-import { APIView, type Versioning } from '../views/api-view.js'
+import { APIView } from '../views/api-view.js'
+import type { Versioning } from '../views/statics.js'
 
 /** A view that maps each basename to the path of its collection, as seen through whatever the router is mounted under. */
 export function apiRoot(collections: () => ReadonlyMap<string, string>, versioning: Versioning): typeof APIView {

@@ -3,7 +3,7 @@ import { METHODS } from 'node:http'
 import type Router from '@koa/router'
 import type { Context } from '../http/context.js'
 import { parsePattern } from '../kernel/path-pattern.js'
-import type { ViewHandler } from '../views/api-view.js'
+import type { ViewHandler } from '../views/view-handler.js'
 import { adaptLayer, MATCHING, writePath } from './mount.js'
 
 /**

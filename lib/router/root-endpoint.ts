@@ -1,7 +1,7 @@
 /** The path of the API itself, as one endpoint among the others. */
 import { buildPath, type Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
-import type { Versioning } from '../views/api-view.js'
+import type { Versioning } from '../views/statics.js'
 import { apiRoot } from './api-root.js'
 import type { Endpoint, Registration } from './endpoint.js'
 import { writePattern } from './route-tree.js'

@@ -1,23 +1,18 @@
 /** The base of all views: policies, and a method for each HTTP method. */
 
 import type { Knex } from 'knex'
-import type { BaseAuthentication } from '../authentication/authentication.js'
 import { keepPrivate } from '../caching/cache-response.js'
-import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { hasContent } from '../http/methods.js'
-import { formatOf, requestedFormat, setFormat } from '../http/path-suffix.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
-import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
-import type { Policies, Policy } from '../kernel/policy.js'
-import type { BaseMetadata } from '../metadata/metadata.js'
+import { MethodNotAllowed } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { MultiPartParser } from '../parsers/multi-part-parser.js'
-import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
+import type { ParsedBody, TakenFiles } from '../parsers/parser.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
-import { AllowAny, type BasePermission } from '../permissions/permission.js'
+import { AllowAny } from '../permissions/permission.js'
 import { subjectOf, toApiError } from '../postgres/database-errors.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
@@ -25,11 +20,9 @@ import type { SerializerClass, SerializerPlan } from '../serializers/contract.js
 import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { takenFiles } from '../serializers/taken-files.js'
-import type { BaseThrottle } from '../throttling/throttle.js'
-import type { BaseVersioning } from '../versioning/versioning.js'
-import { actionClass, actionsOf } from './action-options.js'
+import { actionsOf } from './action-options.js'
 import { policiesOf } from './policies.js'
-import { dispatch } from './request/dispatch.js'
+import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import {
   type ActionMap,
   allowedMethods,
@@ -39,26 +32,7 @@ import {
   type View,
   type ViewPolicies,
 } from './view.js'
-
-/** A list of permissions. Annotate with this type to leave subclasses free. */
-export type Permissions = Policies<BasePermission>
-/** A list of authentication schemes. */
-export type Authentications = Policies<BaseAuthentication>
-/** A list of throttles. */
-export type Throttles = Policies<BaseThrottle>
-/** A list of parsers. */
-export type Parsers = Policies<Parser>
-/** A list of renderers. */
-export type Renderers = Policies<BaseRenderer>
-/** What OPTIONS tells of a view, or null. Annotate with this type to leave subclasses free. */
-export type Metadata = Policy<BaseMetadata> | null
-/** How versions are told, or null. */
-export type Versioning = Policy<BaseVersioning> | null
-
-/** A Koa handler that answers with a view. */
-export type ViewHandler = (ctx: Context) => Promise<void>
-
-const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+import { methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
 
 /**
  * A view: one instance answers one request. Statics describe it, methods act.
@@ -137,7 +111,7 @@ export class APIView implements View {
   /** @internal */
   declare unheld: boolean
   /** @internal */
-  declare takenAction: string | undefined
+  declare taking: View | undefined
 
   /**
    * A Koa handler for this view.
@@ -148,49 +122,7 @@ export class APIView implements View {
    */
   static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     checkDeclarations(this)
-    const allowed = methodsTaken(this, actions)
-    // each with the same properties in the same order: to V8 one shape
-    const { basename, parents = [] } = route
-    const isRouted = basename !== undefined
-    const byMethod = new Map<string, { readonly view: typeof APIView; readonly route: OpenRoute }>()
-    for (const [method, action] of Object.entries(actions)) {
-      if (typeof (this.prototype as unknown as Record<string, unknown>)[action] !== 'function') {
-        throw new ConfigurationError(`${this.name}: has no method ${action}() for ${method.toUpperCase()}`)
-      }
-      const view = actionClass(this, action)
-      policiesOf(view)
-      byMethod.set(method.toUpperCase(), { view, route: { basename, parents, action, actions } })
-    }
-    const get = byMethod.get('GET')
-    if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
-    // who may use none of a path's actions has no business with their description
-    const [first] = byMethod.values()
-    const describing = first?.view ?? this
-    if (policiesOf(describing).metadata) {
-      byMethod.set('OPTIONS', { view: describing, route: { basename, parents, action: 'metadata', actions } })
-    }
-    return function view(ctx) {
-      const answering = byMethod.get(ctx.req.method ?? '')
-      if (answering === undefined) {
-        answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
-        return Promise.resolve()
-      }
-      if (isRouted && isOtherFormat(answering.view, ctx)) {
-        answerError(ctx, new NotFound())
-        return Promise.resolve()
-      }
-      let opened: APIView
-      try {
-        opened = answering.view.open(ctx, answering.route)
-      } catch (error) {
-        // the constructor of an application
-        answerError(ctx, error)
-        return Promise.resolve()
-      }
-      // our router has told the format
-      if (!isRouted) setFormat(ctx, requestedFormat(ctx, formatsOf(opened)))
-      return dispatch(opened)
-    }
+    return viewHandler(this, actions, route)
   }
 
   /** @internal The files that the serializers of the view and its actions take. */
@@ -256,15 +188,14 @@ export class APIView implements View {
     this.ctx.status = 200
     this.ctx.set('Allow', this.allowed.join(', '))
     const { name, description } = this.constructor as typeof APIView
-    const { ctx, allowed, takenAction } = this
-    const input = takenAction === undefined ? undefined : this.describeInput(takenAction)
+    const { ctx, allowed, taking } = this
+    const input = taking?.describeInput()
     return metadata.determineMetadata(ctx, { name, description, allowed, input })
   }
 
-  /** @internal The fields of the objects that an action of the path takes, for OPTIONS. */
-  describeInput(action: string): SerializerPlan | undefined {
-    const described = actionsOf(this.constructor).get(action)
-    return described?.inputSerializer && serializerPlan(described.inputSerializer)
+  /** @internal The fields of the objects that the action takes, for OPTIONS. */
+  describeInput(): SerializerPlan | undefined {
+    return this.inputSerializer && serializerPlan(this.inputSerializer)
   }
 
   /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */
@@ -316,38 +247,5 @@ Object.assign(APIView.prototype, {
   knex: undefined,
   trx: undefined,
   unheld: false,
-  takenAction: undefined,
+  taking: undefined,
 })
-
-/**
- * The HTTP methods a class answers: by its static actions, and by methods of the same name.
- * @throws {ConfigurationError} it answers none
- */
-export function methodsOf(view: typeof APIView): ActionMap {
-  const prototype = view.prototype as unknown as Record<string, unknown>
-  const own = METHODS.filter((method) => typeof prototype[method] === 'function')
-  const actions = { ...view.actions, ...Object.fromEntries(own.map((method) => [method, method])) }
-  if (Object.keys(actions).length === 0) {
-    throw new ConfigurationError(
-      `${view.name}: answers no method; add get(), post() …, or name its actions: asView({ get: 'list' })`,
-    )
-  }
-  return actions
-}
-
-/** The methods that a path takes, as `Allow` lists them. @throws {ConfigurationError} */
-export function methodsTaken(view: typeof APIView, actions: ActionMap): readonly string[] {
-  const [first] = Object.values(actions)
-  const describing = first === undefined ? view : actionClass(view, first)
-  return allowedMethods(actions, { describes: describing.metadataClass !== null })
-}
-
-/** True where the path asks for a format that only other methods of it write. */
-function isOtherFormat(view: typeof APIView, ctx: Context): boolean {
-  const format = ctx.req.method === 'OPTIONS' ? undefined : formatOf(ctx)
-  return format !== undefined && policiesOf(view).renderers.every((renderer) => renderer.format !== format)
-}
-
-function formatsOf({ policies }: APIView): ReadonlySet<string> {
-  return new Set(policies.renderers.map(({ format }) => format))
-}

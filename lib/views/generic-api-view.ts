@@ -4,21 +4,17 @@ import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
-import { type BaseFilter, type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
-import { answerError } from '../http/answer-error.js'
+import { type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import type { Policies, Policy } from '../kernel/policy.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import type { BasePagination } from '../pagination/pagination.js'
 import type { TakenFiles } from '../parsers/parser.js'
-import { type ConstraintSubject, subjectOf, toApiError } from '../postgres/database-errors.js'
+import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { Inserter } from '../rows/inserter.js'
-import { constraintSubject } from '../serializers/constraint-subject.js'
 import type {
   SerializerClass as AnySerializerClass,
   SerializerOptions,
@@ -27,33 +23,22 @@ import type {
 import { serializerPlan } from '../serializers/plan.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
-import { actionClass } from './action-options.js'
 import { showsObject } from './actions.js'
-import { APIView, methodsOf, type ViewHandler } from './api-view.js'
+import { APIView } from './api-view.js'
 import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
-import type { GenericView, PathKey } from './generic-view.js'
+import type { PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { type Resource, resourceOf } from './resource.js'
+import type { Concurrency, Filters, Pagination, Queryset, ViewSerializer } from './statics.js'
+import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
 import type { ActionMap, RegisteredRoute } from './view.js'
-
-/** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
-export type Pagination = Policy<BasePagination> | null
-/** A list of filter backends. */
-export type Filters = Policies<BaseFilter>
-/** The serializer of a view, or null. */
-export type ViewSerializer = AnySerializerClass | null
-/** A function that makes the view's query, or null. */
-// biome-ignore lint/suspicious/noExplicitAny: a query of any model and result
-export type Queryset = (() => QueryBuilder<any, any>) | null
-
-/** The columns that tell versions of a row apart, or null. Annotate with this type to leave subclasses free. */
-export type Concurrency = string | readonly string[] | null
+import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
 
 /**
  * A view over a model: queryset, lookup, serializer, filters and pagination.
@@ -158,19 +143,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static override asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
     const isRegistered = route.basename !== undefined
     if (!isRegistered) checkUnregistered(this, actions)
-    const answer = super.asView(actions, route)
-    let prepared = false
-    const prepareAndAnswer: ViewHandler = async (ctx) => {
-      try {
-        await (isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions))
-        prepared = true
-      } catch (error) {
-        answerError(ctx, error)
-        return
-      }
-      await answer(ctx)
-    }
-    return (ctx) => (prepared ? answer(ctx) : prepareAndAnswer(ctx))
+    const prepare = () => (isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions))
+    return preparedHandler(super.asView(actions, route), prepare)
   }
 
   /** @internal */
@@ -285,23 +259,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     return serializerClass
   }
 
-  /** @internal The action's own serializer, or the view's, as that action would have it. */
-  override describeInput(action: string): SerializerPlan | undefined {
-    const described = super.describeInput(action)
-    const choosesSerializer = this.resource.overrides.serializerClass
-    const hasSerializer = this.viewClass.serializerClass !== null || choosesSerializer
-    if (described || !hasSerializer) return described
-    if (!choosesSerializer) {
-      const { serializerClass } = actionClass(this.viewClass, action)
-      return serializerClass ? serializerPlan(serializerClass) : undefined
-    }
-    const { action: own } = this
-    this.action = action
-    try {
-      return serializerPlan(this.getSerializerClass())
-    } finally {
-      this.action = own
-    }
+  /** @internal The action's own serializer, or the view's. */
+  override describeInput(): SerializerPlan | undefined {
+    const { resource, viewClass } = this
+    const hasSerializer = viewClass.serializerClass !== null || resource.overrides.serializerClass
+    return super.describeInput() ?? (hasSerializer ? serializerPlan(this.getSerializerClass()) : undefined)
   }
 
   /** A serializer that knows this request. */
@@ -333,22 +295,6 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   override toError(error: unknown): unknown {
     return toApiError(error, subjectOfView(this)) ?? error
-  }
-}
-
-/** Names what fails outside the serializer's own statements (in a hook, at COMMIT) by the client's fields. */
-function subjectOfView(view: GenericView): ConstraintSubject {
-  const subject = subjectOf(view.ctx.method, view)
-  try {
-    // what is wrong with a list has no field: its errors are keyed by position
-    if (Array.isArray(view.body.data)) return subject
-    return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data, {
-      raw: true,
-      view,
-    })
-  } catch {
-    // a view without a serializer names no fields
-    return subject
   }
 }
 

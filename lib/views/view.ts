@@ -7,7 +7,7 @@ import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
-import type { SerializerClass } from '../serializers/contract.js'
+import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 
@@ -64,8 +64,10 @@ export interface View {
   readonly parents: readonly ParentLink[]
   /** What the view's objects refer to their parent by, once it was looked for. */
   parentKey: unknown
-  /** The action whose objects an OPTIONS answer describes: one that takes objects, and that the caller may use. */
-  takenAction: string | undefined
+  /** A view of the action whose objects an OPTIONS answer describes: one that takes objects, and that the caller may use. */
+  taking: View | undefined
+  /** The fields of the objects that the action takes, for OPTIONS; undefined where it takes none. */
+  describeInput(): SerializerPlan | undefined
   /** The value of an OPTIONS answer. */
   options(): unknown
   /** The last step of an answer: its body is rendered, nothing is sent yet. Errors do not come this way. */

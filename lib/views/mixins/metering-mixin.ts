@@ -3,8 +3,9 @@ import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { MeteringEngine } from '../../metering/engine.js'
 import { meterRequest } from '../../metering/meter-request.js'
 import { meteringOf } from '../../metering/metering-engine.js'
-import type { APIView, ViewHandler } from '../api-view.js'
+import type { APIView } from '../api-view.js'
 import type { ActionMap, RegisteredRoute } from '../view.js'
+import type { ViewHandler } from '../view-handler.js'
 
 const KINDS = { meteringMeterName: 'any', meteringEnabled: 'boolean', meteringEngine: 'any' } as const
 exclusiveTo('MeteringMixin', 'view', KINDS)

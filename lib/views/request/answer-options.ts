@@ -10,12 +10,12 @@ const TAKING = ['post', 'put', 'patch']
 
 /** The body of the answer. It asks no database, unless a permission does. */
 export async function answerOptions(view: View): Promise<unknown> {
-  view.takenAction = await permittedAction(view)
+  view.taking = await permittedView(view)
   return view.options()
 }
 
-/** The first of POST, PUT and PATCH that the caller may use on this path, as far as that is not about an object. */
-async function permittedAction(view: View): Promise<string | undefined> {
+/** A view of the first of POST, PUT and PATCH that the caller may use on this path, as far as that is not about an object. */
+async function permittedView(view: View): Promise<View | undefined> {
   const { actionMap: actions, basename, parents } = view
   for (const method of TAKING) {
     const action = actions[method]
@@ -23,7 +23,7 @@ async function permittedAction(view: View): Promise<string | undefined> {
     const viewClass = actionClass(view.constructor as never, action) as ParentViewClass
     const ctx = withMethod(view.ctx, method.toUpperCase())
     const asked = viewClass.open(ctx, { action, actions, basename, parents })
-    if (await isPermitted(asked)) return action
+    if (await isPermitted(asked)) return asked
   }
   return undefined
 }

@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { pageLink } from '../../../lib/pagination/links.js'
+import { type LinkParameter, PageLinks } from '../../../lib/pagination/links.js'
+
+function pageLink(url: string, ...parameters: readonly LinkParameter[]): string {
+  return new PageLinks(url).to(...parameters)
+}
 
 describe('pageLink', () => {
   it.each([

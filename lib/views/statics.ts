@@ -1,0 +1,42 @@
+/** The types of a view's statics: annotate with them what subclasses are to set freely. */
+
+import type { QueryBuilder } from 'objection'
+import type { BaseAuthentication } from '../authentication/authentication.js'
+import type { BaseFilter } from '../filters/filter.js'
+import type { Policies, Policy } from '../kernel/policy.js'
+import type { BaseMetadata } from '../metadata/metadata.js'
+import type { BasePagination } from '../pagination/pagination.js'
+import type { Parser } from '../parsers/parser.js'
+import type { BasePermission } from '../permissions/permission.js'
+import type { BaseRenderer } from '../renderers/renderer.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { BaseThrottle } from '../throttling/throttle.js'
+import type { BaseVersioning } from '../versioning/versioning.js'
+
+/** A list of permissions. Annotate with this type to leave subclasses free. */
+export type Permissions = Policies<BasePermission>
+/** A list of authentication schemes. */
+export type Authentications = Policies<BaseAuthentication>
+/** A list of throttles. */
+export type Throttles = Policies<BaseThrottle>
+/** A list of parsers. */
+export type Parsers = Policies<Parser>
+/** A list of renderers. */
+export type Renderers = Policies<BaseRenderer>
+/** What OPTIONS tells of a view, or null. Annotate with this type to leave subclasses free. */
+export type Metadata = Policy<BaseMetadata> | null
+/** How versions are told, or null. */
+export type Versioning = Policy<BaseVersioning> | null
+
+/** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
+export type Pagination = Policy<BasePagination> | null
+/** A list of filter backends. */
+export type Filters = Policies<BaseFilter>
+/** The serializer of a view, or null. */
+export type ViewSerializer = SerializerClass | null
+/** A function that makes the view's query, or null. */
+// biome-ignore lint/suspicious/noExplicitAny: a query of any model and result
+export type Queryset = (() => QueryBuilder<any, any>) | null
+
+/** The columns that tell versions of a row apart, or null. Annotate with this type to leave subclasses free. */
+export type Concurrency = string | readonly string[] | null

@@ -1,0 +1,142 @@
+/** The Koa handler of a view class: which action of it answers which method. */
+
+import { answerError } from '../http/answer-error.js'
+import type { Context } from '../http/context.js'
+import { formatOf, requestedFormat, setFormat } from '../http/path-suffix.js'
+import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
+import { type ActionClass, actionClass } from './action-options.js'
+import { type GovernedClass, policiesOf } from './policies.js'
+import { dispatch } from './request/dispatch.js'
+import { type ActionMap, allowedMethods, type OpenRoute, type RegisteredRoute, type View } from './view.js'
+
+/** A Koa handler that answers with a view. */
+export type ViewHandler = (ctx: Context) => Promise<void>
+
+/** A view class, as far as its handler knows it. */
+export interface HandledClass extends GovernedClass, ActionClass {
+  new (): object
+  readonly name: string
+  /** Which method answers which HTTP method, beside those of the same name. */
+  readonly actions: ActionMap
+  /** The view that answers a request. */
+  open(ctx: Context, route: OpenRoute): View
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete']
+
+/**
+ * The HTTP methods a class answers: by its static actions, and by methods of the same name.
+ * @throws {ConfigurationError} it answers none
+ */
+export function methodsOf(view: HandledClass): ActionMap {
+  const own = METHODS.filter((method) => hasMethod(view, method))
+  const actions = { ...view.actions, ...Object.fromEntries(own.map((method) => [method, method])) }
+  if (Object.keys(actions).length === 0) {
+    throw new ConfigurationError(
+      `${view.name}: answers no method; add get(), post() …, or name its actions: asView({ get: 'list' })`,
+    )
+  }
+  return actions
+}
+
+function hasMethod({ prototype }: HandledClass, name: string): boolean {
+  return typeof (prototype as Readonly<Record<string, unknown>>)[name] === 'function'
+}
+
+/** The methods that a path takes, as `Allow` lists them. @throws {ConfigurationError} */
+export function methodsTaken(view: HandledClass, actions: ActionMap): readonly string[] {
+  const [first] = Object.values(actions)
+  const describing = first === undefined ? view : actionClass(view, first)
+  return allowedMethods(actions, { describes: describing.metadataClass !== null })
+}
+
+/** What answers one method of a path: the class, with the statics of its action, and what each request opens it with. */
+interface Answering {
+  readonly view: HandledClass
+  readonly route: OpenRoute
+}
+
+/**
+ * The handler of a view class.
+ * @param actions which method answers which HTTP method, in lower case
+ * @throws {ConfigurationError} a method does not exist, or a policy list holds something else
+ */
+export function viewHandler(view: HandledClass, actions: ActionMap, route: RegisteredRoute): ViewHandler {
+  const allowed = methodsTaken(view, actions)
+  const byMethod = answeringByMethod(view, actions, route)
+  const isRouted = route.basename !== undefined
+  return function answerByView(ctx) {
+    const answering = byMethod.get(ctx.req.method ?? '')
+    if (answering === undefined) {
+      answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
+      return Promise.resolve()
+    }
+    if (isRouted && isOtherFormat(answering.view, ctx)) {
+      answerError(ctx, new NotFound())
+      return Promise.resolve()
+    }
+    let opened: View
+    try {
+      opened = answering.view.open(ctx, answering.route)
+    } catch (error) {
+      // the constructor of an application
+      answerError(ctx, error)
+      return Promise.resolve()
+    }
+    // our router has told the format
+    if (!isRouted) setFormat(ctx, requestedFormat(ctx, formatsOf(opened)))
+    return dispatch(opened)
+  }
+}
+
+/** A handler whose first requests wait until the view is prepared; where that fails, they are answered with the error. */
+export function preparedHandler(handler: ViewHandler, prepare: () => Promise<void>): ViewHandler {
+  let isPrepared = false
+  const prepareAndAnswer: ViewHandler = async (ctx) => {
+    try {
+      await prepare()
+      isPrepared = true
+    } catch (error) {
+      answerError(ctx, error)
+      return
+    }
+    await handler(ctx)
+  }
+  return (ctx) => (isPrepared ? handler(ctx) : prepareAndAnswer(ctx))
+}
+
+function answeringByMethod(
+  view: HandledClass,
+  actions: ActionMap,
+  { basename, parents = [] }: RegisteredRoute,
+): ReadonlyMap<string, Answering> {
+  // each with the same properties in the same order: to V8 one shape
+  const byMethod = new Map<string, Answering>()
+  for (const [method, action] of Object.entries(actions)) {
+    if (!hasMethod(view, action)) {
+      throw new ConfigurationError(`${view.name}: has no method ${action}() for ${method.toUpperCase()}`)
+    }
+    const own = actionClass(view, action)
+    policiesOf(own)
+    byMethod.set(method.toUpperCase(), { view: own, route: { basename, parents, action, actions } })
+  }
+  const get = byMethod.get('GET')
+  if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
+  // who may use none of a path's actions has no business with their description
+  const [first] = byMethod.values()
+  const describing = first?.view ?? view
+  if (policiesOf(describing).metadata) {
+    byMethod.set('OPTIONS', { view: describing, route: { basename, parents, action: 'metadata', actions } })
+  }
+  return byMethod
+}
+
+/** True where the path asks for a format that only other methods of it write. */
+function isOtherFormat(view: HandledClass, ctx: Context): boolean {
+  const format = ctx.req.method === 'OPTIONS' ? undefined : formatOf(ctx)
+  return format !== undefined && policiesOf(view).renderers.every((renderer) => renderer.format !== format)
+}
+
+function formatsOf({ policies }: View): ReadonlySet<string> {
+  return new Set(policies.renderers.map(({ format }) => format))
+}
