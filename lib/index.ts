@@ -64,8 +64,8 @@ export { EmailField, IPAddressField, URLField, UUIDField } from './fields/format
 export { CurrentUserDefault, HiddenField } from './fields/hidden-field.js'
 export { BigIntegerField, IntegerField } from './fields/integer-fields.js'
 export { JSONField } from './fields/json-field.js'
+export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/key-related-fields.js'
 export { ReadOnlyField } from './fields/read-only-field.js'
-export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/related-field.js'
 export { StringField } from './fields/string-field.js'
 export type { NamedBytes, StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
 // Filters (4.8)
@@ -117,7 +117,8 @@ export { InMemoryMeteringEngine, type InMemoryMeteringEngineOptions } from './me
 export { type MeteringOptions, setMeteringEngine } from './metering/metering-engine.js'
 export { PostgresMeteringEngine, type PostgresMeteringEngineOptions } from './metering/postgres-metering-engine.js'
 // Models
-export { describeModel, type ModelDescription, prepareModels } from './models/describe-model.js'
+export { describeModel, prepareModels } from './models/describe-model.js'
+export type { ModelDescription } from './models/model-description.js'
 // OpenAPI (4.10)
 export type { SchemaOptions } from './openapi/document.js'
 export type { OpenAPIDocument } from './openapi/types.js'

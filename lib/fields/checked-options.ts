@@ -1,6 +1,6 @@
 /** The options of a field that say what CHECK constraints of its column say. */
 import type { Bound, Checked } from '../models/check-constraint.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import type { GeneratedOptions } from './field-for-column.js'
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?$/

@@ -2,7 +2,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { kindsOf } from '../kernel/option-kinds.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import { ArrayField } from './array-field.js'
 import { BinaryField } from './binary-field.js'
 import { BooleanField } from './boolean-field.js'

@@ -1,5 +1,5 @@
 /** Tells whether two values are one key, whatever their spelling (promise B17). */
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import { writeDateOf, writeDateTime, writeDateTimeOf } from './date-time-text.js'
 import { readDecimal, writeDecimal } from './decimal-text.js'
 

@@ -1,6 +1,6 @@
 /** Reads a path parameter as a value of the column it is compared with, and writes it (promises B1, B2). */
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import type { SerializerField } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 

@@ -3,9 +3,9 @@
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { quote } from '../kernel/quote.js'
 import { exactValue } from '../models/database-text.js'
-import { type Column, describeModel } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
@@ -22,7 +22,6 @@ import { fieldForColumn } from './field-for-column.js'
 import { readItems, readJson } from './json-text.js'
 import { keyText } from './key-text.js'
 import { notAKey } from './object-key.js'
-import type { ClosedOptions } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
   /** The objects that may be chosen: a model, or a function that returns a query and may look at the request. */
@@ -266,70 +265,3 @@ function notAQuery(field: object): ConfigurationError {
 function hasTransaction(query: AnyQueryBuilder): boolean {
   return (query.knex() as { isTransaction?: boolean } | undefined)?.isTransaction === true
 }
-
-export interface PrimaryKeyRelatedFieldOptions extends RelatedFieldOptions {}
-
-/**
- * A related object by its primary key, or by its external id where it has one; with `many: true` a list of them.
- * On write each key must exist in `queryset`; the whole request costs one query for the field.
- * @example new PrimaryKeyRelatedField({ queryset: (context) => Author.query().where('owner_id', context.user.id) })
- */
-export class PrimaryKeyRelatedField<
-  const Options extends PrimaryKeyRelatedFieldOptions = {},
-> extends RelatedField<Options> {
-  readonly #property: string | undefined
-
-  /** @param property the related property that the key is, when it is not the primary key (a foreign key to another unique column) */
-  constructor(
-    options: ClosedOptions<Options, PrimaryKeyRelatedFieldOptions> = {} as ClosedOptions<
-      Options,
-      PrimaryKeyRelatedFieldOptions
-    >,
-    property?: string,
-  ) {
-    super(options)
-    this.#property = property
-  }
-
-  protected override keyProperty(model: ModelClass): string {
-    return this.storedProperty(model)
-  }
-
-  override storedProperty(model: ModelClass): string {
-    return this.#property ?? super.storedProperty(model)
-  }
-
-  override notFoundMessage(key: unknown): string {
-    return `Invalid pk ${quote(String(key))} - object does not exist.`
-  }
-}
-
-takesOptions(PrimaryKeyRelatedField, {})
-
-export interface SlugRelatedFieldOptions extends RelatedFieldOptions {
-  /** The property of the related model by which a client names an object; should be unique. */
-  readonly slugField: string
-}
-
-/**
- * A related object by a property of it that people know; with `many: true` a list of them.
- * @example new SlugRelatedField({ queryset: Country, slugField: 'cca2' })
- */
-export class SlugRelatedField<
-  const Options extends SlugRelatedFieldOptions = SlugRelatedFieldOptions,
-> extends RelatedField<Options> {
-  // the options are required here
-  constructor(options: ClosedOptions<Options, SlugRelatedFieldOptions>) {
-    super(options)
-  }
-
-  protected override keyProperty(): string {
-    return this.options.slugField
-  }
-
-  override notFoundMessage(key: unknown): string {
-    return `Object with slug ${quote(String(key))} does not exist.`
-  }
-}
-
-takesOptions<SlugRelatedFieldOptions, RelatedFieldOptions>(SlugRelatedField, { slugField: 'name' })

@@ -1,5 +1,5 @@
 /** A column that a declaration leads to, and its SQL: conditions and values behind any number of relations. */
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'

@@ -8,7 +8,7 @@ import { JSONField } from '../fields/json-field.js'
 import type { IDContext } from '../ids/codec.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { ValidationError } from '../kernel/errors.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import { checkedText, escapeLike, textOf } from './text-match.js'
 
 /** The most values that `in` takes. */

@@ -3,7 +3,8 @@
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { FieldPath, type Step } from './field-path.js'
 

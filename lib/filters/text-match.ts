@@ -1,6 +1,6 @@
 /** Matching text: patterns in which nothing of a client's is special, and columns as text (promises B7, B8, C5). */
 import { ValidationError } from '../kernel/errors.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 
 const TEXT_TYPES = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])
 

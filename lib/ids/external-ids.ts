@@ -1,7 +1,8 @@
 /** What a model's objects are called outside: its external ids. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
-import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from '../models/objection.js'
 import type { EncodeContext, IDCodec, IDContext, IDValue } from './codec.js'
 import { EncodedCodec } from './encoded-codec.js'

@@ -1,5 +1,6 @@
 /** Tells where a path of properties ends in a key that clients see as an external id. */
-import { describeModel, type ModelDescription, relationOfKey } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import { type ModelDescription, relationOfKey } from '../models/model-description.js'
 import { type ExternalIds, externalIds } from './external-ids.js'
 
 /** A key that clients see as an external id. */

@@ -2,7 +2,8 @@
 import type { Model } from 'objection'
 import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../kernel/json-numerals.js'
 import { type PropertySchema, typesOf } from '../kernel/json-schema.js'
-import { type Column, describeModel } from './describe-model.js'
+import { describeModel } from './describe-model.js'
+import type { Column } from './model-description.js'
 import { type ModelClass, modelOf } from './objection.js'
 
 const JSON_TYPES = new Set(['json', 'jsonb'])

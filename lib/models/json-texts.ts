@@ -1,7 +1,8 @@
 /** Texts in json columns, which Objection takes for JSON once more (promise B17). */
 import type { AnswerField, TypeParsers } from '../postgres/pg-types.js'
 import { isJsonAttribute } from './build-model.js'
-import { type Column, describeModel } from './describe-model.js'
+import { describeModel } from './describe-model.js'
+import type { Column } from './model-description.js'
 import type { ModelClass } from './objection.js'
 import { oncePerCatalogue } from './once-per-catalogue.js'
 

@@ -4,7 +4,7 @@ import type { ParameterDescription } from '../filters/filter.js'
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import type { ModelDescription } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 
 /** How a list is counted: exactly, by the planner's estimate, up to a limit, or not at all. */

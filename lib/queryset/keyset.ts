@@ -1,6 +1,6 @@
 /** Positions in an ordered list: read as PostgreSQL's text, and compared in the order's own way (wire format, section 2). */
 import { ConfigurationError } from '../kernel/errors.js'
-import type { Column, ModelDescription } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import type { OrderTerm } from './total-order.js'
 
 /** A piece of SQL with its bindings, in knex's notation. */

@@ -4,9 +4,10 @@
  */
 
 import type { Model } from 'objection'
-import { type Column, describeModel } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { keepJsonTexts } from '../models/json-texts.js'
+import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'

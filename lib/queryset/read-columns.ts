@@ -1,6 +1,6 @@
 /** Reads single columns of a query's rows, below the model. */
 
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { nativeSql } from '../postgres/compiled-sql.js'

@@ -1,5 +1,5 @@
 /** Makes the order of a list total, so that no page repeats or loses a row (promise C10). */
-import type { Column, ModelDescription } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 
 /** An ordering term: a property of the model, and its direction. */

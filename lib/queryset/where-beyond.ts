@@ -1,5 +1,5 @@
 /** Narrows a query to the rows beyond a position, each range of them read from its own place in the index. */
-import type { ModelDescription } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from './keyset.js'
 import { type OrderTerm, orderBy, rowKey } from './total-order.js'

@@ -1,7 +1,8 @@
 /** Finds the rows of many keys. */
 import type { Model } from 'objection'
 import { exactValue } from '../models/database-text.js'
-import { type Column, describeModel } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 
 /** Adds the condition that the column has one of the keys: one array parameter, however many they are (promise R3). */

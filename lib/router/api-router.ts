@@ -5,39 +5,36 @@ import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
 import type { Explanation } from '../explain/explanation.js'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
-import { guardSuffix, setFormat } from '../http/path-suffix.js'
+import { guardSuffix } from '../http/path-suffix.js'
 import { pathOf } from '../http/request-path.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
-import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
-import { prepareModels } from '../models/describe-model.js'
-import type { ModelClass } from '../models/objection.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { classesOf } from '../views/action-options.js'
-import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
 import { checkNames, checkPaths, defaultBasename } from './check-registration.js'
-import { checkView, closeView, prepareNested, prepareView } from './check-view.js'
+import { checkView, closeView } from './check-view.js'
 import {
   checkEndpoints,
   checkVersionParameter,
   type Endpoint,
   endpointsOf,
-  isGeneric,
   type Operation,
   type ParentRegistration,
   type Registration,
   type ViewSetClass,
 } from './endpoint.js'
 import { matchedEndpoint, mountOn } from './mount.js'
+import { prepareViews } from './prepare-views.js'
 import { rootEndpoint } from './root-endpoint.js'
-import { byFixedParts, type FoundRoute, RouteTable } from './route-table.js'
+import { byFixedParts, RouteTable } from './route-table.js'
 import { writePattern } from './route-tree.js'
-import { type TracedRouter, TracedRoutes } from './traced-routes.js'
+import { type RoutesMiddleware, routesMiddleware } from './routes-middleware.js'
+import { RunningRequests } from './running-requests.js'
 
 export interface APIRouterOptions {
   /**
@@ -51,12 +48,6 @@ const OPTIONS = { prefix: 'text' } as const satisfies Record<keyof APIRouterOpti
 
 /** A route: method, pattern, handler and name. */
 export type RouteTuple = readonly [method: string, pattern: string, handler: ViewHandler, name: string]
-
-/** The middleware of `routes()`. */
-export interface RoutesMiddleware extends Middleware {
-  /** The routes, as telemetry reads those of @koa/router: @opentelemetry/instrumentation-koa names spans by it. */
-  readonly router: TracedRouter
-}
 
 /** What routes view sets: a router, or one nested in it. */
 export interface RouteParent {
@@ -84,9 +75,7 @@ export class APIRouter implements RouteParent {
   #preparing: Promise<void> | undefined
   #prepared = false
   #mounted = false
-  #closing = false
-  #running = 0
-  readonly #idle: (() => void)[] = []
+  readonly #running = new RunningRequests()
 
   constructor(options: APIRouterOptions = {}) {
     checkKinds('APIRouter', options, { kinds: OPTIONS })
@@ -173,38 +162,11 @@ export class APIRouter implements RouteParent {
    * that are registered by then, for telemetry.
    */
   routes(): RoutesMiddleware {
-    const router = this
-    const traced = new TracedRoutes()
-    const answer = (ctx: Context, found: FoundRoute) => {
-      const { endpoint, params, format } = found
-      nameRoute(ctx, found)
-      ctx['params'] = params
-      if (format !== undefined) setFormat(ctx, format)
-      const trace = traced.traceOf(endpoint.path)
-      const { handler } = endpoint
-      if (trace === undefined) return router.#serve(ctx, handler)
-      return traced.answer(ctx, trace, (answered) => router.#serve(answered, handler))
-    }
-    const prepareAndAnswer = async (ctx: Context, path: string, next: () => Promise<unknown>) => {
-      if (!(await router.#prepareFor(ctx))) return undefined
-      // by now it is known which values fit
-      const found = router.#routes().find(path)
-      if (found) return answer(ctx, found)
-      ctx['_matchedRoute'] = undefined
-      ctx['_matchedRouteName'] = undefined
-      return next()
-    }
-    function apiRoutes(ctx: Context, next: () => Promise<unknown>) {
-      const path = pathOf(ctx)
-      // what cannot be one of our paths does not wait for the database
-      const found = path === undefined ? undefined : router.#routes().find(path)
-      if (path === undefined || !found) return next()
-      if (router.#prepared) return answer(ctx, found)
-      nameRoute(ctx, found)
-      return prepareAndAnswer(ctx, path, next)
-    }
-    return Object.defineProperty(apiRoutes as RoutesMiddleware, 'router', {
-      get: () => traced.router(router.#routes().endpoints),
+    return routesMiddleware({
+      routes: () => this.#routes(),
+      isPrepared: () => this.#prepared,
+      prepare: (ctx) => this.#prepareFor(ctx),
+      serve: (ctx, handler) => this.#running.answer(ctx, handler),
     })
   }
 
@@ -243,7 +205,7 @@ export class APIRouter implements RouteParent {
         current,
         rivals: () => this.#routes().rivalsOf(current()),
         prepare: async (ctx) => this.#prepared || this.#prepareFor(ctx),
-        serve: (ctx, handler) => this.#serve(ctx, handler),
+        serve: (ctx, handler) => this.#running.answer(ctx, handler),
       })
     }
     return this
@@ -313,36 +275,12 @@ export class APIRouter implements RouteParent {
 
   /** Refuses new requests with 503, waits until those that run are answered, closes server cursors and writes usage. */
   async close(): Promise<void> {
-    this.#closing = true
-    if (this.#running > 0) {
-      await new Promise<void>((resolve) => {
-        this.#idle.push(resolve)
-      })
-    }
+    await this.#running.end()
     await Promise.all(this.#viewClasses().map(closeView))
   }
 
   async #prepare(knex: Knex | undefined): Promise<void> {
-    const views = this.#viewClasses()
-    const models = new Set<ModelClass>(
-      views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])),
-    )
-    await prepareModels(models, knex)
-    const mistakes: string[] = []
-    const check = async (work: () => void | Promise<void>) => {
-      try {
-        await work()
-      } catch (error) {
-        if (!(error instanceof ConfigurationError)) throw error
-        mistakes.push(error.message)
-      }
-    }
-    for (const view of views) await check(() => prepareView(view, knex))
-    await check(() => void [preparesStatements(), queriesPlainly()])
-    for (const { view, parent } of this.#registrations) {
-      if (parent) await check(() => prepareNested(view, parent.registration.view))
-    }
-    if (mistakes.length > 0) throw new ConfigurationError([...new Set(mistakes)].join('\n'))
+    await prepareViews(this.#viewClasses(), this.#registrations, knex)
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
     for (const options of this.#documents) buildDocument(table.endpoints, options)
@@ -365,20 +303,6 @@ export class APIRouter implements RouteParent {
     }
   }
 
-  async #serve(ctx: Context, handler: ViewHandler): Promise<void> {
-    if (this.#closing) {
-      answerError(ctx, new ServiceUnavailable())
-      return
-    }
-    this.#running++
-    try {
-      await handler(ctx)
-    } finally {
-      this.#running--
-      if (this.#running === 0) for (const resolve of this.#idle.splice(0)) resolve()
-    }
-  }
-
   #routes(): RouteTable {
     this.#table ??= this.#build({ prepared: false })
     return this.#table
@@ -391,9 +315,4 @@ export class APIRouter implements RouteParent {
       ...this.#registrations.flatMap((registration) => endpointsOf(registration, options)),
     ])
   }
-}
-
-function nameRoute(ctx: Context, { endpoint }: FoundRoute): void {
-  ctx['_matchedRoute'] = endpoint.path
-  ctx['_matchedRouteName'] = endpoint.operations.get(ctx.method === 'HEAD' ? 'GET' : ctx.method)?.name
 }

@@ -1,7 +1,7 @@
 /** Reads one object as a row, by a kept statement. */
 
 import type { FilterPart } from '../filters/filter.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'

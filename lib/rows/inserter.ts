@@ -1,6 +1,7 @@
 /** Inserts rows by kept statements, and returns them in their written form. */
 
-import { type Column, describeModel } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
 import { JsonText, jsonList } from '../renderers/json-text.js'

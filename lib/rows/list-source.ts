@@ -2,8 +2,9 @@
 
 import type { Model } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type {

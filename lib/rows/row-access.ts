@@ -1,7 +1,8 @@
 /** The rows of a model as a request reads and inserts them: by which plan, on which connection, for whom. */
 
 import type { SerializerContext } from '../fields/field.js'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { StatementClient } from '../postgres/abandoned-statements.js'

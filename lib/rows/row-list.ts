@@ -1,8 +1,6 @@
 /** A list read as rows of raw text and written as JSON without making objects: the ordinary path of a list. */
 
-import type { FilterPart, FilterView } from '../filters/filter.js'
-import { noneOf } from '../kernel/none-of.js'
-import type { ModelDescription } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type {
   CountKind,
@@ -22,35 +20,12 @@ import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { TextRows } from './fetched-rows.js'
+import { countKey, type ListKey } from './list-key.js'
 import { NativePage } from './native-page.js'
 import { compileNative } from './native-sql.js'
 import type { RowAccess } from './row-access.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
-
-/** What a request asks of a list whose SQL can be kept: lists of one key are of one text. */
-export interface ListKey {
-  readonly text: string
-  /** The values that the conditions bind, in order. */
-  readonly values: readonly unknown[]
-  /** The conditions take longer than to keep a row. */
-  readonly expensive: boolean
-}
-
-const NO_VALUES = noneOf<unknown>('')
-
-/** The key of the list that these filter parts describe. */
-export function listKey(view: FilterView, parts: readonly FilterPart[]): ListKey {
-  let text = view.name
-  let values: readonly unknown[] = NO_VALUES
-  let expensive = false
-  for (const part of parts) {
-    if (part.expensive) expensive = true
-    text += `|${part.shape}`
-    values = values === NO_VALUES ? part.values : [...values, ...part.values]
-  }
-  return { text, values, expensive }
-}
 
 /** What the lists of a view have in common. */
 export interface ListDescription {
@@ -321,10 +296,6 @@ export class RowList implements ListSource {
     const table = key ? this.model.model.tableName : tableOf(query())
     return rangesBeyond({ terms: keysetTerms(this.model, this.order), table, position, backwards })
   }
-}
-
-function countKey({ text, values }: ListKey): string {
-  return `${text}|${values.join('\0')}`
 }
 
 function tableOf(query: AnyQueryBuilder): string {

@@ -1,6 +1,7 @@
 /** The SQL behind a row plan: the list inside, the tables joined to it around it. */
 
-import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql } from '../postgres/compiled-sql.js'
 import type { Queryable } from '../postgres/pg-types.js'

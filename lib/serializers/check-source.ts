@@ -1,6 +1,7 @@
 /** Whether the source of a field leads somewhere, as far as the models on its way tell. */
 import { ConfigurationError } from '../kernel/errors.js'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import type { SerializerClass } from './contract.js'
 

@@ -1,7 +1,7 @@
 /** What the parts of this chapter know of each other: a serializer, its class, and the plan compiled from it. */
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
-import type { Column, ModelDescription, RelationDescription } from '../models/describe-model.js'
+import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 
 /** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */

@@ -3,8 +3,8 @@ import { checkedOptions } from '../fields/checked-options.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldOptions, SerializerField } from '../fields/field.js'
 import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
+import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/key-related-fields.js'
 import { ReadOnlyField } from '../fields/read-only-field.js'
-import { PrimaryKeyRelatedField, type PrimaryKeyRelatedFieldOptions } from '../fields/related-field.js'
 import { externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -16,7 +16,7 @@ import {
   type ModelDescription,
   type RelationDescription,
   relationOfKey,
-} from '../models/describe-model.js'
+} from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import { visibleNames } from '../models/visibility.js'
 import { checkContradictions } from './check-serializer.js'

@@ -1,6 +1,7 @@
 /** What code of the application may read of an object besides the fields that are shown. */
 import { RelatedField } from '../fields/related-field.js'
-import { describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
 import { hasAttribute } from './check-source.js'
 import type { BoundField, RelationGraph, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'

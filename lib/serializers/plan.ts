@@ -8,20 +8,17 @@ import { FloatField } from '../fields/float-field.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
 import { JSONField } from '../fields/json-field.js'
+import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
 import { ReadOnlyField } from '../fields/read-only-field.js'
-import { PrimaryKeyRelatedField, RelatedField } from '../fields/related-field.js'
+import { RelatedField } from '../fields/related-field.js'
 import { StringField } from '../fields/string-field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import { isLostOnUpdate, nameProblem } from '../models/column-names.js'
-import {
-  describeModel,
-  type ModelDescription,
-  type RelationDescription,
-  relationOfKey,
-} from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import { oncePerCatalogue } from '../models/once-per-catalogue.js'

@@ -3,7 +3,7 @@
 import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { RecentMap } from '../kernel/recent-map.js'
-import type { RelationDescription } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
 import { nameColumns } from '../renderers/columns.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
 import { neededRelations } from './needed-relations.js'

@@ -2,7 +2,7 @@
 
 import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import type { RelationDescription } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { DECIDED } from './validated-item.js'

@@ -5,7 +5,7 @@ import { keyText } from '../fields/key-text.js'
 import { parseLookup, parseValue } from '../fields/parse-lookup.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import {

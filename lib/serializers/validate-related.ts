@@ -1,14 +1,11 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 
-import {
-  AMBIGUOUS,
-  PrimaryKeyRelatedField,
-  type RelatedField,
-  type RelatedFieldOptions,
-} from '../fields/related-field.js'
+import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
+import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
-import { type Column, describeModel, type ModelDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import {

@@ -2,7 +2,8 @@
 
 import type { Model } from 'objection'
 import { exactValue } from '../models/database-text.js'
-import { type Column, describeModel, type JoinTable, type RelationDescription } from '../models/describe-model.js'
+import { describeModel } from '../models/describe-model.js'
+import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'

@@ -21,6 +21,7 @@ import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { takenFiles } from '../serializers/taken-files.js'
 import { actionsOf } from './action-options.js'
+import { markBuiltIn } from './built-in.js'
 import { policiesOf } from './policies.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import {
@@ -249,3 +250,5 @@ Object.assign(APIView.prototype, {
   unheld: false,
   taking: undefined,
 })
+
+markBuiltIn(APIView.prototype, 'checkObjectPermissions')

@@ -8,12 +8,17 @@ const names = new Set<string>()
 
 type Methods = Readonly<Record<string, object>>
 
-/** Names methods of a class of ours. */
+/** Names methods of a class of ours. @param own by default all that the class itself has */
 export function markBuiltIn(prototype: object, ...own: readonly string[]): void {
-  for (const name of own) {
+  for (const name of own.length > 0 ? own : methodsOf(prototype)) {
     methods.add((prototype as Methods)[name] as object)
     names.add(name)
   }
+}
+
+function methodsOf(prototype: object): readonly string[] {
+  const own = Object.entries(Object.getOwnPropertyDescriptors(prototype))
+  return own.flatMap(([name, { value }]) => (typeof value === 'function' && name !== 'constructor' ? [name] : []))
 }
 
 /** True when the view has all of these methods, and none was overridden by the application. */

@@ -331,19 +331,4 @@ Object.assign(GenericAPIView.prototype, {
   rowMark: undefined,
 })
 
-markBuiltIn(
-  GenericAPIView.prototype,
-  'getKnex',
-  'getQueryset',
-  'filterQueryset',
-  'getObject',
-  'getObjectToWrite',
-  'getList',
-  'getDetail',
-  'getSerializer',
-  'getInputSerializer',
-  'getSerializerClass',
-  'getSerializerContext',
-  'loadRelated',
-  'checkObjectPermissions',
-)
+markBuiltIn(GenericAPIView.prototype)

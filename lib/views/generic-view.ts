@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
 import type { FilterPart } from '../filters/filter.js'
-import type { Column } from '../models/describe-model.js'
+import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Inserter } from '../rows/inserter.js'

@@ -114,9 +114,4 @@ export class BulkModelViewSet<M extends Model = Model> extends BulkActions {
 for (const made of [ViewSet, GenericViewSet, ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet]) described(made)
 
 // these overrides only name the model: a view that has them is as it comes
-for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet])
-  markBuiltIn(prototype, 'getQueryset', 'getObject')
-for (const { prototype } of [ModelViewSet, BulkModelViewSet]) {
-  markBuiltIn(prototype, 'performCreate', 'performUpdate', 'performDestroy')
-}
-markBuiltIn(BulkModelViewSet.prototype, 'performBulkCreate', 'performBulkUpdate', 'performBulkDestroy')
+for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet]) markBuiltIn(prototype)

@@ -1,6 +1,7 @@
 /** What the catalogue tells of a view's table that its writing actions cannot do (promise I23). */
 import { ConfigurationError } from '../../kernel/errors.js'
-import { type Column, describeModel, type ModelDescription } from '../../models/describe-model.js'
+import { describeModel } from '../../models/describe-model.js'
+import type { Column, ModelDescription } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
 import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { type Action, actionNamed } from '../actions.js'

@@ -44,7 +44,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.obj
     }
   }
-  markBuiltIn(mixed.prototype, 'bulkCreate', 'performBulkCreate')
+  markBuiltIn(mixed.prototype)
   return described(mixed, { maxBulkSize: 'size' })
 }
 

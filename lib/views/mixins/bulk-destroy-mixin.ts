@@ -40,7 +40,7 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
       return this.action === 'bulkDestroy' || super.readsBody()
     }
   }
-  markBuiltIn(mixed.prototype, 'bulkDestroy', 'performBulkDestroy')
+  markBuiltIn(mixed.prototype)
   return described(mixed, { maxBulkSize: 'size' })
 }
 

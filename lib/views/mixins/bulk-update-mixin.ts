@@ -48,7 +48,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.obj
     }
   }
-  markBuiltIn(mixed.prototype, 'bulkUpdate', 'performBulkUpdate')
+  markBuiltIn(mixed.prototype)
   return described(mixed, { maxBulkSize: 'size' })
 }
 

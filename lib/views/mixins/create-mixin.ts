@@ -32,7 +32,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.save()
     }
   }
-  markBuiltIn(mixed.prototype, 'create', 'performCreate')
+  markBuiltIn(mixed.prototype)
   return described(mixed)
 }
 

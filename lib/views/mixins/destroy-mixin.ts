@@ -49,6 +49,6 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       return deleted
     }
   }
-  markBuiltIn(mixed.prototype, 'destroy', 'performDestroy')
+  markBuiltIn(mixed.prototype)
   return described(mixed)
 }

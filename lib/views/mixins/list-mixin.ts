@@ -10,6 +10,6 @@ export function ListMixin<Base extends ViewConstructor>(base: Base) {
       return this.getList()
     }
   }
-  markBuiltIn(mixed.prototype, 'list')
+  markBuiltIn(mixed.prototype)
   return described(mixed)
 }

@@ -10,6 +10,6 @@ export function RetrieveMixin<Base extends ViewConstructor>(base: Base) {
       return this.getDetail()
     }
   }
-  markBuiltIn(mixed.prototype, 'retrieve')
+  markBuiltIn(mixed.prototype)
   return described(mixed)
 }

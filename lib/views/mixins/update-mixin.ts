@@ -33,6 +33,6 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
       return serializer.save()
     }
   }
-  markBuiltIn(mixed.prototype, 'update', 'partialUpdate', 'performUpdate')
+  markBuiltIn(mixed.prototype)
   return described(mixed)
 }

@@ -1,6 +1,7 @@
 /** By which columns the objects of a nested view set belong to those of the view set it is nested in. */
 import { ConfigurationError } from '../../kernel/errors.js'
-import { type Column, catalogueRevision, describeModel, relationOfKey } from '../../models/describe-model.js'
+import { catalogueRevision, describeModel } from '../../models/describe-model.js'
+import { type Column, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 
 /** What of a nested view set's class tells whose its objects are. */

@@ -9,7 +9,8 @@
 
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
-import { type Column, describeModel } from '../../models/describe-model.js'
+import { describeModel } from '../../models/describe-model.js'
+import type { Column } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql } from '../../postgres/compiled-sql.js'
 import type { Queryable } from '../../postgres/pg-types.js'

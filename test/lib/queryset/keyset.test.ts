@@ -2,7 +2,7 @@ import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigurationError, describeModel, prepareModels } from '../../../lib/index.js'
-import type { Column } from '../../../lib/models/describe-model.js'
+import type { Column } from '../../../lib/models/model-description.js'
 import {
   type KeysetTerm,
   keysetTerms,

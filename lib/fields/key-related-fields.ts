@@ -1,0 +1,73 @@
+/** Related objects by their primary key, and by a property that people know. */
+import { takesOptions } from '../kernel/option-kinds.js'
+import { quote } from '../kernel/quote.js'
+import type { ModelClass } from '../models/objection.js'
+import type { ClosedOptions } from './options.js'
+import { RelatedField, type RelatedFieldOptions } from './related-field.js'
+
+export interface PrimaryKeyRelatedFieldOptions extends RelatedFieldOptions {}
+
+/**
+ * A related object by its primary key, or by its external id where it has one; with `many: true` a list of them.
+ * On write each key must exist in `queryset`; the whole request costs one query for the field.
+ * @example new PrimaryKeyRelatedField({ queryset: (context) => Author.query().where('owner_id', context.user.id) })
+ */
+export class PrimaryKeyRelatedField<
+  const Options extends PrimaryKeyRelatedFieldOptions = {},
+> extends RelatedField<Options> {
+  readonly #property: string | undefined
+
+  /** @param property the related property that the key is, when it is not the primary key (a foreign key to another unique column) */
+  constructor(
+    options: ClosedOptions<Options, PrimaryKeyRelatedFieldOptions> = {} as ClosedOptions<
+      Options,
+      PrimaryKeyRelatedFieldOptions
+    >,
+    property?: string,
+  ) {
+    super(options)
+    this.#property = property
+  }
+
+  protected override keyProperty(model: ModelClass): string {
+    return this.storedProperty(model)
+  }
+
+  override storedProperty(model: ModelClass): string {
+    return this.#property ?? super.storedProperty(model)
+  }
+
+  override notFoundMessage(key: unknown): string {
+    return `Invalid pk ${quote(String(key))} - object does not exist.`
+  }
+}
+
+takesOptions(PrimaryKeyRelatedField, {})
+
+export interface SlugRelatedFieldOptions extends RelatedFieldOptions {
+  /** The property of the related model by which a client names an object; should be unique. */
+  readonly slugField: string
+}
+
+/**
+ * A related object by a property of it that people know; with `many: true` a list of them.
+ * @example new SlugRelatedField({ queryset: Country, slugField: 'cca2' })
+ */
+export class SlugRelatedField<
+  const Options extends SlugRelatedFieldOptions = SlugRelatedFieldOptions,
+> extends RelatedField<Options> {
+  // the options are required here
+  constructor(options: ClosedOptions<Options, SlugRelatedFieldOptions>) {
+    super(options)
+  }
+
+  protected override keyProperty(): string {
+    return this.options.slugField
+  }
+
+  override notFoundMessage(key: unknown): string {
+    return `Object with slug ${quote(String(key))} does not exist.`
+  }
+}
+
+takesOptions<SlugRelatedFieldOptions, RelatedFieldOptions>(SlugRelatedField, { slugField: 'name' })

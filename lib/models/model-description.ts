@@ -1,0 +1,133 @@
+/** What is known of a model: its columns, keys and relations. */
+import type { PropertySchema } from '../kernel/json-schema.js'
+import type { TakenWrites } from './catalogue.js'
+import type { Checked } from './check-constraint.js'
+import type { ModelClass, RelationKind } from './objection.js'
+
+/** A column of a model, as a serializer sees it. */
+export interface Column {
+  /** The name in the model's instances. */
+  readonly property: string
+  /** The name that queries use. */
+  readonly column: string
+  /** The name in the database itself, which errors use; another one where knex has mappers of its own. */
+  readonly nativeName: string
+  /** PostgreSQL's type name (`int4`, `timestamptz` …), `enum`, `array`, or `unknown`. */
+  readonly type: string
+  /** The type as SQL writes it, for casts; undefined until the catalogue was read. */
+  readonly sqlType: string | undefined
+  /** The type's number, by which pg chooses a parser; undefined until the catalogue was read. */
+  readonly oid: number | undefined
+  readonly nullable: boolean
+  /** The table may hold NULL, whatever the jsonSchema accepts. */
+  readonly holdsNull: boolean
+  /** A create must give it. */
+  readonly required: boolean
+  /** The database or the model fills it in when it is missing. */
+  readonly hasDefault: boolean
+  /** Filled by the database, never written by a client. */
+  readonly auto: boolean
+  /** Part of the primary key. */
+  readonly primary: boolean
+  /** Alone in a unique constraint. */
+  readonly unique: boolean
+  readonly maxLength: number | undefined
+  /** All digits of a numeric; digits after the point of a time's or an interval's seconds. */
+  readonly precision: number | undefined
+  readonly scale: number | undefined
+  /** The values of an enum, or of an array's enum. */
+  readonly labels: readonly string[] | undefined
+  /** Type of an array's elements. */
+  readonly element: string | undefined
+  /** What CHECK constraints of the database ask of its values. */
+  readonly checked: readonly Checked[]
+  /** What the model's `jsonSchema` says of it. */
+  readonly schema: PropertySchema
+}
+
+/** A relation of a model. */
+export interface RelationDescription {
+  readonly name: string
+  readonly kind: RelationKind
+  readonly model: ModelClass
+  /** The mapping narrows the related objects by a query of its own (`modify`, `filter`). */
+  readonly narrowed: boolean
+  /** True when the relation leads to at most one object. */
+  readonly single: boolean
+  /** Properties of this model that take part in the join. */
+  readonly ownerProperties: readonly string[]
+  /** Properties of the related model that take part in the join. */
+  readonly relatedProperties: readonly string[]
+  /** The join table; undefined where the tables themselves hold the keys. */
+  readonly through: JoinTable | undefined
+}
+
+/** The table of a relation that neither of its models holds the key of. */
+export interface JoinTable {
+  readonly model: ModelClass
+  /** Its properties that hold the key of the relation's own model, in the order of `ownerProperties`. */
+  readonly ownerProperties: readonly string[]
+  /** The same for the related model. */
+  readonly relatedProperties: readonly string[]
+  /** Rows are links and nothing else: the mapping neither narrows them nor adds to them. */
+  readonly isPlain: boolean
+  /** The application has no class for it, whose hooks would run. */
+  readonly isBare: boolean
+}
+
+/** Where a foreign key of the database points. */
+interface ForeignKey {
+  /** The table's number. */
+  readonly table: number
+  readonly column: string
+  /** The database refuses keys that lead nowhere. */
+  readonly enforced: boolean
+}
+
+export interface ModelDescription {
+  readonly model: ModelClass
+  /** The table's name in the database, without its schema. */
+  readonly nativeName: string
+  /** The names of its partitions in the database. */
+  readonly partitions: ReadonlySet<string>
+  readonly columns: ReadonlyMap<string, Column>
+  /** The columns that `__all__` stands for: those of the `jsonSchema` if it names any, else all. */
+  readonly declared: readonly string[]
+  readonly primaryKey: readonly string[]
+  readonly relations: ReadonlyMap<string, RelationDescription>
+  /** Properties of a named constraint or unique index, those of partitions included. */
+  readonly constraints: ReadonlyMap<string, readonly string[]>
+  /** Properties that alone are a foreign key of the database, and where it points. */
+  readonly foreignKeys: ReadonlyMap<string, ForeignKey>
+  /** Properties that foreign keys of the database point to. */
+  readonly referenced: ReadonlySet<string>
+  /** The table's number in the database; undefined until the catalogue was read. */
+  readonly table: number | undefined
+  /** Rows are hidden by row-level security. */
+  readonly secured: boolean
+  /** The table holds no rows of its own, but shows those of others. */
+  readonly isView: boolean
+  /** What statements may do to its rows; all before the catalogue was read. */
+  readonly takes: TakenWrites
+  /** Its rows lie in partitions, over which only a key that tells the partition can be unique. */
+  readonly isPartitioned: boolean
+  /** Properties that together are unique, one list for each constraint or index that says so. */
+  readonly uniqueKeys: readonly (readonly string[])[]
+  /** Its rows can be locked. */
+  readonly lockable: boolean
+  /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
+  readonly filtersInserts: boolean
+  /** Triggers or rules of the database run when rows are inserted. */
+  readonly hasInsertTriggers: boolean
+  /** True once the catalogue was read. */
+  readonly prepared: boolean
+}
+
+/** The relation whose foreign key alone is this property. */
+export function relationOfKey(model: ModelDescription, property: string): RelationDescription | undefined {
+  for (const relation of model.relations.values()) {
+    const { kind, ownerProperties } = relation
+    if (kind === 'belongs-to-one' && ownerProperties.length === 1 && ownerProperties[0] === property) return relation
+  }
+  return undefined
+}

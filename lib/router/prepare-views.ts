@@ -1,0 +1,40 @@
+/** Reads the database catalogue for an API's view sets, and checks what it tells of them. */
+import type { Knex } from 'knex'
+import { ConfigurationError } from '../kernel/errors.js'
+import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
+import { prepareModels } from '../models/describe-model.js'
+import type { ModelClass } from '../models/objection.js'
+import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
+import { prepareNested, prepareView } from './check-view.js'
+import { isGeneric, type Registration, type ViewSetClass } from './endpoint.js'
+
+/**
+ * @param views the registered classes, and those that answer single actions
+ * @param knex where to read the catalogue; each model's own knex when missing
+ * @throws {ConfigurationError} every mistake found, one a line
+ */
+export async function prepareViews(
+  views: readonly ViewSetClass[],
+  registrations: readonly Registration[],
+  knex: Knex | undefined,
+): Promise<void> {
+  const models = new Set<ModelClass>(
+    views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])),
+  )
+  await prepareModels(models, knex)
+  const mistakes = new Set<string>()
+  const check = async (work: () => void | Promise<void>) => {
+    try {
+      await work()
+    } catch (error) {
+      if (!(error instanceof ConfigurationError)) throw error
+      mistakes.add(error.message)
+    }
+  }
+  for (const view of views) await check(() => prepareView(view, knex))
+  await check(() => void [preparesStatements(), queriesPlainly()])
+  for (const { view, parent } of registrations) {
+    if (parent) await check(() => prepareNested(view, parent.registration.view))
+  }
+  if (mistakes.size > 0) throw new ConfigurationError([...mistakes].join('\n'))
+}
