@@ -28,7 +28,7 @@ export { BaseAuthentication, type Credentials, type SecurityScheme } from './aut
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
 export type { CacheOptions } from './caching/cache-policy.js'
-// Fields (2.2)
+// Explanations
 export type {
   ExplainedInsert,
   ExplainedPolicies,
@@ -37,6 +37,18 @@ export type {
   Explanation,
 } from './explain/explanation.js'
 export { formatExplanations } from './explain/format-explanation.js'
+// Classes by factories
+export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
+export { modelSerializer } from './factories/model-serializer.js'
+export type { Generated } from './factories/model-types.js'
+export {
+  bulkModelViewSet,
+  genericViewSet,
+  modelViewSet,
+  nestedViewSet,
+  readOnlyModelViewSet,
+} from './factories/view-sets.js'
+// Fields (2.2)
 export { ArrayField } from './fields/array-field.js'
 export { BinaryField } from './fields/binary-field.js'
 export { BooleanField } from './fields/boolean-field.js'

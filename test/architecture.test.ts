@@ -31,6 +31,7 @@ const layers = [
   ['rows'],
   ['metadata'],
   ['views'],
+  ['factories'],
   ['openapi'],
   ['explain'],
   ['router'],

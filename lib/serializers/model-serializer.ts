@@ -41,7 +41,8 @@ const WRITING = ['create', 'update', 'validate'] as const
  *   static override extraKwargs = { title: { minLength: 2 } }
  * }
  */
-export class ModelSerializer<M extends Model = Model> extends Serializer<M> {
+// biome-ignore lint/suspicious/noExplicitAny: shapes that nobody has told
+export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> extends Serializer<M, Shown, Taken> {
   /** The model. */
   static model: ModelClass | null = null
   /** Field names, or `__all__`. Declared fields need not be listed. */

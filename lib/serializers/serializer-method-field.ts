@@ -13,13 +13,13 @@ export interface SerializerMethodFieldOptions extends FieldOptions {
  * Shows what a method of the serializer returns; never accepted as input.
  * The method is synchronous: what it needs must be loaded with the object.
  * @example
- * static override declaredFields = { label: new SerializerMethodField() }
+ * declaredFields: { label: new SerializerMethodField<string>() }
  * getLabel(book: Book) { return `${book.title} (${book.id})` }
  */
-export class SerializerMethodField<const Options extends SerializerMethodFieldOptions = {}> extends SerializerField<
-  unknown,
-  Options & SerializerMethodFieldOptions & { readonly readOnly: true }
-> {
+export class SerializerMethodField<
+  Value = unknown,
+  const Options extends SerializerMethodFieldOptions = {},
+> extends SerializerField<Value, Options & SerializerMethodFieldOptions & { readonly readOnly: true }> {
   /** Tells it from all other fields, for types too. */
   readonly computed = true
 

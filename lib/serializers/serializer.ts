@@ -54,7 +54,8 @@ interface Validity {
  * await serializer.isValid({ raiseException: true })
  * serializer.validatedData
  */
-export class Serializer<T extends object = object> implements AnySerializer {
+// biome-ignore lint/suspicious/noExplicitAny: shapes that nobody has told
+export class Serializer<T extends object = object, Shown = any, Taken = any> implements AnySerializer {
   /** The fields, by name. A subclass's fields are added to its parent's. */
   static declaredFields: DeclaredFields = {}
   /** The name in OpenAPI, not inherited. @default the class's name without `Serializer` */
@@ -153,12 +154,11 @@ export class Serializer<T extends object = object> implements AnySerializer {
   }
 
   /** The checked data by field name; with `many` a list. @throws {Error} before a successful `isValid()` */
-  // biome-ignore lint/suspicious/noExplicitAny: its shape is the application's; `Input<typeof S>` names it
-  get validatedData(): any {
+  get validatedData(): Taken {
     if (!this.#outcome?.valid) {
       throw new Error(`${this.constructor.name}: validatedData needs an isValid() that was true; await it first`)
     }
-    return this.#outcome.value
+    return this.#outcome.value as Taken
   }
 
   /** Messages by field, empty when the input was valid; with `many` by zero-based position. @throws {Error} before `isValid()` */
@@ -207,14 +207,14 @@ export class Serializer<T extends object = object> implements AnySerializer {
   }
 
   /** @internal The items of a list that is valid, as serializers of their own, each ready for `save()`. */
-  items(): Serializer<T>[] {
+  items(): Serializer<T, Shown, Taken>[] {
     const data = this.validatedData as readonly unknown[]
     const objects = this.obj as readonly T[] | undefined
     return data.map((value, position) => {
       const { partial, textual, forced, context } = this
       const inputData = (this.inputData as readonly unknown[])[position]
       const own = { inputData, partial, textual, forced, context, obj: objects?.[position] }
-      const item = new (this.constructor as new (options: SerializerOptions<T>) => Serializer<T>)(own)
+      const item = new (this.constructor as new (options: SerializerOptions<T>) => Serializer<T, Shown, Taken>)(own)
       item.#outcome = { valid: true, value, errors: {} }
       return item
     })
@@ -229,8 +229,7 @@ export class Serializer<T extends object = object> implements AnySerializer {
    * The output: a plain object, or with `many` a list of them.
    * It reads what is loaded and loads nothing; a relation that is missing is an error.
    */
-  // biome-ignore lint/suspicious/noExplicitAny: its shape is the application's; `Output<typeof S>` names it
-  get data(): any {
+  get data(): Shown {
     if (this.obj === undefined) {
       throw new Error(`${this.constructor.name}: data needs an object; give obj, or await save() first`)
     }
@@ -239,10 +238,10 @@ export class Serializer<T extends object = object> implements AnySerializer {
       return nameColumns(
         (this.obj as readonly T[]).map((item) => this.toRepresentation(item)),
         readable,
-      )
+      ) as Shown
     }
     const output = this.toRepresentation(this.obj as T)
-    return typeof output === 'object' && output !== null ? nameColumns(output, readable) : output
+    return (typeof output === 'object' && output !== null ? nameColumns(output, readable) : output) as Shown
   }
 
   /** One object as the client sees it. Override it to change the whole: `return { ...super.toRepresentation(book), kind: 'book' }`. */
@@ -296,6 +295,10 @@ export class Serializer<T extends object = object> implements AnySerializer {
     return outcomes instanceof Promise ? outcomes.then(validityOfAll) : validityOfAll(outcomes)
   }
 }
+
+/** A serializer of objects of any type. */
+// biome-ignore lint/suspicious/noExplicitAny: of any type
+export type SerializerOfAny = Serializer<any>
 
 described(Serializer, { declaredFields: 'record', schemaName: 'name or null' }, 'serializer')
 

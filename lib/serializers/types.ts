@@ -1,9 +1,26 @@
-/** What TypeScript knows of a serializer's declared fields: the types of its input and its output. */
+/** What TypeScript knows of a serializer's fields: the types of its input and its output. */
 import type { BinaryField } from '../fields/binary-field.js'
 import type { FieldOptions, SerializerField } from '../fields/field.js'
 import type { FileUploadField } from '../fields/file-upload-field.js'
 import type { HiddenField } from '../fields/hidden-field.js'
 import type { SerializerMethodField } from './serializer-method-field.js'
+
+declare const TYPES: unique symbol
+
+/** What a serializer class shows and takes, where a factory has made it of a model: types only, nothing at run time. */
+export interface SerializerTypes {
+  /** One object as it is shown. */
+  readonly shown: unknown
+  /** The validated data of one object. */
+  readonly taken: unknown
+  /** The methods that its fields call. */
+  readonly methods: unknown
+}
+
+/** A class that carries its types. */
+export interface Typed<Types extends SerializerTypes = SerializerTypes> {
+  readonly [TYPES]?: Types
+}
 
 type DeclaredFieldsOf<S> = S extends { readonly declaredFields: infer Fields } ? Fields : never
 
@@ -31,20 +48,24 @@ type ReadableNames<Fields> = {
 
 type Simplify<T> = { [K in keyof T]: T[K] } & {}
 
-/**
- * The validated data of a serializer class, as far as its declared fields tell.
- * @example async publish(data: Input<typeof PublishInput>) { … }
- */
-export type Input<S> = Simplify<
+/** The validated data of fields by name. */
+export type InputValues<Fields> = Simplify<
   {
-    [K in Exclude<WritableNames<DeclaredFieldsOf<S>>, OptionalNames<DeclaredFieldsOf<S>>>]: Nullable<
-      DeclaredFieldsOf<S>[K],
-      ValueOf<DeclaredFieldsOf<S>[K]>
-    >
+    [K in Exclude<WritableNames<Fields>, OptionalNames<Fields>>]: Nullable<Fields[K], ValueOf<Fields[K]>>
   } & {
-    [K in OptionalNames<DeclaredFieldsOf<S>>]?: Nullable<DeclaredFieldsOf<S>[K], ValueOf<DeclaredFieldsOf<S>[K]>>
+    [K in OptionalNames<Fields>]?: Nullable<Fields[K], ValueOf<Fields[K]>>
   }
 >
+
+/**
+ * The validated data of a serializer class, as far as its fields tell: all of it for a class that `modelSerializer()` has
+ * made of a model with declared properties.
+ * @example async publish(data: Input<typeof PublishInput>) { … }
+ */
+export type Input<S> = [TypesOf<S>] extends [never] ? InputValues<DeclaredFieldsOf<S>> : TypesOf<S>['taken']
+
+/** The types that a class carries; never for one that carries none. */
+export type TypesOf<S> = S extends Typed<infer Types> ? Types : never
 
 type Pascal<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Capitalize<Head>}${Pascal<Tail>}`
@@ -64,18 +85,41 @@ type MethodResult<S, Method extends string> = S extends abstract new (
     : unknown
   : unknown
 
-type OutputValue<S, Name, F> =
-  F extends SerializerMethodField<infer _Options>
-    ? MethodResult<S, MethodName<Name, OptionsOf<F>>>
-    : F extends BinaryField<infer _Options> | FileUploadField<infer _UploadOptions>
-      ? string
-      : F extends { readonly serializerClass: infer Nested; readonly options: infer Options }
-        ? Options extends { readonly many: true }
-          ? Output<Nested>[]
-          : Output<Nested>
-        : ValueOf<F>
+/** The methods that fields call with an object, by name. */
+export type FieldMethods<Fields, T> = {
+  [K in MethodFieldNames<Fields> as MethodName<K, OptionsOf<Fields[K]>>]: (object: T) => ValueOf<Fields[K]>
+}
 
-/** What a serializer class shows, as far as its declared fields tell. */
-export type Output<S> = Simplify<{
-  [K in ReadableNames<DeclaredFieldsOf<S>>]: Nullable<DeclaredFieldsOf<S>[K], OutputValue<S, K, DeclaredFieldsOf<S>[K]>>
+type MethodFieldNames<Fields> = {
+  [K in keyof Fields]: Fields[K] extends { readonly computed: true } ? K : never
+}[keyof Fields]
+
+type OutputValue<F> = F extends BinaryField<infer _Options> | FileUploadField<infer _UploadOptions>
+  ? string
+  : F extends { readonly serializerClass: infer Nested; readonly options: infer Options }
+    ? Options extends { readonly many: true }
+      ? Output<Nested>[]
+      : Output<Nested>
+    : ValueOf<F>
+
+/** What fields by name show. */
+export type OutputValues<Fields> = Simplify<{
+  [K in ReadableNames<Fields>]: Nullable<Fields[K], OutputValue<Fields[K]>>
 }>
+
+type OutputOfDeclared<S> = Simplify<{
+  [K in ReadableNames<DeclaredFieldsOf<S>>]: Nullable<
+    DeclaredFieldsOf<S>[K],
+    DeclaredFieldsOf<S>[K] extends SerializerMethodField<infer Value, infer _Options>
+      ? unknown extends Value
+        ? MethodResult<S, MethodName<K, OptionsOf<DeclaredFieldsOf<S>[K]>>>
+        : Value
+      : OutputValue<DeclaredFieldsOf<S>[K]>
+  >
+}>
+
+/**
+ * What a serializer class shows, as far as its fields tell: all of it for a class that `modelSerializer()` has made of a model
+ * with declared properties.
+ */
+export type Output<S> = [TypesOf<S>] extends [never] ? OutputOfDeclared<S> : TypesOf<S>['shown']

@@ -1,7 +1,8 @@
 /** View sets: several actions of one resource in one class, routed by `APIRouter`. */
 import type { Model, QueryBuilder } from 'objection'
 import { described } from '../kernel/declarations.js'
-import type { Serializer } from '../serializers/serializer.js'
+import type { SerializerOptions } from '../serializers/contract.js'
+import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import { APIView } from './api-view.js'
 import { markBuiltIn } from './built-in.js'
 import { GenericAPIView } from './generic-api-view.js'
@@ -26,13 +27,25 @@ const AllActions = DestroyMixin(UpdateMixin(CreateMixin(ReadOnlyActions)))
 const BulkActions = BulkDestroyMixin(BulkUpdateMixin(BulkCreateMixin(AllActions)))
 
 /** `list` and `retrieve`. */
-export class ReadOnlyModelViewSet<M extends Model = Model> extends ReadOnlyActions {
+export class ReadOnlyModelViewSet<
+  M extends Model = Model,
+  S extends SerializerOfAny = Serializer<M>,
+> extends ReadOnlyActions {
   override getQueryset(): QueryBuilder<M> {
     return super.getQueryset() as QueryBuilder<M>
   }
 
   override getObject(): Promise<M> {
     return super.getObject() as Promise<M>
+  }
+
+  override getObjectToWrite(): Promise<M> {
+    return super.getObjectToWrite() as Promise<M>
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  override getSerializer(options: SerializerOptions<any> = {}): S {
+    return super.getSerializer(options) as S
   }
 }
 
@@ -45,7 +58,7 @@ export class ReadOnlyModelViewSet<M extends Model = Model> extends ReadOnlyActio
  * }
  * new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
  */
-export class ModelViewSet<M extends Model = Model> extends AllActions {
+export class ModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends AllActions {
   override getQueryset(): QueryBuilder<M> {
     return super.getQueryset() as QueryBuilder<M>
   }
@@ -54,11 +67,20 @@ export class ModelViewSet<M extends Model = Model> extends AllActions {
     return super.getObject() as Promise<M>
   }
 
-  override performCreate(serializer: Serializer<M>): Promise<unknown> {
+  override getObjectToWrite(): Promise<M> {
+    return super.getObjectToWrite() as Promise<M>
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  override getSerializer(options: SerializerOptions<any> = {}): S {
+    return super.getSerializer(options) as S
+  }
+
+  override performCreate(serializer: S): Promise<unknown> {
     return super.performCreate(serializer)
   }
 
-  override performUpdate(serializer: Serializer<M>, instance: M): Promise<unknown> {
+  override performUpdate(serializer: S, instance: M): Promise<unknown> {
     return super.performUpdate(serializer, instance)
   }
 
@@ -77,7 +99,7 @@ export class ModelViewSet<M extends Model = Model> extends AllActions {
  *   static override maxBulkSize = 500
  * }
  */
-export class BulkModelViewSet<M extends Model = Model> extends BulkActions {
+export class BulkModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends BulkActions {
   override getQueryset(): QueryBuilder<M> {
     return super.getQueryset() as QueryBuilder<M>
   }
@@ -86,11 +108,20 @@ export class BulkModelViewSet<M extends Model = Model> extends BulkActions {
     return super.getObject() as Promise<M>
   }
 
-  override performCreate(serializer: Serializer<M>): Promise<unknown> {
+  override getObjectToWrite(): Promise<M> {
+    return super.getObjectToWrite() as Promise<M>
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  override getSerializer(options: SerializerOptions<any> = {}): S {
+    return super.getSerializer(options) as S
+  }
+
+  override performCreate(serializer: S): Promise<unknown> {
     return super.performCreate(serializer)
   }
 
-  override performUpdate(serializer: Serializer<M>, instance: M): Promise<unknown> {
+  override performUpdate(serializer: S, instance: M): Promise<unknown> {
     return super.performUpdate(serializer, instance)
   }
 
@@ -98,11 +129,11 @@ export class BulkModelViewSet<M extends Model = Model> extends BulkActions {
     return super.performDestroy(instance)
   }
 
-  override performBulkCreate(serializer: Serializer<M>): Promise<unknown> {
+  override performBulkCreate(serializer: S): Promise<unknown> {
     return super.performBulkCreate(serializer)
   }
 
-  override performBulkUpdate(serializer: Serializer<M>, instances: readonly M[]): Promise<unknown> {
+  override performBulkUpdate(serializer: S, instances: readonly M[]): Promise<unknown> {
     return super.performBulkUpdate(serializer, instances)
   }
 

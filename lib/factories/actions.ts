@@ -1,0 +1,130 @@
+/** Actions of view sets that factories make: what they take and work on has its type. */
+import { ConfigurationError } from '../kernel/errors.js'
+import { pascalCase } from '../kernel/naming.js'
+import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
+import { Serializer } from '../serializers/serializer.js'
+import type { Input, InputValues } from '../serializers/types.js'
+import { type ActionStatics, action } from '../views/action.js'
+import type { GenericViewSet } from '../views/view-set.js'
+
+/** What an action takes: a serializer class, or fields by name. */
+export type ActionInput = SerializerClass | DeclaredFields
+
+/** The validated data of an action's input; undefined for an action that takes none. */
+export type InputOf<I> = I extends SerializerClass ? Input<I> : I extends DeclaredFields ? InputValues<I> : undefined
+
+/** What is said of an action. Statics of the view set are others while it answers. */
+export interface ActionSpec<I> extends ActionStatics {
+  /** HTTP methods: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */
+  readonly methods: readonly string[]
+  /** Validates the body before the action runs. Not with GET. */
+  readonly input?: I
+  /** What the action answers, for the OpenAPI document only: an object, or in brackets a list. */
+  readonly output?: SerializerClass | readonly [SerializerClass]
+  /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`. @default the action's name in snake_case */
+  readonly urlPath?: string
+  /** The end of the route's name. @default the action's name with hyphens */
+  readonly urlName?: string
+}
+
+/** What runs an action. */
+// biome-ignore lint/suspicious/noExplicitAny: methods of any view set, each with types of its own
+type Run = (this: any, ...values: any[]) => unknown
+
+// biome-ignore lint/suspicious/noExplicitAny: the view set that an action becomes part of tells the model
+type AnyViewSet = GenericViewSet<any>
+
+/** An action that is not a method of a class yet. */
+export class ViewSetAction<View, I, Result> {
+  readonly detail: boolean
+  readonly spec: ActionSpec<I>
+  readonly run: Run
+  /** @internal types only */
+  declare readonly types?: { readonly view: (view: View) => void; readonly input: I; readonly result: Result }
+
+  constructor(detail: boolean, spec: ActionSpec<I>, run: Run) {
+    this.detail = detail
+    this.spec = spec
+    this.run = run
+  }
+}
+
+/**
+ * An action of one object, at `/<prefix>/{id}/<action>`. A request that writes holds the object's row from before it is given
+ * to the function, as `getObjectToWrite()` does.
+ * @param run gets the object and the validated input; `this` is the view
+ * @example
+ * actions: {
+ *   publish: objectAction({ methods: ['POST'], input: { published_on: new DateField() } }, async function (book, data) {
+ *     await book.$query(this.trx).patch({ published_on: data.published_on })
+ *     return this.getSerializer({ obj: book }).data
+ *   }),
+ * }
+ */
+export function objectAction<
+  View extends AnyViewSet,
+  const I extends ActionInput | undefined = undefined,
+  Result = unknown,
+>(
+  spec: ActionSpec<I>,
+  run: (this: View, object: ObjectOf<View>, data: InputOf<I>) => Result,
+): ViewSetAction<View, I, Result> {
+  return new ViewSetAction<View, I, Result>(true, spec, run)
+}
+
+/**
+ * An action of the whole collection, at `/<prefix>/<action>`.
+ * @param run gets the validated input; `this` is the view
+ */
+export function listAction<
+  View extends AnyViewSet,
+  const I extends ActionInput | undefined = undefined,
+  Result = unknown,
+>(spec: ActionSpec<I>, run: (this: View, data: InputOf<I>) => Result): ViewSetAction<View, I, Result> {
+  return new ViewSetAction<View, I, Result>(false, spec, run)
+}
+
+/** An action of any view set. */
+// biome-ignore lint/suspicious/noExplicitAny: of any types
+export type AnyAction = ViewSetAction<any, any, any>
+
+type ObjectOf<View> = View extends { getObject(): Promise<infer M> } ? M : never
+
+/** Adds actions to a view set's class. @throws {ConfigurationError} one is no action, or its options are wrong */
+export function addActions(view: typeof GenericViewSet, actions: Readonly<Record<string, AnyAction>>): void {
+  for (const [name, one] of Object.entries(actions)) {
+    if (!(one instanceof ViewSetAction)) {
+      throw new ConfigurationError(`${view.name}: actions.${name} is no action; write objectAction() or listAction()`)
+    }
+    if (name in view.prototype) {
+      throw new ConfigurationError(`${view.name}: actions.${name} has the name of a method of the view; choose another`)
+    }
+    const { detail, spec, run } = one
+    const { input, output, ...options } = spec
+    const method = detail ? objectMethod(run) : run
+    action({
+      ...options,
+      detail,
+      ...(input === undefined ? {} : { inputSerializer: inputClass(input, `${pascalCase(name)}Input`) }),
+      ...(output === undefined ? {} : { outputSerializer: output }),
+    })(method as () => unknown)
+    Object.defineProperty(view.prototype, name, { value: method, writable: true, configurable: true })
+  }
+}
+
+function inputClass(input: ActionInput, name: string): SerializerClass {
+  if (typeof input === 'function') return input
+  const fields: DeclaredFields = input
+  const made = class extends Serializer {
+    static override declaredFields = fields
+  }
+  return Object.defineProperty(made, 'name', { value: name })
+}
+
+/** The method of an action of one object: it finds the object first. */
+function objectMethod(run: Run): Run {
+  return async function objectAction(this: AnyViewSet, data: unknown) {
+    const object: unknown = await (this.trx ? this.getObjectToWrite() : this.getObject())
+    return run.call(this, object, data)
+  }
+}

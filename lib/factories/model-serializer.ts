@@ -1,0 +1,89 @@
+/** Serializers of models, checked by the compiler: `class BookSerializer extends modelSerializer(Book, { … }) {}`. */
+import type { Model } from 'objection'
+import { type ModelClass, modelName } from '../models/objection.js'
+import type { DeclaredFields, SerializerOptions } from '../serializers/contract.js'
+import { ModelSerializer } from '../serializers/model-serializer.js'
+import type { FieldMethods, Typed } from '../serializers/types.js'
+import { declareStatics, modelOf } from './declared-class.js'
+import type { ModelType } from './model-types.js'
+import type { ExtraOptions, FieldName, Shown, Taken } from './serializer-types.js'
+
+/** What a serializer of a model declares. */
+export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra> {
+  /** The fields, in order: columns, relations and accessors of the model, and declared ones; or `'__all__'` for all columns. */
+  readonly fields: Names
+  /** Fields of your own, by name; one of a column's name takes the place of the generated one. @default {} */
+  readonly declaredFields?: Fields
+  /** Fields that are shown and never written. @default [] */
+  readonly readOnlyFields?: ReadOnly
+  /** Options of generated fields, by name. @default {} */
+  readonly extraKwargs?: Extra & { readonly [K in Exclude<keyof Extra, keyof ExtraOptions<M>>]: never }
+  /** Levels of related objects that are shown beside their foreign keys. @default 0 */
+  readonly depth?: number
+  /** The name in OpenAPI. @default the class's name without `Serializer` */
+  readonly schemaName?: string
+}
+
+type Statics = Omit<typeof ModelSerializer, 'prototype' | 'model' | 'declaredFields'>
+
+/** The class that `modelSerializer()` makes. */
+export interface ModelSerializerClass<M extends Model, Fields, Data, Valid> extends Statics {
+  new (options?: SerializerOptions<M>): ModelSerializer<M, Data, Valid>
+  readonly model: ModelClass
+  readonly declaredFields: Fields & DeclaredFields
+}
+
+/**
+ * A serializer of a model, to be extended: a `ModelSerializer` with these statics, whose names are checked against the model's
+ * declared properties, and whose `data` and `validatedData` have their types. A model that declares none takes any name.
+ * @throws {ConfigurationError} the model is none, or the class reads no such static
+ * @example
+ * class BookSerializer extends modelSerializer(Book, {
+ *   fields: ['id', 'title', 'label'],
+ *   declaredFields: { label: new SerializerMethodField<string>() },
+ *   extraKwargs: { title: { minLength: 2 } },
+ * }) {
+ *   getLabel(book: Book) {
+ *     return book.title.toUpperCase()
+ *   }
+ * }
+ */
+export function modelSerializer<
+  C extends ModelType,
+  const Names extends readonly FieldName<InstanceType<C>, Fields>[] | '__all__',
+  Fields extends DeclaredFields = {},
+  const ReadOnly extends readonly FieldName<InstanceType<C>, Fields>[] = readonly [],
+  const Extra extends ExtraOptions<InstanceType<C>> = {},
+>(
+  model: C,
+  spec: ModelSerializerSpec<InstanceType<C>, Names, Fields, ReadOnly, Extra>,
+): ModelSerializerClass<
+  InstanceType<C>,
+  Fields,
+  Shown<{ model: C; fields: Names; declaredFields: Fields; readOnlyFields: ReadOnly; extraKwargs: Extra }>,
+  Taken<{ model: C; fields: Names; declaredFields: Fields; readOnlyFields: ReadOnly; extraKwargs: Extra }>
+> &
+  Typed<{
+    readonly shown: Shown<{
+      model: C
+      fields: Names
+      declaredFields: Fields
+      readOnlyFields: ReadOnly
+      extraKwargs: Extra
+    }>
+    readonly taken: Taken<{
+      model: C
+      fields: Names
+      declaredFields: Fields
+      readOnlyFields: ReadOnly
+      extraKwargs: Extra
+    }>
+    readonly methods: FieldMethods<Fields, InstanceType<C>>
+  }> {
+  const known = modelOf('modelSerializer', model)
+  const name = modelName(known)
+  const made = class extends ModelSerializer {
+    static override model = known
+  }
+  return declareStatics(made, { where: `modelSerializer(${name})`, name: `${name}Serializer` }, spec) as never
+}

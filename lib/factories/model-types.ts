@@ -1,0 +1,102 @@
+/** What TypeScript knows of a model by its declared properties: columns, relations, and paths over them. */
+import type { Model } from 'objection'
+
+declare const GENERATED: unique symbol
+
+/** @internal */
+export interface GeneratedMark {
+  readonly [GENERATED]?: true
+}
+
+/**
+ * A property that the database fills in where a client gives none: a column with a default. Its values are plain ones.
+ * @example class Book extends Model { declare created_at: Generated<Date> }
+ */
+export type Generated<T> = T extends null | undefined ? T : T & GeneratedMark
+
+/** True for a property of a `Generated` type. */
+export type IsGenerated<T> = typeof GENERATED extends keyof NonNullable<T> ? true : false
+
+/** A type without the mark of `Generated`. */
+export type Unmarked<T> = T extends infer Value & GeneratedMark ? Value : T
+
+/** A model class, as far as its instances have types. */
+export interface ModelType<M extends Model = Model> {
+  new (): M
+  readonly tableName: string
+  // biome-ignore lint/suspicious/noExplicitAny: queries of any model
+  query(...args: any[]): any
+}
+
+/** The models that a property holds; never for one that is no relation. */
+export type Related<T> =
+  NonNullable<T> extends readonly (infer Item)[]
+    ? Item extends Model
+      ? Item
+      : never
+    : NonNullable<T> extends Model
+      ? NonNullable<T>
+      : never
+
+// biome-ignore lint/suspicious/noExplicitAny: any function
+type Method = (...args: any[]) => unknown
+
+/** The properties that a model class declares itself, its methods left out; never for one that declares none. */
+export type Declared<M> = {
+  [K in Exclude<keyof M, keyof Model>]: NonNullable<M[K]> extends Method ? never : K
+}[Exclude<keyof M, keyof Model>] &
+  string
+
+/** True for a model that declares no properties: then every name is a string. */
+export type IsUntyped<M> = [Declared<M>] extends [never] ? true : false
+
+/** The names of a model's columns. */
+export type ColumnName<M> = IsUntyped<M> extends true ? string : Columns<M>
+
+type Columns<M> = { [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? K : never }[Declared<M>]
+
+/** The names of a model's relations. */
+export type RelationName<M> = IsUntyped<M> extends true ? string : Relations<M>
+
+type Relations<M> = { [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? never : K }[Declared<M>]
+
+/** The names of a model's columns and relations. */
+export type PropertyName<M> = IsUntyped<M> extends true ? string : Declared<M>
+
+/** An order: a column, or one with `-` before it. */
+export type OrderName<M> = ColumnName<M> | `-${ColumnName<M>}`
+
+/**
+ * Columns of a model and of those that it relates to: `title`, `author__name`, `author__country__name`. Paths are checked over
+ * two relations; what comes behind a third, or behind a model that the path has met before, is any string.
+ */
+export type ColumnPath<M> = IsUntyped<M> extends true ? string : Paths<M, '__', M, []>
+
+/** Relations of a model and of those that it relates to, joined by dots: `author`, `author.country`. */
+export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationPaths<M, M, []>
+
+type Paths<M, Separator extends string, Met, Depth extends 0[]> =
+  | Columns<M>
+  | { [K in Relations<M>]: `${K}${Separator}${Behind<Related<M[K & keyof M]>, Separator, Met, Depth>}` }[Relations<M>]
+
+type Behind<M, Separator extends string, Met, Depth extends 0[]> =
+  IsUntyped<M> extends true
+    ? string
+    : Depth['length'] extends 2
+      ? string
+      : M extends Met
+        ? string
+        : Paths<M, Separator, Met | M, [...Depth, 0]>
+
+type RelationPaths<M, Met, Depth extends 0[]> = {
+  [K in Relations<M>]: K | `${K}.${RelationsBehind<Related<M[K & keyof M]>, Met, Depth>}`
+}[Relations<M>]
+
+type RelationsBehind<M, Met, Depth extends 0[]> =
+  IsUntyped<M> extends true
+    ? string
+    : Depth['length'] extends 2
+      ? string
+      : M extends Met
+        ? string
+        : RelationPaths<M, Met | M, [...Depth, 0]>

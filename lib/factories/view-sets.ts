@@ -1,0 +1,172 @@
+/** View sets of models, checked by the compiler: `class BookViewSet extends modelViewSet(Book, { … }) {}`. */
+import type { Model } from 'objection'
+import { ConfigurationError } from '../kernel/errors.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
+import type { TypesOf } from '../serializers/types.js'
+import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
+import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
+import { addActions, type ViewSetAction } from './actions.js'
+import { checkSpec, declareStatics, modelOf } from './declared-class.js'
+import type { ColumnName, ColumnPath, ModelType, OrderName, PropertyName, RelationPath } from './model-types.js'
+import type { MixinStatics, PlainStatics } from './view-statics.js'
+
+/** What a view set of a model declares: the statics of its class, and its mixins and actions. */
+export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics {
+  /** The serializer of objects. */
+  readonly serializerClass?: SerializerClass
+  /** The column that paths name objects by. @default 'id' */
+  readonly lookupField?: ColumnName<M> | 'id'
+  /** Columns and paths that a client may filter by, with `FieldFilter`. */
+  readonly filtersetFields?: readonly ColumnPath<M>[]
+  /** Columns and paths that are searched; `^`, `=` and `$` before one say how. */
+  readonly searchFields?: readonly (ColumnPath<M> | `${'^' | '=' | '$'}${ColumnPath<M>}`)[]
+  /** Columns that a client may order by. */
+  readonly orderingFields?: readonly ColumnName<M>[]
+  /** The default order. */
+  readonly ordering?: readonly OrderName<M>[]
+  /** Columns that every write to a row changes: objects then have a strong `ETag`. */
+  readonly concurrency?: ColumnName<M> | readonly ColumnName<M>[] | null
+  /** Related objects that `?expand=` shows in full. */
+  readonly expandable?: { readonly [Path in RelationPath<M>]?: SerializerClass }
+  /** Mixins of the package or of your own, the innermost first. */
+  readonly mixins?: readonly Mixin[]
+  /** Actions beside those that come with the class, by name. */
+  // biome-ignore lint/suspicious/noExplicitAny: actions of any types
+  readonly actions?: Readonly<Record<string, ViewSetAction<GenericViewSet<M>, any, any>>>
+}
+
+/** A function that adds to a view set's class. */
+// biome-ignore lint/suspicious/noExplicitAny: mixins of any classes
+export type Mixin = (base: any) => any
+
+/** Names that the specification of a class does not have. */
+type Unknown<Spec, Known> = { readonly [K in Exclude<keyof Spec, keyof Known>]: never }
+
+/** The methods that a serializer's fields call must be there, and of the types that the fields say. */
+type Checked<Spec> = Spec extends { readonly serializerClass: infer S }
+  ? [TypesOf<S>] extends [never]
+    ? unknown
+    : S extends abstract new (
+          ...args: never[]
+        ) => TypesOf<S>['methods']
+      ? unknown
+      : { readonly serializerClass: { readonly lacks: TypesOf<S>['methods'] } }
+  : unknown
+
+/** What of nested objects the compiler would let pass, as types that are inferred are not closed. */
+type Closed<M, Spec> = Spec extends { readonly expandable: infer Expandable }
+  ? { readonly expandable: Unknown<Expandable, { readonly [Path in RelationPath<M>]: unknown }> }
+  : unknown
+
+/** The serializer that a view set gives out. */
+type SerializerOf<M extends Model, Spec> = Spec extends {
+  readonly serializerClass: abstract new (...args: never[]) => infer S extends SerializerOfAny
+}
+  ? S
+  : Serializer<M>
+
+declare const VIEW: unique symbol
+
+/** What a view set is of, for clients: types only. */
+export interface ViewTypes<C, Spec> {
+  readonly [VIEW]?: { readonly model: C; readonly spec: Spec }
+}
+
+interface GenericStatics extends Omit<typeof GenericViewSet, 'prototype' | 'model'> {}
+interface ReadOnlyStatics extends Omit<typeof ReadOnlyModelViewSet, 'prototype' | 'model'> {}
+interface ModelStatics extends Omit<typeof ModelViewSet, 'prototype' | 'model'> {}
+interface BulkStatics extends Omit<typeof BulkModelViewSet, 'prototype' | 'model'> {}
+
+/** A class with statics and instances of these types. */
+type Made<Statics, Instance, C, Spec> = Statics &
+  ViewTypes<C, Spec> & { new (): Instance; readonly model: ModelClass; readonly prototype: Instance }
+
+/**
+ * A view set with all actions of a model, to be extended: a `ModelViewSet` with these statics, whose names are checked against
+ * the model's declared properties, and whose methods know the model and the serializer.
+ * @throws {ConfigurationError} the model is none, or the class reads no such static
+ * @example
+ * class BookViewSet extends modelViewSet(Book, {
+ *   serializerClass: BookSerializer,
+ *   filterBackends: [FieldFilter],
+ *   filtersetFields: ['price', 'author__name'],
+ *   ordering: ['-id'],
+ *   mixins: [CacheableMixin],
+ * }) {
+ *   override getQueryset() {
+ *     return super.getQueryset().where('archived', false)
+ *   }
+ * }
+ */
+export function modelViewSet<C extends ModelType, const Spec extends ViewSetSpec<InstanceType<C>>>(
+  model: C,
+  spec: Spec & Unknown<Spec, ViewSetSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
+): Made<ModelStatics, ModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>, C, Spec> {
+  return make('modelViewSet', ModelViewSet, model, spec) as never
+}
+
+/** A view set with `list` and `retrieve` of a model. @see modelViewSet */
+export function readOnlyModelViewSet<C extends ModelType, const Spec extends ViewSetSpec<InstanceType<C>>>(
+  model: C,
+  spec: Spec & Unknown<Spec, ViewSetSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
+): Made<ReadOnlyStatics, ReadOnlyModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>, C, Spec> {
+  return make('readOnlyModelViewSet', ReadOnlyModelViewSet, model, spec) as never
+}
+
+/** A view set with all actions of a model, and those of lists of objects: `bulkCreate`, `bulkUpdate`, `bulkDestroy`. @see modelViewSet */
+export function bulkModelViewSet<C extends ModelType, const Spec extends ViewSetSpec<InstanceType<C>>>(
+  model: C,
+  spec: Spec & Unknown<Spec, ViewSetSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
+): Made<BulkStatics, BulkModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>, C, Spec> {
+  return make('bulkModelViewSet', BulkModelViewSet, model, spec) as never
+}
+
+/** A view set of a model with the actions of its mixins and its own. @see modelViewSet */
+export function genericViewSet<C extends ModelType, const Spec extends ViewSetSpec<InstanceType<C>>>(
+  model: C,
+  spec: Spec & Unknown<Spec, ViewSetSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
+): Made<GenericStatics, GenericViewSet<InstanceType<C>>, C, Spec> {
+  return make('genericViewSet', GenericViewSet, model, spec) as never
+}
+
+/** What a nested view set declares. */
+export interface NestedSpec<M extends Model> extends ViewSetSpec<M> {
+  /** The foreign key to the objects it is nested in, or the relation of that key. */
+  readonly parentLookupField: PropertyName<M>
+}
+
+/** A view set with all actions of a model whose objects belong to those of another, by a `NestedRouter`. @see modelViewSet */
+export function nestedViewSet<C extends ModelType, const Spec extends NestedSpec<InstanceType<C>>>(
+  model: C,
+  spec: Spec & Unknown<Spec, NestedSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
+): Made<
+  ModelStatics & { parentLookupField: string },
+  ModelViewSet<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>,
+  C,
+  Spec
+> {
+  return make('nestedViewSet', NestedViewSetMixin(ModelViewSet), model, spec) as never
+}
+
+function make(factory: string, base: unknown, model: unknown, spec: object): unknown {
+  const known = modelOf(factory, model)
+  const name = modelName(known)
+  const where = `${factory}(${name})`
+  checkSpec(where, spec)
+  const { mixins = [], actions = {}, ...statics } = spec as ViewSetSpec<Model>
+  const mixed = mixins.reduce<unknown>((inner, mixin) => applied(where, mixin, inner), base) as typeof GenericViewSet
+  const made = class extends mixed {
+    static override model = known
+  }
+  declareStatics(made, { where, name: `${name}ViewSet` }, statics)
+  addActions(made as typeof GenericViewSet, actions)
+  return made
+}
+
+function applied(where: string, mixin: unknown, base: unknown): unknown {
+  const mixed: unknown = typeof mixin === 'function' ? (mixin as Mixin)(base) : undefined
+  if (typeof mixed === 'function') return mixed
+  throw new ConfigurationError(`${where}: mixins holds what is no mixin: a function that takes a class and returns one`)
+}

@@ -1,0 +1,64 @@
+/** The statics of views that need no model to be checked, and those that mixins read. */
+import type { MeteringEngine } from '../metering/engine.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
+
+/** Statics of any generic view. */
+type PlainName =
+  | 'atomic'
+  | 'authenticationClasses'
+  | 'description'
+  | 'exposeTriggerMessages'
+  | 'filterBackends'
+  | 'lookupUrlKwarg'
+  | 'maxNestedObjects'
+  | 'metadataClass'
+  | 'paginationClass'
+  | 'parserClasses'
+  | 'permissionClasses'
+  | 'queryParameters'
+  | 'queryset'
+  | 'rendererClasses'
+  | 'requireIfMatch'
+  | 'responses'
+  | 'searchConfig'
+  | 'searchParam'
+  | 'searchType'
+  | 'strictAccept'
+  | 'strictParams'
+  | 'throttleClasses'
+  | 'throttleScope'
+  | 'useNativeJson'
+  | 'versioningClass'
+
+/** Statics of any generic view. */
+export type PlainStatics = { readonly [Name in PlainName]?: (typeof GenericAPIView)[Name] }
+
+/** Statics that a mixin reads; without it they are a `ConfigurationError`. */
+export interface MixinStatics {
+  /** CacheableMixin: seconds for `max-age`; 0 leaves it out. @default 0 */
+  readonly cacheMaxAge?: number
+  /** CacheableMixin: `private` or, when false, `public`. @default true */
+  readonly cachePrivate?: boolean
+  /** CacheableMixin: caches ask before they use what they have. @default false */
+  readonly cacheNoCache?: boolean
+  /** MeteringMixin: the meter. @default 'api_usage' */
+  readonly meteringMeterName?: string
+  /** MeteringMixin: false switches it off. @default true */
+  readonly meteringEnabled?: boolean
+  /** MeteringMixin: the engine. @default the one given to `setMeteringEngine()` */
+  readonly meteringEngine?: MeteringEngine | null
+  /** StreamMixin: formats that are streamed. @default ['csv', 'ndjson'] */
+  readonly streamFormats?: readonly string[]
+  /** StreamMixin: streams of one user, or one address. @default 5 */
+  readonly maxStreamsPerUser?: number
+  /** StreamMixin: seconds after which a stream ends whose client takes nothing. @default 300 */
+  readonly maxStreamIdleSeconds?: number
+  /** StreamMixin: seconds after which a stream ends. @default 1800 */
+  readonly maxStreamSeconds?: number
+  /** StreamMixin: rows that are read at a time. @default 500 */
+  readonly streamRows?: number
+  /** The bulk mixins: the most items of one request. @default 100 */
+  readonly maxBulkSize?: number
+  /** NestedViewSetMixin: the foreign key to the objects it is nested in, or the relation of that key. */
+  readonly parentLookupField?: string
+}

@@ -1,0 +1,166 @@
+/** What TypeScript knows of the view sets that factories make, and what it refuses. Checked by `tsc`, never run. */
+import {
+  APIRouter,
+  bulkModelViewSet,
+  CacheableMixin,
+  CursorPagination,
+  DateField,
+  FieldFilter,
+  genericViewSet,
+  IsAuthenticatedOrReadOnly,
+  ListMixin,
+  listAction,
+  modelSerializer,
+  modelViewSet,
+  nestedViewSet,
+  objectAction,
+  PageNumberPagination,
+  readOnlyModelViewSet,
+  SerializerMethodField,
+} from 'koa-viewsets'
+import { Model } from 'objection'
+
+type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false
+const is = <_Holds extends true>(): void => undefined
+
+class Country extends Model {
+  static override tableName = 'countries'
+  declare id: number
+  declare name: string
+}
+class Author extends Model {
+  static override tableName = 'authors'
+  declare id: number
+  declare name: string
+  declare country?: Country
+  declare books?: Book[]
+}
+class Book extends Model {
+  static override tableName = 'books'
+  declare id: number
+  declare title: string
+  declare price: string
+  declare published_on: string | null
+  declare author_id: number
+  declare author?: Author
+}
+class Plain extends Model {
+  static override tableName = 'plain'
+}
+
+class BookSerializer extends modelSerializer(Book, {
+  fields: ['id', 'title', 'label'],
+  declaredFields: { label: new SerializerMethodField<string>() },
+}) {
+  getLabel(book: Book): string {
+    return book.title
+  }
+}
+
+class BookViewSet extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  filterBackends: [FieldFilter],
+  filtersetFields: ['price', 'author__name', 'author__country__name'],
+  searchFields: ['title', '^author__name'],
+  orderingFields: ['price'],
+  ordering: ['-id'],
+  lookupField: 'id',
+  permissionClasses: [IsAuthenticatedOrReadOnly],
+  paginationClass: new PageNumberPagination({ pageSize: 50 }),
+  mixins: [CacheableMixin],
+  cacheMaxAge: 60,
+  expandable: { author: modelSerializer(Author, { fields: ['id'] }) },
+  actions: {
+    publish: objectAction(
+      { methods: ['POST'], input: { published_on: new DateField() } },
+      async function (book, { published_on }) {
+        is<Equal<typeof book, Book>>()
+        is<Equal<typeof published_on, string>>()
+        await book.$query(this.trx).patch({ published_on })
+        return this.getSerializer({ obj: book }).data
+      },
+    ),
+    recent: listAction({ methods: ['GET'] }, async function () {
+      return this.getQueryset().limit(3)
+    }),
+  },
+}) {
+  override getQueryset() {
+    return super.getQueryset().where('archived', false)
+  }
+
+  override async performCreate(serializer: BookSerializer) {
+    const title: string = serializer.validatedData.title
+    return serializer.save({ shout: title.toUpperCase() })
+  }
+
+  async own() {
+    const book = await this.getObject()
+    is<Equal<typeof book, Book>>()
+    const { data } = this.getSerializer({ obj: book })
+    is<Equal<typeof data, { id: number; title: string; label: string }>>()
+  }
+}
+
+class Feed extends BookViewSet {
+  static override paginationClass = CursorPagination
+}
+class Watched extends readOnlyModelViewSet(Author, { serializerClass: modelSerializer(Author, { fields: ['id'] }) }) {}
+class Entries extends bulkModelViewSet(Author, { maxBulkSize: 500 }) {}
+class Bare extends genericViewSet(Author, { mixins: [ListMixin] }) {}
+class Reviews extends nestedViewSet(Book, { parentLookupField: 'author_id' }) {}
+class Loose extends modelViewSet(Plain, { filtersetFields: ['anything'], ordering: ['-whatever'] }) {}
+new APIRouter()
+  .register('books', BookViewSet)
+  .register('feed', Feed)
+  .register('authors', Watched)
+  .register('entries', Entries)
+  .register('bare', Bare)
+  .register('reviews', Reviews)
+  .register('loose', Loose)
+
+// @ts-expect-error no such relation
+modelViewSet(Book, { filtersetFields: ['autor__name'] })
+// @ts-expect-error no such column of the relation
+modelViewSet(Book, { filtersetFields: ['author__nam'] })
+// @ts-expect-error a relation is no column
+modelViewSet(Book, { filtersetFields: ['author'] })
+// @ts-expect-error no such column
+modelViewSet(Book, { ordering: ['-nope'] })
+// @ts-expect-error no such column
+modelViewSet(Book, { orderingFields: ['nope'] })
+// @ts-expect-error no such column
+modelViewSet(Book, { searchFields: ['^nope'] })
+// @ts-expect-error no such column
+modelViewSet(Book, { lookupField: 'slug' })
+// @ts-expect-error no such relation
+modelViewSet(Book, { expandable: { autor: BookSerializer } })
+// @ts-expect-error nobody reads it
+modelViewSet(Book, { pagination: PageNumberPagination })
+// @ts-expect-error no such property
+nestedViewSet(Book, { parentLookupField: 'autor_id' })
+// @ts-expect-error a nested view set names its key
+nestedViewSet(Book, {})
+objectAction<BookViewSet, { on: DateField }>({ methods: ['POST'], input: { on: new DateField() } }, (book, data) => {
+  // @ts-expect-error no such property
+  void book.titel
+  // @ts-expect-error no such field
+  void data.wrong
+})
+
+class WrongLabel extends modelSerializer(Book, {
+  fields: ['id'],
+  declaredFields: { label: new SerializerMethodField<string>() },
+}) {
+  getLabel(book: Book): number {
+    return book.id
+  }
+}
+// @ts-expect-error getLabel() returns another type than the field says
+modelViewSet(Book, { serializerClass: WrongLabel })
+class NoLabel extends modelSerializer(Book, {
+  fields: ['id'],
+  declaredFields: { label: new SerializerMethodField<string>() },
+}) {}
+// @ts-expect-error there is no getLabel()
+modelViewSet(Book, { serializerClass: NoLabel })
