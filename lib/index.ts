@@ -131,6 +131,7 @@ export { PostgresMeteringEngine, type PostgresMeteringEngineOptions } from './me
 // Models
 export { describeModel, prepareModels } from './models/describe-model.js'
 export type { ModelDescription } from './models/model-description.js'
+export { type TableModel, type TableOptions, type TableRelation, table } from './models/table.js'
 // OpenAPI (4.10)
 export type { SchemaOptions } from './openapi/document.js'
 export type { OpenAPIDocument } from './openapi/types.js'

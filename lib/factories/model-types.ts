@@ -55,9 +55,6 @@ export type ColumnName<M> = IsUntyped<M> extends true ? string : Columns<M>
 
 type Columns<M> = { [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? K : never }[Declared<M>]
 
-/** The names of a model's relations. */
-export type RelationName<M> = IsUntyped<M> extends true ? string : Relations<M>
-
 type Relations<M> = { [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? never : K }[Declared<M>]
 
 /** The names of a model's columns and relations. */

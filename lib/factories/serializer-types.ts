@@ -1,5 +1,4 @@
 /** What TypeScript knows of the serializers that `modelSerializer()` makes: what they show, and what they take. */
-import type { Model } from 'objection'
 import type { FieldOptions } from '../fields/field.js'
 import type { GeneratedOptions } from '../fields/field-for-column.js'
 import type { DeclaredFields } from '../serializers/contract.js'
@@ -169,6 +168,3 @@ export type Taken<S extends SerializerShape> = Simplify<
     [K in OptionalName<S>]?: WrittenValue<S, K>
   } & InputValues<S['declaredFields']>
 >
-
-/** The model of a class, for its instances. */
-export type InstanceOf<C extends ModelType> = C extends ModelType<infer M extends Model> ? M : Model

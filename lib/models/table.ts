@@ -1,0 +1,133 @@
+/** Models without a class of one's own: `table('books')`. */
+import { Model, type RelationJoin, type RelationMapping, type RelationMappings } from 'objection'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
+import { pascalCase, singularize } from '../kernel/naming.js'
+import { checkKinds } from '../kernel/option-kinds.js'
+import { isModelClass, type ModelClass, modelName, primaryKeyOf } from './objection.js'
+
+/** A model class that relations lead to; a function, so that two tables can lead to each other. */
+type RelatedTable = () => { readonly tableName: string }
+
+/** How a table relates to another one. */
+export type TableRelation =
+  /** One object, by a foreign key of this table. */
+  | { readonly belongsTo: RelatedTable; readonly key: string }
+  /** One object, by a foreign key of the other table. */
+  | { readonly hasOne: RelatedTable; readonly key: string }
+  /** Several objects, by a foreign key of the other table. */
+  | { readonly hasMany: RelatedTable; readonly key: string }
+  /** Several objects, by a table between: `from` is its key to this table, `to` the one to the other. */
+  | { readonly manyToMany: RelatedTable; readonly through: string; readonly from: string; readonly to: string }
+
+export interface TableOptions {
+  /** The column, or columns, of the primary key. @default 'id' */
+  readonly idColumn?: string | readonly string[]
+  /** Relations to other tables, by name. @default none */
+  readonly relations?: Readonly<Record<string, TableRelation>>
+  /** The class that the model extends, such as one of yours with mappers or hooks. @default Objection's `Model` */
+  readonly base?: new () => Model
+}
+
+const OPTIONS = {
+  idColumn: 'name or names',
+  relations: 'record',
+  base: 'function',
+} as const satisfies Record<keyof TableOptions, Kind>
+
+const KINDS = {
+  belongsTo: 'BelongsToOneRelation',
+  hasOne: 'HasOneRelation',
+  hasMany: 'HasManyRelation',
+  manyToMany: 'ManyToManyRelation',
+} as const
+
+/** The model class of a table; an Objection model like any other. */
+export interface TableModel<Row extends object = object> extends Omit<ModelClass, 'prototype'> {
+  new (): Model & Row
+  readonly prototype: Model & Row
+}
+
+/**
+ * A model of a table, for a view set without a class of one's own. Its rows are typed where a row type is given, such as
+ * `npx koa-viewsets types` writes; relations are properties of the type, too.
+ * @param tableName as the database has it, with its schema where it is in none of the search path
+ * Of two tables that lead to each other the compiler needs to be told one: `const authors: TableModel<AuthorRow> = table(…)`.
+ * @throws {ConfigurationError} an option is wrong
+ * @example
+ * interface BookRow { id: number; title: string; author_id: number; author?: AuthorRow }
+ * const authors = table<AuthorRow>('authors')
+ * const books = table<BookRow>('books', { relations: { author: { belongsTo: () => authors, key: 'author_id' } } })
+ * class BookViewSet extends modelViewSet(books, { … }) {}
+ */
+export function table<Row extends object = object>(tableName: string, options: TableOptions = {}): TableModel<Row> {
+  if (typeof tableName !== 'string' || tableName === '') {
+    throw new ConfigurationError("table(): the first argument is a table's name")
+  }
+  const where = `table('${tableName}')`
+  checkKinds(where, options, { kinds: OPTIONS })
+  const { idColumn = 'id', relations = {}, base = Model } = options
+  if (!isModelClass(base)) throw new ConfigurationError(`${where}: base is no Objection model class`)
+  for (const [name, relation] of Object.entries(relations)) checkRelation(`${where}: relations.${name}`, relation)
+  const made: typeof Model = class extends base {
+    static override tableName = tableName
+    static override idColumn = idColumn as string | string[]
+    static override relationMappings = () => mappingsOf(made, relations)
+  }
+  Object.defineProperty(made, 'name', { value: pascalCase(singularize(tableName)) })
+  return made as unknown as TableModel<Row>
+}
+
+function checkRelation(where: string, relation: TableRelation): void {
+  const [kind, ...others] = Object.keys(KINDS).filter((name) => Object.hasOwn(relation ?? {}, name))
+  if (kind === undefined || others.length > 0) {
+    throw new ConfigurationError(
+      `${where}: say one of ${Object.keys(KINDS).join(', ')}: a function that returns a table`,
+    )
+  }
+  const names = kind === 'manyToMany' ? { through: 'name', from: 'name', to: 'name' } : { key: 'name' }
+  checkKinds(where, relation, { kinds: { [kind]: 'function', ...names } as Readonly<Record<string, Kind>> })
+  for (const name of Object.keys(names)) {
+    if (!Object.hasOwn(relation, name)) throw new ConfigurationError(`${where}: ${name} is missing`)
+  }
+}
+
+function mappingsOf(owner: typeof Model, relations: NonNullable<TableOptions['relations']>): RelationMappings {
+  return Object.fromEntries(Object.entries(relations).map(([name, relation]) => [name, mappingOf(owner, relation)]))
+}
+
+function mappingOf(owner: typeof Model, relation: TableRelation): RelationMapping<Model> {
+  const [kind, related] = Object.entries(relation).find(([name]) => Object.hasOwn(KINDS, name)) as [
+    keyof typeof KINDS,
+    RelatedTable,
+  ]
+  // a class is a function, too
+  const model: unknown = isModelClass(related) ? undefined : related()
+  if (!isModelClass(model)) {
+    throw new ConfigurationError(`${modelName(owner)}: a relation leads to no Objection model class`)
+  }
+  const join = 'through' in relation ? throughOf(owner, model, relation) : joinOf(owner, model, relation)
+  return { relation: owner[KINDS[kind]], modelClass: model, join }
+}
+
+function joinOf(owner: ModelClass, related: ModelClass, relation: { readonly key: string }): RelationJoin {
+  return 'belongsTo' in relation
+    ? { from: `${owner.tableName}.${relation.key}`, to: keyOf(related) }
+    : { from: keyOf(owner), to: `${related.tableName}.${relation.key}` }
+}
+
+function throughOf(
+  owner: ModelClass,
+  related: ModelClass,
+  { through, from, to }: { readonly through: string; readonly from: string; readonly to: string },
+): RelationJoin {
+  return {
+    from: keyOf(owner),
+    through: { from: `${through}.${from}`, to: `${through}.${to}` },
+    to: keyOf(related),
+  }
+}
+
+function keyOf(model: ModelClass): string {
+  return `${model.tableName}.${primaryKeyOf(model)[0] as string}`
+}
