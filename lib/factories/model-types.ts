@@ -65,35 +65,23 @@ export type OrderName<M> = ColumnName<M> | `-${ColumnName<M>}`
 
 /**
  * Columns of a model and of those that it relates to: `title`, `author__name`, `author__country__name`. Paths are checked over
- * two relations; what comes behind a third, or behind a model that the path has met before, is any string.
+ * two relations; what comes behind a third is any string, so that models that lead to each other have an end.
  */
-export type ColumnPath<M> = IsUntyped<M> extends true ? string : Paths<M, '__', M, []>
+export type ColumnPath<M> = IsUntyped<M> extends true ? string : Paths<M, []>
 
-/** Relations of a model and of those that it relates to, joined by dots: `author`, `author.country`. */
-export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationPaths<M, M, []>
+/** Relations of a model and of those that it relates to, joined by dots: `author`, `author.country`; checked as `ColumnPath` is. */
+export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationPaths<M, []>
 
-type Paths<M, Separator extends string, Met, Depth extends 0[]> =
+type Paths<M, Depth extends 0[]> =
   | Columns<M>
-  | { [K in Relations<M>]: `${K}${Separator}${Behind<Related<M[K & keyof M]>, Separator, Met, Depth>}` }[Relations<M>]
+  | { [K in Relations<M>]: `${K}__${PathsBehind<Related<M[K & keyof M]>, Depth>}` }[Relations<M>]
 
-type Behind<M, Separator extends string, Met, Depth extends 0[]> =
-  IsUntyped<M> extends true
-    ? string
-    : Depth['length'] extends 2
-      ? string
-      : M extends Met
-        ? string
-        : Paths<M, Separator, Met | M, [...Depth, 0]>
+type PathsBehind<M, Depth extends 0[]> =
+  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : Paths<M, [...Depth, 0]>
 
-type RelationPaths<M, Met, Depth extends 0[]> = {
-  [K in Relations<M>]: K | `${K}.${RelationsBehind<Related<M[K & keyof M]>, Met, Depth>}`
+type RelationPaths<M, Depth extends 0[]> = {
+  [K in Relations<M>]: K | `${K}.${RelationsBehind<Related<M[K & keyof M]>, Depth>}`
 }[Relations<M>]
 
-type RelationsBehind<M, Met, Depth extends 0[]> =
-  IsUntyped<M> extends true
-    ? string
-    : Depth['length'] extends 2
-      ? string
-      : M extends Met
-        ? string
-        : RelationPaths<M, Met | M, [...Depth, 0]>
+type RelationsBehind<M, Depth extends 0[]> =
+  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : RelationPaths<M, [...Depth, 0]>
