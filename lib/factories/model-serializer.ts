@@ -6,7 +6,7 @@ import { ModelSerializer } from '../serializers/model-serializer.js'
 import type { FieldMethods, Typed } from '../serializers/types.js'
 import { declareStatics, modelOf } from './declared-class.js'
 import type { ModelType } from './model-types.js'
-import type { ExtraOptions, FieldName, Shown, Taken } from './serializer-types.js'
+import type { ExtraOptions, FieldName, SerializerShape, Shown, Taken } from './serializer-types.js'
 
 /** What a serializer of a model declares. */
 export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra> {
@@ -33,6 +33,27 @@ export interface ModelSerializerClass<M extends Model, Fields, Data, Valid> exte
   readonly declaredFields: Fields & DeclaredFields
 }
 
+/** One type for each serializer, so that what it shows and takes is computed once. */
+interface Shape<C, Names, Fields, ReadOnly, Extra> {
+  readonly model: C
+  readonly fields: Names
+  readonly declaredFields: Fields
+  readonly readOnlyFields: ReadOnly
+  readonly extraKwargs: Extra
+}
+
+type Result<S extends SerializerShape> = ModelSerializerClass<
+  InstanceType<S['model']>,
+  S['declaredFields'],
+  Shown<S>,
+  Taken<S>
+> &
+  Typed<{
+    readonly shown: Shown<S>
+    readonly taken: Taken<S>
+    readonly methods: FieldMethods<S['declaredFields'], InstanceType<S['model']>>
+  }>
+
 /**
  * A serializer of a model, to be extended: a `ModelSerializer` with these statics, whose names are checked against the model's
  * declared properties, and whose `data` and `validatedData` have their types. A model that declares none takes any name.
@@ -57,29 +78,7 @@ export function modelSerializer<
 >(
   model: C,
   spec: ModelSerializerSpec<InstanceType<C>, Names, Fields, ReadOnly, Extra>,
-): ModelSerializerClass<
-  InstanceType<C>,
-  Fields,
-  Shown<{ model: C; fields: Names; declaredFields: Fields; readOnlyFields: ReadOnly; extraKwargs: Extra }>,
-  Taken<{ model: C; fields: Names; declaredFields: Fields; readOnlyFields: ReadOnly; extraKwargs: Extra }>
-> &
-  Typed<{
-    readonly shown: Shown<{
-      model: C
-      fields: Names
-      declaredFields: Fields
-      readOnlyFields: ReadOnly
-      extraKwargs: Extra
-    }>
-    readonly taken: Taken<{
-      model: C
-      fields: Names
-      declaredFields: Fields
-      readOnlyFields: ReadOnly
-      extraKwargs: Extra
-    }>
-    readonly methods: FieldMethods<Fields, InstanceType<C>>
-  }> {
+): Result<Shape<C, Names, Fields, ReadOnly, Extra>> {
   const known = modelOf('modelSerializer', model)
   const name = modelName(known)
   const made = class extends ModelSerializer {
