@@ -4,7 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
-import type { TypesOf } from '../serializers/types.js'
+import type { Carried, IsTyped } from '../serializers/types.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { addActions, type ViewSetAction } from './actions.js'
@@ -46,13 +46,11 @@ type Unknown<Spec, Known> = { readonly [K in Exclude<keyof Spec, keyof Known>]: 
 
 /** The methods that a serializer's fields call must be there, and of the types that the fields say. */
 type Checked<Spec> = Spec extends { readonly serializerClass: infer S }
-  ? [TypesOf<S>] extends [never]
-    ? unknown
-    : S extends abstract new (
-          ...args: never[]
-        ) => TypesOf<S>['methods']
+  ? IsTyped<S> extends true
+    ? S extends abstract new (...args: never[]) => Carried<S, 'methods'>
       ? unknown
-      : { readonly serializerClass: { readonly lacks: TypesOf<S>['methods'] } }
+      : { readonly serializerClass: { readonly lacks: Carried<S, 'methods'> } }
+    : unknown
   : unknown
 
 /** What of nested objects the compiler would let pass, as types that are inferred are not closed. */

@@ -62,10 +62,17 @@ export type InputValues<Fields> = Simplify<
  * made of a model with declared properties.
  * @example async publish(data: Input<typeof PublishInput>) { … }
  */
-export type Input<S> = [TypesOf<S>] extends [never] ? InputValues<DeclaredFieldsOf<S>> : TypesOf<S>['taken']
+export type Input<S> = IsTyped<S> extends true ? Carried<S, 'taken'> : InputValues<DeclaredFieldsOf<S>>
 
-/** The types that a class carries; never for one that carries none. */
-export type TypesOf<S> = S extends Typed<infer Types> ? Types : never
+/** True for a class that carries its types. */
+export type IsTyped<S> = typeof TYPES extends keyof S ? true : false
+
+/** A part of the types that a class carries. By its key, as comparing whole classes is what costs the compiler most. */
+export type Carried<S, Part extends keyof SerializerTypes> = typeof TYPES extends keyof S
+  ? NonNullable<S[typeof TYPES]> extends { readonly [P in Part]: infer Type }
+    ? Type
+    : never
+  : never
 
 type Pascal<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Capitalize<Head>}${Pascal<Tail>}`
@@ -122,4 +129,4 @@ type OutputOfDeclared<S> = Simplify<{
  * What a serializer class shows, as far as its fields tell: all of it for a class that `modelSerializer()` has made of a model
  * with declared properties.
  */
-export type Output<S> = [TypesOf<S>] extends [never] ? OutputOfDeclared<S> : TypesOf<S>['shown']
+export type Output<S> = IsTyped<S> extends true ? Carried<S, 'shown'> : OutputOfDeclared<S>
