@@ -44,6 +44,7 @@ export type { Generated } from './factories/model-types.js'
 export {
   bulkModelViewSet,
   genericViewSet,
+  modelView,
   modelViewSet,
   nestedViewSet,
   readOnlyModelViewSet,

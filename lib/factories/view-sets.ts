@@ -1,10 +1,11 @@
 /** View sets of models, checked by the compiler: `class BookViewSet extends modelViewSet(Book, { … }) {}`. */
-import type { Model } from 'objection'
+import type { Model, QueryBuilder } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import type { SerializerClass } from '../serializers/contract.js'
+import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import type { Carried, IsTyped } from '../serializers/types.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { addActions, type ViewSetAction } from './actions.js'
@@ -47,7 +48,9 @@ type Unknown<Spec, Known> = { readonly [K in Exclude<keyof Spec, keyof Known>]: 
 /** The methods that a serializer's fields call must be there, and of the types that the fields say. */
 type Checked<Spec> = Spec extends { readonly serializerClass: infer S }
   ? IsTyped<S> extends true
-    ? S extends abstract new (...args: never[]) => Carried<S, 'methods'>
+    ? S extends abstract new (
+        ...args: never[]
+      ) => Carried<S, 'methods'>
       ? unknown
       : { readonly serializerClass: { readonly lacks: Carried<S, 'methods'> } }
     : unknown
@@ -148,7 +151,49 @@ export function nestedViewSet<C extends ModelType, const Spec extends NestedSpec
   return make('nestedViewSet', NestedViewSetMixin(ModelViewSet), model, spec) as never
 }
 
+/** A generic view's class, of any model. */
+type AnyViewClass = abstract new () => object
+
+/** What a view of a model knows of its objects. */
+export interface ModelViewMethods<M extends Model, S> {
+  getQueryset(): QueryBuilder<M>
+  getObject(): Promise<M>
+  getObjectToWrite(): Promise<M>
+  // biome-ignore lint/suspicious/noExplicitAny: what a view has read is not always told by its type
+  getSerializer(options?: SerializerOptions<any>): S
+}
+
+/**
+ * A generic view of a model, to be extended: `ListCreateAPIView` and its kin, or a view class of your own.
+ * @throws {ConfigurationError} the model is none, or the class reads no such static
+ * @example
+ * class BookList extends modelView(ListCreateAPIView, Book, { serializerClass: BookSerializer }) {}
+ * router.all('/books', BookList.asView())
+ */
+export function modelView<
+  Base extends AnyViewClass,
+  C extends ModelType,
+  const Spec extends Omit<ViewSetSpec<InstanceType<C>>, 'actions'>,
+>(
+  base: Base,
+  model: C,
+  spec: Spec &
+    Unknown<Spec, Omit<ViewSetSpec<InstanceType<C>>, 'actions'>> &
+    Checked<Spec> &
+    Closed<InstanceType<C>, Spec>,
+): Made<
+  Omit<Base, 'prototype' | 'model'>,
+  ModelViewMethods<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>> & InstanceType<Base>,
+  C,
+  Spec
+> {
+  return make('modelView', base, model, spec) as never
+}
+
 function make(factory: string, base: unknown, model: unknown, spec: object): unknown {
+  if (!(typeof base === 'function' && base.prototype instanceof GenericAPIView)) {
+    throw new ConfigurationError(`${factory}(): the first argument is the class of a generic view, such as ListAPIView`)
+  }
   const known = modelOf(factory, model)
   const name = modelName(known)
   const where = `${factory}(${name})`

@@ -9,11 +9,13 @@ import {
   FieldFilter,
   formatExplanations,
   genericViewSet,
+  ListCreateAPIView,
   ListMixin,
   listAction,
   ModelSerializer,
   ModelViewSet,
   modelSerializer,
+  modelView,
   modelViewSet,
   NestedRouter,
   NestedSerializer,
@@ -210,6 +212,25 @@ describe('a view set of a factory', () => {
     }
     expect(await explained(Made)).toBe(await explained(Written))
   })
+})
+
+it('makes a generic view, too', async () => {
+  class Names extends modelView(ListCreateAPIView, Author, { serializerClass: AuthorSerializer, ordering: ['id'] }) {
+    override getQueryset() {
+      return super.getQueryset().where('id', '<', 3)
+    }
+  }
+  const own = await serving(Names.asView())
+  expect((await own.get('/')).json).toEqual([
+    { id: 1, name: 'Ada' },
+    { id: 2, name: 'Bob' },
+  ])
+  expect((await own.send('POST', '/', { name: 'Cyd' })).status).toBe(201)
+  expect((await own.send('DELETE', '/')).status).toBe(405)
+  await own.close()
+  expect(() => modelView(Author as never, Author, {})).toThrow(
+    'modelView(): the first argument is the class of a generic view',
+  )
 })
 
 describe('without a subclass', () => {

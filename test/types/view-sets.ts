@@ -8,9 +8,11 @@ import {
   FieldFilter,
   genericViewSet,
   IsAuthenticatedOrReadOnly,
+  ListCreateAPIView,
   ListMixin,
   listAction,
   modelSerializer,
+  modelView,
   modelViewSet,
   nestedViewSet,
   objectAction,
@@ -119,6 +121,22 @@ new APIRouter()
   .register('reviews', Reviews)
   .register('loose', Loose)
 
+class BookList extends modelView(ListCreateAPIView, Book, { serializerClass: BookSerializer, ordering: ['-id'] }) {
+  override getQueryset() {
+    return super.getQueryset().where('archived', false)
+  }
+
+  async own() {
+    const book = await this.getObject()
+    is<Equal<typeof book, Book>>()
+    const { data } = this.getSerializer({ obj: book })
+    is<Equal<typeof data, { id: number; title: string; label: string }>>()
+  }
+}
+BookList.asView()
+
+// @ts-expect-error no such column
+modelView(ListCreateAPIView, Book, { ordering: ['-nope'] })
 // @ts-expect-error no such relation
 modelViewSet(Book, { filtersetFields: ['autor__name'] })
 // @ts-expect-error no such column of the relation
