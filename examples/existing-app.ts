@@ -10,12 +10,10 @@ import { koaBody } from 'koa-body'
 import session from 'koa-session'
 import {
   APIRouter,
-  type Authentications,
   IsAuthenticatedOrReadOnly,
-  ModelSerializer,
-  ModelViewSet,
+  modelSerializer,
+  modelViewSet,
   PageNumberPagination,
-  type Permissions,
   SessionAuthentication,
 } from 'koa-viewsets'
 import { Model } from 'objection'
@@ -26,6 +24,11 @@ const { DATABASE_URL = 'postgres:///', PORT = '3000' } = process.env
 
 class Book extends Model {
   static override tableName = 'books'
+
+  declare id: number
+  declare title: string
+  declare archived: boolean
+  declare added_by: string
 }
 Model.knex(knex({ client: 'pg', connection: { connectionString: DATABASE_URL } }))
 
@@ -48,21 +51,19 @@ const bySession = new SessionAuthentication({
   getUser: ({ session }) => (session?.['name'] ? { id: session['name'], name: session['name'] } : null),
 })
 
-class BookSerializer extends ModelSerializer<Book> {
-  static override model = Book
-  static override fields = ['id', 'title', 'added_by']
-  static override readOnlyFields = ['added_by']
-  static override extraKwargs = { title: { minLength: 2 } }
-}
+class BookSerializer extends modelSerializer(Book, {
+  fields: ['id', 'title', 'added_by'],
+  readOnlyFields: ['added_by'],
+  extraKwargs: { title: { minLength: 2 } },
+}) {}
 
-class BookViewSet extends ModelViewSet<Book> {
-  static override model = Book
-  static override serializerClass = BookSerializer
-  static override authenticationClasses: Authentications = [bySession]
-  static override permissionClasses: Permissions = [IsAuthenticatedOrReadOnly]
-  static override paginationClass = new PageNumberPagination({ pageSize: 50 })
-  static override ordering = ['title']
-
+class BookViewSet extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  authenticationClasses: [bySession],
+  permissionClasses: [IsAuthenticatedOrReadOnly],
+  paginationClass: new PageNumberPagination({ pageSize: 50 }),
+  ordering: ['title'],
+}) {
   override getQueryset() {
     return super.getQueryset().where('archived', false)
   }

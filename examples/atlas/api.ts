@@ -6,22 +6,20 @@ import {
   configure,
   DatabaseScopedThrottle,
   FieldFilter,
-  type Filters,
   FullTextSearchFilter,
   JSONRenderer,
-  ModelSerializer,
-  ModelViewSet,
+  modelSerializer,
+  modelViewSet,
   NDJSONRenderer,
   NestedRouter,
   NestedViewSetMixin,
   OrderingFilter,
   PageNumberPagination,
-  ReadOnlyModelViewSet,
+  readOnlyModelViewSet,
   SearchFilter,
   SearchRankOrderingFilter,
   ServerCursorPagination,
   StreamMixin,
-  type Throttles,
 } from 'koa-viewsets'
 import { EntryViewSet, ListViewSet, PhotoViewSet } from './lists.js'
 import { City, Country } from './models.js'
@@ -29,47 +27,40 @@ import { City, Country } from './models.js'
 // A fixed value, because this is a demo on one machine: an application takes SERVICE_SECRET_KEY from its environment.
 configure({ secretKey: process.env['SERVICE_SECRET_KEY'] ?? 'the atlas keeps no secrets' })
 
-class CountrySerializer extends ModelSerializer<Country> {
-  static override model = Country
-  static override fields = '__all__'
-}
+class CountrySerializer extends modelSerializer(Country, { fields: '__all__' }) {}
 
-class CitySerializer extends ModelSerializer<City> {
-  static override model = City
-  static override fields = '__all__'
-  static override readOnlyFields = ['created_at', 'updated_at']
-}
+class CitySerializer extends modelSerializer(City, {
+  fields: '__all__',
+  readOnlyFields: ['created_at', 'updated_at'],
+}) {}
 
-class CountryViewSet extends ModelViewSet<Country> {
-  static override description = 'The countries of the world.'
-  static override model = Country
-  static override serializerClass = CountrySerializer
-  static override paginationClass = PageNumberPagination
-  static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
-  static override filtersetFields = ['cca2', 'cca3', 'region', 'subregion', 'landlocked', 'un_member', 'area']
-  static override searchFields = ['name', 'official_name', 'capital']
-  static override orderingFields = ['name', 'area', 'region']
-  static override ordering = ['name']
-}
+class CountryViewSet extends modelViewSet(Country, {
+  description: 'The countries of the world.',
+  serializerClass: CountrySerializer,
+  paginationClass: PageNumberPagination,
+  filterBackends: [FieldFilter, SearchFilter, OrderingFilter],
+  filtersetFields: ['cca2', 'cca3', 'region', 'subregion', 'landlocked', 'un_member', 'area'],
+  searchFields: ['name', 'official_name', 'capital'],
+  orderingFields: ['name', 'area', 'region'],
+  ordering: ['name'],
+}) {}
 
 /** What can be asked of cities. */
 const cityFilters = {
   filtersetFields: ['country_id', 'country__name', 'country__region', 'population', 'feature_code', 'name'],
   searchFields: ['name', 'country__name'],
-  orderingFields: ['population', 'name', 'created_at'],
-}
+} as const
 
-class CityViewSet extends StreamMixin(ModelViewSet<City>) {
-  static override description = 'Cities of a thousand inhabitants and more; all of them as CSV or NDJSON.'
-  static override model = City
-  static override serializerClass = CitySerializer
-  static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
-  static override paginationClass = PageNumberPagination
-  static override filterBackends = [FieldFilter, SearchFilter, OrderingFilter]
-  static override filtersetFields = cityFilters.filtersetFields
-  static override searchFields = cityFilters.searchFields
-  static override orderingFields = cityFilters.orderingFields
-}
+class CityViewSet extends modelViewSet(City, {
+  ...cityFilters,
+  description: 'Cities of a thousand inhabitants and more; all of them as CSV or NDJSON.',
+  serializerClass: CitySerializer,
+  rendererClasses: [JSONRenderer, CSVRenderer, NDJSONRenderer],
+  paginationClass: PageNumberPagination,
+  filterBackends: [FieldFilter, SearchFilter, OrderingFilter],
+  orderingFields: ['population', 'name', 'created_at'],
+  mixins: [StreamMixin],
+}) {}
 
 /** The same cities; PostgreSQL writes the JSON. */
 class NativeCityViewSet extends CityViewSet {
@@ -78,13 +69,11 @@ class NativeCityViewSet extends CityViewSet {
 }
 
 /** Cities for readers that never change them. */
-class CityReader extends ReadOnlyModelViewSet<City> {
-  static override model = City
-  static override serializerClass = CitySerializer
-  static override filterBackends: Filters = [FieldFilter, SearchFilter]
-  static override filtersetFields = cityFilters.filtersetFields
-  static override searchFields = cityFilters.searchFields
-}
+class CityReader extends readOnlyModelViewSet(City, {
+  ...cityFilters,
+  serializerClass: CitySerializer,
+  filterBackends: [FieldFilter, SearchFilter],
+}) {}
 
 class CityFeed extends CityReader {
   static override description = 'The largest cities first, page after page, however many there are.'
@@ -106,11 +95,9 @@ class CountryCities extends NestedViewSetMixin(CityReader) {
 class CitySearch extends CityReader {
   static override description = 'Full-text search in the names of cities and countries, the best match first.'
   static override paginationClass = PageNumberPagination
-  static override filterBackends: Filters = [FullTextSearchFilter, SearchRankOrderingFilter]
+  static override filterBackends = [FullTextSearchFilter, SearchRankOrderingFilter]
   static override searchConfig = 'simple'
-  static override throttleClasses: Throttles = [
-    new DatabaseScopedThrottle({ scope: 'city-search', rate: '120/minute' }),
-  ]
+  static override throttleClasses = [new DatabaseScopedThrottle({ scope: 'city-search', rate: '120/minute' })]
 }
 
 /** The routes under `/api/v1`. `DatabaseThrottle.setBackend()` comes before. */

@@ -1,29 +1,28 @@
 /** Travel lists: whose they are, what is on them, and photos of the cities. */
 import {
-  type Authentications,
-  action,
   BasePermission,
-  BulkModelViewSet,
+  bulkModelViewSet,
   type Context,
   CurrentUserDefault,
   DateField,
   FieldFilter,
+  type Generated,
   HiddenField,
   IDMixin,
   ImageUploadField,
-  type Input,
   IsAdminUser,
   IsAuthenticatedOrReadOnly,
+  listAction,
   MeteringMixin,
-  ModelSerializer,
-  ModelViewSet,
+  modelSerializer,
+  modelViewSet,
   NestedViewSetMixin,
   ObjectPermission,
   OrderingFilter,
+  objectAction,
   or,
   PageNumberPagination,
   type Permissions,
-  Serializer,
 } from 'koa-viewsets'
 import { Model } from 'objection'
 import { City } from './models.js'
@@ -45,9 +44,12 @@ export class List extends IDMixin(Model) {
   declare id: number
   declare owner_id: number
   declare title: string
-  declare visibility: string
+  declare visibility: Generated<'private' | 'public'>
+  declare notes: string | null
   declare published_on: string | null
-  declare updated_at: Date
+  declare created_at: Generated<Date>
+  declare updated_at: Generated<Date>
+  declare deleted_at: Date | null
 
   override $beforeUpdate(): void {
     this.updated_at = new Date()
@@ -70,6 +72,15 @@ export class Entry extends Model {
       join: { from: 'entries.city_id', to: 'cities.id' },
     },
   })
+
+  declare id: number
+  declare list_id: number
+  declare city_id: number
+  declare day: string | null
+  declare budget: string | null
+  declare note: string | null
+  declare list?: List
+  declare city?: City
 }
 
 /** A photo of a city. */
@@ -83,34 +94,33 @@ export class Photo extends Model {
       join: { from: 'photos.city_id', to: 'cities.id' },
     },
   })
+
+  declare id: number
+  declare owner_id: number
+  declare city_id: number
+  declare caption: string | null
+  declare image: string
+  declare created_at: Generated<Date>
+  declare city?: City
 }
 
-class ListSerializer extends ModelSerializer<List> {
-  static override model = List
-  static override fields = ['id', 'title', 'visibility', 'notes', 'published_on', 'created_at', 'updated_at']
-  static override readOnlyFields = ['published_on', 'created_at', 'updated_at']
-  static override extraKwargs = { title: { minLength: 2 }, visibility: { choices: ['private', 'public'] } }
-  static override declaredFields = { owner_id: new HiddenField({ default: new CurrentUserDefault() }) }
-}
+class ListSerializer extends modelSerializer(List, {
+  fields: ['id', 'title', 'visibility', 'notes', 'published_on', 'created_at', 'updated_at'],
+  readOnlyFields: ['published_on', 'created_at', 'updated_at'],
+  extraKwargs: { title: { minLength: 2 }, visibility: { choices: ['private', 'public'] } },
+  declaredFields: { owner_id: new HiddenField({ default: new CurrentUserDefault() }) },
+}) {}
 
-class EntrySerializer extends ModelSerializer<Entry> {
-  static override model = Entry
-  static override fields = ['id', 'city_id', 'day', 'budget', 'note']
-}
+class EntrySerializer extends modelSerializer(Entry, { fields: ['id', 'city_id', 'day', 'budget', 'note'] }) {}
 
-class PhotoSerializer extends ModelSerializer<Photo> {
-  static override model = Photo
-  static override fields = ['id', 'city_id', 'caption', 'image', 'created_at']
-  static override readOnlyFields = ['created_at']
-  static override declaredFields = {
+class PhotoSerializer extends modelSerializer(Photo, {
+  fields: ['id', 'city_id', 'caption', 'image', 'created_at'],
+  readOnlyFields: ['created_at'],
+  declaredFields: {
     image: new ImageUploadField({ storage: photoStorage, maxSize: 5 * 1024 * 1024 }),
     owner_id: new HiddenField({ default: new CurrentUserDefault() }),
-  }
-}
-
-class PublishInput extends Serializer {
-  static override declaredFields = { published_on: new DateField() }
-}
+  },
+}) {}
 
 /** Who sees an object may read it. */
 class IsReading extends BasePermission {
@@ -122,19 +132,35 @@ class IsReading extends BasePermission {
 /** Anybody reads what is shown to them; owners and staff write. */
 const ownersWrite: Permissions = [IsAuthenticatedOrReadOnly, or(IsReading, IsAdminUser, ObjectPermission)]
 
-export class ListViewSet extends MeteringMixin(ModelViewSet<List>) {
-  static override description = 'Travel lists: the public ones, and your own.'
-  static override model = List
-  static override serializerClass = ListSerializer
-  static override authenticationClasses = schemes
-  static override permissionClasses = ownersWrite
-  static override paginationClass = PageNumberPagination
-  static override filterBackends = [FieldFilter, OrderingFilter]
-  static override filtersetFields = ['visibility', 'title', 'published_on']
-  static override orderingFields = ['title', 'created_at']
-  static override ordering = ['-created_at']
-  static override concurrency = 'updated_at'
+/** Shows a list to everybody, from a day on. */
+const publish = objectAction(
+  { methods: ['POST'], input: { published_on: new DateField() }, output: ListSerializer },
+  async function (list: List, { published_on }) {
+    await list.$query(this.trx).patch({ visibility: 'public', published_on })
+    return this.getSerializer({ obj: await this.getObject() }).data
+  },
+)
 
+/** The newest lists. */
+const recent = listAction({ methods: ['GET'], output: [ListSerializer] }, async function () {
+  const lists = await this.getQueryset().orderBy('created_at', 'desc').limit(MOST_RECENT)
+  return this.getSerializer({ obj: lists, many: true }).data
+})
+
+export class ListViewSet extends modelViewSet(List, {
+  description: 'Travel lists: the public ones, and your own.',
+  serializerClass: ListSerializer,
+  authenticationClasses: schemes,
+  permissionClasses: ownersWrite,
+  paginationClass: PageNumberPagination,
+  filterBackends: [FieldFilter, OrderingFilter],
+  filtersetFields: ['visibility', 'title', 'published_on'],
+  orderingFields: ['title', 'created_at'],
+  ordering: ['-created_at'],
+  concurrency: 'updated_at',
+  mixins: [MeteringMixin],
+  actions: { publish, recent },
+}) {
   override getQueryset() {
     const user = this.ctx.state['user'] as User | undefined
     const lists = super.getQueryset().whereNull('lists.deleted_at')
@@ -147,43 +173,27 @@ export class ListViewSet extends MeteringMixin(ModelViewSet<List>) {
 
   /** A list is hidden, not deleted. */
   override async performDestroy(list: List) {
-    return list.$query(this.trx).patch({ deleted_at: new Date().toISOString() } as object)
-  }
-
-  /** Shows a list to everybody, from a day on. */
-  @action({ methods: ['POST'], detail: true, inputSerializer: PublishInput, outputSerializer: ListSerializer })
-  async publish({ published_on }: Input<typeof PublishInput>) {
-    const list = await this.getObjectToWrite()
-    await list.$query(this.trx).patch({ visibility: 'public', published_on })
-    return this.getSerializer({ obj: await this.getObject() }).data
-  }
-
-  /** The newest lists. */
-  @action({ methods: ['GET'], outputSerializer: [ListSerializer] })
-  async recent() {
-    const lists = await this.getQueryset().orderBy('created_at', 'desc').limit(MOST_RECENT)
-    return this.getSerializer({ obj: lists, many: true }).data
+    return list.$query(this.trx).patch({ deleted_at: new Date() })
   }
 }
 
-export class EntryViewSet extends NestedViewSetMixin(BulkModelViewSet<Entry>) {
-  static override description = 'The cities on a list.'
-  static override model = Entry
-  static override serializerClass = EntrySerializer
-  static override authenticationClasses: Authentications = schemes
-  static override permissionClasses: Permissions = [IsAuthenticatedOrReadOnly]
-  static override paginationClass = PageNumberPagination
-  static override ordering = ['day']
-  static override parentLookupField = 'list_id'
-}
+export class EntryViewSet extends bulkModelViewSet(Entry, {
+  description: 'The cities on a list.',
+  serializerClass: EntrySerializer,
+  authenticationClasses: schemes,
+  permissionClasses: [IsAuthenticatedOrReadOnly],
+  paginationClass: PageNumberPagination,
+  ordering: ['day'],
+  mixins: [NestedViewSetMixin],
+  parentLookupField: 'list_id',
+}) {}
 
-export class PhotoViewSet extends ModelViewSet<Photo> {
-  static override description = 'Photos of cities.'
-  static override model = Photo
-  static override serializerClass = PhotoSerializer
-  static override authenticationClasses = schemes
-  static override permissionClasses = ownersWrite
-  static override paginationClass = PageNumberPagination
-  static override filterBackends = [FieldFilter]
-  static override filtersetFields = ['city_id']
-}
+export class PhotoViewSet extends modelViewSet(Photo, {
+  description: 'Photos of cities.',
+  serializerClass: PhotoSerializer,
+  authenticationClasses: schemes,
+  permissionClasses: ownersWrite,
+  paginationClass: PageNumberPagination,
+  filterBackends: [FieldFilter],
+  filtersetFields: ['city_id'],
+}) {}
