@@ -35,7 +35,7 @@ const layers = [
   ['openapi'],
   ['explain'],
   ['router'],
-  ['storage', 'cli', 'testing'],
+  ['storage', 'cli', 'testing', 'client'],
   ['plugins'],
 ]
 

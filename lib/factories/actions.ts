@@ -34,15 +34,26 @@ type Run = (this: any, ...values: any[]) => unknown
 // biome-ignore lint/suspicious/noExplicitAny: the view set that an action becomes part of tells the model
 type AnyViewSet = GenericViewSet<any>
 
-/** An action that is not a method of a class yet. */
-export class ViewSetAction<View, I, Result> {
+/** What an action is, as types. */
+export interface ActionTypes {
+  readonly view: unknown
+  readonly input: unknown
+  readonly result: unknown
+  /** It is one of an object. */
   readonly detail: boolean
-  readonly spec: ActionSpec<I>
+  /** The end of its path; empty where that is its name. */
+  readonly path: string
+}
+
+/** An action that is not a method of a class yet. */
+export class ViewSetAction<Types extends ActionTypes = ActionTypes> {
+  readonly detail: boolean
+  readonly spec: ActionSpec<unknown>
   readonly run: Run
   /** @internal types only */
-  declare readonly types?: { readonly view: (view: View) => void; readonly input: I; readonly result: Result }
+  declare readonly types?: Omit<Types, 'view'> & { readonly view: (view: Types['view']) => void }
 
-  constructor(detail: boolean, spec: ActionSpec<I>, run: Run) {
+  constructor(detail: boolean, spec: ActionSpec<unknown>, run: Run) {
     this.detail = detail
     this.spec = spec
     this.run = run
@@ -65,11 +76,12 @@ export function objectAction<
   View extends AnyViewSet,
   const I extends ActionInput | undefined = undefined,
   Result = unknown,
+  const Path extends string = '',
 >(
-  spec: ActionSpec<I>,
+  spec: ActionSpec<I> & { readonly urlPath?: Path },
   run: (this: View, object: ObjectOf<View>, data: InputOf<I>) => Result,
-): ViewSetAction<View, I, Result> {
-  return new ViewSetAction<View, I, Result>(true, spec, run)
+): ViewSetAction<{ view: View; input: I; result: Result; detail: true; path: Path }> {
+  return new ViewSetAction(true, spec, run)
 }
 
 /**
@@ -80,18 +92,30 @@ export function listAction<
   View extends AnyViewSet,
   const I extends ActionInput | undefined = undefined,
   Result = unknown,
->(spec: ActionSpec<I>, run: (this: View, data: InputOf<I>) => Result): ViewSetAction<View, I, Result> {
-  return new ViewSetAction<View, I, Result>(false, spec, run)
+  const Path extends string = '',
+>(
+  spec: ActionSpec<I> & { readonly urlPath?: Path },
+  run: (this: View, data: InputOf<I>) => Result,
+): ViewSetAction<{ view: View; input: I; result: Result; detail: false; path: Path }> {
+  return new ViewSetAction(false, spec, run)
 }
 
-/** An action of any view set. */
-// biome-ignore lint/suspicious/noExplicitAny: of any types
-export type AnyAction = ViewSetAction<any, any, any>
+/** An action that a view set may have. It names the view alone: more would be what the compiler infers the action's own types from. */
+export interface ActionFor<View> {
+  readonly detail: boolean
+  readonly spec: ActionSpec<unknown>
+  readonly run: Run
+  /** @internal types only */
+  readonly types?: { readonly view: (view: View) => void }
+}
 
 type ObjectOf<View> = View extends { getObject(): Promise<infer M> } ? M : never
 
 /** Adds actions to a view set's class. @throws {ConfigurationError} one is no action, or its options are wrong */
-export function addActions(view: typeof GenericViewSet, actions: Readonly<Record<string, AnyAction>>): void {
+export function addActions(
+  view: typeof GenericViewSet,
+  actions: Readonly<Record<string, ActionFor<AnyViewSet>>>,
+): void {
   for (const [name, one] of Object.entries(actions)) {
     if (!(one instanceof ViewSetAction)) {
       throw new ConfigurationError(`${view.name}: actions.${name} is no action; write objectAction() or listAction()`)
@@ -105,7 +129,7 @@ export function addActions(view: typeof GenericViewSet, actions: Readonly<Record
     action({
       ...options,
       detail,
-      ...(input === undefined ? {} : { inputSerializer: inputClass(input, `${pascalCase(name)}Input`) }),
+      ...(input === undefined ? {} : { inputSerializer: inputClass(input as ActionInput, `${pascalCase(name)}Input`) }),
       ...(output === undefined ? {} : { outputSerializer: output }),
     })(method as () => unknown)
     Object.defineProperty(view.prototype, name, { value: method, writable: true, configurable: true })

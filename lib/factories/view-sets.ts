@@ -8,7 +8,7 @@ import type { Carried, IsTyped } from '../serializers/types.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
-import { addActions, type ViewSetAction } from './actions.js'
+import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
 import type { ColumnName, ColumnPath, ModelType, OrderName, PropertyName, RelationPath } from './model-types.js'
 import type { MixinStatics, PlainStatics } from './view-statics.js'
@@ -34,8 +34,7 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   /** Mixins of the package or of your own, the innermost first. */
   readonly mixins?: readonly Mixin[]
   /** Actions beside those that come with the class, by name. */
-  // biome-ignore lint/suspicious/noExplicitAny: actions of any types
-  readonly actions?: Readonly<Record<string, ViewSetAction<GenericViewSet<M>, any, any>>>
+  readonly actions?: Readonly<Record<string, ActionFor<GenericViewSet<M>>>>
 }
 
 /** A function that adds to a view set's class. */

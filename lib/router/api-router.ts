@@ -33,6 +33,7 @@ import { prepareViews } from './prepare-views.js'
 import { rootEndpoint } from './root-endpoint.js'
 import { byFixedParts, RouteTable } from './route-table.js'
 import { writePattern } from './route-tree.js'
+import type { Routed } from './routed.js'
 import { type RoutesMiddleware, routesMiddleware } from './routes-middleware.js'
 import { RunningRequests } from './running-requests.js'
 
@@ -52,7 +53,8 @@ export type RouteTuple = readonly [method: string, pattern: string, handler: Vie
 /** What routes view sets: a router, or one nested in it. */
 export interface RouteParent {
   /** @internal The router whose paths these are. */
-  readonly root: APIRouter
+  // biome-ignore lint/suspicious/noExplicitAny: of any routes
+  readonly root: APIRouter<any>
   /** @internal How its view sets are nested; undefined for those of the router itself. */
   readonly nesting: ParentRegistration | undefined
 }
@@ -65,7 +67,9 @@ export interface RouteParent {
  * await api.prepare()
  * app.use(api.routes())
  */
-export class APIRouter implements RouteParent {
+export class APIRouter<Routes extends object = {}> implements RouteParent, Routed<Routes> {
+  /** @internal Types only. */
+  declare readonly routed?: Routes
   readonly prefix: string
   readonly #prefix: readonly Segment[]
   readonly #registrations: Registration[] = []
@@ -92,13 +96,17 @@ export class APIRouter implements RouteParent {
   readonly nesting = undefined
 
   /**
-   * Routes a view set under a prefix. Checks what needs no database; the rest is checked by `prepare()`.
+   * Routes a view set under a prefix, and returns the router, which remembers its type for `createClient()`. Checks what needs no database; the rest is checked by `prepare()`.
    * @param basename the first part of route names; by default the model's table name, singularised
    * @throws {ConfigurationError} the view set is incomplete, the prefix or basename is taken, or it comes too late
    */
-  register(prefix: string, view: ViewSetClass, basename?: string): this {
+  register<const Prefix extends string, View extends ViewSetClass>(
+    prefix: Prefix,
+    view: View,
+    basename?: string,
+  ): APIRouter<Routes & { readonly [P in Prefix]: View }> {
     this.registerUnder(this, prefix, view, basename)
-    return this
+    return this as never
   }
 
   /** @internal Routes a view set of this router or of one that is nested in it. */

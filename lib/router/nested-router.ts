@@ -5,6 +5,7 @@ import { checkKinds } from '../kernel/option-kinds.js'
 import { parsePattern } from '../kernel/path-pattern.js'
 import type { APIRouter, RouteParent } from './api-router.js'
 import { isGeneric, type ParentRegistration, type ViewSetClass } from './endpoint.js'
+import type { Routed } from './routed.js'
 
 export interface NestedRouterOptions {
   /** The path parameter that names the parent object, such as `book_id`. */
@@ -26,9 +27,17 @@ const TYPES: readonly string[] = ['int', 'str', 'uuid', 'slug']
  * reviews.register('reviews', ReviewViewSet)
  * new NestedRouter(reviews, 'reviews', { lookup: 'review_id' }).register('votes', VoteViewSet)
  */
-export class NestedRouter implements RouteParent {
+export class NestedRouter<
+  Parent extends RouteParent = RouteParent,
+  ParentPrefix extends string = string,
+  Routes extends object = {},
+> implements RouteParent, Routed<Routes>
+{
+  /** @internal Types only. */
+  declare readonly routed?: Routes
   /** @internal */
-  readonly root: APIRouter
+  // biome-ignore lint/suspicious/noExplicitAny: of any routes
+  readonly root: APIRouter<any>
   /** @internal */
   readonly nesting: ParentRegistration
 
@@ -36,7 +45,7 @@ export class NestedRouter implements RouteParent {
    * @param parentPrefix the prefix under which the parent router has registered the view set of the parent objects
    * @throws {ConfigurationError} nothing is registered there, or an option is wrong
    */
-  constructor(parent: RouteParent, parentPrefix: string, options: NestedRouterOptions) {
+  constructor(parent: Parent, parentPrefix: ParentPrefix, options: NestedRouterOptions) {
     const where = `NestedRouter("${parentPrefix}")`
     checkKinds(where, options, { kinds: OPTIONS })
     const { lookup, lookupType } = options
@@ -60,11 +69,23 @@ export class NestedRouter implements RouteParent {
   }
 
   /** @see APIRouter.register */
-  register(prefix: string, view: ViewSetClass, basename?: string): this {
+  register<const Prefix extends string, View extends ViewSetClass>(
+    prefix: Prefix,
+    view: View,
+    basename?: string,
+  ): NestedRouter<
+    Parent,
+    ParentPrefix,
+    Routes & { readonly [P in Prefix as `${PathTo<Parent>}${ParentPrefix}/${P}`]: View }
+  > {
     this.root.registerUnder(this, prefix, view, basename)
-    return this
+    return this as never
   }
 }
+
+/** The path to the view sets of a router, with a slash at its end. */
+type PathTo<Router> =
+  Router extends NestedRouter<infer Parent, infer Prefix, infer _Routes> ? `${PathTo<Parent>}${Prefix}/` : ''
 
 function isParameter(name: string): boolean {
   try {

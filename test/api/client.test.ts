@@ -1,0 +1,377 @@
+/** The typed client against a real server, and against answers that no server of ours would send. */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createServer, type RequestListener, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { build } from 'esbuild'
+import {
+  APIRouter,
+  bulkModelViewSet,
+  CursorPagination,
+  configure,
+  DateField,
+  FieldFilter,
+  FileSystemStorage,
+  FileUploadField,
+  listAction,
+  modelSerializer,
+  modelViewSet,
+  NestedRouter,
+  nestedViewSet,
+  OrderingFilter,
+  objectAction,
+  PageNumberPagination,
+  SearchFilter,
+  TokenAuthentication,
+} from 'koa-viewsets'
+import { ClientError, createClient, type Failure } from 'koa-viewsets/client'
+import { Model } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+
+const SCHEMA = `
+  create table authors (id serial primary key, name text not null);
+  create table books (
+    id serial primary key, title text not null unique, price numeric(8, 2) not null default 1, published_on date,
+    version int not null default 1, author_id int references authors
+  );
+  create function count_up() returns trigger language plpgsql as $$ begin new.version = old.version + 1; return new; end $$;
+  create trigger counted before update on books for each row execute function count_up();
+  create table papers (id serial primary key, file text not null);
+  insert into authors (name) values ('Ada'), ('Bob');
+  insert into books (title, price, author_id) select 'Book ' || n, n, 1 + n % 2 from generate_series(1, 9) n;`
+
+class Author extends Model {
+  static override tableName = 'authors'
+  declare id: number
+  declare name: string
+}
+class Book extends Model {
+  static override tableName = 'books'
+  static override relationMappings = () => ({
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+  })
+  declare id: number
+  declare title: string
+  declare price: string
+  declare published_on: string | null
+  declare readonly version: number
+  declare author_id: number | null
+  declare author?: Author
+}
+class Paper extends Model {
+  static override tableName = 'papers'
+  declare id: number
+  declare file: string
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'client-'))
+class BookSerializer extends modelSerializer(Book, {
+  fields: ['id', 'title', 'price', 'published_on', 'version', 'author_id'],
+  readOnlyFields: ['version'],
+  extraKwargs: { price: { required: false }, published_on: { required: false }, author_id: { required: false } },
+}) {}
+class BookViewSet extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  paginationClass: new PageNumberPagination({ pageSize: 4 }),
+  filterBackends: [FieldFilter, SearchFilter, OrderingFilter],
+  filtersetFields: ['price', 'author__name'],
+  searchFields: ['title'],
+  orderingFields: ['price'],
+  ordering: ['id'],
+  concurrency: 'version',
+  expandable: { author: modelSerializer(Author, { fields: ['id', 'name'] }) },
+  actions: {
+    publish: objectAction({ methods: ['POST'], input: { on: new DateField() } }, async function (book: Book, { on }) {
+      await book.$query(this.trx).patch({ published_on: on })
+      return { title: book.title, on }
+    }),
+    titlesOf: listAction({ methods: ['GET'] }, async function () {
+      const author = Number(this.ctx.query['author'])
+      return (await this.getQueryset().where('author_id', author).orderBy('id')).map(({ title }: Book) => title)
+    }),
+    whoami: listAction({ methods: ['GET'] }, function () {
+      return { user: this.ctx.state['user'] as string }
+    }),
+  },
+  authenticationClasses: [new TokenAuthentication({ getUserForToken: (token) => (token === 'known' ? 'me' : null) })],
+}) {}
+class Feed extends BookViewSet {
+  static override paginationClass = new CursorPagination({ pageSize: 4, ordering: '-price' })
+  static override concurrency = null
+}
+class WrittenViewSet extends nestedViewSet(Book, {
+  serializerClass: BookSerializer,
+  parentLookupField: 'author_id',
+  ordering: ['id'],
+}) {}
+class AuthorViewSet extends bulkModelViewSet(Author, {
+  serializerClass: modelSerializer(Author, { fields: ['id', 'name'] }),
+  ordering: ['id'],
+}) {}
+class PaperViewSet extends modelViewSet(Paper, {
+  serializerClass: modelSerializer(Paper, {
+    fields: ['id', 'file'],
+    declaredFields: {
+      file: new FileUploadField({ storage: new FileSystemStorage({ root: folder, baseUrl: '/files' }) }),
+    },
+  }),
+}) {}
+
+const router = new APIRouter({ prefix: '/api' })
+  .register('books', BookViewSet)
+  .register('feed', Feed, 'feed')
+  .register('authors', AuthorViewSet)
+  .register('papers', PaperViewSet)
+const nested = new NestedRouter(router, 'authors', { lookup: 'author_id' }).register('books', WrittenViewSet, 'written')
+type Api = typeof router | typeof nested
+
+let database: TestDatabase
+let server: Client
+let api: ReturnType<typeof clientOf>
+
+function clientOf(url: string) {
+  return createClient<Api>(url)
+}
+
+beforeAll(async () => {
+  configure({ secretKey: 'x'.repeat(32) })
+  database = await createDatabase({ schema: SCHEMA })
+  Model.knex(database.knex)
+  await router.prepare()
+  server = await serving(router.routes())
+  api = clientOf(`http://127.0.0.1:${server.port}/api/`)
+})
+afterAll(async () => {
+  await server.close()
+  await database.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+describe('a list', () => {
+  it('is filtered, searched, ordered and paged', async () => {
+    const found = await api.books.list({ price__gte: 3, author__name: 'Bob', ordering: '-price', search: 'book' })
+    expect(found).toMatchObject({ ok: true, status: 200, data: { count: 4, results: [{ id: 9 }, { id: 7 }, {}, {}] } })
+    const some = await api.books.list({ price__in: [2, 4], fields: ['id'], expand: 'author' })
+    expect(some).toMatchObject({ data: { results: [{ id: 2, author: { name: 'Ada' } }, { id: 4 }] } })
+  })
+
+  it.each(['books', 'feed'] as const)('of %s goes from page to page', async (name) => {
+    const sizes: number[] = []
+    for await (const page of api[name].pages()) sizes.push(page.results.length)
+    expect(sizes).toEqual([4, 4, 1])
+    const ids: number[] = []
+    for await (const { id } of api[name].all({ price__lte: 7 })) ids.push(id)
+    expect(ids.sort()).toEqual([1, 2, 3, 4, 5, 6, 7])
+  })
+
+  it('without pages is one', async () => {
+    const names: string[] = []
+    for await (const { name } of api.authors.all()) names.push(name)
+    expect(names).toEqual(['Ada', 'Bob'])
+  })
+
+  it('tells in its iterator what went wrong', async () => {
+    const asked = async () => {
+      for await (const _ of api.books.all({ price__gte: 'dear' as never })) void _
+    }
+    await expect(asked()).rejects.toBeInstanceOf(ClientError)
+    await expect(asked()).rejects.toMatchObject({
+      failure: { kind: 'invalid', errors: { price__gte: [expect.any(String)] } },
+    })
+  })
+})
+
+describe('an object', () => {
+  it('is created, read, changed as the version it is, and deleted', async () => {
+    const made = await api.books.create({ title: 'New' })
+    if (!made.ok) throw new Error(made.detail)
+    const { id } = made.data
+    expect(made).toMatchObject({ status: 201, data: { price: '1.00', version: 1 } })
+    expect(made.etag).toMatch(/^"/)
+    const changed = await api.books.partialUpdate(id, { price: '2.50' }, { ifMatch: made.etag })
+    expect(changed).toMatchObject({ ok: true, data: { price: '2.50', version: 2 } })
+    const late = await api.books.update(id, { title: 'Late' }, { ifMatch: made.etag })
+    expect(late).toMatchObject({ ok: false, kind: 'changed', status: 412 })
+    expect(await api.books.retrieve(id, { fields: ['title'] })).toMatchObject({ data: { title: 'New' } })
+    expect(await api.books.destroy(id)).toMatchObject({ ok: true, status: 204, data: undefined })
+    expect(await api.books.retrieve(id)).toMatchObject({ ok: false, kind: 'missing', status: 404, detail: 'Not found' })
+  })
+
+  it('is refused by field', async () => {
+    const refused = await api.books.create({ title: 'Book 1', price: 'dear' })
+    expect(refused).toMatchObject({ ok: false, kind: 'invalid', errors: { price: [expect.any(String)] } })
+    expect(await api.books.create({ title: 'Book 1' })).toMatchObject({ errors: { title: [expect.any(String)] } })
+  })
+
+  it('has what belongs to it', async () => {
+    const below = api.authors.at(2).books
+    expect(await below.list()).toMatchObject({ data: [{ id: 1 }, { id: 3 }, { id: 5 }, { id: 7 }, { id: 9 }] })
+    expect(await below.create({ title: 'Below' })).toMatchObject({ ok: true, data: { author_id: 2 } })
+    expect(await api.authors.at(99).books.list()).toMatchObject({ kind: 'missing' })
+  })
+
+  it('is written with others', async () => {
+    const made = await api.authors.bulkCreate([{ name: 'x' }, { name: 'y' }])
+    if (!made.ok) throw new Error(made.detail)
+    const [one = { id: 0 }, other = { id: 0 }] = made.data
+    expect(await api.authors.bulkUpdate([{ id: one.id, name: 'z' }])).toMatchObject({ data: [{ name: 'z' }] })
+    expect(await api.authors.bulkDestroy([one.id, other.id])).toMatchObject({ data: { deleted: [one.id, other.id] } })
+  })
+
+  it('has files', async () => {
+    const file = new File(['hello'], 'note.txt', { type: 'text/plain' })
+    expect(await api.papers.create({ file })).toMatchObject({
+      ok: true,
+      data: { file: expect.stringMatching(/^\/files\/.*txt$/) },
+    })
+  })
+})
+
+describe('an action', () => {
+  it('is called by its path', async () => {
+    expect(await api.books.callOn(3, 'POST', 'publish', { on: '2026-01-02' })).toMatchObject({
+      data: { title: 'Book 3', on: '2026-01-02' },
+    })
+    expect(await api.books.callOn(3, 'POST', 'publish', { on: 'soon' })).toMatchObject({
+      errors: { on: [expect.any(String)] },
+    })
+    expect(await api.books.call('GET', 'titles_of', { author: 1 } as never)).toMatchObject({
+      data: ['Book 2', 'Book 4', 'Book 6', 'Book 8'],
+    })
+  })
+})
+
+describe('a request', () => {
+  it('has the headers of a function, which may wait', async () => {
+    const asked: string[] = []
+    const known = createClient<Api>(`http://127.0.0.1:${server.port}/api`, {
+      headers: async ({ method, url }) => {
+        asked.push(`${method} ${new URL(url).pathname}`)
+        return { authorization: 'Token known' }
+      },
+    })
+    expect(await known.books.call('GET', 'whoami')).toMatchObject({ data: { user: 'me' } })
+    expect(asked).toEqual(['GET /api/books/whoami'])
+    const wrong = createClient<Api>(`http://127.0.0.1:${server.port}/api`, { headers: { authorization: 'Token no' } })
+    expect(await wrong.books.list()).toMatchObject({ kind: 'unauthenticated', status: 401 })
+  })
+
+  it('takes a key with any characters', async () => {
+    const urls: string[] = []
+    const own = createClient<Api>('http://x/api', {
+      fetch: async (url) => {
+        urls.push(url)
+        return new Response('{}', { headers: { 'content-type': 'application/json' } })
+      },
+    })
+    await own.books.retrieve('../a b/c?d')
+    await own.authors.at('%2e').books.list({ author: undefined } as never)
+    expect(urls).toEqual(['http://x/api/books/..%2Fa%20b%2Fc%3Fd', 'http://x/api/authors/%252e/books'])
+  })
+})
+
+describe('an answer that is none of the API', () => {
+  const servers: Server[] = []
+  afterAll(() => {
+    for (const one of servers) {
+      one.closeAllConnections()
+      one.close()
+    }
+  })
+  async function answering(listener: RequestListener) {
+    const one = createServer(listener)
+    servers.push(one)
+    await new Promise<void>((resolve) => one.listen(0, '127.0.0.1', resolve))
+    return createClient<Api>(`http://127.0.0.1:${(one.address() as AddressInfo).port}`, { timeout: 300 })
+  }
+  const html = '<html>gateway</html>'
+
+  it.each<[string, RequestListener, Partial<Failure>]>([
+    ['a page', (_req, res) => void res.end(html), { kind: 'unreadable', status: 200 }],
+    ['half of its JSON', (_req, res) => void res.end('{"count": 1, "resu'), { kind: 'unreadable', status: 200 }],
+    ['a page of 404', (_req, res) => void res.writeHead(404).end(html), { kind: 'unreadable', status: 404 }],
+    [
+      'a page of 503',
+      (_req, res) => void res.writeHead(503, { 'retry-after': '7' }).end(html),
+      { kind: 'unavailable', status: 503, retryAfter: 7 },
+    ],
+    [
+      'a redirect',
+      (_req, res) => void res.writeHead(302, { location: '/login' }).end(),
+      { kind: 'redirected', status: 302, detail: 'redirected to /login' },
+    ],
+    [
+      '503 with a date',
+      (_req, res) =>
+        void res
+          .writeHead(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() })
+          .end('{"detail":"full"}'),
+      { kind: 'unavailable', detail: 'full' },
+    ],
+    [
+      '429',
+      (_req, res) => void res.writeHead(429, { 'retry-after': '3' }).end('{"detail":"slow down"}'),
+      { kind: 'throttled', retryAfter: 3, detail: 'slow down' },
+    ],
+    ['500 without JSON', (_req, res) => void res.writeHead(500).end(html), { kind: 'unreadable', status: 500 }],
+    ['500', (_req, res) => void res.writeHead(500).end('{"detail":"oops"}'), { kind: 'failed', detail: 'oops' }],
+    ['418', (_req, res) => void res.writeHead(418).end('{"detail":"tea"}'), { kind: 'refused', detail: 'tea' }],
+    [
+      'errors of another kind',
+      (_req, res) => void res.writeHead(400).end('{"detail":4,"errors":"x"}'),
+      { kind: 'invalid', detail: 'Bad Request', errors: {} },
+    ],
+    ['nothing for ever', () => undefined, { kind: 'timeout', status: 0 }],
+    ['headers and nothing more', (_req, res) => void res.writeHead(200).write('{'), { kind: 'timeout', status: 0 }],
+    ['a connection that is cut', (req) => void req.socket.destroy(), { kind: 'unreachable', status: 0 }],
+    [
+      'an answer that is cut',
+      (req, res) => void res.writeHead(200, { 'content-length': '9' }).write('{', () => req.socket.destroy()),
+      { kind: 'unreachable', status: 0 },
+    ],
+  ])('%s is a failure of its own kind', async (_name, listener, expected) => {
+    const { retryAfter } = expected
+    const result = await (await answering(listener)).books.list()
+    expect(result).toMatchObject({ ok: false, ...expected })
+    if (retryAfter === undefined && 'kind' in expected && expected.detail === 'full') {
+      expect((result as Failure).retryAfter).toBeGreaterThan(55)
+    }
+  })
+
+  it('nor is there one from where nobody listens', async () => {
+    expect(await createClient<Api>('http://127.0.0.1:1').books.list()).toMatchObject({ kind: 'unreachable', status: 0 })
+  })
+
+  it('nor from a request that its caller ends', async () => {
+    const slow = await answering(() => undefined)
+    const controller = new AbortController()
+    const asked = slow.books.list({}, { signal: controller.signal })
+    controller.abort()
+    expect(await asked).toMatchObject({ kind: 'aborted', status: 0 })
+    expect(await slow.books.list({}, { signal: AbortSignal.abort() })).toMatchObject({ kind: 'aborted' })
+  })
+})
+
+it('is small, and holds nothing of the server', async () => {
+  const { outputFiles, metafile } = await build({
+    entryPoints: ['lib/client/index.ts'],
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'esm',
+    platform: 'browser',
+    target: 'es2022',
+    metafile: true,
+    logLevel: 'silent',
+  })
+  expect(Object.keys(metafile.inputs).sort()).toEqual(['lib/client/index.ts', 'lib/client/result.ts'])
+  expect(gzipSync(outputFiles[0]?.contents ?? '').length).toBeLessThan(3 * 1024)
+})

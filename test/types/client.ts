@@ -1,0 +1,170 @@
+/** What TypeScript knows of an API's client, and what it refuses. Checked by `tsc`, never run. */
+import {
+  APIRouter,
+  bulkModelViewSet,
+  CursorPagination,
+  DateField,
+  FieldFilter,
+  type Generated,
+  listAction,
+  ModelSerializer,
+  ModelViewSet,
+  modelSerializer,
+  modelViewSet,
+  NestedRouter,
+  NestedSerializer,
+  nestedViewSet,
+  objectAction,
+  PageNumberPagination,
+  readOnlyModelViewSet,
+  SerializerMethodField,
+  StringField,
+} from 'koa-viewsets'
+import { createClient } from 'koa-viewsets/client'
+import { Model } from 'objection'
+
+type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false
+const is = <_Holds extends true>(): void => undefined
+
+class Author extends Model {
+  static override tableName = 'authors'
+  declare id: number
+  declare name: string
+}
+class Book extends Model {
+  static override tableName = 'books'
+  declare id: number
+  declare title: string
+  declare price: Generated<string>
+  declare pages: number | null
+  declare author_id: number
+  declare author?: Author
+}
+class AuthorSerializer extends modelSerializer(Author, { fields: ['id', 'name'] }) {}
+class BookSerializer extends modelSerializer(Book, {
+  fields: ['id', 'title', 'price', 'pages', 'author_id'],
+  declaredFields: {
+    label: new SerializerMethodField<string>(),
+    author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+  },
+}) {
+  getLabel(book: Book): string {
+    return book.title
+  }
+}
+class BookViewSet extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  paginationClass: PageNumberPagination,
+  filterBackends: [FieldFilter],
+  filtersetFields: ['price', 'pages', 'author__name'],
+  orderingFields: ['price'],
+  searchFields: ['title'],
+  actions: {
+    publish: objectAction({ methods: ['POST'], input: { on: new DateField() } }, (book, { on }) => ({
+      title: book.title,
+      on,
+      at: new Date(),
+    })),
+    topSellers: listAction({ methods: ['GET'] }, () => ['a']),
+    imported: listAction(
+      { methods: ['POST'], urlPath: 'import/all', input: { name: new StringField() } },
+      () => undefined,
+    ),
+  },
+}) {}
+class Feed extends BookViewSet {
+  static override paginationClass = CursorPagination
+}
+class AuthorViewSet extends readOnlyModelViewSet(Author, { serializerClass: AuthorSerializer }) {}
+class WrittenViewSet extends nestedViewSet(Book, { serializerClass: BookSerializer, parentLookupField: 'author_id' }) {}
+class EntryViewSet extends bulkModelViewSet(Author, { serializerClass: AuthorSerializer }) {}
+class OldSerializer extends ModelSerializer<Author> {
+  static override model = Author
+  static override fields = ['id', 'name']
+  static override declaredFields = { nick: new StringField() }
+}
+class OldViewSet extends ModelViewSet<Author> {
+  static override model = Author
+  static override serializerClass = OldSerializer
+}
+
+const router = new APIRouter({ prefix: '/api' })
+  .register('books', BookViewSet)
+  .register('feed', Feed, 'feed')
+  .register('authors', AuthorViewSet)
+  .register('entries', EntryViewSet)
+  .register('old', OldViewSet)
+const nested = new NestedRouter(router, 'authors', { lookup: 'author_id' }).register('books', WrittenViewSet)
+const deeper = new NestedRouter(nested, 'books', { lookup: 'book_id' }).register('copies', WrittenViewSet)
+type Api = typeof router | typeof nested | typeof deeper
+
+interface Shown {
+  id: number
+  title: string
+  price: string
+  pages: number | null
+  author_id: number
+  label: string
+  author: { id: number; name: string }
+}
+
+export async function use(): Promise<void> {
+  const api = createClient<Api>('http://localhost/api')
+  const found = await api.books.list({ price__gte: 10, author__name: 'x', ordering: '-price', search: 'y', page: 2 })
+  if (found.ok) {
+    const [book] = found.data.results
+    is<Equal<NonNullable<typeof book>, { [K in keyof Shown]: Shown[K] }>>()
+    is<Equal<typeof found.data.count, number | null>>()
+  } else {
+    const detail: string = found.detail
+    void detail
+  }
+  const made = await api.books.create({ title: 'x', pages: null, author_id: 1 })
+  if (made.ok) await api.books.update(made.data.id, { title: 'y', pages: 1, author_id: 1 }, { ifMatch: made.etag })
+  else {
+    const messages = made.errors.title
+    void messages
+    // @ts-expect-error no such field
+    void made.errors.titel
+  }
+  await api.books.partialUpdate(7, { title: 'x' })
+  for await (const book of api.feed.all({ price__lt: 3 })) is<Equal<typeof book.label, string>>()
+  const page = await api.feed.list()
+  if (page.ok) is<Equal<typeof page.data.next, string | null>>()
+  const one = await api.authors.retrieve(3, { fields: ['name'] })
+  if (one.ok) is<Equal<typeof one.data, { id: number; name: string }>>()
+  const below = await api.authors.at(3).books.list()
+  if (below.ok) is<Equal<(typeof below.data)[number]['title'], string>>()
+  await api.authors.at(3).books.at(4).copies.retrieve(1)
+  await api.entries.bulkCreate([{ name: 'x' }])
+  const published = await api.books.callOn(7, 'POST', 'publish', { on: '2026-01-02' })
+  if (published.ok) is<Equal<typeof published.data, { title: string; on: string; at: string }>>()
+  const top = await api.books.call('GET', 'top_sellers')
+  if (top.ok) is<Equal<typeof top.data, string[]>>()
+  await api.books.call('POST', 'import/all', { name: 'x' })
+  const old = await api.old.retrieve(1)
+  if (old.ok) is<Equal<typeof old.data, { nick: string }>>()
+
+  // @ts-expect-error no such view set
+  void api.boks
+  // @ts-expect-error no such filter
+  await api.books.list({ titel: 'x' })
+  // @ts-expect-error no such lookup
+  await api.books.list({ price__graeter: 1 })
+  // @ts-expect-error no such order
+  await api.books.list({ ordering: 'title' })
+  // @ts-expect-error a field is missing
+  await api.books.create({ title: 'x' })
+  // @ts-expect-error a field that is shown only
+  await api.books.partialUpdate(7, { label: 'x' })
+  // @ts-expect-error a view set that is read only
+  await api.authors.create({ name: 'x' })
+  // @ts-expect-error no bulk actions
+  await api.books.bulkCreate([])
+  // @ts-expect-error no such action
+  await api.books.callOn(7, 'POST', 'unpublish')
+  // @ts-expect-error an action of one object
+  await api.books.call('POST', 'publish')
+  // @ts-expect-error an input of another type
+  await api.books.callOn(7, 'POST', 'publish', { on: 3 })
+}
