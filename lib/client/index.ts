@@ -53,7 +53,7 @@ function resource(options: ClientOptions, path: string): object {
     let next: string | null = path
     for (let asked = query; next !== null; asked = undefined) {
       const result: Result<unknown> = await request('GET', next, { ...options, query: asked })
-      if (!result.ok) throw new ClientError(result as Failure)
+      if (!result.ok) throw new ClientError(result)
       yield result.data
       const link = (result.data as Page).next ?? null
       // a path, from the root of the server
@@ -184,5 +184,5 @@ function bodyOf(data: unknown): { readonly body?: NonNullable<RequestInit['body'
 
 function formText(value: unknown): string {
   if (value === null) return ''
-  return typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -169,7 +169,7 @@ describe('a list', () => {
     expect(sizes).toEqual([4, 4, 1])
     const ids: number[] = []
     for await (const { id } of api[name].all({ price__lte: 7 })) ids.push(id)
-    expect(ids.sort()).toEqual([1, 2, 3, 4, 5, 6, 7])
+    expect(ids.sort((one, other) => one - other)).toEqual([1, 2, 3, 4, 5, 6, 7])
   })
 
   it('without pages is one', async () => {
