@@ -1,5 +1,6 @@
 /** When API keys were last used: gathered, and written beside the requests (wire format, section 9). */
 import type { Knex } from 'knex'
+import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/one-line.js'
 
 const MINUTE = 60_000
@@ -72,18 +73,10 @@ export class KeyUsage {
   }
 }
 
-const usages = new WeakMap<Knex, KeyUsage>()
 const unwritten = new Set<KeyUsage>()
 
 /** The uses of a database's keys; shared by all that look keys up in it. */
-export function keyUsageOf(knex: Knex): KeyUsage {
-  let usage = usages.get(knex)
-  if (!usage) {
-    usage = new KeyUsage(knex)
-    usages.set(knex, usage)
-  }
-  return usage
-}
+export const keyUsageOf = oncePer((knex: Knex) => new KeyUsage(knex))
 
 /** Writes when API keys were last used, and waits for it; for an application's end. `api.close()` does so by itself. */
 export async function flushKeyUsage(): Promise<void> {

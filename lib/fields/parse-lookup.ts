@@ -1,10 +1,11 @@
 /** Reads a path parameter as a value of the column it is compared with, and writes it (promises B1, B2). */
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import type { Column } from '../models/model-description.js'
 import type { SerializerField } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 
-const fields = new WeakMap<Column, SerializerField>()
+const fieldOf = oncePer((column: Column) => fieldForColumn({ ...column, schema: {} }, {}))
 
 /** The value a text of a path stands for; undefined when no row can have it, so that no query need be sent. */
 export function parseLookup(column: Column, text: string): unknown {
@@ -19,15 +20,6 @@ export function parseValue(column: Column, value: unknown): unknown {
 /** What a path has for a value of the column: the same that is read of it. */
 export function writeLookup(column: Column, value: unknown): unknown {
   return fieldOf(column).toRepresentation(value, {})
-}
-
-function fieldOf(column: Column): SerializerField {
-  let field = fields.get(column)
-  if (!field) {
-    field = fieldForColumn({ ...column, schema: {} }, {})
-    fields.set(column, field)
-  }
-  return field
 }
 
 /** @throws {ConfigurationError} the column's values are none that a key can be */

@@ -2,6 +2,7 @@
 
 import type { IDContext } from '../ids/codec.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
@@ -11,7 +12,6 @@ import {
   type FilterPart,
   type FilterView,
   lastValueOf,
-  oncePerView,
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
@@ -152,7 +152,7 @@ function declaredField(name: string, fields: Compiled['fields'], longest: number
   return undefined
 }
 
-const compiled = oncePerView((view): Compiled => {
+const compiled = oncePer((view: FilterView): Compiled => {
   const paths = resolvePaths(`${view.name}: filtersetFields`, view.model, view.filtersetFields)
   const fields = new Map<string, readonly string[]>()
   const filters = new Map<string, Filter>()

@@ -150,16 +150,3 @@ export function guardOf(parts: readonly FilterPart[]): number | undefined {
   }
   return least
 }
-
-/** Makes something of a view's declarations once, and again when its catalogue was read. */
-export function oncePerView<T>(make: (view: FilterView) => T): (view: FilterView) => T {
-  const known = new WeakMap<FilterView, T>()
-  return (view) => {
-    let made = known.get(view)
-    if (made === undefined) {
-      made = make(view)
-      known.set(view, made)
-    }
-    return made
-  }
-}

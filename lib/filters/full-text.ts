@@ -1,10 +1,11 @@
 /** The SQL of full-text search, for the filter and for the ranking (promises C12, C13, C15). */
 
 import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { FieldPath, PathStart } from './field-path.js'
-import { type FilterView, lastValueOf, oncePerView, type ParameterDescription, type QueryParameters } from './filter.js'
+import { type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
 import { withoutPrefix } from './search-filter.js'
 import { checkedText, textOf } from './text-match.js'
@@ -44,7 +45,7 @@ export interface FullText {
 }
 
 /** The full-text search of a view; null when it has no search fields. */
-export const fullTextOf = oncePerView((view): { search: FullText | null } => {
+export const fullTextOf = oncePer((view: FilterView): { search: FullText | null } => {
   const reader = readerOf(view.name, view.searchType)
   const names = view.searchFields.map(withoutPrefix)
   const paths = resolvePaths(`${view.name}: searchFields`, view.model, names)

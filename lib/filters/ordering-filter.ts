@@ -1,18 +1,12 @@
 /** Orders a list as the client asks: `?ordering=-price,title` (promise C9). */
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { RecentMap } from '../kernel/recent-map.js'
 import { modelName } from '../models/objection.js'
 import { hasOrder, type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
-import {
-  BaseFilter,
-  type FilterView,
-  lastValueOf,
-  oncePerView,
-  type ParameterDescription,
-  type QueryParameters,
-} from './filter.js'
+import { BaseFilter, type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
 
 export interface OrderingFilterOptions {
   /** The most terms of an order. @default 10 */
@@ -30,7 +24,7 @@ export interface OrderingFilterOptions {
 export class OrderingFilter extends BaseFilter {
   readonly maxTerms: number
   /** What clients have asked for last, by its text: one order is one object, and so is what others keep of it. */
-  readonly #asked = oncePerView(() => new RecentMap<readonly OrderTerm[]>(64))
+  readonly #asked = oncePer<FilterView, RecentMap<readonly OrderTerm[]>>(() => new RecentMap(64))
 
   constructor(options: OrderingFilterOptions = {}) {
     super()
@@ -101,7 +95,7 @@ const PARAMETER = 'ordering'
 const LONGEST_TEXT = 128
 
 /** The terms a client may ask for, by their texts. */
-const allowedTerms = oncePerView(
-  ({ orderingFields }): ReadonlyMap<string, OrderTerm> =>
+const allowedTerms = oncePer(
+  ({ orderingFields }: FilterView): ReadonlyMap<string, OrderTerm> =>
     new Map(orderingFields.flatMap((field) => [field, `-${field}`]).map((text) => [text, parseOrderTerm(text)])),
 )

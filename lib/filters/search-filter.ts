@@ -2,6 +2,7 @@
 
 import { counted } from '../fields/text.js'
 import { BadRequest, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
@@ -11,7 +12,6 @@ import {
   type FilterPart,
   type FilterView,
   lastValueOf,
-  oncePerView,
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
@@ -178,7 +178,7 @@ function slow(milliseconds: number): string {
   return `This pattern takes longer than ${counted(milliseconds / 1_000, 'second')}: make it simpler.`
 }
 
-const searched = oncePerView((view): Searched => {
+const searched = oncePer((view: FilterView): Searched => {
   const matches = view.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
   const paths = resolvePaths(`${view.name}: searchFields`, view.model, view.searchFields.map(withoutPrefix))
   refuseHidden(`${view.name}: searchFields`, view.model, paths)

@@ -1,11 +1,12 @@
 /** Who sends a request, as counters and owners know it (wire format, section 10). */
 import { isIP } from 'node:net'
+import { firstTime } from '../kernel/once-per.js'
 import { type Context, userId } from './context.js'
 
 /** A logged-in user by its `id`, or anybody else by address. Typed, so that no user's id can pass for an address. */
 export type Caller = { readonly kind: 'user'; readonly id: string } | { readonly kind: 'ip'; readonly address: string }
 
-const warned = new WeakSet<object>()
+const isFirst = firstTime()
 
 /** The caller of a request: the `id` of `ctx.state.user`, or where it has none the address that Koa trusts (`ctx.ip`). */
 export function callerOf(ctx: Context): Caller {
@@ -67,8 +68,7 @@ function readGroups(part: string): number[] {
 
 /** Without `maxIpsCount` a proxied address is whatever the client wrote (promise D16). */
 function warnAboutProxy(app: Context['app']): void {
-  if (!app.proxy || app.maxIpsCount > 0 || warned.has(app)) return
-  warned.add(app)
+  if (!app.proxy || app.maxIpsCount > 0 || !isFirst(app)) return
   process.emitWarning(
     'app.proxy is set without app.maxIpsCount: clients choose the address they are known by. ' +
       'Set maxIpsCount to the number of proxies in front of the application.',

@@ -2,6 +2,7 @@
 import { ConfigurationError } from './errors.js'
 import { type Kinds, wrongKind } from './kinds.js'
 import { nearMiss } from './near-miss.js'
+import { oncePer } from './once-per.js'
 
 /** A class whose statics and methods describe it. */
 type Described = abstract new () => object
@@ -19,7 +20,6 @@ interface Description {
 const descriptions = new WeakMap<object, Description>()
 /** Statics that mean nothing without one of our classes, by name. */
 const exclusive = new Map<string, { readonly family: Family; readonly to: string }>()
-const checked = new WeakSet<object>()
 
 /** Members that every class has. */
 const EVERYWHERE = new Set(['length', 'name', 'prototype', 'constructor'])
@@ -43,8 +43,7 @@ export function exclusiveTo(to: string, family: Family, kinds: Kinds): void {
  * and that no name is nearly one that is read.
  * @throws {ConfigurationError} naming class, attribute and fix
  */
-export function checkDeclarations(owner: object): void {
-  if (checked.has(owner)) return
+export const checkDeclarations: (owner: object) => void = oncePer((owner) => {
   const chain = chainOf(owner)
   const ours = chain.filter((one) => descriptions.has(one))
   if (ours.length === 0) return
@@ -52,8 +51,7 @@ export function checkDeclarations(owner: object): void {
   if (ours.some((one) => descriptions.get(one)?.family !== undefined)) refuseInstanceFields(owner as Described, kinds)
   for (const [name, kind] of Object.entries(kinds)) checkKind(owner, name, wrongKind(staticOf(owner, name), kind))
   for (const one of chain) if (!descriptions.has(one)) refuseMisspelt(one, ours, kinds)
-  checked.add(owner)
-}
+})
 
 /** What the statics of a class are, by name. */
 export function staticKinds(owner: object): Kinds {

@@ -1,12 +1,13 @@
 /** Keys, signatures and the text they are written in, shared by everything a client hands back to us (wire format, section 1). */
 import { hash, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { oncePer } from './once-per.js'
 
 /** Text counts as its UTF-8 bytes. */
 export type Bytes = string | Uint8Array
 
 /** Derived keys by secret and label. Both are of the application's making, so there are few. */
 const keys = new Map<string, Map<string, Buffer>>()
-const hmacs = new WeakMap<Buffer, Hmac>()
+const hmacs = oncePer((key: Buffer) => new Hmac(key))
 
 /**
  * Joins parts as netstrings, so that no two lists of parts give the same bytes. Frames nest.
@@ -47,13 +48,7 @@ export function mac(secret: string, label: string, parts: readonly Bytes[], byte
 
 /** HMAC-SHA256 with the derived key. */
 export function hmacOf(secret: string, label: string): Hmac {
-  const key = derive(secret, label)
-  let hmac = hmacs.get(key)
-  if (!hmac) {
-    hmac = new Hmac(key)
-    hmacs.set(key, hmac)
-  }
-  return hmac
+  return hmacs(derive(secret, label))
 }
 
 /** The block of SHA-256, in bytes. */

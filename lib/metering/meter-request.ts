@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http'
 import { type Context, userId } from '../http/context.js'
 import { RequestSlot } from '../http/request-slot.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
+import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/one-line.js'
 import type { MeteringEngine, UsageEvent } from './engine.js'
 
@@ -29,7 +30,7 @@ const EMPTY = new Set([204, 205, 304])
 
 const METERED = new RequestSlot<readonly Metering[]>('the meters that count this request')
 
-const healths = new WeakMap<MeteringEngine, Health>()
+const healthOf = oncePer<MeteringEngine, Health>(() => ({ open: 0, pending: 0, failing: false, idle: [] }))
 
 /**
  * Gives the engine one event when the response has ended, whatever the outcome: answered, refused or broken off.
@@ -139,15 +140,6 @@ function hand(engine: MeteringEngine, health: Health, event: UsageEvent): void {
   } catch (error) {
     fail(nameOf(error))
   }
-}
-
-function healthOf(engine: MeteringEngine): Health {
-  let health = healths.get(engine)
-  if (!health) {
-    health = { open: 0, pending: 0, failing: false, idle: [] }
-    healths.set(engine, health)
-  }
-  return health
 }
 
 /** An error by name and message, on one line. */

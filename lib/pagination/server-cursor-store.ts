@@ -1,5 +1,6 @@
 /** The server cursors that one paginator keeps in this process: slots, owners, ages. */
 import { ApiError, Conflict, NotFound, ServiceUnavailable } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import type { ListPool, RowCursor } from './pagination.js'
 
 export interface ServerCursorLimits {
@@ -43,7 +44,7 @@ export interface Used<T> {
 const SWEEP_MILLISECONDS = 1000
 
 /** Slots taken by all stores, by pool. */
-const taken = new WeakMap<object, number>()
+const taken = oncePer(() => ({ count: 0 }))
 /** The stores that hold cursors. */
 const stores = new Set<ServerCursorStore>()
 let sweeper: NodeJS.Timeout | undefined
@@ -178,14 +179,14 @@ export class ServerCursorStore {
 
   #enter(slot: Slot): void {
     this.#slots.set(slot.id, slot)
-    taken.set(slot.pool.key, (taken.get(slot.pool.key) ?? 0) + 1)
+    taken(slot.pool.key).count++
     stores.add(this)
     sweeper ??= setInterval(() => void cleanupExpiredServerCursors(), SWEEP_MILLISECONDS).unref()
   }
 
   #leave(slot: Slot): void {
     if (!this.#slots.delete(slot.id)) return
-    taken.set(slot.pool.key, (taken.get(slot.pool.key) ?? 1) - 1)
+    taken(slot.pool.key).count--
     if (this.#slots.size === 0) stores.delete(this)
     if (stores.size === 0) {
       clearInterval(sweeper)
@@ -201,7 +202,7 @@ export class ServerCursorStore {
         headers: { 'Retry-After': this.#retryAfter(own) },
       })
     }
-    if ((taken.get(pool.key) ?? 0) >= (maxTotal ?? Math.floor(pool.size / 2))) {
+    if (taken(pool.key).count >= (maxTotal ?? Math.floor(pool.size / 2))) {
       return new ServiceUnavailable(Number(this.#retryAfter([...this.#slots.values()])))
     }
     return undefined

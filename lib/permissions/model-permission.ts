@@ -3,6 +3,7 @@
 import { type Context, isAnonymous } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BasePermission, type GuardedView, type GuardedViewClass } from './permission.js'
 
@@ -32,7 +33,7 @@ const VERBS: Readonly<Record<string, string>> = {
 export class ModelPermission extends BasePermission {
   readonly #model: ModelPermissionOptions['model']
   /** A view with a queryset would make a query each time it is asked for its model. */
-  readonly #tables = new WeakMap<GuardedViewClass, string>()
+  readonly #tables = oncePer((view: GuardedViewClass) => this.#findTable(view))
 
   constructor(options: ModelPermissionOptions = {}) {
     super()
@@ -60,13 +61,12 @@ export class ModelPermission extends BasePermission {
   }
 
   #tableOf(view: GuardedViewClass | undefined): string {
-    const known = view && this.#tables.get(view)
-    if (known !== undefined) return known
+    return view ? this.#tables(view) : this.#findTable(view)
+  }
+
+  #findTable(view: GuardedViewClass | undefined): string {
     const model = this.#model ?? view?.modelClass?.()
-    if (model) {
-      if (view) this.#tables.set(view, model.tableName)
-      return model.tableName
-    }
+    if (model) return model.tableName
     throw new ConfigurationError(
       `${view?.name ?? 'a view'}: ModelPermission needs a model; set static model, or give new ModelPermission({ model })`,
     )

@@ -3,6 +3,8 @@
  * waits: the way through the pool takes several promises and two timers, which cost as much as sending a statement.
  */
 
+import { oncePer } from '../kernel/once-per.js'
+
 /** knex's pool, as far as it tells of itself. */
 interface Pool {
   readonly max?: number
@@ -30,16 +32,11 @@ const LONGEST = 200
 /** After so many hand-overs a connection goes through the pool, which looks at its age and state. */
 const MOST_HANDED = 64
 
-const queues = new WeakMap<object, ConnectionQueue<unknown>>()
+const queues = oncePer((source: ConnectionSource<unknown>) => new ConnectionQueue(source))
 
 /** The queue for the connections of a knex client. */
 export function queueOf<Connection>(source: ConnectionSource<Connection>): ConnectionQueue<Connection> {
-  let queue = queues.get(source) as ConnectionQueue<Connection> | undefined
-  if (!queue) {
-    queue = new ConnectionQueue(source)
-    queues.set(source, queue as ConnectionQueue<unknown>)
-  }
-  return queue
+  return queues(source) as ConnectionQueue<Connection>
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { firstTime, oncePer } from '../kernel/once-per.js'
 import type { Queryable } from './pg-types.js'
 
 /** A setting, what we can work with, and what else would happen. */
@@ -56,9 +57,9 @@ interface Client {
   releaseConnection(connection: unknown): Promise<void>
 }
 
-const watched = new WeakSet<object>()
+const isNewPool = firstTime()
 /** The connections of a knex and its transactions that were refused, by the name that knex gives them. */
-const refused = new WeakMap<object, Map<string, Connection>>()
+const refused = oncePer<object, Map<string, Connection>>(() => new Map())
 
 /**
  * Asks the database for its settings, and each connection that the pool will make.
@@ -104,16 +105,14 @@ export function refusalOf(connection: unknown): ServiceUnavailable | undefined {
 
 /** The same by the name that knex gives connections. */
 export function refusalOfUid(knex: Queryable, uid: string | undefined): ServiceUnavailable | undefined {
-  const connection = refused.get((knex.client as Client).config)?.get(uid ?? '')
+  const connection = refused((knex.client as Client).config).get(uid ?? '')
   return connection && refusalOf(connection)
 }
 
 /** Has each new connection asked before anything else is sent to it. */
 function watch({ pool, config }: Client): void {
-  if (!pool?.on || watched.has(pool)) return
-  watched.add(pool)
-  const own = refused.get(config) ?? new Map<string, Connection>()
-  refused.set(config, own)
+  if (!pool?.on || !isNewPool(pool)) return
+  const own = refused(config)
   pool.on('createSuccess', (_, made) => {
     const connection = made as Connection
     void ask(connection).then(() => {

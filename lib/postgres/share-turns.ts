@@ -1,5 +1,6 @@
 /** Long answers of PostgreSQL, read in several turns of the event loop. */
 
+import { firstTime } from '../kernel/once-per.js'
 import { isTurnOver } from '../kernel/turns.js'
 import type { Queryable } from './pg-types.js'
 
@@ -21,7 +22,7 @@ interface Pool {
   on?(event: 'createSuccess', listener: (id: number, connection: Connection) => void): void
 }
 
-const shared = new WeakSet<Pool>()
+const isNewPool = firstTime()
 const sharing = new WeakSet<object>()
 
 /** True for a listener of `shareTurns()`, which takes nothing of what it hears. */
@@ -35,8 +36,7 @@ export function sharesTurns(listener: object): boolean {
  */
 export function shareTurns(knex: Queryable): void {
   const { pool } = knex.client as { pool?: Pool }
-  if (!pool?.on || shared.has(pool)) return
-  shared.add(pool)
+  if (!pool?.on || !isNewPool(pool)) return
   for (const { resource } of pool.free ?? []) share(resource)
   pool.on('createSuccess', (_, connection) => share(connection))
 }

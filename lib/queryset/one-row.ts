@@ -4,6 +4,7 @@
  */
 
 import type { Model } from 'objection'
+import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import { exactKey } from '../models/exact-key.js'
 import { keepJsonTexts } from '../models/json-texts.js'
@@ -121,17 +122,12 @@ interface KnexClient {
 type Sql = readonly [sql: string, names: readonly string[]]
 
 /** By the database's configuration, which may rename identifiers. */
-const texts = new WeakMap<object, (model: ModelClass) => Map<string, string>>()
+const textsOf = oncePer<object, (model: ModelClass) => Map<string, string>>(() => oncePerCatalogue(() => new Map()))
 
 /** The text of a shape, with values in the order of their marks. */
 function kept(model: ModelClass, knex: Queryable, shape: string, make: () => Sql): string {
   const { config } = knex.client as KnexClient
-  let ofModel = texts.get(config)
-  if (!ofModel) {
-    ofModel = oncePerCatalogue(() => new Map())
-    texts.set(config, ofModel)
-  }
-  const own = ofModel(model)
+  const own = textsOf(config)(model)
   let text = own.get(shape)
   if (text === undefined) {
     text = compile(knex, make())

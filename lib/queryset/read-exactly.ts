@@ -1,6 +1,7 @@
 /** Makes a query keep PostgreSQL's own text of dates and numbers beside the values the application gets (promise B15). */
 
 import type { Knex } from 'knex'
+import { oncePer } from '../kernel/once-per.js'
 import { keepItemNumerals, keepNumerals } from '../kernel/parse-json.js'
 import { beginWork } from '../kernel/turns.js'
 import { keepItemTexts, keepText } from '../models/database-text.js'
@@ -36,8 +37,6 @@ const DATE_ARRAYS = new Map([
   [1185, 1184],
 ])
 
-const wrapped = new WeakMap<TypeParsers, TypeParsers>()
-
 /**
  * Adds type parsers to a query and to those that load its relations. Values are what the application's own parsers make
  * of them; where that is a Date, it also remembers its text, microseconds included, and JSON the texts of its numbers.
@@ -68,16 +67,11 @@ function readTexts(knexQuery: Knex.QueryBuilder, builder: AnyQueryBuilder): void
 /** The parsers of the application's own pg, with the text kept for dates. */
 export function exactTypes(knex: Queryable): TypeParsers {
   const { driver } = knex.client as { driver: { types: TypeParsers } }
-  let types = wrapped.get(driver.types)
-  if (!types) {
-    types = keepingText(driver.types)
-    wrapped.set(driver.types, types)
-  }
-  return types
+  return keepingText(driver.types)
 }
 
-function keepingText(own: TypeParsers): TypeParsers {
-  return {
+const keepingText = oncePer(
+  (own: TypeParsers): TypeParsers => ({
     getTypeParser(oid, format) {
       const parse = own.getTypeParser(oid, format)
       if (format === 'binary') return parse
@@ -102,8 +96,8 @@ function keepingText(own: TypeParsers): TypeParsers {
       const parseTexts = own.getTypeParser(TEXT_ARRAY, 'text')
       return (text) => keepTexts(parse(text), parseTexts(text))
     },
-  }
-}
+  }),
+)
 
 /** A long text of JSON is read at once, and what is made of it is written after it. */
 function begin(text: string): string {

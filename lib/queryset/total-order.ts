@@ -1,4 +1,5 @@
 /** Makes the order of a list total, so that no page repeats or loses a row (promise C10). */
+import { oncePer } from '../kernel/once-per.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 
@@ -32,21 +33,10 @@ export function parseOrderTerm(text: string): OrderTerm {
   return text.startsWith('-') ? { property: text.slice(1), descending: true } : { property: text, descending: false }
 }
 
-const texts = new WeakMap<readonly OrderTerm[], string>()
-
 /** The order as a text: the properties joined by commas, `-` before descending ones. Kept, as views order by one array. */
-export function orderText(order: readonly OrderTerm[]): string {
-  let text = texts.get(order)
-  if (text === undefined) {
-    text = writeOrder(order)
-    texts.set(order, text)
-  }
-  return text
-}
-
-function writeOrder(order: readonly OrderTerm[]): string {
-  return order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(',')
-}
+export const orderText = oncePer((order: readonly OrderTerm[]): string =>
+  order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(','),
+)
 
 /** The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. */
 export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[]): readonly OrderTerm[] {

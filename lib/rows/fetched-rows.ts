@@ -2,6 +2,7 @@
  * Rows of raw text as a page sees them. Classes, because a literal with a spread is another hidden class for each
  * request, and V8 keeps those, with the rows, until a full garbage collection.
  */
+import { oncePer } from '../kernel/once-per.js'
 import type { Position, Rows } from '../pagination/pagination.js'
 import type { RawRow } from '../postgres/row-format.js'
 import { type JsonText, jsonList } from '../renderers/json-text.js'
@@ -9,15 +10,11 @@ import { type CellsWriter, cellsWriter } from './row-cells.js'
 import type { CellScope, RowPlan } from './row-plan.js'
 import { type RowWriter, rowWriter } from './row-writer.js'
 
-const writers = new WeakMap<RowPlan, RowWriter[]>()
+const writersOf = oncePer<RowPlan, RowWriter[]>(() => [])
 
 /** The writer of a plan whose columns begin at `offset`; made once. */
 export function writerOf(plan: RowPlan, offset: number): RowWriter {
-  let made = writers.get(plan)
-  if (!made) {
-    made = []
-    writers.set(plan, made)
-  }
+  const made = writersOf(plan)
   made[offset] ??= rowWriter(plan, offset)
   return made[offset]
 }

@@ -1,5 +1,6 @@
 /** The same output as a row plan's, written by PostgreSQL itself. */
 
+import { oncePer } from '../kernel/once-per.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql } from '../postgres/compiled-sql.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -13,17 +14,8 @@ const IN_CODE: ReadonlySet<CellKind> = new Set<CellKind>(['value', 'id'])
 /** Types whose text is JSON once it is in quotes, whatever the session's settings. */
 const QUOTABLE = new Set(['numeric', 'int2', 'int4', 'int8', 'uuid'])
 
-const nativePlans = new WeakMap<RowPlan, boolean>()
-
 /** True when SQL can say all that the plan writes. Asked for each request, found out once. */
-export function isNative(plan: RowPlan): boolean {
-  let native = nativePlans.get(plan)
-  if (native === undefined) {
-    native = isNativeObject(plan.object)
-    nativePlans.set(plan, native)
-  }
-  return native
-}
+export const isNative = oncePer((plan: RowPlan) => isNativeObject(plan.object))
 
 function isNativeObject({ members }: RowObject): boolean {
   return members.every(isNativeMember)

@@ -1,4 +1,5 @@
 /** Keeps the compiled statements of each output, so that a list of a known shape is not compiled again. */
+import { oncePer } from '../kernel/once-per.js'
 import { RecentMap } from '../kernel/recent-map.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Statement } from '../postgres/run-statement.js'
@@ -28,20 +29,10 @@ export class StatementCache {
 }
 
 /** By the database's configuration (it may rename identifiers), and by output. */
-const caches = new WeakMap<object, WeakMap<RowPlan, StatementCache>>()
+const caches = oncePer<object, (plan: RowPlan) => StatementCache>(() => oncePer(() => new StatementCache()))
 
 /** The cache of an output on a database. */
 export function statementCache(knex: Queryable, plan: RowPlan): StatementCache {
   const { config } = knex.client as { config: object }
-  let byPlan = caches.get(config)
-  if (!byPlan) {
-    byPlan = new WeakMap()
-    caches.set(config, byPlan)
-  }
-  let cache = byPlan.get(plan)
-  if (!cache) {
-    cache = new StatementCache()
-    byPlan.set(plan, cache)
-  }
-  return cache
+  return caches(config)(plan)
 }

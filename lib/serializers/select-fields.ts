@@ -2,6 +2,7 @@
 
 import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { RecentMap } from '../kernel/recent-map.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { nameColumns } from '../renderers/columns.js'
@@ -29,7 +30,9 @@ export interface Selection {
 /** Classes kept for one serializer; clients choose the combinations. */
 const MOST_CLASSES = 100
 
-const selected = new WeakMap<Expandable, WeakMap<SerializerClass, RecentMap<SerializerClass>>>()
+const classesOf = oncePer<Expandable, (serializer: SerializerClass) => RecentMap<SerializerClass>>(() =>
+  oncePer(() => new RecentMap(MOST_CLASSES)),
+)
 
 /**
  * The serializer class that shows what is asked for. It is for output only: nothing can be written through it.
@@ -42,7 +45,7 @@ export function selectFields(
   { fields, expand }: Selection,
 ): SerializerClass {
   if (!fields && expand.size === 0) return serializer
-  const known = classesOf(serializer, expandable)
+  const known = classesOf(expandable)(serializer)
   const shown = serializerPlan(serializer).readable.map(({ name }) => name)
   // two ways to write one question are one class
   const kept = fields && shown.filter((name) => fields.has(name))
@@ -54,20 +57,6 @@ export function selectFields(
     known.set(key, made)
   }
   return made
-}
-
-function classesOf(serializer: SerializerClass, expandable: Expandable): RecentMap<SerializerClass> {
-  let bySerializer = selected.get(expandable)
-  if (!bySerializer) {
-    bySerializer = new WeakMap()
-    selected.set(expandable, bySerializer)
-  }
-  let known = bySerializer.get(serializer)
-  if (!known) {
-    known = new RecentMap(MOST_CLASSES)
-    bySerializer.set(serializer, known)
-  }
-  return known
 }
 
 function makeClass(
@@ -152,22 +141,21 @@ export function expansionsOf(
   })
 }
 
-const inside = new WeakMap<Expandable, Map<string, Expandable>>()
+/** What may be expanded inside expansions, by their names. */
+const insides = oncePer((expandable: Expandable): ReadonlyMap<string, Expandable> => {
+  const found = new Map<string, Expandable>()
+  for (const [name, serializer] of Object.entries(expandable)) {
+    const head = headOf(name)
+    if (name !== head) found.set(head, { ...found.get(head), [tailOf(name)]: serializer })
+  }
+  return found
+})
+
+const NOTHING: Expandable = {}
 
 /** What may be expanded inside an expansion. */
 function insideOf(expandable: Expandable, head: string): Expandable {
-  let known = inside.get(expandable)
-  if (!known) {
-    known = new Map()
-    inside.set(expandable, known)
-  }
-  let made = known.get(head)
-  if (!made) {
-    const entries = Object.entries(expandable).filter(([name]) => headOf(name) === head && name !== head)
-    made = Object.fromEntries(entries.map(([name, serializer]) => [tailOf(name), serializer]))
-    known.set(head, made)
-  }
-  return made
+  return insides(expandable).get(head) ?? NOTHING
 }
 
 function headOf(name: string): string {

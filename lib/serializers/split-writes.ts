@@ -2,6 +2,7 @@
 
 import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -40,16 +41,9 @@ export interface NestedWrite {
   readonly value: Data | readonly Data[] | null
 }
 
-const byName = new WeakMap<SerializerPlan, ReadonlyMap<string, BoundField>>()
-
-function fieldsByName(plan: SerializerPlan): ReadonlyMap<string, BoundField> {
-  let fields = byName.get(plan)
-  if (!fields) {
-    fields = new Map(plan.fields.map((bound) => [bound.name, bound]))
-    byName.set(plan, fields)
-  }
-  return fields
-}
+const fieldsByName = oncePer(
+  ({ fields }: SerializerPlan): ReadonlyMap<string, BoundField> => new Map(fields.map((bound) => [bound.name, bound])),
+)
 
 /**
  * Sorts validated data (and what `save(extra)` adds: field names or properties of the model) by where it is written.

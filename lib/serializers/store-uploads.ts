@@ -4,6 +4,7 @@ import { ArrayField } from '../fields/array-field.js'
 import type { SerializerField } from '../fields/field.js'
 import { CheckedFile, FileUploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
+import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/one-line.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -31,21 +32,14 @@ interface Kept {
   readonly key: string
 }
 
-const uploadPlans = new WeakMap<SerializerPlan, boolean>()
-
 /** True when the serializer, or one nested in it, has a field that keeps files. */
-export function keepsUploads(plan: SerializerPlan): boolean {
-  let keeps = uploadPlans.get(plan)
-  if (keeps === undefined) {
-    keeps = plan.fields.some(({ field, writable }) =>
-      field instanceof NestedSerializer
-        ? writable && keepsUploads(serializerPlan(field.serializerClass))
-        : uploadField(field)?.storage !== undefined,
-    )
-    uploadPlans.set(plan, keeps)
-  }
-  return keeps
-}
+export const keepsUploads: (plan: SerializerPlan) => boolean = oncePer(({ fields }) =>
+  fields.some(({ field, writable }) =>
+    field instanceof NestedSerializer
+      ? writable && keepsUploads(serializerPlan(field.serializerClass))
+      : uploadField(field)?.storage !== undefined,
+  ),
+)
 
 /**
  * Keeps the files of validated data and runs the write with their keys in place of them. When the write fails, or its
@@ -159,28 +153,25 @@ function whenSettled(knex: Knex | undefined, committed: () => unknown, rolledBac
     return
   }
   const trx = knex as Knex.Transaction
-  for (let outer: Knex.Transaction | undefined = trx; outer; outer = outer.parentTransaction) noteRollback(outer)
+  for (let outer: Knex.Transaction | undefined = trx; outer; outer = outer.parentTransaction) endOf(outer)
   trx.executionPromise.then(
-    () => (undone.has(trx) ? rolledBack() : whenSettled(trx.parentTransaction, committed, rolledBack)),
+    () => (endOf(trx).isUndone ? rolledBack() : whenSettled(trx.parentTransaction, committed, rolledBack)),
     () => rolledBack(),
   )
 }
 
-/** Transactions by whether they were rolled back: knex fulfils the promise of one that was rolled back for no error. */
-const noted = new WeakSet<Knex.Transaction>()
-const undone = new WeakSet<Knex.Transaction>()
-
-function noteRollback(trx: Knex.Transaction): void {
-  if (noted.has(trx)) return
-  noted.add(trx)
+/** How a transaction ends, noted from the first call on: knex fulfils the promise of one that was rolled back for no error. */
+const endOf = oncePer((trx: Knex.Transaction) => {
+  const end = { isUndone: false }
   const rollback = trx.rollback.bind(trx)
   const noting = (error?: unknown) => {
     // after the end it changes nothing
-    if (!trx.isCompleted()) undone.add(trx)
+    if (!trx.isCompleted()) end.isUndone = true
     return rollback(error)
   }
   trx.rollback = noting
-}
+  return end
+})
 
 /** Storages that have refused to remove a file, since one was last removed. */
 const failing = new WeakSet<UploadStorage>()

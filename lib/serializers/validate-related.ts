@@ -5,9 +5,10 @@ import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../field
 import { MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
-import type { Column, ModelDescription } from '../models/model-description.js'
+import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import type { AnySerializer, BoundField } from './contract.js'
+import { oncePerCatalogue } from '../models/once-per-catalogue.js'
+import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import {
   convert,
   fail,
@@ -21,25 +22,21 @@ import {
   type ValidationScope,
 } from './validated-item.js'
 
-const trustedFields = new WeakMap<BoundField, { related: ModelDescription; trusted: boolean }>()
+const trustedFields = oncePerCatalogue(
+  (plan: SerializerPlan): ReadonlySet<BoundField> =>
+    new Set(plan.writable.filter((bound) => isCheckedByDatabase(plan, bound))),
+)
 
-/** True for keys that need no look-up: the database checks them when the row is written. Kept while the catalogue is the same. */
+/** True for keys that need no look-up: the database checks them when the row is written. */
 export function isTrusted(serializer: AnySerializer, bound: BoundField): boolean {
-  if (!bound.relation) return false
-  const related = describeModel(bound.relation.model)
-  let known = trustedFields.get(bound)
-  if (known?.related !== related) {
-    known = { related, trusted: isCheckedByDatabase(serializer, bound) }
-    trustedFields.set(bound, known)
-  }
-  return known.trusted
+  return bound.relation !== undefined && trustedFields(serializer.plan).has(bound)
 }
 
 /** A key of the whole related table, all of whose rows the caller may see: a foreign key of the database checks it. */
-function isCheckedByDatabase({ plan }: AnySerializer, { field, relation, column, ids }: BoundField): boolean {
+function isCheckedByDatabase({ model }: SerializerPlan, { field, relation, column, ids }: BoundField): boolean {
   const made: unknown = field.constructor
   if (made !== PrimaryKeyRelatedField || !relation || !column || ids) return false
-  const key = plan.model?.foreignKeys.get(column.property)
+  const key = model?.foreignKeys.get(column.property)
   if (!key?.enforced) return false
   const { queryset, many } = field.options as RelatedFieldOptions
   if (many === true || queryset !== relation.model) return false

@@ -1,16 +1,16 @@
 /** Warns of models that become JSON in their own way, which serializers do not ask. */
-import { type ModelClass, modelName } from '../models/objection.js'
+import { firstTime } from '../kernel/once-per.js'
+import { modelName } from '../models/objection.js'
 import { formatsJson } from '../models/visibility.js'
 import type { SerializerClass } from './contract.js'
 import { serializerPlan } from './plan.js'
 
-const warned = new WeakSet<ModelClass>()
+const isFirst = firstTime()
 
 /** Warns once for each model: what its `$formatJson` leaves out or changes, a serializer shows as it is stored. */
 export function warnOfFormat(serializer: SerializerClass): void {
   const { model } = serializerPlan(serializer)
-  if (!model || warned.has(model.model) || !formatsJson(model.model)) return
-  warned.add(model.model)
+  if (!model || !formatsJson(model.model) || !isFirst(model.model)) return
   const name = modelName(model.model)
   process.emitWarning(
     `${serializer.name}: ${name} has a $formatJson of its own, which serializers do not ask; leave out of fields what it ` +

@@ -1,6 +1,7 @@
 /** Warns of what is shown though nobody has asked for it by name: columns that look like secrets (promise A10). */
 
 import { snakeCase } from '../kernel/naming.js'
+import { oncePer } from '../kernel/once-per.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
@@ -9,7 +10,7 @@ import { serializerPlan } from './plan.js'
 
 const SECRETS = new Set(['password', 'passwd', 'secret', 'token', 'hash'])
 
-const warned = new WeakMap<ModelClass, Set<string>>()
+const told = oncePer<ModelClass, Set<string>>(() => new Set())
 
 /** Looks at what a serializer shows of all columns of its model, for itself; warns once for each column. */
 export function warnOfSecrets(serializer: SerializerClass): void {
@@ -43,8 +44,7 @@ function secretsOf(serializer: SerializerClass): readonly Secret[] {
   if (!model || (serializer as unknown as Partial<typeof ModelSerializer>).fields !== '__all__') return []
   const declared = declaredFieldsOf(serializer)
   const { extraKwargs = {} } = serializer as unknown as Partial<typeof ModelSerializer>
-  const known = warned.get(model.model) ?? new Set()
-  warned.set(model.model, known)
+  const known = told(model.model)
   const found: Secret[] = []
   for (const { name, column, relation, ids } of readable) {
     if (!column || relation || ids || declared.has(name) || Object.hasOwn(extraKwargs, name)) continue

@@ -1,5 +1,6 @@
 /** Holds answers of an API to its OpenAPI document, for tests. */
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js'
+import { oncePer } from '../kernel/once-per.js'
 import { formats } from './formats.js'
 
 /** An OpenAPI 3.1 document, such as `api.getSchema()` returns. */
@@ -37,7 +38,6 @@ interface Route {
 }
 
 const ROOT = 'document'
-const documents = new WeakMap<TestedDocument, Compiled>()
 
 /**
  * What of a response is not as the document says; empty when all is. It looks at the status, the media type, the
@@ -193,17 +193,12 @@ function headerOf(headers: Exchange['headers'], name: string): string | undefine
   return value === undefined ? undefined : [value].flat().join(', ')
 }
 
-function compile(document: TestedDocument): Compiled {
-  let compiled = documents.get(document)
-  if (!compiled) {
-    const root = JSON.parse(JSON.stringify(document)) as Node
-    const ajv = new Ajv2020({ allErrors: true, strict: false, logger: false, formats })
-    ajv.addSchema({ ...root, $id: ROOT }, ROOT, false, false)
-    compiled = { root, routes: routesOf(root), ajv, validators: new Map() }
-    documents.set(document, compiled)
-  }
-  return compiled
-}
+const compile = oncePer((document: TestedDocument): Compiled => {
+  const root = JSON.parse(JSON.stringify(document)) as Node
+  const ajv = new Ajv2020({ allErrors: true, strict: false, logger: false, formats })
+  ajv.addSchema({ ...root, $id: ROOT }, ROOT, false, false)
+  return { root, routes: routesOf(root), ajv, validators: new Map() }
+})
 
 /** Fixed parts go before parameters, as requests are routed. */
 function routesOf(root: Node): readonly Route[] {

@@ -2,6 +2,7 @@
 import { checkStatic } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { hyphenate, snakeCase } from '../kernel/naming.js'
+import { oncePer } from '../kernel/once-per.js'
 import type { SerializerClass } from '../serializers/contract.js'
 
 /** What was said of a method, before its name is known. */
@@ -36,7 +37,6 @@ export interface ActionClass {
 }
 
 const settingsOf = new WeakMap<object, ActionSettings>()
-const actionsByClass = new WeakMap<ActionClass, ReadonlyMap<string, ActionDescription>>()
 
 /** Remembers what was said of a method. */
 export function keepSettings(method: object, settings: ActionSettings): void {
@@ -47,14 +47,9 @@ export function keepSettings(method: object, settings: ActionSettings): void {
  * The actions of a class, those it inherits first. A method that overrides an action stays one: it keeps what was said of
  * the method it overrides, unless `action()` says something of it, too.
  */
-export function actionsOf(view: ActionClass): ReadonlyMap<string, ActionDescription> {
-  let actions = actionsByClass.get(view)
-  if (!actions) {
-    actions = new Map(findActions(view.prototype))
-    actionsByClass.set(view, actions)
-  }
-  return actions
-}
+export const actionsOf = oncePer(
+  ({ prototype }: ActionClass): ReadonlyMap<string, ActionDescription> => findActions(prototype),
+)
 
 function findActions(prototype: object): Map<string, ActionDescription> {
   const parent = Object.getPrototypeOf(prototype) as object | null
@@ -73,7 +68,7 @@ function describe(action: string, settings: ActionSettings): ActionDescription {
   return { ...settings, action, urlPath, urlName }
 }
 
-const variants = new WeakMap<ActionClass, Map<string, ActionClass>>()
+const variantsOf = oncePer<ActionClass, Map<string, ActionClass>>(() => new Map())
 /** The classes that variants were made of. */
 const originals = new WeakMap<ActionClass, ActionClass>()
 
@@ -82,11 +77,7 @@ export function actionClass<View extends ActionClass & (new () => object)>(given
   const view = (originals.get(given) ?? given) as View
   const statics = Object.entries(actionsOf(view).get(action)?.statics ?? {})
   if (statics.length === 0) return view
-  let known = variants.get(view)
-  if (!known) {
-    known = new Map()
-    variants.set(view, known)
-  }
+  const known = variantsOf(view)
   let variant = known.get(action) as View | undefined
   if (!variant) {
     variant = class extends (view as new () => object) {} as View

@@ -1,5 +1,6 @@
 /** What a view class with `CacheableMixin` says of its answers. */
 import { type CachePolicy, cachePolicy } from '../caching/cache-policy.js'
+import { oncePer } from '../kernel/once-per.js'
 
 /** What the mixin adds to a class. */
 export interface Cacheable {
@@ -9,23 +10,13 @@ export interface Cacheable {
   readonly cacheNoCache: boolean
 }
 
-const policies = new WeakMap<object, CachePolicy>()
-
 /** True for a view class with the mixin. */
 export function isCacheable(view: object): view is Cacheable {
   return 'cachePrivate' in view && 'cacheMaxAge' in view && 'cacheNoCache' in view
 }
 
 /** How the answers of a class may be kept; settled once. @throws {ConfigurationError} */
-export function policyOf(view: Cacheable): CachePolicy {
-  let policy = policies.get(view)
-  if (!policy) {
-    policy = cachePolicy(view.name, {
-      maxAge: view.cacheMaxAge,
-      private: view.cachePrivate,
-      noCache: view.cacheNoCache,
-    })
-    policies.set(view, policy)
-  }
-  return policy
-}
+export const policyOf = oncePer(
+  (view: Cacheable): CachePolicy =>
+    cachePolicy(view.name, { maxAge: view.cacheMaxAge, private: view.cachePrivate, noCache: view.cacheNoCache }),
+)

@@ -21,7 +21,7 @@ import type {
   SerializerPlan,
 } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import type { Expandable } from '../serializers/select-fields.js'
+import type { Expandable, Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { showsObject } from './actions.js'
 import { APIView } from './api-view.js'
@@ -111,6 +111,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   declare rowMark: string | undefined
   /** @internal What a create inserts by, once that was asked; null where it needs instances. */
   declare inserter: Inserter | null | undefined
+  /** @internal What of its objects the client wants to see, once that was read; null for all. */
+  declare clientSelection: Selection | null | undefined
 
   /** @internal The resource, once it was asked for. */
   declare compiled: Resource | undefined
@@ -326,6 +328,7 @@ Object.assign(GenericAPIView.prototype, {
   compiled: undefined,
   pathKey: undefined,
   inserter: undefined,
+  clientSelection: undefined,
   holds: false,
   heldKey: undefined,
   rowMark: undefined,

@@ -8,6 +8,7 @@ import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Inserter } from '../rows/inserter.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
+import type { Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericViewClass } from './generic-view-class.js'
 import type { Resource } from './resource.js'
@@ -39,6 +40,8 @@ export interface GenericView extends View {
   rowMark: string | undefined
   /** What a create inserts by, once that was asked; null where it needs instances. */
   inserter: Inserter | null | undefined
+  /** What of its objects the client wants to see, once that was read; null for all. */
+  clientSelection: Selection | null | undefined
   // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder

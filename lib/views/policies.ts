@@ -1,6 +1,7 @@
 /** The policies of a view class as instances, made once. */
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { Parser, TakenFiles } from '../parsers/parser.js'
@@ -27,18 +28,12 @@ export interface GovernedClass {
   takenFiles(): TakenFiles
 }
 
-const policies = new WeakMap<GovernedClass, ViewPolicies>()
-
 /** The policies of a view class. @throws {ConfigurationError} a list holds something else, or there is no renderer */
-export function policiesOf(view: GovernedClass): ViewPolicies {
-  let resolved = policies.get(view)
-  if (!resolved) {
-    resolved = resolve(view)
-    for (const permission of resolved.permissions) permission.check(view)
-    policies.set(view, resolved)
-  }
+export const policiesOf = oncePer((view: GovernedClass): ViewPolicies => {
+  const resolved = resolve(view)
+  for (const permission of resolved.permissions) permission.check(view)
   return resolved
-}
+})
 
 function resolve(view: GovernedClass): ViewPolicies {
   const where = (name: string) => `${view.name}.${name}`

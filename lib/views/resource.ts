@@ -4,6 +4,7 @@ import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
 import { externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -67,7 +68,8 @@ export class Resource {
   #namesPerUser: boolean | undefined
   readonly #rowObstacles = new Map<RowAnswer, string | null>()
   readonly #insertObstacles = new Map<InsertAction, string | null>()
-  readonly #totals = new WeakMap<readonly OrderTerm[], readonly OrderTerm[]>()
+  /** The total order of terms that a filter backend gives out again and again. */
+  readonly totalOf = oncePer((terms: readonly OrderTerm[]) => totalOrder(this.model, terms))
 
   /** @throws {ConfigurationError} a paginator or filter backend is none */
   constructor(view: GenericViewClass) {
@@ -134,16 +136,6 @@ export class Resource {
       const isKey = term.property === 'id' && !model.columns.has('id')
       return isKey ? model.primaryKey.map((property) => ({ ...term, property })) : [term]
     })
-  }
-
-  /** The total order of terms that a filter backend gives out again and again. */
-  totalOf(terms: readonly OrderTerm[]): readonly OrderTerm[] {
-    let order = this.#totals.get(terms)
-    if (!order) {
-      order = totalOrder(this.model, terms)
-      this.#totals.set(terms, order)
-    }
-    return order
   }
 
   /** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */
@@ -282,21 +274,14 @@ export function orders(backend: BaseFilter): boolean {
   return backend.ordering !== BaseFilter.prototype.ordering
 }
 
-const policies = new WeakMap<GenericViewClass, ListPolicies>()
-
-function listPoliciesOf(view: GenericViewClass): ListPolicies {
-  let made = policies.get(view)
-  if (!made) {
-    made = {
-      paginator: view.paginationClass
-        ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
-        : undefined,
-      filters: resolvePolicies(`${view.name}.filterBackends`, view.filterBackends, 'filterQueryset'),
-    }
-    policies.set(view, made)
-  }
-  return made
-}
+const listPoliciesOf = oncePer(
+  (view: GenericViewClass): ListPolicies => ({
+    paginator: view.paginationClass
+      ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
+      : undefined,
+    filters: resolvePolicies(`${view.name}.filterBackends`, view.filterBackends, 'filterQueryset'),
+  }),
+)
 
 function filterViewOf(view: GenericViewClass, backends: readonly BaseFilter[]): FilterView {
   const { name, filtersetFields, searchFields, orderingFields, searchConfig, searchType, searchParam } = view

@@ -3,6 +3,7 @@
 import { readerOf } from '../../filters/full-text.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { firstTime } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { ModelDescription } from '../../models/model-description.js'
 import { isModelClass, modelName } from '../../models/objection.js'
@@ -122,13 +123,12 @@ export function prepareActions(view: ActionClass): void {
   }
 }
 
-const warned = new WeakSet<CheckedClass>()
+const isFirst = firstTime()
 
 /** @throws {ConfigurationError} */
 function checkCaching(view: CheckedClass & Cacheable): void {
   policyOf(view)
-  if (view.cachePrivate || view.authenticationClasses.length === 0 || warned.has(view)) return
-  warned.add(view)
+  if (view.cachePrivate || view.authenticationClasses.length === 0 || !isFirst(view)) return
   process.emitWarning(
     `${view.name}: its answers are public (cachePrivate = false) though it knows callers by authenticationClasses; ` +
       'shared caches may give one caller what another has asked for',

@@ -4,6 +4,7 @@ import { RelatedField } from '../../fields/related-field.js'
 import { modelsOnPaths } from '../../filters/resolve-paths.js'
 import { withoutPrefix } from '../../filters/search-filter.js'
 import { ServiceUnavailable } from '../../kernel/errors.js'
+import { oncePerUntilFailed } from '../../kernel/once-per.js'
 import { describeModel, prepareModels } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass } from '../../models/objection.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -55,27 +56,22 @@ export function serializersOfActions(view: ActionClass): readonly SerializerClas
   })
 }
 
-const preparing = new WeakMap<ModelledView, Promise<void>>()
-
 /**
  * Reads the catalogue of the view's models, unless that was done. What failed is tried again at the next call.
  * @throws {ServiceUnavailable} it cannot be read
  */
 export async function prepareModelsOf(view: ModelledView): Promise<void> {
   try {
-    await (preparing.get(view) ?? readModels(view))
+    await readModels(view)
   } catch (error) {
     throw new ServiceUnavailable(5, { cause: error })
   }
 }
 
-function readModels(view: ModelledView): Promise<void> {
+const readModels = oncePerUntilFailed(async (view: ModelledView): Promise<void> => {
   const models = modelsOf(view)
-  if (models.every((model) => describeModel(model).prepared)) return Promise.resolve()
-  const running = prepareModels(models).finally(() => preparing.delete(view))
-  preparing.set(view, running)
-  return running
-}
+  if (!models.every((model) => describeModel(model).prepared)) await prepareModels(models)
+})
 
 function collectModels(serializer: SerializerClass, models: Set<ModelClass>, seen: Set<SerializerClass>): void {
   if (seen.has(serializer)) return

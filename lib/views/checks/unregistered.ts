@@ -2,6 +2,7 @@
 
 import { checkDeclarations } from '../../kernel/declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../../kernel/errors.js'
+import { oncePerUntilFailed } from '../../kernel/once-per.js'
 import { actionClass } from '../action-options.js'
 import { actionNamed, changesMany, isDetail } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
@@ -14,8 +15,6 @@ import { prepareModelsOf } from './models-of.js'
 const LOOKUPS = ['getDetail', 'getObject', 'getObjectToWrite']
 /** The same of serializers. */
 const HOOKS = ['getList', ...LOOKUPS, 'getSerializer', 'getInputSerializer']
-
-const preparing = new WeakMap<CheckedClass, Promise<void>>()
 
 /**
  * Checks what needs no database. A method of the application's own may need neither model nor serializer.
@@ -53,19 +52,7 @@ function hasModel({ model, queryset }: CheckedClass): boolean {
   return model !== null || queryset !== null
 }
 
-function prepareOnce(view: CheckedClass): Promise<void> {
-  let running = preparing.get(view)
-  if (!running) {
-    running = prepare(view).catch((error: unknown) => {
-      preparing.delete(view)
-      throw error
-    })
-    preparing.set(view, running)
-  }
-  return running
-}
-
-async function prepare(view: CheckedClass): Promise<void> {
+const prepareOnce = oncePerUntilFailed(async (view: CheckedClass): Promise<void> => {
   await prepareModelsOf(view)
   try {
     prepareActions(view)
@@ -73,4 +60,4 @@ async function prepare(view: CheckedClass): Promise<void> {
   } catch (error) {
     throw error instanceof ConfigurationError ? error : new ServiceUnavailable(5, { cause: error })
   }
-}
+})

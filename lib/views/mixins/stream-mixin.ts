@@ -1,5 +1,6 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
+import { oncePer } from '../../kernel/once-per.js'
 import { canStream } from '../../renderers/streaming.js'
 import { isBuiltIn, markBuiltIn } from '../built-in.js'
 import type { StreamingView } from '../checks/check-streams.js'
@@ -16,7 +17,15 @@ const KINDS = {
 } as const
 exclusiveTo('StreamMixin', 'view', KINDS)
 
-const streams = new WeakMap<object, ListStreams>()
+const streamsOf = oncePer(
+  ({ maxStreamsPerUser, maxStreamIdleSeconds, maxStreamSeconds, streamRows }: StreamingView) =>
+    new ListStreams({
+      maxPerUser: maxStreamsPerUser,
+      maxIdleSeconds: maxStreamIdleSeconds,
+      maxLifetimeSeconds: maxStreamSeconds,
+      rows: streamRows,
+    }),
+)
 
 /**
  * Lets `list` answer some formats with the whole list, filtered and ordered as ever, whatever its pages: rows are written
@@ -58,7 +67,7 @@ export function StreamMixin<Base extends ViewConstructor>(base: Base) {
       ctx.set('Content-Type', renderer.contentType)
       const headers = renderer.headers({ basename: this.basename ?? this.constructor.name })
       if (headers) ctx.set(headers as Record<string, string>)
-      await streamsOf(this.constructor).start(this, renderer)
+      await streamsOf(this.constructor as unknown as StreamingView).start(this, renderer)
       return undefined
     }
   }
@@ -68,25 +77,10 @@ export function StreamMixin<Base extends ViewConstructor>(base: Base) {
 
 /** Ends the streams of a view class. */
 export async function closeStreams(view: object): Promise<void> {
-  await streams.get(view)?.close()
+  if ('streamFormats' in view) await streamsOf(view as StreamingView).close()
 }
 
 /** The formats that a view class streams; none without the mixin. */
 export function streamedFormats(view: object): readonly string[] {
   return 'streamFormats' in view ? (view as StreamingView).streamFormats : []
-}
-
-function streamsOf(view: object): ListStreams {
-  let made = streams.get(view)
-  if (!made) {
-    const { maxStreamsPerUser, maxStreamIdleSeconds, maxStreamSeconds, streamRows } = view as StreamingView
-    made = new ListStreams({
-      maxPerUser: maxStreamsPerUser,
-      maxIdleSeconds: maxStreamIdleSeconds,
-      maxLifetimeSeconds: maxStreamSeconds,
-      rows: streamRows,
-    })
-    streams.set(view, made)
-  }
-  return made
 }

@@ -1,8 +1,10 @@
 /** By which columns the objects of a nested view set belong to those of the view set it is nested in. */
 import { ConfigurationError } from '../../kernel/errors.js'
-import { catalogueRevision, describeModel } from '../../models/describe-model.js'
+import { oncePer } from '../../kernel/once-per.js'
+import { describeModel } from '../../models/describe-model.js'
 import { type Column, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
+import { oncePerCatalogue } from '../../models/once-per-catalogue.js'
 
 /** What of a nested view set's class tells whose its objects are. */
 export interface NestedViewClass {
@@ -20,23 +22,14 @@ export interface ParentKey {
   readonly related: Column
 }
 
-const keys = new WeakMap<NestedViewClass, Map<ModelClass, { revision: number; key: ParentKey }>>()
+const keysOf = oncePer((view: NestedViewClass) => oncePerCatalogue((parent: ModelClass) => findKey(view, parent)))
 
 /**
  * The key by which objects of one view set belong to objects of another.
  * @throws {ConfigurationError} there is no such column, or it points elsewhere
  */
 export function parentKeyOf(view: NestedViewClass, parent: ModelClass): ParentKey {
-  let byParent = keys.get(view)
-  if (!byParent) {
-    byParent = new Map()
-    keys.set(view, byParent)
-  }
-  const known = byParent.get(parent)
-  if (known?.revision === catalogueRevision()) return known.key
-  const key = findKey(view, parent)
-  byParent.set(parent, { revision: catalogueRevision(), key })
-  return key
+  return keysOf(view)(parent)
 }
 
 function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {

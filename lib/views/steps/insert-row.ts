@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { externalIds } from '../../ids/external-ids.js'
 import { ValidationError } from '../../kernel/errors.js'
+import { oncePer } from '../../kernel/once-per.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../../models/build-model.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
@@ -145,16 +146,12 @@ function builtRow(
   return databaseValues(model, instance)
 }
 
-const plainColumns = new WeakMap<SerializerPlan, Map<string, PlainColumn>>()
+const plainColumns = oncePer<SerializerPlan, Map<string, PlainColumn>>(() => new Map())
 
 /** Where a value of validated data goes. */
 function plainColumn(serializer: AnySerializer, name: string): PlainColumn {
   const { plan } = serializer
-  let known = plainColumns.get(plan)
-  if (!known) {
-    known = new Map()
-    plainColumns.set(plan, known)
-  }
+  const known = plainColumns(plan)
   let column = known.get(name)
   if (!column) {
     const { model, columns } = plan.model as ModelDescription

@@ -20,8 +20,6 @@ import { readAgain, shapingQuery } from './read-again.js'
 const FIELDS = 'fields'
 const EXPAND = 'expand'
 
-const selections = new WeakMap<GenericView, Selection | null>()
-
 /**
  * What the request asks for; undefined for whole objects. Names that are no fields of the view are ignored, and when none
  * is left all fields are shown. Only actions as they come with the package select: code of the application's sees whole objects.
@@ -34,12 +32,8 @@ export function selectionOf(view: GenericView): Selection | undefined {
   if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%'))) return undefined
   const query = queryOf(ctx)
   if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
-  let selection = selections.get(view)
-  if (selection === undefined) {
-    selection = readSelection(view) ?? null
-    selections.set(view, selection)
-  }
-  return selection ?? undefined
+  if (view.clientSelection === undefined) view.clientSelection = readSelection(view) ?? null
+  return view.clientSelection ?? undefined
 }
 
 /** True for an action as it comes with the package: code of the application's sees whole objects. */
