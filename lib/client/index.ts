@@ -1,5 +1,5 @@
 /** A typed client of an API, for browsers and Node: `koa-viewsets/client`. Nothing of the server is in it. */
-import { ClientError, type Failure, failure, type Result, resultOf } from './result.js'
+import { ClientError, failure, type Result, resultOf } from './result.js'
 import type { Client, Key, Method, RequestOptions, WriteOptions } from './types.js'
 
 export { ClientError, type Failure, type FailureKind, type FieldErrors, type Result, type Success } from './result.js'

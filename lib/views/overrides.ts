@@ -1,5 +1,9 @@
 /** What of a view the application does in its own way: asked of each class once, never by a request. */
+import { ConfigurationError } from '../kernel/errors.js'
 import { builtInMethods } from './built-in.js'
+
+/** What chooses objects, and who may have them. */
+const CHOOSING = ['getQueryset', 'filterQueryset', 'getObject', 'checkObjectPermissions', 'getSerializerClass']
 
 /**
  * The methods that an application has put in the place of ours, in the class or as fields of its instances. Each is true where
@@ -32,6 +36,19 @@ export class Overrides {
     this.objectPermissions = this.has('checkObjectPermissions')
     this.loading = this.has('loadRelated')
     this.serializerClass = this.has('getSerializerClass')
+  }
+
+  /**
+   * Refuses a view that has got a method of its own since it was made: nobody would ask it, and it may be there to hide rows.
+   * @throws {ConfigurationError} code of the request has written `this.getQueryset = …` or the like
+   */
+  refuseAssigned(view: object): void {
+    for (const name of CHOOSING) {
+      if (!Object.hasOwn(view, name) || this.has(name)) continue
+      throw new ConfigurationError(
+        `${view.constructor.name}: ${name}() was set on a view while it answers, where nobody asks it; override it in the class`,
+      )
+    }
   }
 
   /** True for a method that is not ours: the application has overridden it, or the view has none of that name. */

@@ -24,6 +24,7 @@ export async function runAction(view: View): Promise<unknown> {
     const own = view.getKnex()
     const knex = own instanceof Promise ? await own : own
     view.knex = knex
+    ;(view as Partial<GenericView>).resource?.overrides.refuseAssigned(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     if (isSafeMethod(ctx.req.method ?? '')) return await call(view)
