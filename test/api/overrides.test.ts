@@ -31,7 +31,7 @@ Object.defineProperty(ByAccessor.prototype, 'getQueryset', {
 })
 class ByRequest extends modelViewSet(Note, { serializerClass: NoteSerializer }) {
   override getKnex() {
-    this.getQueryset = () => Note.query().where('owner', 'me') as never
+    this.getQueryset = () => Note.query().where('owner', 'me')
     return super.getKnex()
   }
 }
