@@ -2,8 +2,8 @@
 import { authenticate } from '../lib/authentication/authenticate.js'
 import type { BaseAuthentication } from '../lib/authentication/authentication.js'
 import { keepPrivate } from '../lib/caching/cache-response.js'
+import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
-import { runStep } from '../lib/http/run-step.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
 
 /**

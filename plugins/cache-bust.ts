@@ -3,8 +3,8 @@ import { checkVersionSettings, refreshAppVersion } from '../lib/assets/app-versi
 import { cacheBustToken, checkBustToken } from '../lib/assets/cache-bust.js'
 import type { CacheBustChannel } from '../lib/assets/cache-bust-channel.js'
 import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
+import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
-import { runStep } from '../lib/http/run-step.js'
 
 export interface CacheBustOptions {
   /** @default '/cache/bust' */

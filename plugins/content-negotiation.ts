@@ -1,7 +1,8 @@
 /** Reads bodies and writes answers of hand-written routes as views do. */
+
+import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
-import { setPendingRender } from '../lib/http/pending-render.js'
-import { runStep } from '../lib/http/run-step.js'
+import { setPendingRender } from '../lib/http/response-end.js'
 import {
   type NegotiationOptions,
   readRequest,

@@ -1,6 +1,7 @@
 /** Asks permissions on any route. */
+
+import { runStep } from '../lib/http/answer-error.js'
 import type { Context, Middleware } from '../lib/http/context.js'
-import { runStep } from '../lib/http/run-step.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
 import type { BasePermission } from '../lib/permissions/permission.js'
 import { checkRoute, checkRouteObject } from '../lib/permissions/route-permissions.js'

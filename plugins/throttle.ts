@@ -1,6 +1,7 @@
 /** Limits how often a caller may ask, on any route. */
+
+import { runStep } from '../lib/http/answer-error.js'
 import { type Middleware, routeAction } from '../lib/http/context.js'
-import { runStep } from '../lib/http/run-step.js'
 import type { Policy } from '../lib/kernel/policy.js'
 import { checkThrottles } from '../lib/throttling/check-throttles.js'
 import { settleThrottles } from '../lib/throttling/settle-throttles.js'

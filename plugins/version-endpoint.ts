@@ -1,8 +1,8 @@
 /** `GET /version` (wire format, section 8). */
 import { checkVersionSettings, describeAppVersion } from '../lib/assets/app-version.js'
 import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
+import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
-import { runStep } from '../lib/http/run-step.js'
 import { setting } from '../lib/kernel/settings.js'
 
 export interface VersionEndpointOptions {

@@ -1,7 +1,7 @@
 /** Names the backend of the version that a client asks for (wire format, section 8). */
 import { checkVersionRoutes, routeVersion, type VersionRoutes } from '../lib/assets/route-version.js'
+import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
-import { runStep } from '../lib/http/run-step.js'
 
 /**
  * Sets the response header `x-backend-target` to the backend of the version in `X-App-Requested-Version`, in the cookie

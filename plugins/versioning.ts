@@ -1,6 +1,7 @@
 /** Tells the API version of a request. */
+
+import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
-import { runStep } from '../lib/http/run-step.js'
 import { type Policy, resolvePolicy } from '../lib/kernel/policy.js'
 import { determineVersion } from '../lib/versioning/determine-version.js'
 import type { BaseVersioning } from '../lib/versioning/versioning.js'

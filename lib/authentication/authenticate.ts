@@ -1,7 +1,6 @@
 /** The second step of dispatch: who is asking. */
-import { rememberChallengers } from '../http/challenges.js'
-import type { Context } from '../http/context.js'
-import { RequestSlot } from '../http/request-slot.js'
+import { rememberChallengers } from '../http/answer-error.js'
+import { type Context, RequestSlot } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { BaseAuthentication, Credentials } from './authentication.js'
 

@@ -1,7 +1,6 @@
 /** The user of the app's own session (promises E17 and E18). */
 
-import { type Context, isAnonymous } from '../http/context.js'
-import { isSafeMethod } from '../http/methods.js'
+import { type Context, isAnonymous, isSafeMethod } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, PermissionDenied } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'

@@ -1,8 +1,7 @@
 /** The last word on an answer: its validator, who may keep it, and 304 for who has it already. */
-import { type Context, isAnonymous } from '../http/context.js'
+import { type Context, isAnonymous, RequestSlot } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
-import { renderPending } from '../http/pending-render.js'
-import { RequestSlot } from '../http/request-slot.js'
+import { renderPending } from '../http/response-end.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import type { CachePolicy } from './cache-policy.js'
 import { contentDigest, strongTag, weakTag } from './entity-tags.js'

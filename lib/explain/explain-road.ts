@@ -1,7 +1,7 @@
 /** The way of a request through a generic view: how it reads, how it inserts, and the statements of each step. */
 
 import { isDescribed } from '../filters/filter.js'
-import { queryOf } from '../http/query-parameters.js'
+import { queryOf } from '../http/request-path.js'
 import { ApiError, ConfigurationError, NotFound } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'

@@ -2,8 +2,7 @@
 
 import type { Knex } from 'knex'
 import { authenticate } from '../authentication/authenticate.js'
-import type { Context } from '../http/context.js'
-import { describingContext } from '../http/describing-context.js'
+import { type Context, describingContext } from '../http/context.js'
 import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
 import { determineVersion } from '../versioning/determine-version.js'
 import type { APIView } from '../views/api-view.js'

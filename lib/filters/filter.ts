@@ -1,11 +1,11 @@
 /** The contract of a filter backend. */
 
 import type { Context } from '../http/context.js'
-import { type QueryParameters, queryOf } from '../http/query-parameters.js'
+import { type QueryParameters, queryOf } from '../http/request-path.js'
 import type { IDContext } from '../ids/codec.js'
 import { described } from '../kernel/declarations.js'
 import type { ApiError } from '../kernel/errors.js'
-import { noneOf } from '../kernel/none-of.js'
+import { noneOf } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'

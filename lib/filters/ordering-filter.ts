@@ -1,9 +1,8 @@
 /** Orders a list as the client asks: `?ordering=-price,title` (promise C9). */
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
-import { oncePer } from '../kernel/once-per.js'
+import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { RecentMap } from '../kernel/recent-map.js'
 import { modelName } from '../models/objection.js'
 import { hasOrder, type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
 import { BaseFilter, type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'

@@ -1,6 +1,6 @@
 /** Which regular expressions of clients are sent to PostgreSQL (promise C11; shown by regex-guard.test.ts). */
 
-import { RecentMap } from '../kernel/recent-map.js'
+import { RecentMap } from '../kernel/once-per.js'
 import { ANY, type CharacterSet, escaped, literal, NAMED_SETS, range, union } from './character-sets.js'
 import { isCheap, type PatternNode } from './regex-cost.js'
 

@@ -1,12 +1,12 @@
-/** The only place that writes an error to the client: the JSON envelope (wire format, section 6). */
+/** The only place that writes an error to the client: the JSON envelope and what a 401 asks for (wire format, section 6). */
+
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
 import { ApiError, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
 import { escapeControls } from '../kernel/one-line.js'
-import { isValidationGap } from '../postgres/database-errors.js'
+import { isValidationGap, subjectOf, toApiError } from '../postgres/database-errors.js'
 import { nativeError } from '../postgres/native-error.js'
-import { challengeOf } from './challenges.js'
-import type { Context } from './context.js'
+import { type Context, RequestSlot } from './context.js'
 import { isTargetError } from './request-path.js'
 
 /** What of an error reaches the client. */
@@ -17,6 +17,13 @@ interface Answer {
   readonly headers: Readonly<Record<string, unknown>>
   readonly members?: Readonly<Record<string, unknown>> | undefined
 }
+
+/** What can name a challenge, such as `Token realm="api"`. */
+interface Challenger {
+  readonly challenge?: string
+}
+
+const CHALLENGERS = new RequestSlot<readonly Challenger[]>('the schemes that were tried')
 
 const UNHANDLED: Answer = { status: 500, detail: 'Internal server error', headers: {} }
 
@@ -156,4 +163,33 @@ function report(ctx: Context, error: unknown): void {
     error instanceof Error ? error : new Error(escapeControls(format('non-error thrown: %j', error))),
     ctx,
   )
+}
+
+/** Remembers the schemes that a step tries (RFC 9110 section 11.6.1), so that whoever answers 401 later, on whatever route, names their challenges. */
+export function rememberChallengers(ctx: Context, schemes: readonly Challenger[]): void {
+  const before = CHALLENGERS.get(ctx)
+  CHALLENGERS.set(ctx, before ? [...before, ...schemes] : schemes)
+}
+
+/** The value of `WWW-Authenticate`: the challenges of all schemes tried so far, each once; a session where none has one. */
+function challengeOf(ctx: Context): string {
+  const schemes = CHALLENGERS.get(ctx) ?? []
+  const challenges = new Set(schemes.flatMap(({ challenge }) => challenge ?? []))
+  return challenges.size > 0 ? [...challenges].join(', ') : 'Session realm="api"'
+}
+
+/**
+ * Runs one step of a request for a plugin. True when the step has passed; false when it threw and the error was answered as JSON, so that nothing more is to be
+ * done. Errors of the middleware after the plugin are not its concern: call `next()` outside.
+ * @param challenge the value of `WWW-Authenticate` for a 401 that brings none
+ * @example if (await runStep(ctx, () => checkThrottles(ctx, view, throttles))) await next()
+ */
+export async function runStep(ctx: Context, step: () => void | Promise<void>, challenge?: string): Promise<boolean> {
+  try {
+    await step()
+    return true
+  } catch (error) {
+    answerError(ctx, toApiError(error, subjectOf(ctx.method)) ?? error, challenge)
+    return false
+  }
 }

@@ -1,9 +1,10 @@
 /**
- * The end of an answer, also where Node tells nothing of it: a response that waits behind another on its connection (HTTP
+ * The end of an answer and its rendering before, also where Node tells nothing of it: a response that waits behind another on its connection (HTTP
  * pipelining) does not hear that the connection has ended.
  */
+
 import { oncePer } from '../kernel/once-per.js'
-import type { Context } from './context.js'
+import { type Context, RequestSlot } from './context.js'
 
 type Listener = () => void
 
@@ -38,4 +39,16 @@ export function whenResponseEnds({ req, res }: Context, listener: Listener): Lis
 /** True when nobody can take the answer any more. */
 export function isGone({ req, res }: Context): boolean {
   return res.destroyed || res.closed || req.socket.destroyed
+}
+
+const RENDER = new RequestSlot<() => void>('renders the body of the answer')
+
+/** Remembers how the body will be rendered. It is done again at the end, so what is rendered must stay as it is. */
+export function setPendingRender(ctx: Context, render: () => void): void {
+  RENDER.set(ctx, render)
+}
+
+/** Renders the body now, if it is to be rendered at all. */
+export function renderPending(ctx: Context): void {
+  RENDER.get(ctx)?.()
 }

@@ -1,4 +1,4 @@
-/** Keeps what is made of an object for as long as the object lives. */
+/** What is kept: what was made of an object, for as long as the object lives; what came last; lists without items. */
 
 /** The function `make`, called once for each key. What it returns is kept, also undefined; what it throws is not. */
 export function oncePer<K extends object, T>(make: (key: K) => T): (key: K) => T {
@@ -36,4 +36,38 @@ export function firstTime(): (key: object) => boolean {
     known.add(key)
     return true
   }
+}
+
+/** A map of at most so many entries: a new one takes the place of the one that came first. */
+export class RecentMap<Value> {
+  readonly #most: number
+  readonly #entries: Map<string, Value>
+
+  constructor(most: number) {
+    this.#most = most
+    this.#entries = new Map()
+  }
+
+  get(key: string): Value | undefined {
+    return this.#entries.get(key)
+  }
+
+  set(key: string, value: Value): void {
+    const entries = this.#entries
+    if (entries.size >= this.#most && !entries.has(key)) {
+      const [first] = entries.keys()
+      entries.delete(first as string)
+    }
+    entries.set(key, value)
+  }
+}
+
+/**
+ * A list without items that is to V8 of the same kind as one with such an item. `[]` is one of small integers, and code that
+ * was compiled for it is thrown away when a list of other things comes: with the first filter each step of a list.
+ * @param item anything that such lists hold; it is not kept
+ * @example const NO_TEXTS = noneOf('')
+ */
+export function noneOf<T>(item: T): readonly T[] {
+  return [item].slice(1)
 }

@@ -1,7 +1,6 @@
 /** Counts one request: who, how many bytes, how long (promises G12, I10 and I12). */
 import type { ServerResponse } from 'node:http'
-import { type Context, userId } from '../http/context.js'
-import { RequestSlot } from '../http/request-slot.js'
+import { type Context, RequestSlot, userId } from '../http/context.js'
 import { isGone, whenResponseEnds } from '../http/response-end.js'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/one-line.js'

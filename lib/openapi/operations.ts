@@ -1,5 +1,5 @@
 /** One method of a path as a document describes it (wire format, section 13). */
-import { hasContent } from '../http/methods.js'
+import { hasContent } from '../http/context.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { uploadField } from '../serializers/store-uploads.js'

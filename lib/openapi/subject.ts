@@ -1,5 +1,5 @@
 /** What an operation is described from: its view, opened as a request would, and its serializer. */
-import { describingContext } from '../http/describing-context.js'
+import { describingContext } from '../http/context.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'

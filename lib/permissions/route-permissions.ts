@@ -1,6 +1,5 @@
 /** Permissions on a hand-written route, where no view keeps them for the objects that the handler finds. */
-import { type Context, routeAction } from '../http/context.js'
-import { RequestSlot } from '../http/request-slot.js'
+import { type Context, RequestSlot, routeAction } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { checkObjectPermissions, checkPermissions } from './check-permissions.js'
 import type { BasePermission, GuardedView } from './permission.js'

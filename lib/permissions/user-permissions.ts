@@ -1,7 +1,6 @@
 /** Permissions that look at the user alone. */
 
-import { type Context, isAnonymous } from '../http/context.js'
-import { isSafeMethod } from '../http/methods.js'
+import { type Context, isAnonymous, isSafeMethod } from '../http/context.js'
 import { BasePermission } from './permission.js'
 
 /** For anybody who is logged in. */

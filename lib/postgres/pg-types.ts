@@ -1,4 +1,5 @@
 /** What we use of knex and pg, by its documented surface only. */
+
 import type { Knex } from 'knex'
 
 /** Where a query runs: a pool or a transaction. */
@@ -13,4 +14,17 @@ export interface TypeParsers {
 export interface AnswerField {
   readonly name: string
   readonly dataTypeID: number
+}
+
+/** A text in PostgreSQL's notation, with the values it binds. */
+export interface CompiledSql {
+  readonly text: string
+  readonly values: readonly unknown[]
+}
+
+/** A knex query as PostgreSQL takes it. */
+export function nativeSql(query: unknown): CompiledSql {
+  const compilable = query as { toSQL(): { toNative(): { sql: string; bindings: readonly unknown[] } } }
+  const { sql, bindings } = compilable.toSQL().toNative()
+  return { text: sql, values: bindings }
 }

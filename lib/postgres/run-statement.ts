@@ -4,15 +4,14 @@ import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
-import { RunningStatement, type StatementClient } from './abandoned-statements.js'
-import type { CancellableConnection } from './cancel-statement.js'
-import { type ConnectionSource, queueOf } from './connection-queue.js'
+import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
+import { type ConnectionQueue, type ConnectionSource, queueOf } from './connection-queue.js'
 import type { AnswerField, Queryable, TypeParsers } from './pg-types.js'
-import { type RawRow, type RowFormat, TEXTS } from './row-format.js'
+import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
 import { knownSession, refusalOf } from './session-settings.js'
 import { asTexts, TextQuery } from './text-query.js'
 
-export type { RawRow } from './row-format.js'
+export type { RawRow } from './row-stream.js'
 
 /** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
 export interface Statement {
@@ -119,13 +118,13 @@ export async function runStatementAs<Row>(
   const asking = knownSession(connection)
   if (asking) await asking
   try {
-    return (await send(knex, connection, { text: statement.text, name }, values, format, reader)).rows
+    return (await send({ knex, queue, connection }, { text: statement.text, name }, values, format, reader)).rows
   } catch (error) {
     const { code = '' } = error as { code?: string }
     if (name === undefined || !STALE.has(code)) throw error
     statement.name = undefined
     if (POOLED.has(code)) warnOfPooler()
-    return (await send(knex, await queue.acquire(), statement, values, format, reader)).rows
+    return (await send({ knex, queue, connection: await queue.acquire() }, statement, values, format, reader)).rows
   }
 }
 
@@ -139,10 +138,11 @@ export async function runAsPg(
   values: readonly unknown[],
   types: TypeParsers,
 ): Promise<PgAnswer> {
-  const connection = await queueOf(knex.client as Client).acquire()
+  const queue = queueOf(knex.client as Client)
+  const connection = await queue.acquire()
   const asking = knownSession(connection)
   if (asking) await asking
-  return (await send(knex, connection, { text, name: undefined }, values, types)) as PgAnswer
+  return (await send({ knex, queue, connection }, { text, name: undefined }, values, types)) as PgAnswer
 }
 
 /** Every shape of a list fails once in PostgreSQL before it is sent without a name: right, but slow, and noisy in its log. */
@@ -156,16 +156,21 @@ function warnOfPooler(): void {
   )
 }
 
+/** What a statement is sent by: the connection, and where it comes from. */
+interface Sender {
+  readonly knex: Queryable
+  readonly queue: ConnectionQueue<Connection>
+  readonly connection: Connection
+}
+
 function send<Row>(
-  knex: Queryable,
-  connection: Connection,
+  { knex, queue, connection }: Sender,
   { text, name }: Statement,
   values: readonly unknown[],
   format: RowFormat<Row> | TypeParsers,
   recipient?: StatementClient,
 ): Promise<Answer<Row>> {
   const client = knex.client as Client
-  const queue = queueOf(client)
   queue.begin()
   const bindings = [...values]
   const event = { __knexUid: connection.__knexUid, method: 'select', sql: text, bindings }
@@ -244,4 +249,52 @@ export function readsRawRows(knex: Queryable): boolean {
 export function isLost(error: unknown): boolean {
   const { code } = error as { code?: unknown }
   return typeof code !== 'string' || code.length !== 5 || /^(?:08|57P|25P0[34])/.test(code)
+}
+
+/** Whoever waits for the rows of a statement: the socket of a request. */
+export interface StatementClient {
+  readonly destroyed: boolean
+}
+
+/** How often we look after those who wait for rows, in milliseconds: a statement that is shorter costs no more than being noted. */
+const INTERVAL = 100
+
+const running = new Set<RunningStatement>()
+let isLooking = false
+
+/** A statement while it runs. */
+class RunningStatement {
+  readonly #knex: Queryable
+  readonly #connection: CancellableConnection
+  readonly #client: StatementClient
+  #stopping: Promise<void> | undefined
+
+  /** Notes the statement; `end()` is to be called when it has ended. */
+  constructor(knex: Queryable, connection: CancellableConnection, client: StatementClient) {
+    this.#knex = knex
+    this.#connection = connection
+    this.#client = client
+    this.#stopping = undefined
+    running.add(this)
+    if (!isLooking) look()
+  }
+
+  /** What still stops the connection: nobody else may have it before that is settled. Undefined where nothing does. */
+  end(): Promise<void> | undefined {
+    running.delete(this)
+    return this.#stopping
+  }
+
+  stopIfAbandoned(): void {
+    if (!this.#client.destroyed || this.#stopping) return
+    this.#stopping = cancelStatement(this.#knex, this.#connection)
+    // heard by whoever ends the statement
+    this.#stopping.catch(() => {})
+  }
+}
+
+function look(): void {
+  isLooking = running.size > 0
+  for (const statement of running) statement.stopIfAbandoned()
+  if (isLooking) setTimeout(look, INTERVAL).unref()
 }

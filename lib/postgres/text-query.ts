@@ -1,7 +1,13 @@
-/** A query for pg's client whose rows are read from the texts that PostgreSQL sends: what pg would make of them is not made. */
-import type { RawRow, RowFormat } from './row-format.js'
-import { type ByteStream, type RowSink, type RowStream, rowStreamOf } from './row-stream.js'
-import { runMessage } from './run-message.js'
+/** A query for pg's client that is sent in one piece, and whose rows are read from the texts that PostgreSQL sends: what pg would make of them is not made. */
+
+import {
+  type ByteStream,
+  type RawRow,
+  type RowFormat,
+  type RowSink,
+  type RowStream,
+  rowStreamOf,
+} from './row-stream.js'
 
 /** pg's protocol connection, as far as a query of one's own speaks to it (as those of pg-cursor and pg-query-stream do). */
 interface Protocol {
@@ -137,4 +143,46 @@ export class TextQuery<Row> implements RowSink {
   handleEmptyQuery(): void {}
 
   handlePortalSuspended(): void {}
+}
+
+/** Execute of the unnamed portal, for all rows, and Sync. */
+const EXECUTE_AND_SYNC = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 0, 0, 4])
+const BIND = 0x42
+const NULL_LENGTH = -1
+/** Type, length, the unnamed portal, the end of the name, three counts and the format of all results. */
+const FIXED_BYTES = 1 + 4 + 1 + 1 + 2 + 2 + 2 + 2
+
+/**
+ * The message that runs the statement of this name with these values, all of them texts, and asks for texts: Bind, Execute
+ * and Sync of PostgreSQL's protocol (its documentation, section 55.7). pg sends them as three, which costs two microseconds more.
+ * @param name empty for the one that was parsed last without a name
+ */
+export function runMessage(name: string, values: readonly (string | null)[]): Buffer {
+  const lengths: number[] = []
+  let size = FIXED_BYTES + Buffer.byteLength(name) + 4 * values.length
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as string | null
+    const length = value === null ? 0 : Buffer.byteLength(value)
+    lengths.push(length)
+    size += length
+  }
+  const message = Buffer.allocUnsafe(size + EXECUTE_AND_SYNC.length)
+  message[0] = BIND
+  message.writeInt32BE(size - 1, 1)
+  message[5] = 0
+  let end = 6 + message.write(name, 6)
+  message[end++] = 0
+  // no formats: all values are texts
+  end = message.writeUInt16BE(0, end)
+  end = message.writeUInt16BE(values.length, end)
+  for (let index = 0; index < values.length; index++) {
+    const value = values[index] as string | null
+    end = message.writeInt32BE(value === null ? NULL_LENGTH : (lengths[index] as number), end)
+    if (value !== null) end += message.write(value, end)
+  }
+  // one format for all results: text
+  end = message.writeUInt16BE(1, end)
+  end = message.writeUInt16BE(0, end)
+  EXECUTE_AND_SYNC.copy(message, end)
+  return message
 }

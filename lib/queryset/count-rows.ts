@@ -1,8 +1,7 @@
 /** Counts the rows of a list: its conditions only, no order, no columns, no related objects (promise D3). */
 
 import type { AnyQueryBuilder } from '../models/objection.js'
-import { nativeSql } from '../postgres/compiled-sql.js'
-import type { Queryable } from '../postgres/pg-types.js'
+import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
 import { readsBelow } from './read-columns.js'
 

@@ -1,6 +1,6 @@
 /** Compact JSON (wire format, section 6). */
 import { writeJson } from '../kernel/json-numerals.js'
-import { RecentMap } from '../kernel/recent-map.js'
+import { RecentMap } from '../kernel/once-per.js'
 import { inBytes, JsonText, LONGEST_PIECE } from './json-text.js'
 import { BaseRenderer } from './renderer.js'
 import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'

@@ -1,8 +1,7 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
 import type Router from '@koa/router'
 import type { Context } from '../http/context.js'
-import { setNamespace } from '../http/namespace.js'
-import { setFormat, splitSuffix } from '../http/path-suffix.js'
+import { setFormat, setNamespace, splitSuffix } from '../http/request-path.js'
 import { decodeSegment, matchesHint, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'

@@ -1,6 +1,6 @@
 /** The paths of an API, found by path and by name. */
 
-import { splitSuffix } from '../http/path-suffix.js'
+import { splitSuffix } from '../http/request-path.js'
 import { matchesHint, type Segment } from '../kernel/path-pattern.js'
 import type { Endpoint } from './endpoint.js'
 import { RouteTree } from './route-tree.js'

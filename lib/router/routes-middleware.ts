@@ -1,7 +1,6 @@
 /** The middleware of an API: it answers the API's paths and leaves all others to the application. */
 import type { Context, Middleware } from '../http/context.js'
-import { setFormat } from '../http/path-suffix.js'
-import { pathOf } from '../http/request-path.js'
+import { pathOf, setFormat } from '../http/request-path.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import type { FoundRoute, RouteTable } from './route-table.js'
 import { type TracedRouter, TracedRoutes } from './traced-routes.js'

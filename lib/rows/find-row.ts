@@ -6,10 +6,10 @@ import type { AnyQueryBuilder } from '../models/objection.js'
 import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-text.js'
-import { writerOf } from './fetched-rows.js'
-import { compileNativeRow } from './native-sql.js'
+import { compileNativeRow } from './native-page.js'
 import type { RowAccess } from './row-access.js'
 import { compileRows } from './row-sql.js'
+import { writerOf } from './row-writer.js'
 
 /** What a path names. */
 export interface ObjectLookup {

@@ -1,8 +1,7 @@
 /** The SQL of inserts that return what they have inserted in its written form. */
 
 import type { Column, ModelDescription } from '../models/model-description.js'
-import { type CompiledSql, nativeSql } from '../postgres/compiled-sql.js'
-import type { Queryable } from '../postgres/pg-types.js'
+import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { RowPlan } from './row-plan.js'
 import { fromClause, innerColumns, LIST, outerColumns } from './row-sql.js'

@@ -17,8 +17,7 @@ import type {
   Rows,
   Slice,
 } from '../pagination/pagination.js'
-import { nativeSql } from '../postgres/compiled-sql.js'
-import type { Queryable } from '../postgres/pg-types.js'
+import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'

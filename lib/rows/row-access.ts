@@ -1,23 +1,86 @@
 /** The rows of a model as a request reads and inserts them: by which plan, on which connection, for whom. */
 
 import type { SerializerContext } from '../fields/field.js'
-import { describeModel } from '../models/describe-model.js'
+import type { FilterPart, FilterView } from '../filters/filter.js'
+import { noneOf, oncePer, RecentMap } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
-import type { StatementClient } from '../postgres/abandoned-statements.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import type { Statement, StatementClient } from '../postgres/run-statement.js'
 import { exactTypes } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
-import { isNative } from './native-sql.js'
+import { isNative } from './native-page.js'
 import type { CellScope, RowPlan } from './row-plan.js'
-import { type StatementCache, statementCache } from './statement-cache.js'
+
+/** What a request asks of a list whose SQL can be kept: lists of one key are of one text. */
+export interface ListKey {
+  readonly text: string
+  /** The values that the conditions bind, in order. */
+  readonly values: readonly unknown[]
+  /** The conditions take longer than to keep a row. */
+  readonly expensive: boolean
+}
+
+const NO_VALUES = noneOf<unknown>('')
+
+/** The key of the list that these filter parts describe. */
+export function listKey(view: FilterView, parts: readonly FilterPart[]): ListKey {
+  let text = view.name
+  let values: readonly unknown[] = NO_VALUES
+  let expensive = false
+  for (const part of parts) {
+    if (part.expensive) expensive = true
+    text += `|${part.shape}`
+    values = values === NO_VALUES ? part.values : [...values, ...part.values]
+  }
+  return { text, values, expensive }
+}
+
+/** The key under which the length of a list is remembered. */
+export function countKey({ text, values }: ListKey): string {
+  return `${text}|${values.join('\0')}`
+}
+
+/** Statements of one output; a client that asks for more shapes has its lists compiled each time. */
+const MOST_STATEMENTS = 500
+/** How many lists are remembered by their length. */
+const MOST_COUNTS = 128
+
+/** What is kept of the lists and objects of one output. */
+export class StatementCache {
+  /** How many rows the lists had that were counted last, by their conditions and values. */
+  readonly counts = new RecentMap<number>(MOST_COUNTS)
+  /** The same by conditions alone, where these are expensive. */
+  readonly lengths = new RecentMap<number>(MOST_COUNTS)
+  readonly #statements = new Map<string, Statement>()
+
+  get(key: string): Statement | undefined {
+    return this.#statements.get(key)
+  }
+
+  /** Keeps a statement, unless there are too many. */
+  set(key: string, statement: Statement): void {
+    if (this.#statements.size < MOST_STATEMENTS) this.#statements.set(key, statement)
+  }
+}
+
+/** By the database's configuration (it may rename identifiers), and by output. */
+const caches = oncePer<object, (plan: RowPlan) => StatementCache>(() => oncePer(() => new StatementCache()))
+
+/** The cache of an output on a database. */
+export function statementCache(knex: Queryable, plan: RowPlan): StatementCache {
+  const { config } = knex.client as { config: object }
+  return caches(config)(plan)
+}
 
 export interface RowAccessOptions {
-  readonly model: ModelClass
+  readonly model: ModelDescription
   readonly plan: RowPlan
   readonly knex: Queryable
+  /** Those of the plan on this database. */
+  readonly statements: StatementCache
   readonly context: () => SerializerContext
   /** Whoever the rows are for. */
   readonly client: StatementClient
@@ -40,13 +103,13 @@ export class RowAccess implements CellScope {
   readonly #makeContext: () => SerializerContext
   #context: SerializerContext | undefined
 
-  constructor({ model, plan, knex, client, native, context }: RowAccessOptions) {
-    this.model = describeModel(model)
+  constructor({ model, plan, knex, statements, client, native, context }: RowAccessOptions) {
+    this.model = model
     this.plan = plan
     this.knex = knex
     this.client = client
     this.native = native && isNative(plan)
-    this.statements = statementCache(knex, plan)
+    this.statements = statements
     this.#makeContext = context
     this.#context = undefined
   }

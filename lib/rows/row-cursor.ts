@@ -2,8 +2,7 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ListPool, RowCursor, Rows } from '../pagination/pagination.js'
-import type { CompiledSql } from '../postgres/compiled-sql.js'
-import type { Queryable } from '../postgres/pg-types.js'
+import type { CompiledSql, Queryable } from '../postgres/pg-types.js'
 import { DatabaseCursor, type DatabaseCursorOptions, poolSize } from '../queryset/database-cursor.js'
 
 /** knex's own default. */

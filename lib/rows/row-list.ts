@@ -12,20 +12,18 @@ import type {
   Rows,
   Slice,
 } from '../pagination/pagination.js'
-import type { CompiledSql } from '../postgres/compiled-sql.js'
-import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-format.js'
+import type { CompiledSql } from '../postgres/pg-types.js'
+import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'
 import { runStatement, runStatementAs, type Statement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
-import { TextRows } from './fetched-rows.js'
-import { countKey, type ListKey } from './list-key.js'
-import { NativePage } from './native-page.js'
-import { compileNative } from './native-sql.js'
-import type { RowAccess } from './row-access.js'
+import { compileNative, NativePage } from './native-page.js'
+import { countKey, type ListKey, type RowAccess } from './row-access.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 import { compileQuery, compileRows, positionCells } from './row-sql.js'
+import { TextRows } from './row-writer.js'
 
 /** What the lists of a view have in common. */
 export interface ListDescription {

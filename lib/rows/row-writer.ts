@@ -1,11 +1,15 @@
-/** Writes rows of raw text as JSON text: one flat function for each plan (promise E22). */
+/** Writes rows of raw text as JSON text, one flat function for each plan (promise E22), or as the cells of a table (wire format, section 11). */
+
 import { writeDateTime, writeTime } from '../fields/date-time-text.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { writeJson } from '../kernel/json-numerals.js'
+import { oncePer } from '../kernel/once-per.js'
+import { parseJson } from '../kernel/parse-json.js'
+import type { Position, Rows } from '../pagination/pagination.js'
+import type { RawRow } from '../postgres/row-stream.js'
+import { textCell, valueCell } from '../renderers/csv-text.js'
+import { type JsonText, jsonList } from '../renderers/json-text.js'
 import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
-
-/** A row as PostgreSQL sent it: the text of each column, or null. */
-export type RawRow = readonly (string | null)[]
 
 /** Writes one row; `offset` columns stand before those of the plan. */
 export type RowWriter = (row: RawRow, scope: CellScope) => string
@@ -18,6 +22,8 @@ const ESCAPED = /[\u0000-\u001f"\\\ud800-\udfff]/
 const LONG = 2048
 /** Every integer of up to 15 digits is safe as a number. */
 const SAFE_DIGITS = 15
+
+const writersOf = oncePer<RowPlan, RowWriter[]>(() => [])
 
 const CELLS: Readonly<Record<Exclude<CellKind, 'value' | 'id'>, CellWriter>> = {
   number: (text) => text,
@@ -87,7 +93,7 @@ export function compose(object: RowObject, offset: number): RowWriter {
 }
 
 /** The JSON text of one member where it is not null. */
-export function writerOfMember(member: RowMember, offset: number): RowWriter {
+function writerOfMember(member: RowMember, offset: number): RowWriter {
   if ('nested' in member) return compose(member.nested, offset)
   const write = cellWriter(member.cell)
   const index = offset + member.cell.index
@@ -138,5 +144,101 @@ function cellCode(cell: RowCell, value: string, writers: CellWriter[]): string {
       return `'"' + datetime(${value}) + '"'`
     default:
       return `writers[${writers.push(cellWriter(cell)) - 1}](${value}, scope)`
+  }
+}
+
+/** Writes one row; the cells are those of the plan's members, in order. */
+type CellsWriter = (row: RawRow, scope: CellScope) => string[]
+
+/** Kinds whose cell needs no detour through JSON. */
+const CSV_CELLS: Readonly<Partial<Record<CellKind, (text: string) => string>>> = {
+  number: (text) => text,
+  bigint: (text) => text,
+  boolean: (text) => (text === 't' ? 'true' : 'false'),
+  quoted: textCell,
+  text: textCell,
+  datetime: (text) => textCell(writeDateTime(text)),
+  time: (text) => textCell(writeTime(text)),
+}
+
+/** The cells of a plan whose columns begin at `offset`. */
+function cellsWriter(plan: RowPlan, offset: number): CellsWriter {
+  const members = plan.object.members.map((member) => memberCell(member, offset))
+  return (row, scope) => members.map((write) => write(row, scope))
+}
+
+function memberCell(member: RowMember, offset: number): (row: RawRow, scope: CellScope) => string {
+  const index = offset + ('nested' in member ? (member.nested.key ?? 0) : member.cell.index)
+  const plain = 'cell' in member ? CSV_CELLS[member.cell.kind] : undefined
+  if (plain) {
+    return (row) => {
+      const text = row[index] as string | null
+      return text === null ? '' : plain(text)
+    }
+  }
+  const write = writerOfMember(member, offset)
+  return (row, scope) => (row[index] === null ? '' : valueCell(parseJson(write(row, scope))))
+}
+
+/** The writer of a plan whose columns begin at `offset`; made once. */
+export function writerOf(plan: RowPlan, offset: number): RowWriter {
+  const made = writersOf(plan)
+  made[offset] ??= rowWriter(plan, offset)
+  return made[offset]
+}
+
+/** What tells where a row holds what. */
+interface TextRowsLayout {
+  readonly plan: RowPlan
+  /** The row's first column that is neither a count nor written: those that were selected for positions begin here. */
+  readonly first: number
+  /** Where the plan's columns begin. */
+  readonly offset: number
+  /** For each term of the order the plan's column that says its position, or undefined where it was selected by itself. */
+  readonly places: readonly (number | undefined)[]
+}
+
+/**
+ * Rows of raw text as a page sees them. A class, because a literal with a spread is another hidden class for each
+ * request, and V8 keeps those, with the rows, until a full garbage collection.
+ */
+export class TextRows implements Rows {
+  readonly length: number
+  count: number | undefined = undefined
+  readonly #raw: readonly RawRow[]
+  readonly #layout: TextRowsLayout
+  readonly #scope: CellScope
+  #cells: CellsWriter | undefined = undefined
+
+  constructor(raw: readonly RawRow[], layout: TextRowsLayout, scope: CellScope) {
+    this.length = raw.length
+    this.#raw = raw
+    this.#layout = layout
+    this.#scope = scope
+  }
+
+  position(index: number): Position {
+    const { places, offset } = this.#layout
+    let extra = this.#layout.first
+    const row = this.#raw[index] as RawRow
+    const position: (string | null)[] = []
+    for (const place of places) position.push(row[place === undefined ? extra++ : offset + place] ?? null)
+    return position
+  }
+
+  results(start: number, end: number, backwards = false): JsonText {
+    const { plan, offset } = this.#layout
+    const write = writerOf(plan, offset)
+    const last = end - 1 + start
+    return jsonList(start, end, (index) => write(this.#raw[backwards ? last - index : index] as RawRow, this.#scope))
+  }
+
+  json(index: number): string {
+    return writerOf(this.#layout.plan, this.#layout.offset)(this.#raw[index] as RawRow, this.#scope)
+  }
+
+  cells(index: number): readonly string[] {
+    this.#cells ??= cellsWriter(this.#layout.plan, this.#layout.offset)
+    return this.#cells(this.#raw[index] as RawRow, this.#scope)
   }
 }

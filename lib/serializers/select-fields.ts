@@ -2,8 +2,7 @@
 
 import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { oncePer } from '../kernel/once-per.js'
-import { RecentMap } from '../kernel/recent-map.js'
+import { oncePer, RecentMap } from '../kernel/once-per.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { nameColumns } from '../renderers/columns.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'

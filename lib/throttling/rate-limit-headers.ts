@@ -1,6 +1,5 @@
 /** The `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10; wire format, section 10). */
-import type { Context } from '../http/context.js'
-import { RequestSlot } from '../http/request-slot.js'
+import { type Context, RequestSlot } from '../http/context.js'
 import type { ThrottleRate, ThrottleState } from './throttle.js'
 
 /** What the headers say of one throttle. */

@@ -1,7 +1,6 @@
 /** The base of all throttles with a rate and a key. */
 import { type Caller, callerParts } from '../http/caller.js'
-import type { Context } from '../http/context.js'
-import { RequestSlot } from '../http/request-slot.js'
+import { type Context, RequestSlot } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'

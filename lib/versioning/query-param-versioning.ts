@@ -1,8 +1,7 @@
 /** The version in the query: `?version=2.0`. */
 
 import type { Context } from '../http/context.js'
-import { queryOf } from '../http/query-parameters.js'
-import { pathOf } from '../http/request-path.js'
+import { pathOf, queryOf } from '../http/request-path.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { BaseVersioning, type VersionParameter } from './versioning.js'
 

@@ -2,8 +2,7 @@
 
 import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
-import type { Context } from '../http/context.js'
-import { hasContent } from '../http/methods.js'
+import { type Context, hasContent } from '../http/context.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'

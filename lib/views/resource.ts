@@ -15,7 +15,7 @@ import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
-import { insertObstacle } from '../rows/insert-plan.js'
+import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { actionNamed } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'

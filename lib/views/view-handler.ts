@@ -2,7 +2,7 @@
 
 import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
-import { formatOf, requestedFormat, setFormat } from '../http/path-suffix.js'
+import { formatOf, requestedFormat, setFormat } from '../http/request-path.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { type ActionClass, actionClass } from './action-options.js'
 import { type GovernedClass, policiesOf } from './policies.js'

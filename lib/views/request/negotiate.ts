@@ -1,6 +1,6 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views. */
 import type { Context } from '../../http/context.js'
-import { requestedFormat } from '../../http/path-suffix.js'
+import { requestedFormat } from '../../http/request-path.js'
 import { isGone, whenResponseEnds } from '../../http/response-end.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { type Policies, resolvePolicies } from '../../kernel/policy.js'

@@ -4,8 +4,7 @@
  */
 
 import type { FilterPart } from '../../filters/filter.js'
-import { withMethod } from '../../http/context.js'
-import { isSafeMethod } from '../../http/methods.js'
+import { isSafeMethod, withMethod } from '../../http/context.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
 import { exactValue } from '../../models/database-text.js'
 import { describeModel } from '../../models/describe-model.js'

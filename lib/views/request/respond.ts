@@ -1,7 +1,7 @@
 /** Sends what an action returned, in the form the client asked for. */
 import { STATUS_CODES } from 'node:http'
 import type { Context } from '../../http/context.js'
-import { formatOf } from '../../http/path-suffix.js'
+import { formatOf } from '../../http/request-path.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
 import { JSONRenderer } from '../../renderers/json-renderer.js'
 import { renderBody } from '../../renderers/render-body.js'

@@ -1,6 +1,6 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
-import { isSafeMethod } from '../../http/methods.js'
-import { formatOf } from '../../http/path-suffix.js'
+import { isSafeMethod } from '../../http/context.js'
+import { formatOf } from '../../http/request-path.js'
 import { parseBody } from '../../parsers/parse-body.js'
 import { selectRenderer } from '../../renderers/select-renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'

@@ -1,6 +1,6 @@
 /** The `Location` of a created object: the path of the request, and the object's key (RFC 9110 section 10.2.2). */
 
-import { formatOf, guardSuffix } from '../../http/path-suffix.js'
+import { formatOf, guardSuffix } from '../../http/request-path.js'
 import { encodeValue } from '../../kernel/path-pattern.js'
 import { requestPath } from '../../pagination/links.js'
 import { ACTIONS } from '../actions.js'

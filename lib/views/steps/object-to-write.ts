@@ -2,7 +2,7 @@
 
 import type { Model } from 'objection'
 import { keyText } from '../../fields/key-text.js'
-import { isSafeMethod } from '../../http/methods.js'
+import { isSafeMethod } from '../../http/context.js'
 import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'

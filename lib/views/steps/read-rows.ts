@@ -1,12 +1,13 @@
 /** Whether a view's answers can be read as rows, without making instances of them. */
 
-import { isSafeMethod } from '../../http/methods.js'
+import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { schemaOf } from '../../queryset/schema-of.js'
-import { RowAccess } from '../../rows/row-access.js'
+import { RowAccess, statementCache } from '../../rows/row-access.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { refuseShape } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
@@ -47,9 +48,10 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
   if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
   if (!(isStream || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
   return new RowAccess({
-    model,
+    model: describeModel(model),
     plan,
     knex,
+    statements: statementCache(knex, plan),
     client: view.ctx.req.socket,
     native: viewClass.useNativeJson,
     context: () => view.getSerializerContext(),

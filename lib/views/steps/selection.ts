@@ -1,7 +1,7 @@
 /** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
 
 import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
-import { queryOf } from '../../http/query-parameters.js'
+import { queryOf } from '../../http/request-path.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'

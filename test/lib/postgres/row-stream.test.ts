@@ -3,8 +3,7 @@ import { EventEmitter } from 'node:events'
 import fc from 'fast-check'
 import { Connection } from 'pg'
 import { describe, expect, it } from 'vitest'
-import { PAGE, type RawPage, type RawRow, TEXTS } from '../../../lib/postgres/row-format.js'
-import { rowStreamOf } from '../../../lib/postgres/row-stream.js'
+import { PAGE, type RawPage, type RawRow, rowStreamOf, TEXTS } from '../../../lib/postgres/row-stream.js'
 
 const BIND_COMPLETE = Buffer.from([0x32, 0, 0, 0, 4])
 const READY = Buffer.from([0x5a, 0, 0, 0, 5, 0x49])

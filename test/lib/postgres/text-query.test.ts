@@ -1,7 +1,7 @@
 /** Rows as texts over pg's own protocol connection. */
 import type { Client } from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { PAGE, type RawRow, type RowFormat, TEXTS } from '../../../lib/postgres/row-format.js'
+import { PAGE, type RawRow, type RowFormat, TEXTS } from '../../../lib/postgres/row-stream.js'
 import { asTexts, TextQuery } from '../../../lib/postgres/text-query.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 

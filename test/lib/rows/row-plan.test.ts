@@ -9,7 +9,7 @@ import {
   StringField,
 } from '../../../lib/index.js'
 import { prepareModels } from '../../../lib/models/describe-model.js'
-import { insertObstacle } from '../../../lib/rows/insert-plan.js'
+import { insertObstacle } from '../../../lib/rows/inserter.js'
 import { decideRows } from '../../../lib/rows/row-plan.js'
 import type { SerializerClass } from '../../../lib/serializers/contract.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
