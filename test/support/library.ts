@@ -1,5 +1,6 @@
 /** A small library of books on a database of its own, for tests of whole requests. */
 import { Model } from 'objection'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import { ModelSerializer } from '../../lib/index.js'
 import { createDatabase, type TestDatabase } from './database.js'
 
@@ -133,4 +134,16 @@ export async function createLibrary(): Promise<TestDatabase> {
 /** Empties the books, so that the next one has the id 1. */
 export async function removeBooks({ knex }: TestDatabase): Promise<void> {
   await knex.raw('truncate books restart identity')
+}
+
+/** The library of a test file that has called `useLibrary()`. */
+export let database: TestDatabase
+
+/** Creates the library of a test file, and empties its books before each test. */
+export function useLibrary(): void {
+  beforeAll(async () => {
+    database = await createLibrary()
+  })
+  afterAll(() => database.drop())
+  beforeEach(() => removeBooks(database))
 }
