@@ -1,12 +1,10 @@
+/** The routes of a resource, their paths, the lookup of one object, and the hooks and the transaction of a write. */
 import http from 'node:http'
-import Router from '@koa/router'
-import knex, { type Knex } from 'knex'
-import type Koa from 'koa'
-import { Model, type QueryBuilder, snakeCaseMappers } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { Knex } from 'knex'
+import type { QueryBuilder } from 'objection'
+import { afterEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
-  ConfigurationError,
   FieldFilter,
   GenericViewSet,
   ListMixin,
@@ -17,58 +15,30 @@ import {
   ValidationError,
   ViewSet,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { served } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
 import {
   Author,
-  AuthorSerializer,
   Book,
   BookSerializer,
+  BookViewSet,
   createLibrary,
+  database,
   Ledger,
   LedgerSerializer,
   Membership,
-  MembershipSerializer,
-  removeBooks,
   Shelf,
   ShelfSerializer,
   Tag,
   TagSerializer,
   Token,
   TokenSerializer,
+  useLibrary,
 } from '../support/library.js'
 import { exchange } from '../support/server.js'
+import { serveResources } from '../support/views.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
-beforeEach(() => removeBooks(database))
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
-
-class BookViewSet extends ModelViewSet<Book> {
-  static override model = Book
-  static override serializerClass = BookSerializer
-}
-
-/** Serves view sets under `/api`. */
-async function api(resources: Record<string, Parameters<APIRouter['register']>[1]>): Promise<Client> {
-  const router = new APIRouter({ prefix: '/api' })
-  for (const [prefix, view] of Object.entries(resources)) router.register(prefix, view)
-  await router.prepare()
-  client = await serving(router.routes())
-  return client
-}
-
-async function countBooks(): Promise<number> {
-  return Book.query().resultSize()
-}
+useLibrary()
 
 describe('the routes of a resource', () => {
   it('are named by the basename, which is the table in the singular', async () => {
@@ -86,7 +56,7 @@ describe('the routes of a resource', () => {
   })
 
   it('list, create, retrieve, update, update in part and destroy', async () => {
-    const { get, send } = await api({ books: BookViewSet })
+    const { get, send } = await serveResources({ books: BookViewSet })
     const created = await send('POST', '/api/books', { title: 'One', isbn: '1', price: '9.50' })
     const one = { id: 1, title: 'One', isbn: '1', n: 0, big: null, price: '9.50', author_id: null }
     expect(created).toMatchObject({ status: 201, json: one })
@@ -108,7 +78,7 @@ describe('the routes of a resource', () => {
   })
 
   it('PUT asks for all required fields, PATCH for none', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     await send('POST', '/api/books', { title: 'One' })
     expect(await send('PUT', '/api/books/1', { n: 1 })).toMatchObject({
       status: 400,
@@ -122,7 +92,7 @@ describe('the routes of a resource', () => {
       static override model = Book
       static override serializerClass = BookSerializer
     }
-    const { get, send } = await api({ books: Books })
+    const { get, send } = await serveResources({ books: Books })
     await Book.query().insert({ title: 'One' })
     expect((await get('/api/books')).json).toHaveLength(1)
     expect((await get('/api/books/1')).json).toMatchObject({ title: 'One' })
@@ -131,7 +101,7 @@ describe('the routes of a resource', () => {
       headers: { allow: 'GET, HEAD, OPTIONS' },
     })
     expect((await send('DELETE', '/api/books/1')).status).toBe(405)
-    expect(await countBooks()).toBe(1)
+    expect(await Book.query().resultSize()).toBe(1)
   })
 
   it('are those of the actions that a view set has', async () => {
@@ -151,13 +121,13 @@ describe('the routes of a resource', () => {
       'GET /books book-list',
       'GET /clocks/{id} clock-retrieve',
     ])
-    client = await serving(router.routes())
+    const client = await served(router.routes())
     expect((await client.get('/clocks/noon')).json).toEqual({ time: 'noon' })
     expect((await client.get('/books/1')).status).toBe(404)
   })
 
   it('38 answer HEAD as GET, with its length and without its body', async () => {
-    const { get, send } = await api({ books: BookViewSet })
+    const { get, send } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'Größe' })
     for (const path of ['/api', '/api/books', '/api/books/1', '/api/books/1.json', '/api/books/9']) {
       const [whole, head] = [await get(path), await send('HEAD', path)]
@@ -171,7 +141,7 @@ describe('the routes of a resource', () => {
   })
 
   it('23, 24 answer OPTIONS with their own methods, and without the database', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     const queries = await countQueries(database.knex, async () => {
       const list = await send('OPTIONS', '/api/books')
       expect(list).toMatchObject({ status: 200, headers: { allow: 'GET, POST, HEAD, OPTIONS' } })
@@ -185,7 +155,7 @@ describe('the routes of a resource', () => {
   it.each(['DELETE', 'PUT', 'TRACE', 'PROPFIND', 'REPORT'])(
     '20, 21 answer %s with 405 and Allow where it is not mapped',
     async (method) => {
-      const { send } = await api({ books: BookViewSet })
+      const { send } = await serveResources({ books: BookViewSet })
       const response = await send(method, '/api/books')
       expect(response).toMatchObject({
         status: 405,
@@ -196,7 +166,7 @@ describe('the routes of a resource', () => {
   )
 
   it('22 leave every method on an unknown path to the app', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     for (const method of ['GET', 'POST', 'OPTIONS', 'TRACE', 'DELETE']) {
       for (const path of ['/', '/api/nothing', '/api/books/1/2', '/api/books/abc']) {
         expect(await send(method, path)).toMatchObject({ status: 404, headers: { 'content-type': /^text\/plain/ } })
@@ -205,7 +175,7 @@ describe('the routes of a resource', () => {
   })
 
   it('36 ignore the body of DELETE, and keep the connection', async () => {
-    const { port } = await api({ books: BookViewSet })
+    const { port } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
     const requests =
       'DELETE /api/books/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nnot json!' +
@@ -217,13 +187,13 @@ describe('the routes of a resource', () => {
   })
 
   it('39 ignore the body of GET', async () => {
-    const { port } = await api({ books: BookViewSet })
+    const { port } = await serveResources({ books: BookViewSet })
     const request = 'GET /api/books HTTP/1.1\r\nHost: a\r\nContent-Type: text/plain\r\nContent-Length: 1\r\n\r\nx'
     expect(await exchange(port, request)).toMatch(/^HTTP\/1\.1 200 OK\r\n/)
   })
 
   it('34 answer a POST without body and type with the required fields', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     expect((await send('POST', '/api/books')).json).toEqual({
       detail: 'Validation failed',
       status: 400,
@@ -232,7 +202,7 @@ describe('the routes of a resource', () => {
   })
 
   it('32 answer a body of another type with 415 and what is accepted', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
     const xml = { 'Content-Type': 'text/xml' }
     expect(await send('POST', '/api/books', {}, xml)).toMatchObject({
@@ -246,19 +216,19 @@ describe('the routes of a resource', () => {
   })
 
   it('[E19] know no method but that of the request', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
     for (const name of ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']) {
       const response = await send('POST', '/api/books/1?_method=DELETE', { _method: 'DELETE' }, { [name]: 'DELETE' })
       expect(response.status).toBe(405)
     }
-    expect(await countBooks()).toBe(1)
+    expect(await Book.query().resultSize()).toBe(1)
   })
 })
 
 describe('paths', () => {
   it('take one slash at their end', async () => {
-    const { get, send } = await api({ books: BookViewSet })
+    const { get, send } = await serveResources({ books: BookViewSet })
     expect((await send('POST', '/api/books/', { title: 'One' })).headers.location).toBe('/api/books/1')
     expect((await get('/api/books/')).status).toBe(200)
     expect((await get('/api/books/1/')).status).toBe(200)
@@ -266,7 +236,7 @@ describe('paths', () => {
   })
 
   it('30 take the suffix of a renderer, and no other', async () => {
-    const { get, send } = await api({ books: BookViewSet })
+    const { get, send } = await serveResources({ books: BookViewSet })
     const created = await send('POST', '/api/books.json', { title: 'One' })
     expect(created).toMatchObject({ status: 201, headers: { location: '/api/books/1' } })
     expect((await get('/api/books.json')).json).toHaveLength(1)
@@ -313,14 +283,14 @@ describe('paths', () => {
     ['[E21]', '/api\\books\\1'],
     ['[E21]', '/api/books/1%2F'],
   ])('%s %s is 404', async (_id, path) => {
-    const { port } = await api({ books: BookViewSet })
+    const { port } = await serveResources({ books: BookViewSet })
     await Book.query().insert({ title: 'One' })
     const answer = await exchange(port, `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`)
     expect(answer).toMatch(/^HTTP\/1\.1 404 /)
   })
 
   it('[B10] with broken encoding in the query are answered', async () => {
-    const { get } = await api({ books: BookViewSet })
+    const { get } = await serveResources({ books: BookViewSet })
     expect((await get('/api/books?title=%zz&%=%')).status).toBe(200)
   })
 
@@ -338,12 +308,12 @@ describe('paths', () => {
     'GET * HTTP/1.1\r\nHost: a\r\n\r\n',
     'GET /api/books HTTP/1.0\r\n\r\n',
   ])('61 never make a 5xx: %j', async (request) => {
-    const { port } = await api({ books: BookViewSet })
+    const { port } = await serveResources({ books: BookViewSet })
     expect(await exchange(port, request)).toMatch(/^HTTP\/1\.1 [24]/)
   })
 
   it('61 of an absolute form are read without its host', async () => {
-    const { port } = await api({ books: BookViewSet })
+    const { port } = await serveResources({ books: BookViewSet })
     const body = '{"title":"One"}'
     const answer = await exchange(
       port,
@@ -379,7 +349,7 @@ describe('the lookup of one object', () => {
       ['GET', '/api/tokens/{id:uuid}', {}, 'token-retrieve'],
       ['GET', '/api/ledgers/{id:int}', {}, 'ledger-retrieve'],
     ])
-    const { get, send } = await serving(router.routes()).then((made) => (client = made))
+    const { get, send } = await served(router.routes())
 
     for (const slug of ['plain', 'ä b', 'a/b', 'a%2Fb', '?x#y', "'; drop table tags; --", 'data.json', 'x.csv', '…']) {
       const created = await send('POST', '/api/tags', { slug, label: 'new' })
@@ -409,7 +379,7 @@ describe('the lookup of one object', () => {
       static override model = Tag
       static override serializerClass = TagSerializer
     }
-    const { send } = await api({ tags: Tags })
+    const { send } = await serveResources({ tags: Tags })
     await Tag.query().insert([
       { slug: 'log', label: 'a' },
       { slug: 'log.json', label: 'b' },
@@ -430,7 +400,7 @@ describe('the lookup of one object', () => {
     const router = new APIRouter({ prefix: '/api' }).register('books', Books)
     await router.prepare()
     expect(router.url('book-retrieve', { number: '3-1' })).toBe('/api/books/3-1')
-    client = await serving(router.routes())
+    const client = await served(router.routes())
     const created = await client.send('POST', '/api/books', { title: 'One', isbn: '3-1' })
     expect(created.headers.location).toBe('/api/books/3-1')
     expect((await client.get('/api/books/3-1')).json).toMatchObject({ id: 1 })
@@ -448,7 +418,7 @@ describe('the lookup of one object', () => {
         return super.getQueryset().where('author_id', 1)
       }
     }
-    const { get, send } = await api({ books: Books })
+    const { get, send } = await serveResources({ books: Books })
     await Book.query().insert([
       { title: 'mine', author_id: 1 },
       { title: 'theirs', author_id: 2 },
@@ -471,7 +441,7 @@ describe('the lookup of one object', () => {
         return super.getQueryset().where('author_id', 1).orWhere('n', 7)
       }
     }
-    const { get, send } = await api({ books: Books })
+    const { get, send } = await serveResources({ books: Books })
     await Book.query().insert([
       { title: 'mine', author_id: 1, n: 0 },
       { title: 'shared', author_id: 2, n: 7 },
@@ -490,7 +460,7 @@ describe('the lookup of one object', () => {
       static override queryset = () => Book.query().joinRelated('author').where('author.name', 'Ada').select('books.*')
       static override serializerClass = BookSerializer
     }
-    const { get, send } = await api({ books: Books })
+    const { get, send } = await serveResources({ books: Books })
     await Book.query().insert([
       { title: 'mine', author_id: 1 },
       { title: 'theirs', author_id: 2 },
@@ -522,7 +492,7 @@ describe('hooks', () => {
         return instance.$query(this.trx).patch({ title: 'deleted' })
       }
     }
-    const { send } = await api({ books: Books })
+    const { send } = await serveResources({ books: Books })
     expect((await send('POST', '/api/books', { title: 'One', author_id: 1 })).json).toMatchObject({ author_id: 2 })
     expect((await send('PATCH', '/api/books/1', { title: 'Two' })).json).toMatchObject({ title: 'Two', n: 7 })
     expect(seen).toEqual(['One'])
@@ -544,7 +514,7 @@ describe('hooks', () => {
         return this.action === 'list' ? Titles : BookSerializer
       }
     }
-    const { get, send } = await api({ books: Books })
+    const { get, send } = await serveResources({ books: Books })
     await send('POST', '/api/books', { title: 'One' })
     expect((await get('/api/books')).json).toEqual([{ title: 'One' }])
     expect((await get('/api/books/1')).json).toMatchObject({ id: 1 })
@@ -565,7 +535,7 @@ describe('hooks', () => {
         return this.action === 'list' ? books.where('n', '>', 0) : books
       }
     }
-    const { get } = await api({ books: Books })
+    const { get } = await serveResources({ books: Books })
     await Book.query().insert({ title: 'One', n: 0 })
     expect((await get('/api/books')).json).toEqual([])
     expect((await get('/api/books/1')).status).toBe(200)
@@ -580,7 +550,7 @@ describe('hooks', () => {
         return this.ctx.get('X-Tenant') === 'other' ? other.knex : database.knex
       }
     }
-    const { get, send } = await api({ books: Books })
+    const { get, send } = await serveResources({ books: Books })
     const headers = { 'X-Tenant': 'other' }
     const beside = await countQueries(database.knex, async () => {
       expect((await send('POST', '/api/books', { title: 'There', author_id: 1, isbn: '1' }, headers)).status).toBe(201)
@@ -604,7 +574,7 @@ async function createLibraryBeside(): Promise<TestDatabase> {
 
 describe('[I3] PATCH', () => {
   it('writes only the fields it was given', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     await send('POST', '/api/books', { title: 'One', n: 1 })
     const queries = await countQueries(database.knex, async () => {
       await send('PATCH', '/api/books/1', { n: 5 })
@@ -615,7 +585,7 @@ describe('[I3] PATCH', () => {
   })
 
   it('loses no write of another field, 100 against 100 at once', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     await send('POST', '/api/books', { title: 'One', n: 0 })
     await Promise.all(
       Array.from({ length: 200 }, (_, i) =>
@@ -628,7 +598,7 @@ describe('[I3] PATCH', () => {
   })
 
   it('[A9] of nothing sends no UPDATE', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     await send('POST', '/api/books', { title: 'One' })
     const queries = await countQueries(database.knex, async () => {
       expect(await send('PATCH', '/api/books/1', {})).toMatchObject({ status: 200, json: { title: 'One' } })
@@ -659,7 +629,7 @@ describe('the transaction of a request that writes', () => {
   })
 
   it('[A8] is one, and holds everything', async () => {
-    const { send } = await api({ books: viewThat(() => undefined) })
+    const { send } = await serveResources({ books: viewThat(() => undefined) })
     const queries = await countQueries(database.knex, async () => {
       expect((await send('POST', '/api/books', { title: 'One' })).status).toBe(201)
     })
@@ -670,7 +640,7 @@ describe('the transaction of a request that writes', () => {
   })
 
   it('[A8] is rolled back when a hook throws', async () => {
-    const { send } = await api({
+    const { send } = await serveResources({
       books: viewThat(() => {
         throw new ValidationError({ title: ['Too late.'] })
       }),
@@ -679,7 +649,7 @@ describe('the transaction of a request that writes', () => {
       status: 400,
       json: { errors: { title: ['Too late.'] } },
     })
-    expect([await countBooks(), await Tag.query().resultSize()]).toEqual([0, 0])
+    expect([await Book.query().resultSize(), await Tag.query().resultSize()]).toEqual([0, 0])
   })
 
   it('is rolled back when the action has set a status of 400 or more', async () => {
@@ -694,7 +664,7 @@ describe('the transaction of a request that writes', () => {
         return this.ctx.query['data'] ? { detail: 'mine', status: this.ctx.status } : undefined
       }
     }
-    const { send } = await api({ books: Books })
+    const { send } = await serveResources({ books: Books })
     const conflict = await send('POST', '/api/books?status=409&data=1')
     expect(conflict).toMatchObject({ status: 409, json: { detail: 'mine' } })
     expect((await send('POST', '/api/books?status=409&body=1')).json).toEqual({ detail: 'mine', status: 409 })
@@ -702,14 +672,14 @@ describe('the transaction of a request that writes', () => {
       status: 404,
       text: '{"detail":"Not found","status":404}',
     })
-    expect(await countBooks()).toBe(0)
+    expect(await Book.query().resultSize()).toBe(0)
     expect(await send('POST', '/api/books?status=202')).toMatchObject({ status: 202, text: '' })
     expect(await send('POST', '/api/books?status=202&data=1')).toMatchObject({ status: 202, json: { status: 202 } })
-    expect(await countBooks()).toBe(2)
+    expect(await Book.query().resultSize()).toBe(2)
   })
 
   it('is not there with static atomic = false', async () => {
-    const { send } = await api({
+    const { send } = await serveResources({
       books: viewThat((view) => {
         expect(view.trx).toBeUndefined()
         throw new ValidationError('Too late.')
@@ -719,7 +689,7 @@ describe('the transaction of a request that writes', () => {
       expect((await send('POST', '/api/books', { title: 'One' })).json.errors.non_field_errors).toEqual(['Too late.'])
     })
     expect(queries.filter((sql) => sql.startsWith('BEGIN'))).toEqual([])
-    expect([await countBooks(), await Tag.query().resultSize()]).toEqual([1, 1])
+    expect([await Book.query().resultSize(), await Tag.query().resultSize()]).toEqual([1, 1])
   })
 
   it('answers what only COMMIT finds', async () => {
@@ -730,7 +700,7 @@ describe('the transaction of a request that writes', () => {
         return serializer.save({ below_id: 99 })
       }
     }
-    const { send, reported } = await api({ shelves: Shelves })
+    const { send, reported } = await serveResources({ shelves: Shelves })
     const response = await send('POST', '/api/shelves', { code: 'A' })
     expect(response).toMatchObject({ status: 400, json: { detail: 'Validation failed' } })
     expect(Object.keys(response.json.errors)).toEqual(['below_id'])
@@ -739,7 +709,7 @@ describe('the transaction of a request that writes', () => {
   })
 
   it('holds no connection once the request is over, whatever its end', async () => {
-    const { send } = await api({
+    const { send } = await serveResources({
       books: viewThat((view) => {
         if (view.ctx.query['throw']) throw new TypeError('bug')
       }),
@@ -752,7 +722,7 @@ describe('the transaction of a request that writes', () => {
   })
 
   it('[R5 R6] does not begin for a request that is refused before its action', async () => {
-    const { send } = await api({ books: BookViewSet })
+    const { send } = await serveResources({ books: BookViewSet })
     const queries = await countQueries(database.knex, async () => {
       await send('DELETE', '/api/books')
       await send('POST', '/api/books', {}, { 'Content-Type': 'text/plain' })
@@ -761,394 +731,6 @@ describe('the transaction of a request that writes', () => {
       await send('PATCH', '/api/books/abc', {})
     })
     expect(queries).toEqual([])
-  })
-})
-
-describe('mistakes of the programmer', () => {
-  const valid = { model: Book, serializerClass: BookSerializer }
-  /** A view set with these statics, whatever their types. */
-  function viewWith(statics: Record<string, unknown>): typeof BookViewSet {
-    const view = class Broken extends ModelViewSet {}
-    for (const [name, value] of Object.entries({ ...valid, ...statics })) {
-      Object.defineProperty(view, name, { value, configurable: true })
-    }
-    return view as never
-  }
-
-  it.each<[string, Record<string, unknown>, RegExp]>([
-    ['no model', { model: null }, /^Broken: set static model .*queryset/],
-    ['a model that is none', { model: {} }, /^Broken: static model is no Objection model/],
-    ['a queryset that is a query', { model: null, queryset: 'books' }, /^Broken: static queryset .* function/],
-    ['no serializer', { serializerClass: null }, /^Broken: set static serializerClass, or override getSerializerClass/],
-    ['a serializer that is none', { serializerClass: {} }, /^Broken.*serializerClass/],
-    ['a policy list that is none', { permissionClasses: {} }, /^Broken\.permissionClasses: give a list/],
-    [
-      'a wrong policy',
-      { permissionClasses: [Map] },
-      /^Broken\.permissionClasses\[0\]: has no method hasPermission\(\)/,
-    ],
-    ['an empty policy', { throttleClasses: [undefined] }, /^Broken\.throttleClasses\[0\]/],
-    ['no renderer', { rendererClasses: [] }, /^Broken\.rendererClasses: give at least one renderer/],
-    ['a wrong paginator', { paginationClass: Map }, /^Broken\.paginationClass: has no method paginate\(\)/],
-    ['a wrong versioning', { versioningClass: {} }, /^Broken\.versioningClass: has no method determineVersion\(\)/],
-    ['a wrong filter', { filterBackends: [{}] }, /^Broken\.filterBackends\[0\]/],
-    ['a path parameter that is no name', { lookupUrlKwarg: 'book-id' }, /^Broken.*lookupUrlKwarg.*"book-id"/],
-  ])('[I23] %s is found at registration', (_mistake, statics, message) => {
-    const register = () => new APIRouter().register('books', viewWith(statics))
-    expect(register).toThrow(ConfigurationError)
-    expect(register).toThrow(message)
-  })
-
-  it('[I23] a class that is no view set is found at registration', () => {
-    for (const wrong of [class {}, {}, undefined, Book]) {
-      const register = () => new APIRouter().register('books', wrong as never)
-      expect(register).toThrow(
-        new ConfigurationError(
-          'APIRouter: register("books", …) takes a view set class; extend ViewSet or ModelViewSet',
-        ),
-      )
-    }
-  })
-
-  it('[I23] a view without model needs a basename', () => {
-    class Clock extends ViewSet {
-      list() {
-        return []
-      }
-    }
-    expect(() => new APIRouter().register('clock', Clock)).toThrow(
-      'APIRouter: Clock has no model; name it: register("clock", Clock, basename)',
-    )
-  })
-
-  it('[I23] a view without any action has no routes, and that is a mistake', () => {
-    class Nothing extends ViewSet {}
-    expect(() => new APIRouter().register('nothing', Nothing, 'nothing')).toThrow(/^Nothing: has no action/)
-  })
-
-  it('[I23] a prefix or a basename that is taken is named with both classes', () => {
-    class Others extends ModelViewSet {
-      static override model = Author
-      static override serializerClass = AuthorSerializer
-    }
-    const router = new APIRouter().register('books', BookViewSet)
-    expect(() => router.register('/books/', Others)).toThrow(
-      'APIRouter: Others and BookViewSet are both registered under "/books/"; change one',
-    )
-    expect(() => router.register('volumes', BookViewSet)).toThrow(/both have the basename "book"/)
-    expect(() => router.register('volumes', BookViewSet, 'volume')).not.toThrow()
-    router.register('books/{number:int}', Others)
-  })
-
-  it('[I23] two routes with one path are named with both classes by prepare()', async () => {
-    class Others extends ModelViewSet {
-      static override model = Author
-      static override serializerClass = AuthorSerializer
-      static override lookupUrlKwarg = 'other_id'
-    }
-    const router = new APIRouter().register('books', BookViewSet).register('books/{id:int}', Others)
-    await expect(router.prepare()).rejects.toThrow(
-      new ConfigurationError(
-        'BookViewSet and Others both have the path /books/{id:int}; give one of them another prefix',
-      ),
-    )
-  })
-
-  it.each([
-    ['books//x', /an empty segment/],
-    [':id', /neither/],
-    ['{id:float}', /unknown hint "float"/],
-    ['{files:path}', /rest of the path/],
-    ['authors/{id:int}/books', /the parameter "id" occurs twice/],
-  ])('[I23] the prefix %s is a mistake', (prefix, message) => {
-    const register = () => new APIRouter({ prefix: '/api' }).register(prefix, BookViewSet)
-    expect(register).toThrow(ConfigurationError)
-    expect(register).toThrow(message)
-  })
-
-  it('[I23] what the catalogue shows is found by prepare(), all of it at once', async () => {
-    class Volume extends Book {}
-    class Unknown extends ModelSerializer<Book> {
-      static override model = Volume
-      static override fields = ['id', 'titel']
-    }
-    class Books extends ModelViewSet<Book> {
-      static override model = Book
-      static override serializerClass = Unknown
-    }
-    class Lookups extends ModelViewSet<Book> {
-      static override model = Volume
-      static override serializerClass = BookSerializer
-      static override lookupField = 'code'
-    }
-    class Orders extends ModelViewSet<Book> {
-      static override model = Volume
-      static override serializerClass = BookSerializer
-      static override ordering = ['-nope']
-    }
-    const router = new APIRouter()
-      .register('books', Books, 'book')
-      .register('lookups', Lookups, 'lookup')
-      .register('orders', Orders, 'order')
-    const error = await router.prepare().then(
-      () => undefined,
-      (thrown: unknown) => thrown as Error,
-    )
-    expect(error).toBeInstanceOf(ConfigurationError)
-    const lines = error?.message.split('\n') ?? []
-    expect(lines).toHaveLength(3)
-    expect(lines[0]).toMatch(/Unknown.*titel/)
-    expect(lines[1]).toBe('Lookups: lookupField "code" is no column of Volume')
-    expect(lines[2]).toBe('Orders: ordering names "-nope", which is no column of Volume')
-  })
-
-  it.each<[string, string, object, string]>([
-    ['a question mark', 'is_it?', {}, 'field "is_it?" is the column "is_it?", and knex can carry no name'],
-    ['a colon', 'is:it', {}, 'field "is:it" is the column "is:it", and Objection does not write'],
-    ['a leading dollar', '$it', {}, 'field "$it" is the column "$it", and Objection does not write'],
-    [
-      'no way back through its mapper',
-      'line_1',
-      { columnNameMappers: snakeCaseMappers() },
-      'field "line1" is the column "line_1", which the columnNameMappers of Odd write to as "line1"',
-    ],
-  ])('[I23] a column whose name has %s is found by prepare()', async (_what, column, statics, message) => {
-    await database.knex.raw('drop table if exists odd')
-    await database.knex.schema.raw(
-      `create table odd (id int generated always as identity primary key, "${column.replace('?', '\\?')}" text)`,
-    )
-    class Odd extends Model {
-      static override tableName = 'odd'
-    }
-    Object.assign(Odd, statics)
-    Odd.knex(database.knex)
-    const prepared = (options: object) => {
-      class OddSerializer extends ModelSerializer {
-        static override model = Odd
-        static override fields = '__all__'
-      }
-      class Odds extends ModelViewSet {
-        static override model = Odd
-        static override serializerClass: any = Object.assign(OddSerializer, options)
-      }
-      return new APIRouter().register('odds', Odds).prepare()
-    }
-    await expect(prepared({})).rejects.toThrow(ConfigurationError)
-    await expect(prepared({})).rejects.toThrow(`OddSerializer: ${message}`)
-    await prepared({ fields: ['id'] })
-    if (!column.includes('?')) await prepared({ readOnlyFields: [column === 'line_1' ? 'line1' : column] })
-  })
-
-  it('[I23] a key of several columns has no detail route, and list and create work', async () => {
-    class Memberships extends ModelViewSet<Membership> {
-      static override model = Membership
-      static override serializerClass = MembershipSerializer
-    }
-    await expect(new APIRouter().register('m', Memberships).prepare()).rejects.toThrow(
-      /^Memberships: Membership has a primary key of several columns/,
-    )
-    class Members extends ListMixin(GenericViewSet<Membership>) {
-      static override model = Membership
-      static override serializerClass = MembershipSerializer
-      async create() {
-        const serializer = this.getInputSerializer()
-        await serializer.isValid({ raiseException: true })
-        await serializer.save()
-        this.ctx.status = 201
-        return serializer.data
-      }
-    }
-    const { get, send } = await api({ members: Members })
-    expect((await send('POST', '/api/members', { author_id: 1, club: 'x' })).status).toBe(201)
-    expect((await get('/api/members')).json).toEqual([{ author_id: 1, club: 'x', since: null }])
-    await Membership.query().delete()
-  })
-
-  it('[I23] a model without database or table is named by prepare()', async () => {
-    class Lost extends Model {
-      static override tableName = 'lost'
-    }
-    class LostSerializer extends ModelSerializer {
-      static override model = Lost
-      static override fields = '__all__'
-    }
-    class LostViewSet extends ModelViewSet {
-      static override model = Lost
-      static override serializerClass = LostSerializer
-    }
-    const router = new APIRouter().register('lost', LostViewSet)
-    await expect(router.prepare()).rejects.toThrow(/^Lost: not bound to a database/)
-    await expect(router.prepare({ knex: database.knex })).rejects.toThrow(/^Lost: table "lost" does not exist/)
-  })
-
-  it('a registration after prepare() or mount() is a mistake', async () => {
-    const prepared = new APIRouter()
-    await prepared.prepare()
-    expect(() => prepared.register('books', BookViewSet)).toThrow(
-      'APIRouter: register("books") came after prepare() or the first request; register first',
-    )
-    const mounted = new APIRouter()
-    mounted.mount(new Router())
-    expect(() => mounted.register('books', BookViewSet)).toThrow(/register\("books"\) came after mount\(\)/)
-  })
-
-  it('a prepare() that failed may be repeated, and registered for again', async () => {
-    class Late extends Model {
-      static override tableName = 'tags'
-      static override idColumn = 'slug'
-    }
-    class LateSerializer extends ModelSerializer {
-      static override model = Late
-      static override fields = '__all__'
-    }
-    class LateViewSet extends ModelViewSet {
-      static override model = Late
-      static override serializerClass = LateSerializer
-    }
-    const router = new APIRouter().register('late', LateViewSet)
-    await expect(router.prepare()).rejects.toThrow(ConfigurationError)
-    Late.knex(database.knex)
-    router.register('books', BookViewSet)
-    await router.prepare()
-    client = await serving(router.routes())
-    expect((await client.get('/late')).json).toEqual([])
-  })
-})
-
-describe('an API that nobody prepared', () => {
-  it('is prepared by the first request to it', async () => {
-    const router = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
-    client = await serving(router.routes())
-    const [first, second] = await Promise.all([client.get('/api/books'), client.get('/api/books')])
-    expect([first.status, second.status]).toEqual([200, 200])
-  })
-
-  it('knows from the first request what type a key has', async () => {
-    const uid = '11111111-2222-3333-4444-555555555555'
-    await Token.query().insert({ uid, label: 'x' } as never)
-    for (const mounted of [false, true]) {
-      class FreshToken extends Token {}
-      class FreshSerializer extends ModelSerializer {
-        static override model = FreshToken
-        static override fields = '__all__'
-      }
-      class Tokens extends ModelViewSet {
-        static override model = FreshToken
-        static override serializerClass = FreshSerializer
-      }
-      const router = new APIRouter({ prefix: '/api' }).register('tokens', Tokens)
-      const own = new Router()
-      if (mounted) router.mount(own)
-      client = await serving(mounted ? (own.routes() as Koa.Middleware) : router.routes())
-      expect((await client.get(`/api/tokens/${uid}`)).json).toEqual({ uid, label: 'x' })
-      expect((await client.get('/api/tokens/1')).headers['content-type']).toMatch(/^text\/plain/)
-      await client.close()
-      client = undefined
-    }
-    await Token.query().delete()
-  })
-
-  it('answers 503 while its database is away, leaves other paths to the app, and recovers by itself', async () => {
-    class Far extends Model {
-      static override tableName = 'books'
-    }
-    class FarSerializer extends ModelSerializer {
-      static override model = Far
-      static override fields = ['id', 'title']
-    }
-    class FarViewSet extends ModelViewSet {
-      static override model = Far
-      static override serializerClass = FarSerializer
-    }
-    const away = knex({ client: 'pg', connection: { host: '127.0.0.1', port: 1, user: 'x' }, pool: { min: 0, max: 1 } })
-    Far.knex(away)
-    const router = new APIRouter({ prefix: '/api' }).register('far', FarViewSet)
-    client = await serving(router.routes(), (ctx) => {
-      ctx.body = 'the app'
-    })
-    for (let round = 0; round < 2; round++) {
-      const { status, headers, text } = await client.get('/api/far')
-      expect({ status, text }).toEqual({
-        status: 503,
-        text: '{"detail":"Service temporarily unavailable","status":503}',
-      })
-      expect(headers['retry-after']).toMatch(/^[1-9]/)
-    }
-    expect(client.reported).toHaveLength(2)
-    for (const path of ['/', '/health', '/api/other', '/api/far/1/2', '/far']) {
-      expect(await client.get(path)).toMatchObject({ status: 200, text: 'the app' })
-    }
-    expect(client.reported).toHaveLength(2)
-    Far.knex(database.knex)
-    expect((await client.get('/api/far')).json).toEqual([])
-    await away.destroy()
-  })
-})
-
-describe('close()', () => {
-  it('[I12] lets running requests end, refuses new ones, and may be called twice', async () => {
-    let release: () => void = () => {}
-    const entered = new Promise<void>((resolve) => {
-      class Slow extends ViewSet {
-        async list() {
-          resolve()
-          await new Promise<void>((go) => {
-            release = go
-          })
-          return ['done']
-        }
-      }
-      router.register('slow', Slow, 'slow')
-    })
-    client = await serving(router.routes())
-    const running = client.get('/slow')
-    await entered
-    const closed = Promise.all([router.close(), router.close()])
-    expect((await client.get('/slow')).status).toBe(503)
-    release()
-    expect((await running).json).toEqual(['done'])
-    await closed
-    await router.close()
-  })
-  const router = new APIRouter()
-
-  it('[I12] waits for 50 requests under way, which are all answered; later ones get 503', async () => {
-    const books = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
-    await books.prepare()
-    let entered = 0
-    const enter: Koa.Middleware = (_, next) => {
-      entered++
-      return next()
-    }
-    client = await serving(enter, books.routes())
-    const { get, send } = client
-    await Book.query().insert({ title: 'One' })
-    const { pool } = database.knex.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
-    const locker = await database.knex.transaction()
-    onTestFinished(async () => {
-      if (!locker.isCompleted()) await locker.rollback()
-    })
-    await locker.raw('lock table books in access exclusive mode')
-    const running = Promise.all([
-      ...Array.from({ length: 30 }, () => get('/api/books')),
-      ...Array.from({ length: 10 }, () => get('/api/books/1')),
-      ...Array.from({ length: 10 }, (_, index) => send('POST', '/api/books', { title: `book ${index}` })),
-    ])
-    await expect.poll(() => entered).toBe(50)
-    let isClosed = false
-    const closed = books.close().then(() => {
-      isClosed = true
-      // nothing runs any more: the application may end its pool
-      return [pool.numUsed(), pool.numPendingAcquires()]
-    })
-    for (const late of [await get('/api/books'), await send('POST', '/api/books', { title: 'late' })]) {
-      expect(late).toMatchObject({ status: 503, headers: { 'retry-after': expect.stringMatching(/^[1-9]/) } })
-    }
-    expect(isClosed).toBe(false)
-    await locker.rollback()
-    expect((await running).map(({ status }) => status)).toEqual([...Array(40).fill(200), ...Array(10).fill(201)])
-    expect(await closed).toEqual([0, 0])
-    expect(await countBooks()).toBe(11)
   })
 })
 
@@ -1167,7 +749,7 @@ describe('a client that goes away', () => {
         return serializer.save()
       }
     }
-    const { port, get } = await api({ books: Books })
+    const { port, get } = await serveResources({ books: Books })
     const request = http.request({
       port,
       path: '/api/books',

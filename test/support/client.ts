@@ -1,6 +1,6 @@
 /** A client that sends and reads JSON, and holds every answer to the rules that hold for all, and to its API's document. */
 import Koa from 'koa'
-import { expect } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { expectDescribed, routersOf } from './contract.js'
 import { serve, type TestRequest, type TestResponse, type TestServer } from './server.js'
 
@@ -48,6 +48,13 @@ export async function serving(...middleware: Koa.Middleware[]): Promise<Client> 
     send,
     close: () => server.close(),
   }
+}
+
+/** Serves middleware until the test ends that calls it. */
+export async function served(...middleware: Koa.Middleware[]): Promise<Client> {
+  const client = await serving(...middleware)
+  onTestFinished(() => client.close())
+  return client
 }
 
 /** Koa's own `Not Found` is the app's answer for paths that are none of the API's. */

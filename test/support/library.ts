@@ -1,7 +1,7 @@
 /** A small library of books on a database of its own, for tests of whole requests. */
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach } from 'vitest'
-import { ModelSerializer } from '../../lib/index.js'
+import { ModelSerializer, ModelViewSet, type SerializerClass } from '../../lib/index.js'
 import { createDatabase, type TestDatabase } from './database.js'
 
 const SCHEMA = `
@@ -97,6 +97,11 @@ export class AuthorSerializer extends ModelSerializer<Author> {
 export class BookSerializer extends ModelSerializer<Book> {
   static override model = Book
   static override fields = '__all__'
+}
+
+export class BookViewSet extends ModelViewSet<Book> {
+  static override model = Book
+  static override serializerClass: SerializerClass = BookSerializer
 }
 
 export class TagSerializer extends ModelSerializer<Tag> {

@@ -2,8 +2,7 @@
 import type Koa from 'koa'
 import { APIRouter, BulkModelViewSet, type DeclaredFields, ModelSerializer, type ModelViewSet } from 'koa-viewsets'
 import { Model } from 'objection'
-import { onTestFinished } from 'vitest'
-import { type Client, serving } from './client.js'
+import { type Client, served } from './client.js'
 
 export type SerializerClass = typeof ModelSerializer<Model>
 export type ViewSetClass = typeof ModelViewSet<Model>
@@ -43,9 +42,7 @@ export function viewOf(model: typeof Model, serializerClass: SerializerClass, st
 /** Serves a router until the test ends. */
 export async function serveRouter(api: APIRouter, ...before: Koa.Middleware[]): Promise<Client> {
   await api.prepare()
-  const client = await serving(...before, api.routes())
-  onTestFinished(() => client.close())
-  return client
+  return served(...before, api.routes())
 }
 
 /** Serves view sets, each under its name. */
@@ -53,4 +50,11 @@ export function serveViews(views: Record<string, ViewSetClass>, ...before: Koa.M
   const api = new APIRouter()
   for (const [name, view] of Object.entries(views)) api.register(name, view, name)
   return serveRouter(api, ...before)
+}
+
+/** Serves view sets under `/api`, each at its path, until the test ends. */
+export function serveResources(views: Record<string, Parameters<APIRouter['register']>[1]>): Promise<Client> {
+  const api = new APIRouter({ prefix: '/api' })
+  for (const [path, view] of Object.entries(views)) api.register(path, view)
+  return serveRouter(api)
 }

@@ -1,0 +1,416 @@
+/** What an API refuses before any request, how it gets ready, and how it is closed. */
+import Router from '@koa/router'
+import knex from 'knex'
+import type Koa from 'koa'
+import { Model, snakeCaseMappers } from 'objection'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import {
+  APIRouter,
+  ConfigurationError,
+  GenericViewSet,
+  ListMixin,
+  ModelSerializer,
+  ModelViewSet,
+  ViewSet,
+} from '../../lib/index.js'
+import { served } from '../support/client.js'
+import {
+  Author,
+  AuthorSerializer,
+  Book,
+  BookSerializer,
+  BookViewSet,
+  database,
+  Membership,
+  MembershipSerializer,
+  Token,
+  useLibrary,
+} from '../support/library.js'
+import { serveResources } from '../support/views.js'
+
+useLibrary()
+
+describe('mistakes of the programmer', () => {
+  const valid = { model: Book, serializerClass: BookSerializer }
+  /** A view set with these statics, whatever their types. */
+  function viewWith(statics: Record<string, unknown>): typeof BookViewSet {
+    const view = class Broken extends ModelViewSet {}
+    for (const [name, value] of Object.entries({ ...valid, ...statics })) {
+      Object.defineProperty(view, name, { value, configurable: true })
+    }
+    return view as never
+  }
+
+  it.each<[string, Record<string, unknown>, RegExp]>([
+    ['no model', { model: null }, /^Broken: set static model .*queryset/],
+    ['a model that is none', { model: {} }, /^Broken: static model is no Objection model/],
+    ['a queryset that is a query', { model: null, queryset: 'books' }, /^Broken: static queryset .* function/],
+    ['no serializer', { serializerClass: null }, /^Broken: set static serializerClass, or override getSerializerClass/],
+    ['a serializer that is none', { serializerClass: {} }, /^Broken.*serializerClass/],
+    ['a policy list that is none', { permissionClasses: {} }, /^Broken\.permissionClasses: give a list/],
+    [
+      'a wrong policy',
+      { permissionClasses: [Map] },
+      /^Broken\.permissionClasses\[0\]: has no method hasPermission\(\)/,
+    ],
+    ['an empty policy', { throttleClasses: [undefined] }, /^Broken\.throttleClasses\[0\]/],
+    ['no renderer', { rendererClasses: [] }, /^Broken\.rendererClasses: give at least one renderer/],
+    ['a wrong paginator', { paginationClass: Map }, /^Broken\.paginationClass: has no method paginate\(\)/],
+    ['a wrong versioning', { versioningClass: {} }, /^Broken\.versioningClass: has no method determineVersion\(\)/],
+    ['a wrong filter', { filterBackends: [{}] }, /^Broken\.filterBackends\[0\]/],
+    ['a path parameter that is no name', { lookupUrlKwarg: 'book-id' }, /^Broken.*lookupUrlKwarg.*"book-id"/],
+  ])('[I23] %s is found at registration', (_mistake, statics, message) => {
+    const register = () => new APIRouter().register('books', viewWith(statics))
+    expect(register).toThrow(ConfigurationError)
+    expect(register).toThrow(message)
+  })
+
+  it('[I23] a class that is no view set is found at registration', () => {
+    for (const wrong of [class {}, {}, undefined, Book]) {
+      const register = () => new APIRouter().register('books', wrong as never)
+      expect(register).toThrow(
+        new ConfigurationError(
+          'APIRouter: register("books", …) takes a view set class; extend ViewSet or ModelViewSet',
+        ),
+      )
+    }
+  })
+
+  it('[I23] a view without model needs a basename', () => {
+    class Clock extends ViewSet {
+      list() {
+        return []
+      }
+    }
+    expect(() => new APIRouter().register('clock', Clock)).toThrow(
+      'APIRouter: Clock has no model; name it: register("clock", Clock, basename)',
+    )
+  })
+
+  it('[I23] a view without any action has no routes, and that is a mistake', () => {
+    class Nothing extends ViewSet {}
+    expect(() => new APIRouter().register('nothing', Nothing, 'nothing')).toThrow(/^Nothing: has no action/)
+  })
+
+  it('[I23] a prefix or a basename that is taken is named with both classes', () => {
+    class Others extends ModelViewSet {
+      static override model = Author
+      static override serializerClass = AuthorSerializer
+    }
+    const router = new APIRouter().register('books', BookViewSet)
+    expect(() => router.register('/books/', Others)).toThrow(
+      'APIRouter: Others and BookViewSet are both registered under "/books/"; change one',
+    )
+    expect(() => router.register('volumes', BookViewSet)).toThrow(/both have the basename "book"/)
+    expect(() => router.register('volumes', BookViewSet, 'volume')).not.toThrow()
+    router.register('books/{number:int}', Others)
+  })
+
+  it('[I23] two routes with one path are named with both classes by prepare()', async () => {
+    class Others extends ModelViewSet {
+      static override model = Author
+      static override serializerClass = AuthorSerializer
+      static override lookupUrlKwarg = 'other_id'
+    }
+    const router = new APIRouter().register('books', BookViewSet).register('books/{id:int}', Others)
+    await expect(router.prepare()).rejects.toThrow(
+      new ConfigurationError(
+        'BookViewSet and Others both have the path /books/{id:int}; give one of them another prefix',
+      ),
+    )
+  })
+
+  it.each([
+    ['books//x', /an empty segment/],
+    [':id', /neither/],
+    ['{id:float}', /unknown hint "float"/],
+    ['{files:path}', /rest of the path/],
+    ['authors/{id:int}/books', /the parameter "id" occurs twice/],
+  ])('[I23] the prefix %s is a mistake', (prefix, message) => {
+    const register = () => new APIRouter({ prefix: '/api' }).register(prefix, BookViewSet)
+    expect(register).toThrow(ConfigurationError)
+    expect(register).toThrow(message)
+  })
+
+  it('[I23] what the catalogue shows is found by prepare(), all of it at once', async () => {
+    class Volume extends Book {}
+    class Unknown extends ModelSerializer<Book> {
+      static override model = Volume
+      static override fields = ['id', 'titel']
+    }
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = Unknown
+    }
+    class Lookups extends ModelViewSet<Book> {
+      static override model = Volume
+      static override serializerClass = BookSerializer
+      static override lookupField = 'code'
+    }
+    class Orders extends ModelViewSet<Book> {
+      static override model = Volume
+      static override serializerClass = BookSerializer
+      static override ordering = ['-nope']
+    }
+    const router = new APIRouter()
+      .register('books', Books, 'book')
+      .register('lookups', Lookups, 'lookup')
+      .register('orders', Orders, 'order')
+    const error = await router.prepare().then(
+      () => undefined,
+      (thrown: unknown) => thrown as Error,
+    )
+    expect(error).toBeInstanceOf(ConfigurationError)
+    const lines = error?.message.split('\n') ?? []
+    expect(lines).toHaveLength(3)
+    expect(lines[0]).toMatch(/Unknown.*titel/)
+    expect(lines[1]).toBe('Lookups: lookupField "code" is no column of Volume')
+    expect(lines[2]).toBe('Orders: ordering names "-nope", which is no column of Volume')
+  })
+
+  it.each<[string, string, object, string]>([
+    ['a question mark', 'is_it?', {}, 'field "is_it?" is the column "is_it?", and knex can carry no name'],
+    ['a colon', 'is:it', {}, 'field "is:it" is the column "is:it", and Objection does not write'],
+    ['a leading dollar', '$it', {}, 'field "$it" is the column "$it", and Objection does not write'],
+    [
+      'no way back through its mapper',
+      'line_1',
+      { columnNameMappers: snakeCaseMappers() },
+      'field "line1" is the column "line_1", which the columnNameMappers of Odd write to as "line1"',
+    ],
+  ])('[I23] a column whose name has %s is found by prepare()', async (_what, column, statics, message) => {
+    await database.knex.raw('drop table if exists odd')
+    await database.knex.schema.raw(
+      `create table odd (id int generated always as identity primary key, "${column.replace('?', '\\?')}" text)`,
+    )
+    class Odd extends Model {
+      static override tableName = 'odd'
+    }
+    Object.assign(Odd, statics)
+    Odd.knex(database.knex)
+    const prepared = (options: object) => {
+      class OddSerializer extends ModelSerializer {
+        static override model = Odd
+        static override fields = '__all__'
+      }
+      class Odds extends ModelViewSet {
+        static override model = Odd
+        static override serializerClass: any = Object.assign(OddSerializer, options)
+      }
+      return new APIRouter().register('odds', Odds).prepare()
+    }
+    await expect(prepared({})).rejects.toThrow(ConfigurationError)
+    await expect(prepared({})).rejects.toThrow(`OddSerializer: ${message}`)
+    await prepared({ fields: ['id'] })
+    if (!column.includes('?')) await prepared({ readOnlyFields: [column === 'line_1' ? 'line1' : column] })
+  })
+
+  it('[I23] a key of several columns has no detail route, and list and create work', async () => {
+    class Memberships extends ModelViewSet<Membership> {
+      static override model = Membership
+      static override serializerClass = MembershipSerializer
+    }
+    await expect(new APIRouter().register('m', Memberships).prepare()).rejects.toThrow(
+      /^Memberships: Membership has a primary key of several columns/,
+    )
+    class Members extends ListMixin(GenericViewSet<Membership>) {
+      static override model = Membership
+      static override serializerClass = MembershipSerializer
+      async create() {
+        const serializer = this.getInputSerializer()
+        await serializer.isValid({ raiseException: true })
+        await serializer.save()
+        this.ctx.status = 201
+        return serializer.data
+      }
+    }
+    const { get, send } = await serveResources({ members: Members })
+    expect((await send('POST', '/api/members', { author_id: 1, club: 'x' })).status).toBe(201)
+    expect((await get('/api/members')).json).toEqual([{ author_id: 1, club: 'x', since: null }])
+    await Membership.query().delete()
+  })
+
+  it('[I23] a model without database or table is named by prepare()', async () => {
+    class Lost extends Model {
+      static override tableName = 'lost'
+    }
+    class LostSerializer extends ModelSerializer {
+      static override model = Lost
+      static override fields = '__all__'
+    }
+    class LostViewSet extends ModelViewSet {
+      static override model = Lost
+      static override serializerClass = LostSerializer
+    }
+    const router = new APIRouter().register('lost', LostViewSet)
+    await expect(router.prepare()).rejects.toThrow(/^Lost: not bound to a database/)
+    await expect(router.prepare({ knex: database.knex })).rejects.toThrow(/^Lost: table "lost" does not exist/)
+  })
+
+  it('a registration after prepare() or mount() is a mistake', async () => {
+    const prepared = new APIRouter()
+    await prepared.prepare()
+    expect(() => prepared.register('books', BookViewSet)).toThrow(
+      'APIRouter: register("books") came after prepare() or the first request; register first',
+    )
+    const mounted = new APIRouter()
+    mounted.mount(new Router())
+    expect(() => mounted.register('books', BookViewSet)).toThrow(/register\("books"\) came after mount\(\)/)
+  })
+
+  it('a prepare() that failed may be repeated, and registered for again', async () => {
+    class Late extends Model {
+      static override tableName = 'tags'
+      static override idColumn = 'slug'
+    }
+    class LateSerializer extends ModelSerializer {
+      static override model = Late
+      static override fields = '__all__'
+    }
+    class LateViewSet extends ModelViewSet {
+      static override model = Late
+      static override serializerClass = LateSerializer
+    }
+    const router = new APIRouter().register('late', LateViewSet)
+    await expect(router.prepare()).rejects.toThrow(ConfigurationError)
+    Late.knex(database.knex)
+    router.register('books', BookViewSet)
+    await router.prepare()
+    const client = await served(router.routes())
+    expect((await client.get('/late')).json).toEqual([])
+  })
+})
+
+describe('an API that nobody prepared', () => {
+  it('is prepared by the first request to it', async () => {
+    const router = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
+    const client = await served(router.routes())
+    const [first, second] = await Promise.all([client.get('/api/books'), client.get('/api/books')])
+    expect([first.status, second.status]).toEqual([200, 200])
+  })
+
+  it('knows from the first request what type a key has', async () => {
+    const uid = '11111111-2222-3333-4444-555555555555'
+    await Token.query().insert({ uid, label: 'x' } as never)
+    for (const mounted of [false, true]) {
+      class FreshToken extends Token {}
+      class FreshSerializer extends ModelSerializer {
+        static override model = FreshToken
+        static override fields = '__all__'
+      }
+      class Tokens extends ModelViewSet {
+        static override model = FreshToken
+        static override serializerClass = FreshSerializer
+      }
+      const router = new APIRouter({ prefix: '/api' }).register('tokens', Tokens)
+      const own = new Router()
+      if (mounted) router.mount(own)
+      const client = await served(mounted ? (own.routes() as Koa.Middleware) : router.routes())
+      expect((await client.get(`/api/tokens/${uid}`)).json).toEqual({ uid, label: 'x' })
+      expect((await client.get('/api/tokens/1')).headers['content-type']).toMatch(/^text\/plain/)
+    }
+    await Token.query().delete()
+  })
+
+  it('answers 503 while its database is away, leaves other paths to the app, and recovers by itself', async () => {
+    class Far extends Model {
+      static override tableName = 'books'
+    }
+    class FarSerializer extends ModelSerializer {
+      static override model = Far
+      static override fields = ['id', 'title']
+    }
+    class FarViewSet extends ModelViewSet {
+      static override model = Far
+      static override serializerClass = FarSerializer
+    }
+    const away = knex({ client: 'pg', connection: { host: '127.0.0.1', port: 1, user: 'x' }, pool: { min: 0, max: 1 } })
+    Far.knex(away)
+    const router = new APIRouter({ prefix: '/api' }).register('far', FarViewSet)
+    const client = await served(router.routes(), (ctx) => {
+      ctx.body = 'the app'
+    })
+    for (let round = 0; round < 2; round++) {
+      const { status, headers, text } = await client.get('/api/far')
+      expect({ status, text }).toEqual({
+        status: 503,
+        text: '{"detail":"Service temporarily unavailable","status":503}',
+      })
+      expect(headers['retry-after']).toMatch(/^[1-9]/)
+    }
+    expect(client.reported).toHaveLength(2)
+    for (const path of ['/', '/health', '/api/other', '/api/far/1/2', '/far']) {
+      expect(await client.get(path)).toMatchObject({ status: 200, text: 'the app' })
+    }
+    expect(client.reported).toHaveLength(2)
+    Far.knex(database.knex)
+    expect((await client.get('/api/far')).json).toEqual([])
+    await away.destroy()
+  })
+})
+
+describe('close()', () => {
+  it('[I12] lets running requests end, refuses new ones, and may be called twice', async () => {
+    let release: () => void = () => {}
+    const entered = new Promise<void>((resolve) => {
+      class Slow extends ViewSet {
+        async list() {
+          resolve()
+          await new Promise<void>((go) => {
+            release = go
+          })
+          return ['done']
+        }
+      }
+      router.register('slow', Slow, 'slow')
+    })
+    const client = await served(router.routes())
+    const running = client.get('/slow')
+    await entered
+    const closed = Promise.all([router.close(), router.close()])
+    expect((await client.get('/slow')).status).toBe(503)
+    release()
+    expect((await running).json).toEqual(['done'])
+    await closed
+    await router.close()
+  })
+  const router = new APIRouter()
+
+  it('[I12] waits for 50 requests under way, which are all answered; later ones get 503', async () => {
+    const books = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
+    await books.prepare()
+    let entered = 0
+    const enter: Koa.Middleware = (_, next) => {
+      entered++
+      return next()
+    }
+    const { get, send } = await served(enter, books.routes())
+    await Book.query().insert({ title: 'One' })
+    const { pool } = database.knex.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
+    const locker = await database.knex.transaction()
+    onTestFinished(async () => {
+      if (!locker.isCompleted()) await locker.rollback()
+    })
+    await locker.raw('lock table books in access exclusive mode')
+    const running = Promise.all([
+      ...Array.from({ length: 30 }, () => get('/api/books')),
+      ...Array.from({ length: 10 }, () => get('/api/books/1')),
+      ...Array.from({ length: 10 }, (_, index) => send('POST', '/api/books', { title: `book ${index}` })),
+    ])
+    await expect.poll(() => entered).toBe(50)
+    let isClosed = false
+    const closed = books.close().then(() => {
+      isClosed = true
+      // nothing runs any more: the application may end its pool
+      return [pool.numUsed(), pool.numPendingAcquires()]
+    })
+    for (const late of [await get('/api/books'), await send('POST', '/api/books', { title: 'late' })]) {
+      expect(late).toMatchObject({ status: 503, headers: { 'retry-after': expect.stringMatching(/^[1-9]/) } })
+    }
+    expect(isClosed).toBe(false)
+    await locker.rollback()
+    expect((await running).map(({ status }) => status)).toEqual([...Array(40).fill(200), ...Array(10).fill(201)])
+    expect(await closed).toEqual([0, 0])
+    expect(await Book.query().resultSize()).toBe(11)
+  })
+})
