@@ -1,6 +1,7 @@
 /** Fields as JSON Schema 2020-12 (wire format, section 13). */
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
+import { JSONField } from '../fields/json-field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
@@ -59,7 +60,8 @@ export function orNull(schema: Schema): Schema {
 function ownSchema(described: BoundField): FieldSchema {
   const { field, source, column, method, ...bound } = described
   const schema = relatedSchema(described) ?? field.schema()
-  if (Object.keys(schema).length > 0 || method !== undefined) return schema
+  // any JSON value, even where the column holds it as text
+  if (Object.keys(schema).length > 0 || method !== undefined || field instanceof JSONField) return schema
   const shown = source.length > 1 ? columnAt(source, bound.relation?.model) : column
   return shown ? fieldForColumn(shown, {}).schema() : schema
 }
