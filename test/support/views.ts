@@ -45,11 +45,16 @@ export async function serveRouter(api: APIRouter, ...before: Koa.Middleware[]): 
   return served(...before, api.routes())
 }
 
-/** Serves view sets, each under its name. */
-export function serveViews(views: Record<string, ViewSetClass>, ...before: Koa.Middleware[]): Promise<Client> {
+/** A router of view sets, each under its name. */
+export function routerOf(views: Record<string, ViewSetClass>): APIRouter {
   const api = new APIRouter()
   for (const [name, view] of Object.entries(views)) api.register(name, view, name)
-  return serveRouter(api, ...before)
+  return api
+}
+
+/** Serves view sets, each under its name, until the test ends. */
+export function serveViews(views: Record<string, ViewSetClass>, ...before: Koa.Middleware[]): Promise<Client> {
+  return serveRouter(routerOf(views), ...before)
 }
 
 /** Serves view sets under `/api`, each at its path, until the test ends. */

@@ -1,0 +1,304 @@
+/** Objects whose keys are dates, timestamps or decimals, and indexes that are no keys. */
+import {
+  APIRouter,
+  BulkModelViewSet,
+  ModelViewSet,
+  NestedRouter,
+  NestedViewSetMixin,
+  SlugRelatedField,
+} from 'koa-viewsets'
+import { Model, type ModelOptions } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Client, serving } from '../support/client.js'
+import { database, throughInstances, useReviewedBooks } from '../support/reviewed-books.js'
+import {
+  routerOf,
+  type SerializerClass,
+  serializerOf,
+  serveViews,
+  type ViewSetClass,
+  viewOf,
+} from '../support/views.js'
+
+useReviewedBooks()
+
+describe('[P14] A unique index with an expression', () => {
+  it('is told under no field', async () => {
+    class Account extends Model {
+      static override tableName = 'accounts'
+    }
+    await database.knex.raw(`
+      create table accounts (id serial primary key, tenant_id int, email text);
+      create unique index on accounts (tenant_id, lower(email))`)
+    const client = await serveViews({ accounts: viewOf(Account, serializerOf(Account, ['tenant_id', 'email'])) })
+    expect((await client.send('POST', '/accounts', { tenant_id: 1, email: 'a@example.org' })).status).toBe(201)
+    const { status, json } = await client.send('POST', '/accounts', { tenant_id: 1, email: 'A@example.org' })
+    expect([status, json.errors]).toEqual([400, { non_field_errors: ['This field must be unique.'] }])
+  })
+})
+
+describe('[P14 B15 B17] A key that is a date, a timestamp or a decimal', () => {
+  const STAMP = '2026-03-28T10:00:00.123456Z'
+
+  class Day extends Model {
+    static override tableName = 'days'
+    static override idColumn = 'day'
+  }
+  class Stamp extends Model {
+    static override tableName = 'stamps'
+    static override idColumn = 'at'
+    declare note: string
+  }
+  class Price extends Model {
+    static override tableName = 'prices'
+    static override idColumn = 'amount'
+  }
+  class Visit extends Model {
+    static override tableName = 'visits'
+    static override relationMappings = () => ({
+      days: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Day,
+        join: {
+          from: 'visits.id',
+          through: { from: 'visit_days.visit_id', to: 'visit_days.day' },
+          to: 'days.day',
+        },
+      },
+      ...Object.fromEntries(
+        [
+          { name: 'theDay', modelClass: Day, from: 'visits.day', to: 'days.day' },
+          { name: 'theStamp', modelClass: Stamp, from: 'visits.at', to: 'stamps.at' },
+          { name: 'thePrice', modelClass: Price, from: 'visits.amount', to: 'prices.amount' },
+        ].map(({ name, modelClass, from, to }) => [
+          name,
+          { relation: Model.BelongsToOneRelation, modelClass, join: { from, to } },
+        ]),
+      ),
+    })
+  }
+
+  const keyed = (model: typeof Model, key: string) => viewOf(model, serializerOf(model, [key, 'note']))
+  const slug = (queryset: typeof Model, slugField: string, source: string) =>
+    new SlugRelatedField({ queryset, slugField, source, required: false })
+
+  let client: Client
+  beforeAll(async () => {
+    await database.knex.raw(`
+      create table days (day date primary key, note text);
+      create table stamps (at timestamptz primary key, note text, slug text unique);
+      create table prices (amount numeric(6,2) primary key, note text);
+      create table visits (id serial primary key, day date references days, at timestamptz references stamps,
+        amount numeric(6,2) references prices);
+      create table visit_days (visit_id int references visits, day date references days)`)
+    Model.knex(database.knex)
+    const api = routerOf({
+      days: keyed(Day, 'day'),
+      'days-instances': viewOf(Day, throughInstances(serializerOf(Day, ['day', 'note']))),
+      stamps: keyed(Stamp, 'at'),
+      prices: keyed(Price, 'amount'),
+      'prices-instances': viewOf(Price, throughInstances(serializerOf(Price, ['amount', 'note']))),
+      visits: viewOf(Visit, serializerOf(Visit, ['id', 'day', 'at', 'amount', 'days'])),
+      slugs: viewOf(
+        Visit,
+        serializerOf(Visit, ['id'], {
+          day: slug(Day, 'day', 'theDay'),
+          at: slug(Stamp, 'at', 'theStamp'),
+          amount: slug(Price, 'amount', 'thePrice'),
+        }),
+      ),
+    })
+    await api.prepare()
+    client = await serving(api.routes())
+  })
+  afterAll(() => client.close())
+  beforeEach(() =>
+    database.knex.raw(`
+      truncate days, stamps, prices, visits, visit_days;
+      insert into days values ('2026-03-28', 'a'), ('2026-03-29', 'b');
+      insert into stamps values ('2026-03-28 10:00:00.123456Z', 'a', 's1'), ('2026-03-28 10:00:00.123457Z', 'b', 's2');
+      insert into prices values (12.50, 'a'), (13, 'b')`),
+  )
+
+  it.each<Record<string, unknown>>([
+    { day: '2026-03-28' },
+    { at: STAMP },
+    { at: '2026-03-28T12:00:00.123456+02:00' },
+    { amount: '12.50' },
+    { amount: '12.5' },
+    { amount: 12.5 },
+  ])('is found as a related object: %j', async (keys) => {
+    const shown = 'at' in keys ? { at: STAMP } : 'amount' in keys ? { amount: '12.50' } : keys
+    for (const path of ['/visits', '/slugs']) {
+      const created = await client.send('POST', path, keys)
+      expect(created.json).toMatchObject(shown)
+      const { json } = await client.send('PATCH', `${path}/${created.json.id}`, keys)
+      expect(json).toMatchObject(shown)
+      expect((await client.get(`${path}/${created.json.id}`)).json).toEqual(json)
+    }
+    expect((await client.send('POST', '/visits', { days: [], day: '2026-01-01', at: STAMP })).json.errors).toEqual({
+      day: ['Invalid pk "2026-01-01" - object does not exist.'],
+    })
+  })
+
+  it.each([
+    { path: '/days', body: { day: '2026-04-01', note: 'n' }, last: '2026-04-01' },
+    { path: '/prices', body: { amount: '7.5', note: 'n' }, last: '7.50' },
+  ])('37 is in the Location: $path', async ({ path, body, last }) => {
+    for (const way of [path, `${path}-instances`]) {
+      const { headers, json } = await client.send('POST', way, body)
+      expect(headers.location).toBe(`${way}/${last}`)
+      expect(await client.get(`${way}/${last}`)).toMatchObject({ status: 200, json })
+      expect((await client.send('DELETE', `${way}/${last}`)).status).toBe(204)
+    }
+  })
+
+  it('is one of a set', async () => {
+    const { json } = await client.send('POST', '/visits', { days: ['2026-03-28'] })
+    expect(json).toMatchObject({ days: ['2026-03-28'] })
+    const changed = await client.send('PATCH', `/visits/${json.id}`, { days: ['2026-03-29', '2026-03-28'] })
+    expect(changed.json.days).toEqual(['2026-03-28', '2026-03-29'])
+    expect(await database.knex('visit_days')).toHaveLength(2)
+    expect((await client.send('PATCH', `/visits/${json.id}`, { days: ['2026-03-29'] })).json.days).toEqual([
+      '2026-03-29',
+    ])
+  })
+
+  it.each([
+    { path: '/days', key: 'day', value: '2026-03-28', other: '2026-03-29' },
+    { path: '/prices', key: 'amount', value: '12.5', other: '13' },
+  ])('names objects of bulk requests: $path', async ({ path, key, value, other: second }) => {
+    const items = [
+      { [key]: second, note: 'two' },
+      { [key]: value, note: 'one' },
+    ]
+    const { status, json } = await client.send('PATCH', `${path}/bulk`, items)
+    expect(status).toBe(200)
+    expect(json.map(({ note }: { note: string }) => note)).toEqual(['two', 'one'])
+    expect((await client.get(`${path}/${value}`)).json).toEqual(json[1])
+    const twice = await client.send('DELETE', `${path}/bulk`, [value, value])
+    expect(twice.json.errors).toEqual({ 1: { [key]: [`Invalid pk "${value}" - listed more than once.`] } })
+    expect((await client.send('DELETE', `${path}/bulk`, [value])).status).toBe(200)
+    expect((await client.get(`${path}/${value}`)).status).toBe(404)
+  })
+})
+
+describe('[P14 B15] A key with microseconds', () => {
+  const FIRST = '2026-03-28T10:00:00.123456Z'
+  const SECOND = '2026-03-28T10:00:00.123457Z'
+
+  /** What hooks of the model have seen. */
+  const seen: unknown[] = []
+  class Moment extends Model {
+    static override tableName = 'moments'
+    static override idColumn = 'at'
+    declare at: Date
+    declare note: string
+  }
+  class Hooked extends Moment {
+    override $beforeUpdate(options: ModelOptions) {
+      seen.push((options.old as Hooked).note)
+    }
+    override $beforeDelete() {
+      seen.push([this.at instanceof Date, this.note])
+    }
+  }
+  class Versioned extends Moment {
+    declare version: number
+    override $beforeUpdate({ old }: ModelOptions) {
+      this.version = (old as Versioned).version + 1
+    }
+  }
+  class Entry extends Model {
+    static override tableName = 'entries'
+    static override relationMappings = () => ({
+      moment: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Moment,
+        join: { from: 'entries.at', to: 'moments.at' },
+      },
+    })
+  }
+  const bulk = (model: typeof Model, fields: string[], attributes: object = {}) => {
+    class View extends BulkModelViewSet {
+      static override model = model
+      static override serializerClass: SerializerClass = serializerOf(model, fields)
+    }
+    return Object.assign(View, attributes) as unknown as ViewSetClass
+  }
+  class Entries extends NestedViewSetMixin(ModelViewSet) {
+    static override model = Entry
+    static override serializerClass: any = serializerOf(Entry, ['id', 'at', 'label'])
+    static override parentLookupField = 'at'
+  }
+
+  let client: Client
+  beforeAll(async () => {
+    await database.knex.raw(`
+      create table moments (at timestamptz primary key, note text, slug text unique, version int not null default 1);
+      create table entries (id serial primary key, at timestamptz references moments, label text)`)
+    Model.knex(database.knex)
+    const api = new APIRouter({ prefix: '' })
+    api.register('moments', bulk(Moment, ['at', 'note']), 'moment')
+    api.register('hooked', bulk(Hooked, ['at', 'note']), 'hooked')
+    api.register('slugs', bulk(Moment, ['slug', 'note'], { lookupField: 'slug' }), 'slug')
+    api.register('versioned', bulk(Versioned, ['at', 'note'], { concurrency: 'version' }), 'versioned')
+    new NestedRouter(api, 'moments', { lookup: 'moment_at' }).register('entries', Entries, 'entry')
+    await api.prepare()
+    client = await serving(api.routes())
+  })
+  afterAll(() => client.close())
+  beforeEach(() =>
+    database.knex.raw(`truncate moments, entries;
+      insert into moments values ('${FIRST}', 'one', 'first'), ('${SECOND}', 'two', 'second')`),
+  )
+  const notes = () => database.knex('moments').orderBy('at').pluck('note')
+
+  it.each(['/moments', '/hooked', '/versioned'])(
+    'is that of the row which is written and deleted: %s',
+    async (path) => {
+      seen.length = 0
+      const changed = await client.send('PATCH', `${path}/${FIRST}`, { note: 'new' })
+      expect([changed.status, changed.json]).toEqual([200, { at: FIRST, note: 'new' }])
+      expect(changed.headers.etag).toBe((await client.get(`${path}/${FIRST}`)).headers.etag)
+      expect((await client.send('DELETE', `${path}/${SECOND}`)).status).toBe(204)
+      expect(await notes()).toEqual(['new'])
+      expect((await client.get(`${path}/${SECOND}`)).status).toBe(404)
+      expect(seen).toEqual(path === '/hooked' ? ['one', [true, 'two']] : [])
+    },
+  )
+
+  it.each(['/moments', '/hooked'])('is that of the rows of a bulk request: %s', async (path) => {
+    const items = [
+      { at: SECOND, note: 'zwei' },
+      { at: FIRST, note: 'eins' },
+    ]
+    expect((await client.send('PATCH', `${path}/bulk`, items)).json).toEqual(items)
+    expect(await notes()).toEqual(['eins', 'zwei'])
+    expect((await client.send('DELETE', `${path}/bulk`, [SECOND])).json).toEqual({ deleted: [SECOND] })
+    expect(await notes()).toEqual(['eins'])
+  })
+
+  it('is that of rows named by another column', async () => {
+    const items = [
+      { slug: 'second', note: 'zwei' },
+      { slug: 'first', note: 'eins' },
+    ]
+    expect((await client.send('PATCH', '/slugs/bulk', items)).json).toEqual(items)
+    expect((await client.send('PATCH', '/slugs/first', { note: 'uno' })).json.note).toBe('uno')
+    expect(await notes()).toEqual(['uno', 'zwei'])
+  })
+
+  it.each(['/moments', '/hooked'])('37 is in the Location as the wire has it: %s', async (path) => {
+    const { headers, json } = await client.send('POST', path, { at: '2026-03-28T12:00:00.5+02:00', note: 'new' })
+    expect(decodeURIComponent(headers.location ?? '')).toBe(`${path}/2026-03-28T10:00:00.5Z`)
+    expect(await client.get(headers.location ?? '')).toMatchObject({ status: 200, json })
+  })
+
+  it('comes from the path of nested objects', async () => {
+    const created = await client.send('POST', `/moments/${FIRST}/entries`, { label: 'x' })
+    expect([created.status, created.json]).toMatchObject([201, { at: FIRST, label: 'x' }])
+    expect((await client.get(`/moments/${FIRST}/entries`)).json).toEqual([created.json])
+    expect((await client.get(`/moments/${SECOND}/entries`)).json).toEqual([])
+  })
+})
