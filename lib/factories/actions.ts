@@ -1,4 +1,5 @@
 /** Actions of view sets that factories make: what they take and work on has its type. */
+import { isSafeMethod } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
 import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
@@ -148,7 +149,8 @@ function inputClass(input: ActionInput, name: string): SerializerClass {
 /** The method of an action of one object: it finds the object first. */
 function objectMethod(run: Run): Run {
   return async function objectAction(this: AnyViewSet, data: unknown) {
-    const object: unknown = await (this.trx ? this.getObjectToWrite() : this.getObject())
+    const isWritten = this.trx !== undefined && !isSafeMethod(this.ctx.method)
+    const object: unknown = await (isWritten ? this.getObjectToWrite() : this.getObject())
     return run.call(this, object, data)
   }
 }

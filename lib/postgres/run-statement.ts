@@ -6,8 +6,11 @@ import { ClientGone } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
 import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
 import { type ConnectionQueue, type ConnectionSource, queueOf } from './connection-queue.js'
+import type { LocalSettings } from './local-settings.js'
 import type { AnswerField, Queryable, TypeParsers } from './pg-types.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
+import { type KnexScope, scopeOf } from './scoped-knex.js'
+import { queryWithSettings, SettingsPrefix } from './scoped-query.js'
 import { knownSession, refusalOf } from './session-settings.js'
 import { asTexts, TextQuery } from './text-query.js'
 
@@ -111,6 +114,8 @@ export async function runStatementAs<Row>(
   values: readonly unknown[],
   recipient?: StatementClient,
 ): Promise<Row[]> {
+  const scope = scopeOf(knex)
+  if (scope) return runScoped(format, knex, scope, { statement, values, recipient })
   const queue = queueOf(knex.client as Client)
   const reader = knex.isTransaction ? undefined : recipient
   const name = knex.isTransaction || !preparesStatements() ? undefined : statement.name
@@ -128,6 +133,59 @@ export async function runStatementAs<Row>(
   }
 }
 
+interface ScopedStatement {
+  readonly statement: Statement
+  readonly values: readonly unknown[]
+  readonly recipient: StatementClient | undefined
+}
+
+/** Runs a statement behind the settings of its knex: one transaction, which its end or its error ends. */
+async function runScoped<Row>(
+  format: RowFormat<Row>,
+  knex: Queryable,
+  { base, settings }: KnexScope,
+  { statement, values, recipient }: ScopedStatement,
+): Promise<Row[]> {
+  const queue = queueOf(base.client as Client)
+  const connection = await queue.acquire()
+  const asking = knownSession(connection)
+  if (asking) await asking
+  const sender = { knex: base, queue, connection }
+  if (sendsPlainly(connection) || asTexts(values) === undefined) {
+    await giveBack(sender)
+    return knex.transaction((trx) => runStatementAs(format, trx, statement, values))
+  }
+  const names = preparesStatements()
+  const setting = statementOf(settings.text)
+  const asked = { text: statement.text, name: names ? statement.name : undefined }
+  const prefix = new SettingsPrefix(settings, names ? setting.name : undefined)
+  try {
+    return (await send(sender, { ...asked, prefix }, values, format, recipient)).rows
+  } catch (error) {
+    const { code = '' } = error as { code?: string }
+    if (!names || !STALE.has(code)) throw error
+    statement.name = undefined
+    // whichever of the two it was: what a pooler does to one it does to both
+    if (POOLED.has(code)) {
+      setting.name = undefined
+      warnOfPooler()
+    }
+    const again = { text: statement.text, name: undefined, prefix: new SettingsPrefix(settings) }
+    return (await send({ ...sender, connection: await queue.acquire() }, again, values, format, recipient)).rows
+  }
+}
+
+/** True where pg itself writes what is sent, one statement at a time. */
+function sendsPlainly(connection: Connection): boolean {
+  return connection.pipeline === true || queriesPlainly()
+}
+
+/** Gives a connection back that nothing was sent on. */
+function giveBack({ queue, connection }: Sender): Promise<void> {
+  queue.begin()
+  return queue.end(connection, isInOrder(connection))
+}
+
 /**
  * Runs a statement without a name and returns what pg makes of its answer: the columns are those that PostgreSQL tells of,
  * which may have changed since the catalogue was read.
@@ -138,11 +196,18 @@ export async function runAsPg(
   values: readonly unknown[],
   types: TypeParsers,
 ): Promise<PgAnswer> {
-  const queue = queueOf(knex.client as Client)
+  const scope = scopeOf(knex)
+  const own = scope?.base ?? knex
+  const queue = queueOf(own.client as Client)
   const connection = await queue.acquire()
   const asking = knownSession(connection)
   if (asking) await asking
-  return (await send({ knex, queue, connection }, { text, name: undefined }, values, types)) as PgAnswer
+  const sender = { knex: own, queue, connection }
+  if (scope && sendsPlainly(connection)) {
+    await giveBack(sender)
+    return knex.transaction((trx) => runAsPg(trx, text, values, types))
+  }
+  return (await send(sender, { text, name: undefined, settings: scope?.settings }, values, types)) as PgAnswer
 }
 
 /** Every shape of a list fails once in PostgreSQL before it is sent without a name: right, but slow, and noisy in its log. */
@@ -163,9 +228,15 @@ interface Sender {
   readonly connection: Connection
 }
 
+/** A statement, and what is sent before it. */
+interface Sent extends Statement {
+  readonly prefix?: SettingsPrefix
+  readonly settings?: LocalSettings | undefined
+}
+
 function send<Row>(
   { knex, queue, connection }: Sender,
-  { text, name }: Statement,
+  { text, name, prefix, settings }: Sent,
   values: readonly unknown[],
   format: RowFormat<Row> | TypeParsers,
   recipient?: StatementClient,
@@ -216,12 +287,14 @@ function send<Row>(
       else resolve(result ?? NO_ROWS)
     }
     if ('getTypeParser' in format) {
-      connection.query({ text, values: bindings, types: format }, done as unknown as Done<Cells>)
+      const query = { text, values: bindings, types: format }
+      if (settings) queryWithSettings(connection as never, settings, query, done as never)
+      else connection.query(query, done as unknown as Done<Cells>)
       return
     }
-    const texts = connection.pipeline === true || queriesPlainly() ? undefined : asTexts(bindings)
+    const texts = sendsPlainly(connection) ? undefined : asTexts(bindings)
     if (texts) {
-      connection.query(new TextQuery({ text, name }, texts, format, done))
+      connection.query(new TextQuery({ text, name, prefix }, texts, format, done))
     } else {
       const query = { text, values: bindings, rowMode: 'array', types: RAW } as const
       const read: Done<RawRow> = (error, result) =>

@@ -38,6 +38,16 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
   return texts
 }
 
+/** What is sent before a statement in the same transaction, and answered by one row before its own. */
+export interface SentBefore {
+  /** Its row has come. */
+  readonly isSet: boolean
+  write(connection: Protocol): void
+  settle(): void
+  /** What an error says that has come before the statement's own answer. */
+  refusal(error: Error, name: string): Error
+}
+
 type Done<Row> = (error: Error | null, result?: { rows: Row[] }) => void
 
 /** PostgreSQL counts a statement's values in two bytes. */
@@ -55,6 +65,8 @@ export class TextQuery<Row> implements RowSink {
   readonly name: string
   readonly #values: readonly (string | null)[]
   readonly #format: RowFormat<Row>
+  /** The settings that it runs with, which are answered by the first row. */
+  readonly #prefix: SentBefore | undefined
   #rows: Row[] = []
   #rowStream: RowStream | undefined = undefined
   #done: Done<Row>
@@ -62,7 +74,7 @@ export class TextQuery<Row> implements RowSink {
   callback: (error: Error | null) => void
 
   constructor(
-    { text, name = '' }: { text: string; name?: string | undefined },
+    { text, name = '', prefix }: { text: string; name?: string | undefined; prefix?: SentBefore | undefined },
     values: readonly (string | null)[],
     format: RowFormat<Row>,
     done: Done<Row>,
@@ -71,6 +83,7 @@ export class TextQuery<Row> implements RowSink {
     this.name = name
     this.#values = values
     this.#format = format
+    this.#prefix = prefix
     this.#done = done
     const finish = (error: Error | null) => this.#finish(error)
     this.callback = finish
@@ -98,14 +111,17 @@ export class TextQuery<Row> implements RowSink {
     const message = runMessage(name, this.#values)
     this.#rowStream = rowStreamOf(stream)
     this.#rowStream?.begin(this)
-    if (known !== undefined) {
+    if (known !== undefined && !this.#prefix) {
       if (stream.writable) stream.write(message)
       return null
     }
     stream.cork?.()
     try {
-      connection.parse({ text, name, types: [] })
-      if (submittedNamedStatements && name !== '') submittedNamedStatements[name] = text
+      this.#prefix?.write(connection)
+      if (known === undefined) {
+        connection.parse({ text, name, types: [] })
+        if (submittedNamedStatements && name !== '') submittedNamedStatements[name] = text
+      }
       if (stream.writable) stream.write(message)
     } finally {
       stream.uncork?.()
@@ -114,15 +130,18 @@ export class TextQuery<Row> implements RowSink {
   }
 
   addRow(bytes: Buffer, start: number, end: number): void {
+    if (this.#takesSettings()) return
     if (this.#done !== ignore) this.#rows.push(this.#format.read(bytes, start, end))
   }
 
   addPieces(pieces: readonly Buffer[]): void {
+    if (this.#takesSettings()) return
     if (this.#done !== ignore) this.#rows.push(this.#format.readPieces(pieces))
   }
 
   /** A row that pg's parser has read: one behind a message whose beginning was cut in two. */
   handleDataRow({ fields }: { fields: RawRow }): void {
+    if (this.#takesSettings()) return
     if (this.#done !== ignore) this.#rows.push(this.#format.ofTexts(fields))
   }
 
@@ -133,7 +152,15 @@ export class TextQuery<Row> implements RowSink {
 
   handleError(error: Error): void {
     this.#rowStream?.end(this)
-    this.callback(error)
+    this.callback(this.#prefix ? this.#prefix.refusal(error, this.name) : error)
+  }
+
+  /** True for the row that answers the settings. */
+  #takesSettings(): boolean {
+    const prefix = this.#prefix
+    if (!prefix || prefix.isSet) return false
+    prefix.settle()
+    return true
   }
 
   handleRowDescription(): void {}
@@ -147,6 +174,8 @@ export class TextQuery<Row> implements RowSink {
 
 /** Execute of the unnamed portal, for all rows, and Sync. */
 const EXECUTE_AND_SYNC = Buffer.from([0x45, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0x53, 0, 0, 0, 4])
+const EXECUTE = EXECUTE_AND_SYNC.subarray(0, 10)
+const SYNC = { sync: true }
 const BIND = 0x42
 const NULL_LENGTH = -1
 /** Type, length, the unnamed portal, the end of the name, three counts and the format of all results. */
@@ -156,8 +185,9 @@ const FIXED_BYTES = 1 + 4 + 1 + 1 + 2 + 2 + 2 + 2
  * The message that runs the statement of this name with these values, all of them texts, and asks for texts: Bind, Execute
  * and Sync of PostgreSQL's protocol (its documentation, section 55.7). pg sends them as three, which costs two microseconds more.
  * @param name empty for the one that was parsed last without a name
+ * @param options.sync false where another statement follows in the same transaction
  */
-export function runMessage(name: string, values: readonly (string | null)[]): Buffer {
+export function runMessage(name: string, values: readonly (string | null)[], { sync } = SYNC): Buffer {
   const lengths: number[] = []
   let size = FIXED_BYTES + Buffer.byteLength(name) + 4 * values.length
   for (let index = 0; index < values.length; index++) {
@@ -166,7 +196,8 @@ export function runMessage(name: string, values: readonly (string | null)[]): Bu
     lengths.push(length)
     size += length
   }
-  const message = Buffer.allocUnsafe(size + EXECUTE_AND_SYNC.length)
+  const tail = sync ? EXECUTE_AND_SYNC : EXECUTE
+  const message = Buffer.allocUnsafe(size + tail.length)
   message[0] = BIND
   message.writeInt32BE(size - 1, 1)
   message[5] = 0
@@ -183,6 +214,6 @@ export function runMessage(name: string, values: readonly (string | null)[]): Bu
   // one format for all results: text
   end = message.writeUInt16BE(1, end)
   end = message.writeUInt16BE(0, end)
-  EXECUTE_AND_SYNC.copy(message, end)
+  tail.copy(message, end)
   return message
 }

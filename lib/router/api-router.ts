@@ -5,6 +5,12 @@ import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
 import type { Explanation } from '../explain/explanation.js'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
+import {
+  type DatabaseOptions,
+  type DatabaseRole,
+  type DatabaseSettings,
+  databaseScope,
+} from '../http/database-scope.js'
 import { guardSuffix, pathOf } from '../http/request-path.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
@@ -42,9 +48,19 @@ export interface APIRouterOptions {
    * `2.1`, and all other paths are left to the app; `{version:slug}` takes any name. @default ''
    */
   readonly prefix?: string
+  /**
+   * The database role of all view sets that name none of their own, or a function of the request that chooses it.
+   * @default null
+   */
+  readonly databaseRole?: DatabaseRole
+  /** Settings that the statements of all view sets run with, or a function of the request that makes them. @default null */
+  readonly databaseSettings?: DatabaseSettings
 }
 
-const OPTIONS = { prefix: 'text' } as const satisfies Record<keyof APIRouterOptions, Kind>
+const OPTIONS = { prefix: 'text', databaseRole: 'any', databaseSettings: 'any' } as const satisfies Record<
+  keyof APIRouterOptions,
+  Kind
+>
 
 /** A route: method, pattern, handler and name. */
 export type RouteTuple = readonly [method: string, pattern: string, handler: ViewHandler, name: string]
@@ -71,6 +87,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   declare readonly routed?: Routes
   readonly prefix: string
   readonly #prefix: readonly Segment[]
+  readonly #database: DatabaseOptions
   readonly #registrations: Registration[] = []
   /** The documents that are served. */
   readonly #documents: SchemaOptions[] = []
@@ -83,6 +100,9 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   constructor(options: APIRouterOptions = {}) {
     checkKinds('APIRouter', options, { kinds: OPTIONS })
     this.prefix = options.prefix ?? ''
+    const { databaseRole = null, databaseSettings = null } = options
+    this.#database = { databaseRole, databaseSettings }
+    databaseScope('APIRouter', this.#database)
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
 
@@ -316,7 +336,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   #build({ prepared }: { prepared: boolean }): RouteTable {
-    const options = { prefix: this.#prefix, prepared }
+    const options = { prefix: this.#prefix, prepared, database: this.#database }
     return new RouteTable([
       rootEndpoint(this.#registrations, this.#prefix),
       ...this.#registrations.flatMap((registration) => endpointsOf(registration, options)),

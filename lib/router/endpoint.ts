@@ -1,5 +1,6 @@
 /** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
 
+import type { DatabaseOptions } from '../http/database-scope.js'
 import { externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Hint, Segment } from '../kernel/path-pattern.js'
@@ -90,6 +91,8 @@ export interface EndpointOptions {
   readonly prefix: readonly Segment[]
   /** The catalogue was read, so that the types of keys are known. */
   readonly prepared: boolean
+  /** What the router declares of the database role and settings of its views. */
+  readonly database?: DatabaseOptions
 }
 
 /** The endpoints of a registered view set. @throws {ConfigurationError} its actions do not go together */
@@ -117,7 +120,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       actions,
       operations,
       formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),
-      handler: view.asView(actions, { basename, parents }),
+      handler: view.asView(actions, { basename, parents, database: options.database }),
     }
   })
 }

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
+import { type DatabaseScope, roleRefusal } from '../http/database-scope.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
@@ -22,7 +23,17 @@ import { takenFiles } from '../serializers/taken-files.js'
 import { actionsOf } from './action-options.js'
 import { markBuiltIn } from './built-in.js'
 import { policiesOf } from './policies.js'
-import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
+import type {
+  Authentications,
+  DatabaseRole,
+  DatabaseSettings,
+  Metadata,
+  Parsers,
+  Permissions,
+  Renderers,
+  Throttles,
+  Versioning,
+} from './statics.js'
 import {
   type ActionMap,
   allowedMethods,
@@ -72,6 +83,22 @@ export class APIView implements View {
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
   /**
+   * The database role that the statements of a request run as, or a function of the request that names it: what its caller
+   * may see and change is then decided by PostgreSQL, by grants and row level security. The login of the connection must be
+   * a member of it. A function that returns none refuses the request. See docs/reference/row-level-security.md.
+   * @default null, the login itself
+   * @example static override databaseRole = (ctx: Context) => (ctx.state.user ? 'web_user' : 'web_anon')
+   */
+  static databaseRole: DatabaseRole = null
+  /**
+   * Settings that the statements of a request run with, which policies read by `current_setting('app.tenant', true)`, or a
+   * function of the request that makes them. They are sent as values, never as SQL. Of a setting that the router has, too,
+   * the view's own counts.
+   * @default null
+   * @example static override databaseSettings = (ctx: Context) => ({ 'app.tenant': ctx.state.user?.tenant_id })
+   */
+  static databaseSettings: DatabaseSettings = null
+  /**
    * Answer 400 with the message of a `RAISE EXCEPTION` in a trigger, in place of a 500 that says nothing. The messages of
    * all triggers that a write of the view sets off are then for its clients; `DETAIL` and `HINT` never are.
    * @default false
@@ -106,8 +133,13 @@ export class APIView implements View {
   declare renderer: BaseRenderer | undefined
   /** Where queries run outside a transaction; undefined for the models' own. */
   declare knex: Knex | undefined
-  /** The transaction of a request that writes; hooks give it to their queries. */
+  /**
+   * The transaction of a request that writes; hooks give it to their queries. Where the view has a `databaseRole` or
+   * `databaseSettings`, requests that read have it, too: each statement of theirs is then a transaction of its own.
+   */
   declare trx: Knex.Transaction | undefined
+  /** @internal */
+  declare database: DatabaseScope | undefined
   /** @internal */
   declare unheld: boolean
   /** @internal */
@@ -136,7 +168,7 @@ export class APIView implements View {
   }
 
   /** @internal The view that answers a request. */
-  static open(ctx: Context, { action, actions, basename, parents = [] }: OpenRoute): APIView {
+  static open(ctx: Context, { action, actions, basename, parents = [], database }: OpenRoute): APIView {
     // in one call, which is never compiled for some shapes of view
     return Object.assign(new this(), {
       ctx,
@@ -144,6 +176,7 @@ export class APIView implements View {
       actionMap: actions,
       basename,
       parents,
+      database,
       policies: policiesOf(this),
       inputSerializer: actionsOf(this).get(action)?.inputSerializer,
       body: { data: {}, textual: false },
@@ -213,7 +246,9 @@ export class APIView implements View {
 
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */
   toError(error: unknown): unknown {
-    return toApiError(error, subjectOf(this.ctx.method, this)) ?? error
+    return (
+      (this.database && roleRefusal(this.ctx, error)) ?? toApiError(error, subjectOf(this.ctx.method, this)) ?? error
+    )
   }
 }
 
@@ -232,6 +267,8 @@ described(
     strictAccept: 'boolean',
     metadataClass: 'any',
     atomic: 'boolean',
+    databaseRole: 'any',
+    databaseSettings: 'any',
     exposeTriggerMessages: 'boolean',
     maxNestedObjects: 'size',
     actions: 'record',

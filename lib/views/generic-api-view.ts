@@ -5,6 +5,7 @@ import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
 import { type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
+import { roleRefusal } from '../http/database-scope.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -296,7 +297,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   override toError(error: unknown): unknown {
-    return toApiError(error, subjectOfView(this)) ?? error
+    return (this.database && roleRefusal(this.ctx, error)) ?? toApiError(error, subjectOfView(this)) ?? error
   }
 }
 

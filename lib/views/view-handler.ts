@@ -2,6 +2,7 @@
 
 import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
+import { type DatabaseOptions, databaseScope } from '../http/database-scope.js'
 import { formatOf, requestedFormat, setFormat } from '../http/request-path.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { type ActionClass, actionClass } from './action-options.js'
@@ -13,7 +14,7 @@ import { type ActionMap, allowedMethods, type OpenRoute, type RegisteredRoute, t
 export type ViewHandler = (ctx: Context) => Promise<void>
 
 /** A view class, as far as its handler knows it. */
-export interface HandledClass extends GovernedClass, ActionClass {
+export interface HandledClass extends GovernedClass, ActionClass, DatabaseOptions {
   new (): object
   readonly name: string
   /** Which method answers which HTTP method, beside those of the same name. */
@@ -108,7 +109,7 @@ export function preparedHandler(handler: ViewHandler, prepare: () => Promise<voi
 function answeringByMethod(
   view: HandledClass,
   actions: ActionMap,
-  { basename, parents = [] }: RegisteredRoute,
+  { basename, parents = [], database: outer }: RegisteredRoute,
 ): ReadonlyMap<string, Answering> {
   // each with the same properties in the same order: to V8 one shape
   const byMethod = new Map<string, Answering>()
@@ -118,7 +119,8 @@ function answeringByMethod(
     }
     const own = actionClass(view, action)
     policiesOf(own)
-    byMethod.set(method.toUpperCase(), { view: own, route: { basename, parents, action, actions } })
+    const database = databaseScope(own.name, own, outer)
+    byMethod.set(method.toUpperCase(), { view: own, route: { basename, parents, action, actions, database } })
   }
   const get = byMethod.get('GET')
   if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
@@ -126,7 +128,8 @@ function answeringByMethod(
   const [first] = byMethod.values()
   const describing = first?.view ?? view
   if (policiesOf(describing).metadata) {
-    byMethod.set('OPTIONS', { view: describing, route: { basename, parents, action: 'metadata', actions } })
+    const route = { basename, parents, action: 'metadata', actions, database: undefined }
+    byMethod.set('OPTIONS', { view: describing, route })
   }
   return byMethod
 }

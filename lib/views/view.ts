@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Context } from '../http/context.js'
+import type { DatabaseOptions, DatabaseScope } from '../http/database-scope.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
@@ -39,6 +40,8 @@ export interface View {
   readonly throttleScope: string | undefined
   /** One transaction for a request that writes. */
   readonly atomic: boolean
+  /** The role and settings that its statements run with; undefined for those of the connection. */
+  readonly database: DatabaseScope | undefined
   /** The first part of the route's name; undefined for a view that no router has registered. */
   readonly basename: string | undefined
   /** The renderer for this request, once it was chosen. */
@@ -47,7 +50,7 @@ export interface View {
   body: ParsedBody
   /** Where queries run outside a transaction; undefined for the models' own. */
   knex: Knex | undefined
-  /** The transaction of a request that writes. */
+  /** The transaction of a request that writes; where it has a role or settings of its own, also where one that reads runs. */
   trx: Knex.Transaction | undefined
   /** The database does not let the caller hold rows, though it lets them be deleted. */
   unheld: boolean
@@ -99,10 +102,14 @@ export interface RegisteredRoute {
   readonly basename?: string | undefined
   /** The view sets it is nested in, the outermost first. @default [] */
   readonly parents?: readonly ParentLink[]
+  /** What the router declares of the database role and settings of its views. */
+  readonly database?: DatabaseOptions | undefined
 }
 
 /** What a request asks of a view. */
-export interface OpenRoute extends RegisteredRoute {
+export interface OpenRoute extends Omit<RegisteredRoute, 'database'> {
+  /** The role and settings of its statements. @default those of the connection */
+  readonly database?: DatabaseScope | undefined
   /** The name of the method that answers. */
   readonly action: string
   /** Which methods the path takes. */

@@ -3,10 +3,14 @@ import type { Knex } from 'knex'
 import { inTransaction } from '../../postgres/in-transaction.js'
 import type { View } from '../view.js'
 
-/** Thrown by the first step of a deletion, when the database does not let the row be locked by whoever may delete it. */
+/** Thrown by the first step of a write, when the database does not let the caller lock rows: it may see or delete them. */
 export class LockRefused extends Error {
+  /** What the error says where nobody tries again. */
+  readonly nativeError: unknown
+
   constructor(cause: unknown) {
-    super('The row may be deleted, but not locked', { cause })
+    super('The rows may not be locked', { cause })
+    this.nativeError = cause
   }
 }
 

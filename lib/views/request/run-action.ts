@@ -1,5 +1,7 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
+import type { Knex } from 'knex'
 import { isSafeMethod } from '../../http/context.js'
+import { knexInScope } from '../../http/database-scope.js'
 import { formatOf } from '../../http/request-path.js'
 import { parseBody } from '../../parsers/parse-body.js'
 import { selectRenderer } from '../../renderers/select-renderer.js'
@@ -22,12 +24,17 @@ export async function runAction(view: View): Promise<unknown> {
   }
   try {
     const own = view.getKnex()
-    const knex = own instanceof Promise ? await own : own
+    const asked = own instanceof Promise ? await own : own
+    const knex = asked && view.database ? await knexInScope(ctx, asked, view.database) : asked
     view.knex = knex
     ;(view as Partial<GenericView>).resource?.overrides.refuseAssigned(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
-    if (isSafeMethod(ctx.req.method ?? '')) return await call(view)
+    if (isSafeMethod(ctx.req.method ?? '')) {
+      // code that knows of this.trx only has no other way to its caller's rows
+      if (view.database) view.trx = knex as Knex.Transaction | undefined
+      return await call(view)
+    }
     checkRequest(view as GenericView)
     return await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view))
   } finally {

@@ -90,20 +90,28 @@ async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
 async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const { column, value } = lookup
   const { lockable, secured } = describeModel(view.viewClass.modelClass())
-  if (view.unheld) return markObject(view, lookup)
+  if (view.unheld) return unheldObjects(view, lookup)
   if (!lockable) return readVersioned(view, lookup)
   const terms = column.unique ? view.resource.versionTerms : []
   const { objects, count, texts } = await holdRows(view, { column, values: [value], terms }).catch((error: unknown) => {
-    throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE && deletesRow(view) ? new LockRefused(error) : error
+    throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
   if (texts) view.rowVersion = versionOf(view, texts)
   view.heldKey = objects[0] && keyOf(objects[0])
   if (count > 0 || !secured) return objects
   // the table's policies for updates hide rows from locks, too
+  return unheldObjects(view, lookup)
+}
+
+/**
+ * The object of a request whose caller may not hold rows: it can be deleted, where that is what the request is for.
+ * @throws PermissionDenied the caller sees the row, and the database does not let it be written
+ */
+async function unheldObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
+  if (deletesRow(view)) return markObject(view, lookup)
   const seen = await readObjects(lookup)
-  if (seen.length === 0) return seen
-  if (!deletesRow(view)) throw new PermissionDenied()
-  return markObject(view, lookup)
+  if (seen.length > 0) throw new PermissionDenied()
+  return seen
 }
 
 /** True when the request deletes one row of a table. */

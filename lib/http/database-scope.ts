@@ -1,0 +1,125 @@
+/** Whose rows a request works on: the role and the settings that its statements run with. */
+
+import type { Knex } from 'knex'
+import { AuthenticationFailed, ConfigurationError, PermissionDenied } from '../kernel/errors.js'
+import {
+  type LocalSettings,
+  localSettings,
+  SettingsRefused,
+  type SettingValue,
+  UnusableSetting,
+} from '../postgres/local-settings.js'
+import { nativeError } from '../postgres/native-error.js'
+import { scopedKnex } from '../postgres/scoped-knex.js'
+import { type Context, isAnonymous, isSafeMethod } from './context.js'
+
+/**
+ * The role that the statements of a request run as, or what chooses it by the request. The login of the connection is a
+ * member of it. Null leaves all as the login; a function that returns none refuses the request.
+ */
+export type DatabaseRole =
+  | string
+  | ((ctx: Context) => string | null | undefined | Promise<string | null | undefined>)
+  | null
+
+/**
+ * Settings that the statements of a request run with, by name, or what makes them of the request. SQL reads them by
+ * `current_setting('app.tenant', true)`. An object is written as JSON; null and undefined are the empty string.
+ */
+export type DatabaseSettings =
+  | Readonly<Record<string, SettingValue>>
+  | ((ctx: Context) => Readonly<Record<string, SettingValue>> | Promise<Readonly<Record<string, SettingValue>>>)
+  | null
+
+/** What a router, a view or a route declares of them. */
+export interface DatabaseOptions {
+  readonly databaseRole?: DatabaseRole
+  readonly databaseSettings?: DatabaseSettings
+}
+
+/** What a request's statements run with. */
+export interface DatabaseScope {
+  /** Who declares it, for messages. */
+  readonly owner: string
+  readonly role: DatabaseRole
+  /** Later ones win. */
+  readonly settings: readonly DatabaseSettings[]
+}
+
+/**
+ * What is declared for a view, by itself and by its router: its own role wins, and so does each setting of its own.
+ * Undefined where nothing is.
+ */
+export function databaseScope(
+  owner: string,
+  { databaseRole = null, databaseSettings = null }: DatabaseOptions,
+  outer: DatabaseOptions = {},
+): DatabaseScope | undefined {
+  const role = databaseRole ?? outer.databaseRole ?? null
+  const settings = [outer.databaseSettings, databaseSettings].filter((one) => one !== undefined && one !== null)
+  for (const one of settings) if (typeof one === 'object') localSettings({ settings: one })
+  return role === null && settings.length === 0 ? undefined : { owner, role, settings }
+}
+
+/**
+ * A knex for the request, whose statements run with what is declared. It is asked once, after authentication.
+ * @throws AuthenticationFailed, PermissionDenied there is no role for this caller, or a value that no setting can have
+ * @throws {ConfigurationError} a setting has a name that none may have, or the knex is a transaction already
+ */
+export async function knexInScope(ctx: Context, knex: Knex, scope: DatabaseScope): Promise<Knex> {
+  if (knex.isTransaction) {
+    throw new ConfigurationError(
+      `${scope.owner}: databaseRole and databaseSettings begin transactions of their own; let getKnex() return a pool`,
+    )
+  }
+  return scopedKnex(knex, await settingsOfRequest(ctx, scope))
+}
+
+async function settingsOfRequest(ctx: Context, { role, settings }: DatabaseScope): Promise<LocalSettings> {
+  const given = typeof role === 'function' ? await role(ctx) : (role ?? undefined)
+  if (role !== null && (given === undefined || given === null)) throw refusal(ctx)
+  const all: Record<string, SettingValue> = {}
+  for (const one of settings) Object.assign(all, typeof one === 'function' ? await one(ctx) : one)
+  try {
+    return localSettings({ role: given as string, settings: all, readOnly: isSafeMethod(ctx.req.method ?? '') })
+  } catch (error) {
+    throw error instanceof UnusableSetting ? refusal(ctx, error) : error
+  }
+}
+
+/** A caller without a name may give one; who has one may not do this. */
+function refusal(ctx: Context, cause?: unknown): AuthenticationFailed | PermissionDenied {
+  return isAnonymous(ctx.state['user']) ? new AuthenticationFailed() : new PermissionDenied(undefined, { cause })
+}
+
+/** Where PostgreSQL refuses a row by a policy of its table. */
+const POLICY_CHECK = 'ExecWithCheckOptions'
+const INSUFFICIENT_PRIVILEGE = '42501'
+
+/**
+ * What an error says where a caller's role decides: what the role may not do is 401 for who has no name, else 403, as is a
+ * role that there is not. Null for all other errors.
+ */
+export function roleRefusal(ctx: Context, error: unknown): AuthenticationFailed | PermissionDenied | null {
+  if (!(error instanceof Error)) return null
+  const own = nativeError(error)
+  if (own instanceof SettingsRefused) {
+    warnOfRole(own)
+    return refusal(ctx, error)
+  }
+  if (own.code !== INSUFFICIENT_PRIVILEGE) return null
+  return own.routine === POLICY_CHECK ? new PermissionDenied(undefined, { cause: error }) : refusal(ctx, error)
+}
+
+let hasWarned = false
+
+/** Most often it is a mistake of the operator's, whom a 403 would not tell. */
+function warnOfRole({ code }: SettingsRefused): void {
+  if (hasWarned) return
+  hasWarned = true
+  process.emitWarning(
+    `The database has refused the role or a setting of a request (SQLSTATE ${code}): ` +
+      'GRANT the role of databaseRole to the login of the connection; such requests are answered 401 or 403.',
+    { code: 'KOA_VIEWSETS_DATABASE_ROLE' },
+  )
+}

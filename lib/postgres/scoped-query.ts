@@ -1,0 +1,114 @@
+/** Statements that are sent behind the settings they run with, in one message. */
+
+import { type LocalSettings, refusesSettings, SettingsRefused } from './local-settings.js'
+import { runMessage, type SentBefore } from './text-query.js'
+
+/** pg's protocol connection. */
+interface Protocol {
+  readonly stream: { readonly writable: boolean; write(bytes: Uint8Array): void; cork?(): void; uncork?(): void }
+  readonly parsedStatements: Readonly<Record<string, string>>
+  readonly submittedNamedStatements?: Readonly<Record<string, string>>
+  parse(statement: { text: string; name: string; types: readonly number[] }): void
+}
+
+/** The settings before one statement: written before it, and answered by one row before its own. */
+export class SettingsPrefix implements SentBefore {
+  readonly #settings: LocalSettings
+  /** What they are prepared under; empty for nothing. */
+  readonly #name: string
+  #connection: Protocol | undefined = undefined
+  /** PostgreSQL has set them. */
+  isSet = false
+
+  constructor(settings: LocalSettings, name = '') {
+    this.#settings = settings
+    this.#name = name
+  }
+
+  /** Writes what sets them, and no Sync. */
+  write(connection: Protocol): void {
+    const { text, values } = this.#settings
+    const { stream, parsedStatements } = connection
+    this.#connection = connection
+    if (this.#name === '' || parsedStatements[this.#name] !== text) {
+      connection.parse({ text, name: this.#name, types: [] })
+    }
+    if (stream.writable) stream.write(runMessage(this.#name, values, { sync: false }))
+  }
+
+  /** Their row has come. */
+  settle(): void {
+    this.isSet = true
+    if (this.#name !== '' && this.#connection) {
+      ;(this.#connection.parsedStatements as Record<string, string>)[this.#name] = this.#settings.text
+    }
+  }
+
+  /**
+   * What is told of an error that has come before the statement's own answer.
+   * @param name what the statement is prepared under: pg takes the settings' being parsed for the statement's
+   */
+  refusal(error: Error, name: string | undefined): Error {
+    if (this.isSet) return error
+    if (name) forget(this.#connection, name)
+    return refusesSettings(error) ? new SettingsRefused(error) : error
+  }
+}
+
+function forget(connection: Protocol | undefined, name: string): void {
+  if (!connection) return
+  delete (connection.parsedStatements as Record<string, string>)[name]
+  delete (connection.submittedNamedStatements as Record<string, string> | undefined)?.[name]
+}
+
+type Done = (error: Error | null, response?: unknown) => void
+
+/** pg's class of queries, as far as it is used here: what a query of one's own speaks to the protocol by. */
+interface PgQuery {
+  readonly text: unknown
+  readonly values: unknown
+  submit(connection: Protocol): Error | null
+  handleDataRow(message: object): void
+  handleCommandComplete(message: object, connection: Protocol): void
+  handleError(error: Error, connection: Protocol): void
+}
+
+interface PgClient {
+  query(query: object): unknown
+}
+
+interface PgClientClass {
+  readonly Query: new (config: object, values: undefined, done: Done) => PgQuery
+}
+
+/** Sends a query of pg's own behind settings. Those that PostgreSQL refuses are its error. */
+export function queryWithSettings(client: PgClient, settings: LocalSettings, config: object, done: Done): void {
+  const { Query } = client.constructor as unknown as PgClientClass
+  // a text of the simple protocol would not take settings and statement together; a name may be another text's
+  const query = new Query({ ...config, queryMode: 'extended', name: undefined }, undefined, done)
+  const prefix = new SettingsPrefix(settings)
+  const { submit, handleDataRow, handleCommandComplete, handleError } = query
+  query.submit = (connection) => {
+    // pg tells of these, and nothing is written then
+    if (typeof query.text !== 'string' || !Array.isArray(query.values)) return submit.call(query, connection)
+    const { stream } = connection
+    stream.cork?.()
+    try {
+      prefix.write(connection)
+      return submit.call(query, connection)
+    } finally {
+      stream.uncork?.()
+    }
+  }
+  query.handleDataRow = (message) => {
+    if (prefix.isSet) handleDataRow.call(query, message)
+  }
+  query.handleCommandComplete = (message, connection) => {
+    if (prefix.isSet) handleCommandComplete.call(query, message, connection)
+    else prefix.settle()
+  }
+  query.handleError = (error, connection) => {
+    handleError.call(query, prefix.refusal(error, undefined), connection)
+  }
+  client.query(query)
+}

@@ -1,0 +1,452 @@
+/** Whose rows: a database role and settings for every statement of a request, by `databaseRole` and `databaseSettings`. */
+import knexLibrary, { type Knex } from 'knex'
+import { Model } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  bulkModelViewSet,
+  CursorPagination,
+  configure,
+  FieldFilter,
+  JSONRenderer,
+  listAction,
+  modelSerializer,
+  NDJSONRenderer,
+  NestedRouter,
+  NestedSerializer,
+  nestedViewSet,
+  objectAction,
+  PageNumberPagination,
+  SearchFilter,
+  SerializerMethodField,
+  ServerCursorPagination,
+  StreamMixin,
+  TokenAuthentication,
+} from '../../lib/index.js'
+import { type Client, serving } from '../support/client.js'
+import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+
+const SUFFIX = Math.random().toString(36).slice(2, 10)
+const LOGIN = `login_${SUFFIX}`
+const USER = `web_user_${SUFFIX}`
+const ANON = `web_anon_${SUFFIX}`
+const READER = `web_reader_${SUFFIX}`
+const ROLES = [LOGIN, USER, ANON, READER]
+
+const SCHEMA = `
+  create role ${LOGIN} login noinherit password 'x';
+  create role ${USER}; create role ${ANON}; create role ${READER};
+  grant ${USER}, ${ANON}, ${READER} to ${LOGIN};
+  create table boards (id serial primary key, tenant int not null, name text not null);
+  create table notes (id serial primary key, tenant int not null default nullif(current_setting('app.tenant', true), '')::int,
+    board_id int references boards, title text not null, n int not null default 0);
+  create table pages (id serial primary key, note_id int not null references notes, text text not null);
+  alter table boards enable row level security;
+  alter table notes enable row level security;
+  create function tenant() returns int language sql stable as $$ select nullif(current_setting('app.tenant', true), '')::int $$;
+  create policy boards_of on boards using (tenant = tenant());
+  create policy notes_of on notes using (tenant = tenant()) with check (tenant = tenant());
+  grant select on boards, notes, pages to ${USER}, ${READER};
+  grant insert, update, delete on boards, notes, pages to ${USER};
+  grant delete on notes to ${READER};
+  grant usage on all sequences in schema public to ${USER};
+  grant select on boards to ${ANON};
+  create table secrets (id int);
+  insert into boards (tenant, name) values (1, 'one'), (2, 'two');
+  insert into notes (tenant, board_id, title, n) select n % 2 + 1, n % 2 + 1, 't' || n, n from generate_series(1, 60) n;
+  insert into pages (note_id, text) select n, 'p' || n from generate_series(1, 60) n;
+`
+
+class Board extends Model {
+  static override tableName = 'boards'
+  declare id: number
+  declare name: string
+}
+class Page extends Model {
+  static override tableName = 'pages'
+  declare id: number
+  declare note_id: number
+  declare text: string
+}
+class Note extends Model {
+  static override tableName = 'notes'
+  declare id: number
+  declare tenant: number
+  declare title: string
+  declare n: number
+  declare board_id: number | null
+  declare board?: Board
+  declare pages?: Page[]
+  static override relationMappings = () => ({
+    board: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Board,
+      join: { from: 'notes.board_id', to: 'boards.id' },
+    },
+    pages: { relation: Model.HasManyRelation, modelClass: Page, join: { from: 'notes.id', to: 'pages.note_id' } },
+  })
+}
+class BoardSerializer extends modelSerializer(Board, { fields: ['id', 'name'] }) {}
+class PageSerializer extends modelSerializer(Page, { fields: ['id', 'text'] }) {}
+class NoteSerializer extends modelSerializer(Note, {
+  fields: ['id', 'title', 'n', 'board_id'],
+  declaredFields: { board: new NestedSerializer(BoardSerializer, { readOnly: true }) },
+}) {}
+/** By instances: a method computes one field, and a relation is loaded by a query of its own. */
+class WholeNoteSerializer extends modelSerializer(Note, {
+  fields: ['id', 'title', 'n', 'label'],
+  declaredFields: {
+    label: new SerializerMethodField<string>(),
+    pages: new NestedSerializer(PageSerializer, { many: true, required: false }),
+  },
+}) {
+  getLabel(note: Note) {
+    return note.title.toUpperCase()
+  }
+}
+
+interface Caller {
+  readonly id: string
+  readonly role: string
+  readonly tenant: string
+}
+class Tokens extends TokenAuthentication {
+  override getUserForToken(token: string): Caller | null {
+    const [role = '', tenant = ''] = token.split('-')
+    return { id: token, role, tenant }
+  }
+}
+const callerOf = (state: object) => (state as { user?: Caller }).user
+const roleNames = new Map([
+  ['user', USER],
+  ['reader', READER],
+  ['none', 'none'],
+  ['foreign', 'postgres'],
+  ['missing', 'there_is_no_such_role'],
+])
+
+const shared = {
+  authenticationClasses: [Tokens],
+  paginationClass: new PageNumberPagination({ pageSize: 10 }),
+  filterBackends: [FieldFilter, SearchFilter],
+  filtersetFields: ['n', 'board__name'],
+  searchFields: ['title'],
+} as const
+class Notes extends bulkModelViewSet(Note, {
+  ...shared,
+  serializerClass: NoteSerializer,
+  actions: {
+    mine: listAction({ methods: ['GET'] }, async function () {
+      const rows = await Note.query(this.trx).where('n', '<', 5).orderBy('id')
+      const within = await this.trx?.transaction((trx) => trx('notes').count('* as count').first())
+      return { ids: rows.map(({ id }) => id), within }
+    }),
+    bump: objectAction({ methods: ['POST'] }, async function (note) {
+      await note.$query(this.trx).patch({ n: note.n + 100 })
+      return { n: note.n + 100 }
+    }),
+    writing: listAction({ methods: ['GET'] }, async function () {
+      return Note.query(this.trx).patch({ n: 0 })
+    }),
+    swallowing: listAction({ methods: ['GET'] }, async function () {
+      const refused = await this.trx?.raw('select * from secrets').then(
+        () => 'shown',
+        () => 'refused',
+      )
+      const several = await this.trx?.raw("select 1 as a; select current_setting('app.tenant') as tenant")
+      return { refused, several: (several as unknown as { rows: unknown[] }[])[1]?.rows }
+    }),
+  },
+}) {}
+class NativeNotes extends bulkModelViewSet(Note, { ...shared, serializerClass: NoteSerializer, useNativeJson: true }) {}
+class WholeNotes extends bulkModelViewSet(Note, { ...shared, serializerClass: WholeNoteSerializer }) {}
+class CursorNotes extends bulkModelViewSet(Note, {
+  ...shared,
+  serializerClass: NoteSerializer,
+  paginationClass: new CursorPagination({ pageSize: 7, ordering: '-n' }),
+}) {}
+class ServerNotes extends bulkModelViewSet(Note, {
+  ...shared,
+  serializerClass: NoteSerializer,
+  paginationClass: new ServerCursorPagination({ pageSize: 7, maxTotal: 2, maxPerUser: 1 }),
+}) {}
+class WholeServerNotes extends bulkModelViewSet(Note, {
+  ...shared,
+  serializerClass: WholeNoteSerializer,
+  paginationClass: new ServerCursorPagination({ pageSize: 7, maxTotal: 2, maxPerUser: 1 }),
+}) {}
+class StreamedNotes extends bulkModelViewSet(Note, {
+  ...shared,
+  serializerClass: NoteSerializer,
+  mixins: [StreamMixin],
+  rendererClasses: [JSONRenderer, NDJSONRenderer],
+}) {}
+class Boards extends bulkModelViewSet(Board, {
+  serializerClass: BoardSerializer,
+  authenticationClasses: [Tokens],
+}) {}
+class BoardNotes extends nestedViewSet(Note, {
+  ...shared,
+  serializerClass: NoteSerializer,
+  parentLookupField: 'board_id',
+}) {}
+
+let database: TestDatabase
+let db: Knex
+let client: Client
+
+beforeAll(async () => {
+  configure({ secretKey: 'x'.repeat(32) })
+  database = await createDatabase({ schema: SCHEMA })
+  db = knexLibrary({
+    client: 'pg',
+    connection: { ...database.direct, user: LOGIN, password: 'x' } as Knex.PgConnectionConfig,
+    pool: { min: 0, max: 4 },
+  })
+  Model.knex(db)
+  const api = new APIRouter({
+    databaseRole: ({ state }) => roleNames.get(callerOf(state)?.role ?? '') ?? ANON,
+    databaseSettings: ({ state }) => ({ 'app.tenant': callerOf(state)?.tenant }),
+  })
+  const views = {
+    notes: Notes,
+    native: NativeNotes,
+    whole: WholeNotes,
+    cursor: CursorNotes,
+    server: ServerNotes,
+    wholeserver: WholeServerNotes,
+    streamed: StreamedNotes,
+    boards: Boards,
+  }
+  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
+  new NestedRouter(api, 'boards', { lookup: 'board_id' }).register('notes', BoardNotes)
+  await api.prepare()
+  client = await serving(api.routes())
+})
+afterAll(async () => {
+  await client.close()
+  await db.destroy()
+  await database.knex.raw(ROLES.map((role) => `drop owned by ${role}`).join(';'))
+  await database.drop()
+  const admin = knexLibrary({
+    client: 'pg',
+    connection: { ...database.direct, database: 'postgres' } as Knex.PgConnectionConfig,
+  })
+  await admin.raw(ROLES.map((role) => `drop role ${role}`).join(';'))
+  await admin.destroy()
+})
+
+const as = (token: string) => ({ authorization: `Token ${token}` })
+/** What a tenant's rows are, by plain SQL of the owner. */
+const idsOf = async (tenant: number) =>
+  (await database.knex('notes').where({ tenant }).orderBy('id').pluck('id')) as number[]
+
+describe('reading', () => {
+  it.each(['notes', 'native', 'whole', 'streamed'])(
+    'shows of %s only the rows of the caller, on every page',
+    async (path) => {
+      for (const tenant of [1, 2]) {
+        const found: number[] = []
+        for (let page = 1; page <= 3; page++) {
+          const { status, json } = await client.get(`/${path}?page=${page}`, as(`user-${tenant}`))
+          expect(status).toBe(200)
+          expect(json.count).toBe(30)
+          found.push(...json.results.map(({ id }: { id: number }) => id))
+        }
+        expect(found.sort((a, b) => a - b)).toEqual(await idsOf(tenant))
+      }
+    },
+  )
+})
+
+describe('reading', () => {
+  it('follows cursors, server cursors and streams', async () => {
+    const mine = await idsOf(1)
+    const byCursor: number[] = []
+    for (let path: string | null = '/cursor'; path; ) {
+      const { json } = await client.get(path, as('user-1'))
+      byCursor.push(...json.results.map(({ id }: { id: number }) => id))
+      path = json.next === null ? null : json.next.replace(/^https?:\/\/[^/]+/, '')
+    }
+    expect(byCursor.sort((a, b) => a - b)).toEqual(mine)
+    for (const name of ['server', 'wholeserver']) {
+      const byServer: number[] = []
+      for (let id: string | null | undefined; id !== null; ) {
+        const { status, json } = await client.get(`/${name}${id ? `?server_cursor=${id}` : ''}`, as('user-1'))
+        expect(status).toBe(200)
+        byServer.push(...json.results.map((row: { id: number }) => row.id))
+        id = json.cursor_id
+      }
+      expect(byServer.sort((a, b) => a - b)).toEqual(mine)
+    }
+    const streamed = await client.get('/streamed?format=ndjson', { ...as('user-1'), accept: 'application/x-ndjson' })
+    const lines = streamed.text.trim().split('\n')
+    expect(lines.map((line) => JSON.parse(line).id as number).sort((a, b) => a - b)).toEqual(mine)
+  })
+
+  it('shows an object, its related ones and what filters and searches find, of the caller only', async () => {
+    const [mine, other] = [(await idsOf(1))[0], (await idsOf(2))[0]]
+    for (const path of ['notes', 'native', 'whole', 'cursor']) {
+      expect((await client.get(`/${path}/${mine}`, as('user-1'))).json.id).toBe(mine)
+      expect((await client.get(`/${path}/${other}`, as('user-1'))).status).toBe(404)
+    }
+    expect((await client.get('/notes?board__name=two', as('user-1'))).json.count).toBe(0)
+    expect((await client.get('/notes?search=t1', as('user-1'))).json.count).toBe(
+      Number(
+        (await database.knex('notes').where({ tenant: 1 }).where('title', 'like', '%t1%').count().first())?.['count'],
+      ),
+    )
+    expect((await client.get(`/whole/${mine}`, as('user-1'))).json.pages).toHaveLength(1)
+    expect((await client.get('/boards/1/notes', as('user-1'))).json.count).toBe(30)
+    expect((await client.get('/boards/2/notes', as('user-1'))).status).toBe(404)
+  })
+
+  it("gives the code of an action its caller's rows by this.trx, which cannot write", async () => {
+    const { json } = await client.get('/notes/mine', as('user-1'))
+    expect(json.ids).toEqual(
+      (await database.knex('notes').where({ tenant: 1 }).where('n', '<', 5).orderBy('id').pluck('id')) as number[],
+    )
+    expect(Number(json.within.count)).toBe(30)
+    expect((await client.get('/notes/swallowing', as('user-1'))).json).toEqual({
+      refused: 'refused',
+      several: [{ tenant: '1' }],
+    })
+    const before = await database.knex('notes').sum('n')
+    expect((await client.get('/notes/writing', as('user-1'))).status).toBeGreaterThanOrEqual(500)
+    expect(await database.knex('notes').sum('n')).toEqual(before)
+  })
+
+  it('sends an object and its settings as one message', async () => {
+    const texts = await countQueries(db, async () => {
+      expect((await client.get(`/notes/${(await idsOf(1))[0]}`, as('user-1'))).status).toBe(200)
+    })
+    expect(texts).toHaveLength(1)
+  })
+})
+
+describe('what a role may not do', () => {
+  it('is 401 with a challenge for who has no name, and 403 for who has', async () => {
+    const { status, headers } = await client.get('/notes')
+    expect(status).toBe(401)
+    expect(headers['www-authenticate']).toBe('Token realm="api"')
+    expect((await client.get('/boards')).json).toEqual([])
+    expect((await client.send('POST', '/notes', { title: 'x' }, as('reader-1'))).status).toBe(403)
+    expect((await client.send('POST', '/boards', { name: 'x' })).status).toBe(401)
+  })
+
+  it.each(['none', 'foreign', 'missing'])('is all there is under the role "%s"', async (role) => {
+    for (const path of ['/notes', '/native', '/whole', '/cursor', '/server', '/notes/1', '/boards/1/notes']) {
+      expect((await client.get(path, as(`${role}-1`))).status, path).toBe(403)
+    }
+    expect((await client.send('POST', '/notes', { title: 'x' }, as(`${role}-1`))).status).toBe(403)
+    expect((await client.send('PATCH', '/notes/1', { title: 'x' }, as(`${role}-1`))).status).toBe(403)
+    // and nothing of it stays with the connections
+    expect((await client.get('/notes', as('user-1'))).status).toBe(200)
+  })
+
+  it('is a row of another: 404 where it is hidden, 403 where a policy refuses what is written', async () => {
+    const [mine, other] = [(await idsOf(1))[1], (await idsOf(2))[1]]
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
+      expect((await client.send(method, `/notes/${other}`, { title: 'x', n: 1 }, as('user-1'))).status).toBe(404)
+    }
+    expect((await client.send('POST', `/notes/${other}/bump`, undefined, as('user-1'))).status).toBe(404)
+    expect((await client.send('POST', `/notes/${mine}/bump`, undefined, as('user-1'))).status).toBe(200)
+    expect((await client.send('POST', '/notes', { title: 'x' }, as('user-'))).status).toBe(403)
+    expect((await client.send('POST', '/notes', { title: 'x', board_id: 2 }, as('user-1'))).json.errors).toHaveProperty(
+      'board_id',
+    )
+  })
+
+  it('decides by one plain read where a role may see rows and not hold them', async () => {
+    const [mine, other] = [(await idsOf(1))[2], (await idsOf(2))[2]]
+    for (const path of ['notes', 'whole', 'native']) {
+      expect((await client.send('PATCH', `/${path}/${other}`, { title: 'x' }, as('reader-1'))).status, path).toBe(404)
+      expect((await client.send('PATCH', `/${path}/${mine}`, { title: 'x' }, as('reader-1'))).status, path).toBe(403)
+      expect((await client.send('POST', `/notes/${mine}/bump`, undefined, as('reader-1'))).status).toBe(403)
+      expect((await client.send('POST', `/notes/${other}/bump`, undefined, as('reader-1'))).status).toBe(404)
+    }
+    expect((await client.send('DELETE', `/notes/${other}`, undefined, as('reader-1'))).status).toBe(404)
+  })
+
+  it('lets a role delete what it may not change', async () => {
+    const made = (await client.send('POST', '/notes', { title: 'short' }, as('user-1'))).json.id
+    expect((await client.send('DELETE', `/notes/${made}`, undefined, as('reader-2'))).status).toBe(404)
+    expect((await client.send('DELETE', `/notes/${made}`, undefined, as('reader-1'))).status).toBe(204)
+    expect(await database.knex('notes').where({ id: made })).toEqual([])
+  })
+})
+
+describe('writing', () => {
+  it.each(['notes', 'native', 'whole'])('creates, changes and deletes rows of the caller by %s', async (path) => {
+    const made = await client.send('POST', `/${path}`, { title: 'new', n: 7 }, as('user-1'))
+    expect(made.status).toBe(201)
+    const { id } = made.json
+    expect(await database.knex('notes').where({ id }).first('tenant')).toEqual({ tenant: 1 })
+    expect((await client.send('PATCH', `/${path}/${id}`, { title: 'changed' }, as('user-1'))).json.title).toBe(
+      'changed',
+    )
+    expect((await client.send('PUT', `/${path}/${id}`, { title: 'put', n: 8 }, as('user-1'))).json.title).toBe('put')
+    expect((await client.send('DELETE', `/${path}/${id}`, undefined, as('user-1'))).status).toBe(204)
+  })
+
+  it('writes many, all of the caller or none', async () => {
+    const made = await client.send('POST', '/notes/bulk', [{ title: 'a' }, { title: 'b' }], as('user-2'))
+    expect(made.status).toBe(201)
+    const ids = made.json.map(({ id }: { id: number }) => id)
+    expect(await database.knex('notes').whereIn('id', ids).pluck('tenant')).toEqual([2, 2])
+    const other = (await idsOf(1))[3]
+    const mixed = ids.concat(other).map((id: number) => ({ id, title: 'z' }))
+    expect((await client.send('PATCH', '/notes/bulk', mixed, as('user-2'))).status).toBe(400)
+    expect(await database.knex('notes').whereIn('id', ids).pluck('title')).toEqual(['a', 'b'])
+    expect((await client.send('PATCH', '/notes/bulk', mixed.slice(0, 2), as('user-2'))).status).toBe(200)
+    expect((await client.send('DELETE', '/notes/bulk', ids, as('user-1'))).status).toBe(400)
+    expect((await client.send('DELETE', '/notes/bulk', ids, as('user-2'))).status).toBe(200)
+  })
+
+  it('writes nested objects, and below the object on the path', async () => {
+    const made = await client.send(
+      'POST',
+      '/whole',
+      { title: 'n', pages: [{ text: 'a' }, { text: 'b' }] },
+      as('user-1'),
+    )
+    expect(made.status).toBe(201)
+    expect(made.json.pages).toHaveLength(2)
+    const below = await client.send('POST', '/boards/1/notes', { title: 'below' }, as('user-1'))
+    expect(below.json.board_id).toBe(1)
+    expect((await client.send('POST', '/boards/2/notes', { title: 'below' }, as('user-1'))).status).toBe(404)
+  })
+})
+
+describe('a connection', () => {
+  it('keeps nothing of a request, whatever has become of it', async () => {
+    await Promise.all(
+      Array.from({ length: 200 }, (_, index) =>
+        index % 4 === 0
+          ? client.get('/notes', as('missing-1'))
+          : index % 4 === 1
+            ? client.send('POST', '/notes', { title: 'x' }, as('user-'))
+            : client.get(`/${index % 8 === 2 ? 'whole' : 'notes'}`, as(`user-${(index % 2) + 1}`)),
+      ),
+    )
+    for (let index = 0; index < 8; index++) {
+      const { rows } = await db.raw(
+        "select current_user as role, current_setting('app.tenant', true) as tenant, current_setting('transaction_read_only') as reading",
+      )
+      expect(rows).toEqual([{ role: LOGIN, tenant: expect.toBeOneOf([null, '']), reading: 'off' }])
+    }
+  })
+
+  it('repeats settings and statement when they are prepared no more', async () => {
+    expect((await client.get('/notes', as('user-1'))).status).toBe(200)
+    const held = await Promise.all([1, 2, 3, 4].map(() => db.client.acquireConnection()))
+    for (const connection of held) {
+      await connection.query('deallocate all')
+      await db.client.releaseConnection(connection)
+    }
+    const answers = await Promise.all([1, 2, 3, 4].map(() => client.get('/notes', as('user-1'))))
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    const { rows } = await db.raw('select current_user as role')
+    expect(rows).toEqual([{ role: LOGIN }])
+  })
+})
