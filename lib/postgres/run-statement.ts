@@ -288,7 +288,7 @@ function send<Row>(
     }
     if ('getTypeParser' in format) {
       const query = { text, values: bindings, types: format }
-      if (settings) queryWithSettings(connection as never, settings, query, done as never)
+      if (settings) queryWithSettings(connection, settings, query, done as never)
       else connection.query(query, done as unknown as Done<Cells>)
       return
     }

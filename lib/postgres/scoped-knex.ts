@@ -22,21 +22,24 @@ export interface KnexScope {
 
 const SCOPE = Symbol('scope')
 
+interface Scoped {
+  readonly [SCOPE]: KnexScope
+}
+
 /** The scope of a scoped knex; undefined for any other, transactions included: those have their settings already. */
 export function scopeOf(knex: Queryable): KnexScope | undefined {
-  return (knex as { readonly [SCOPE]?: KnexScope })[SCOPE]
+  return (knex as Partial<Scoped>)[SCOPE]
 }
 
 /** What knex gives a builder to run with. */
 interface Client {
+  queryBuilder(): Knex.QueryBuilder & { table(table: string, options: unknown): Knex.QueryBuilder }
   _query(connection: object, query: KnexQuery): Promise<KnexQuery>
-  _stream(): Promise<never>
 }
 
+/** What a knex hands its own methods on to. */
 interface Context {
   client: Client
-  transaction(container?: unknown, config?: unknown): Promise<unknown>
-  withUserParams(): never
 }
 
 /** A query on its way through knex. */
@@ -49,29 +52,39 @@ interface KnexQuery {
 
 type Work = (trx: Knex.Transaction) => unknown
 
+/** What differs from the application's own, for all requests. */
+const CLIENT = {
+  _query(this: Client & Scoped, connection: PgConnection, query: KnexQuery): Promise<KnexQuery> {
+    return queryScoped(this[SCOPE], connection, query)
+  },
+  async _stream(): Promise<never> {
+    throw new Error('a query that is read as a stream needs a transaction: this.knex.transaction(…)')
+  },
+}
+const CONTEXT = {
+  transaction(this: { readonly client: Scoped }, container?: unknown, config?: unknown): Promise<unknown> {
+    return begin(this.client[SCOPE], container, config)
+  },
+  withUserParams(): never {
+    throw new Error('the knex of a request that has a databaseRole or databaseSettings cannot be copied')
+  },
+}
+
 /**
  * The knex of one request. It inherits from the application's, its listeners included: a copy, as `withUserParams()` makes
  * it, takes a hundred times as long.
  */
 export function scopedKnex(base: Knex, settings: LocalSettings): Knex {
   const own = base as Knex & { readonly context: Context }
-  const client = Object.create(own.context.client) as Client
-  client._query = (connection, query) => queryScoped(base, settings, connection, query)
-  client._stream = async () => {
-    throw new Error('a query that is read as a stream needs a transaction: this.knex.transaction(…)')
+  const scope: Scoped = { [SCOPE]: { base, settings } }
+  const client = Object.assign(Object.create(own.context.client) as Client, CLIENT, scope)
+  const context = Object.assign(Object.create(own.context) as Context, CONTEXT, { client })
+  const scoped = (table: string, options: unknown) => {
+    const builder = client.queryBuilder()
+    return table ? builder.table(table, options) : builder
   }
-  const context = Object.create(own.context) as Context
-  context.client = client
-  context.transaction = (container, config) => begin({ base, settings }, container, config)
-  context.withUserParams = () => {
-    throw new Error('the knex of a request that has a databaseRole or databaseSettings cannot be copied')
-  }
-  const scoped = Object.setPrototypeOf((table: string, options: unknown) => {
-    const builder = (client as unknown as { queryBuilder(): Knex.QueryBuilder }).queryBuilder()
-    return table ? (builder as unknown as { table: (...values: unknown[]) => unknown }).table(table, options) : builder
-  }, own) as Knex
   // models that Objection binds to the application's own are not bound to this one
-  return Object.assign(scoped, { context, [SCOPE]: { base, settings } satisfies KnexScope, $$objection: undefined })
+  return Object.assign(Object.setPrototypeOf(scoped, own) as Knex, scope, { context, $$objection: undefined })
 }
 
 /** A transaction that begins with the settings. Without a container it is the caller's to end, as knex has it. */
@@ -100,13 +113,7 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
 export async function applySettings(trx: Knex.Transaction, { text, values }: LocalSettings): Promise<void> {
   const client = trx.client as unknown as { acquireConnection(): Promise<PgConnection> }
-  const connection = await client.acquireConnection()
-  await new Promise<void>((resolve, reject) => {
-    connection.query({ text, values }, (error) => {
-      if (error) reject(refusesSettings(error) ? new SettingsRefused(error) : error)
-      else resolve()
-    })
-  })
+  await sendSettings(await client.acquireConnection(), { text, values })
 }
 
 /** A connection of pg, as far as it is used here. */
@@ -119,48 +126,49 @@ interface PgConnection {
 const SEVERAL = /;\s*\S/
 
 /** In place of knex's own `_query()`. */
-async function queryScoped(
-  base: Knex,
-  settings: LocalSettings,
-  connection: object,
-  query: KnexQuery,
-): Promise<KnexQuery> {
+async function queryScoped(scope: KnexScope, connection: PgConnection, query: KnexQuery): Promise<KnexQuery> {
   const { sql = '', bindings = [], options } = query
   if (sql === '') throw new Error('The query is empty')
-  const pg = connection as PgConnection
-  const isPlain = pg.pipeline === true || queriesPlainly() || (bindings.length === 0 && SEVERAL.test(sql))
-  if (isPlain) return queryInTransaction(base, settings, pg, query)
+  const isSeveral = bindings.length === 0 && SEVERAL.test(sql)
+  if (isSeveral || connection.pipeline === true || queriesPlainly()) return queryInTransaction(scope, connection, query)
   query.response = await new Promise((resolve, reject) => {
     const done = (error: Error | null, response?: unknown) => (error ? reject(error) : resolve(response))
-    const config = { text: sql, values: [...bindings], ...options }
-    queryWithSettings(pg, settings, config, done)
+    queryWithSettings(connection, scope.settings, { text: sql, values: [...bindings], ...options }, done)
   })
   return query
 }
 
 /** The same by statements of their own: four round trips. */
 async function queryInTransaction(
-  base: Knex,
-  { text, values, readOnly }: LocalSettings,
+  { base, settings }: KnexScope,
   connection: PgConnection,
   query: KnexQuery,
 ): Promise<KnexQuery> {
-  const run = (asked: object) =>
-    new Promise<void>((resolve, reject) => {
-      connection.query(asked, (error) => (error ? reject(error) : resolve()))
-    })
   const own = base.client as Client
-  await run({ text: readOnly ? 'begin read only' : 'begin' })
+  await send(connection, { text: settings.readOnly ? 'begin read only' : 'begin' })
   try {
-    await run({ text, values }).catch((error: unknown) => {
-      throw refusesSettings(error) ? new SettingsRefused(error) : error
-    })
+    await sendSettings(connection, settings)
     const answered = await own._query(connection, query)
-    await run({ text: 'commit' })
+    await send(connection, { text: 'commit' })
     return answered
   } catch (error) {
     // a connection that is lost has ended its transaction
-    await run({ text: 'rollback' }).catch(() => {})
+    await send(connection, { text: 'rollback' }).catch(() => {})
     throw error
   }
+}
+
+async function sendSettings(
+  connection: PgConnection,
+  { text, values }: Omit<LocalSettings, 'readOnly'>,
+): Promise<void> {
+  await send(connection, { text, values }).catch((error: unknown) => {
+    throw refusesSettings(error) ? new SettingsRefused(error) : error
+  })
+}
+
+function send(connection: PgConnection, query: object): Promise<void> {
+  return new Promise((resolve, reject) => {
+    connection.query(query, (error) => (error ? reject(error) : resolve()))
+  })
 }

@@ -1,13 +1,14 @@
 /** Statements that are sent behind the settings they run with, in one message. */
 
+import { oncePer } from '../kernel/once-per.js'
 import { type LocalSettings, refusesSettings, SettingsRefused } from './local-settings.js'
 import { runMessage, type SentBefore } from './text-query.js'
 
 /** pg's protocol connection. */
 interface Protocol {
   readonly stream: { readonly writable: boolean; write(bytes: Uint8Array): void; cork?(): void; uncork?(): void }
-  readonly parsedStatements: Readonly<Record<string, string>>
-  readonly submittedNamedStatements?: Readonly<Record<string, string>>
+  readonly parsedStatements: Record<string, string>
+  readonly submittedNamedStatements?: Record<string, string>
   parse(statement: { text: string; name: string; types: readonly number[] }): void
 }
 
@@ -40,7 +41,7 @@ export class SettingsPrefix implements SentBefore {
   settle(): void {
     this.isSet = true
     if (this.#name !== '' && this.#connection) {
-      ;(this.#connection.parsedStatements as Record<string, string>)[this.#name] = this.#settings.text
+      this.#connection.parsedStatements[this.#name] = this.#settings.text
     }
   }
 
@@ -57,8 +58,8 @@ export class SettingsPrefix implements SentBefore {
 
 function forget(connection: Protocol | undefined, name: string): void {
   if (!connection) return
-  delete (connection.parsedStatements as Record<string, string>)[name]
-  delete (connection.submittedNamedStatements as Record<string, string> | undefined)?.[name]
+  delete connection.parsedStatements[name]
+  delete connection.submittedNamedStatements?.[name]
 }
 
 type Done = (error: Error | null, response?: unknown) => void
@@ -72,43 +73,57 @@ interface PgQuery {
   handleCommandComplete(message: object, connection: Protocol): void
   handleError(error: Error, connection: Protocol): void
 }
+type PgQueryClass = new (config: object, values: undefined, done: Done) => PgQuery
 
 interface PgClient {
   query(query: object): unknown
 }
 
-interface PgClientClass {
-  readonly Query: new (config: object, values: undefined, done: Done) => PgQuery
-}
+type ScopedQueryClass = new (settings: LocalSettings, config: object, done: Done) => object
+
+/** pg's queries behind settings; of each copy of pg that an application uses. */
+const scopedQueryOf = oncePer(
+  (Query: PgQueryClass): ScopedQueryClass =>
+    class extends Query {
+      readonly #prefix: SettingsPrefix
+
+      constructor(settings: LocalSettings, config: object, done: Done) {
+        // a text of the simple protocol would not take settings and statement together; a name may be another text's
+        super({ ...config, queryMode: 'extended', name: undefined }, undefined, done)
+        this.#prefix = new SettingsPrefix(settings)
+      }
+
+      override submit(connection: Protocol): Error | null {
+        // pg tells of these, and nothing is written then
+        if (typeof this.text !== 'string' || !Array.isArray(this.values)) return super.submit(connection)
+        const { stream } = connection
+        stream.cork?.()
+        try {
+          this.#prefix.write(connection)
+          return super.submit(connection)
+        } finally {
+          stream.uncork?.()
+        }
+      }
+
+      override handleDataRow(message: object): void {
+        if (this.#prefix.isSet) super.handleDataRow(message)
+      }
+
+      override handleCommandComplete(message: object, connection: Protocol): void {
+        if (this.#prefix.isSet) super.handleCommandComplete(message, connection)
+        else this.#prefix.settle()
+      }
+
+      override handleError(error: Error, connection: Protocol): void {
+        super.handleError(this.#prefix.refusal(error, undefined), connection)
+      }
+    },
+)
 
 /** Sends a query of pg's own behind settings. Those that PostgreSQL refuses are its error. */
 export function queryWithSettings(client: PgClient, settings: LocalSettings, config: object, done: Done): void {
-  const { Query } = client.constructor as unknown as PgClientClass
-  // a text of the simple protocol would not take settings and statement together; a name may be another text's
-  const query = new Query({ ...config, queryMode: 'extended', name: undefined }, undefined, done)
-  const prefix = new SettingsPrefix(settings)
-  const { submit, handleDataRow, handleCommandComplete, handleError } = query
-  query.submit = (connection) => {
-    // pg tells of these, and nothing is written then
-    if (typeof query.text !== 'string' || !Array.isArray(query.values)) return submit.call(query, connection)
-    const { stream } = connection
-    stream.cork?.()
-    try {
-      prefix.write(connection)
-      return submit.call(query, connection)
-    } finally {
-      stream.uncork?.()
-    }
-  }
-  query.handleDataRow = (message) => {
-    if (prefix.isSet) handleDataRow.call(query, message)
-  }
-  query.handleCommandComplete = (message, connection) => {
-    if (prefix.isSet) handleCommandComplete.call(query, message, connection)
-    else prefix.settle()
-  }
-  query.handleError = (error, connection) => {
-    handleError.call(query, prefix.refusal(error, undefined), connection)
-  }
-  client.query(query)
+  const { Query } = client.constructor as unknown as { readonly Query: PgQueryClass }
+  const ScopedQuery = scopedQueryOf(Query)
+  client.query(new ScopedQuery(settings, config, done))
 }

@@ -17,7 +17,7 @@ interface Protocol {
     cork?(): void
     uncork?(): void
   }
-  readonly parsedStatements: Readonly<Record<string, string>>
+  readonly parsedStatements: Record<string, string>
   readonly submittedNamedStatements?: Record<string, string>
   parse(statement: { text: string; name: string; types: readonly number[] }): void
 }

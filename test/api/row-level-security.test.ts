@@ -336,7 +336,7 @@ describe('what a role may not do', () => {
 
   it.each(['none', 'foreign', 'missing'])('is all there is under the role "%s"', async (role) => {
     for (const path of ['/notes', '/native', '/whole', '/cursor', '/server', '/notes/1', '/boards/1/notes']) {
-      expect((await client.get(path, as(`${role}-1`))).status, path).toBe(403)
+      expect((await client.get(path, as(`${role}-1`))).status).toBe(403)
     }
     expect((await client.send('POST', '/notes', { title: 'x' }, as(`${role}-1`))).status).toBe(403)
     expect((await client.send('PATCH', '/notes/1', { title: 'x' }, as(`${role}-1`))).status).toBe(403)
@@ -360,8 +360,8 @@ describe('what a role may not do', () => {
   it('decides by one plain read where a role may see rows and not hold them', async () => {
     const [mine, other] = [(await idsOf(1))[2], (await idsOf(2))[2]]
     for (const path of ['notes', 'whole', 'native']) {
-      expect((await client.send('PATCH', `/${path}/${other}`, { title: 'x' }, as('reader-1'))).status, path).toBe(404)
-      expect((await client.send('PATCH', `/${path}/${mine}`, { title: 'x' }, as('reader-1'))).status, path).toBe(403)
+      expect((await client.send('PATCH', `/${path}/${other}`, { title: 'x' }, as('reader-1'))).status).toBe(404)
+      expect((await client.send('PATCH', `/${path}/${mine}`, { title: 'x' }, as('reader-1'))).status).toBe(403)
       expect((await client.send('POST', `/notes/${mine}/bump`, undefined, as('reader-1'))).status).toBe(403)
       expect((await client.send('POST', `/notes/${other}/bump`, undefined, as('reader-1'))).status).toBe(404)
     }
