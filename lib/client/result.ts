@@ -16,16 +16,20 @@ export type FailureKind =
   | 'changed'
   /** 429; `retryAfter` says when to try again. */
   | 'throttled'
-  /** 503; `retryAfter` says when to try again. */
+  /** 503, and 502 and 504 of a proxy; `retryAfter` may say when to try again. */
   | 'unavailable'
+  /** 304: not changed since the version that a header of the caller's names. */
+  | 'unchanged'
   /** Any other status of 400 to 499. */
   | 'refused'
   /** Any other status of 500 and above. */
   | 'failed'
   /** A redirect: the API has none, so something else has answered. */
   | 'redirected'
-  /** The answer is no JSON: a page of a proxy, or cut off. */
+  /** The answer is not what the API sends: a page of a proxy, no JSON or half of it, nothing, a link to another server. */
   | 'unreadable'
+  /** Nothing was sent: `headers` has thrown, the data is no JSON, or no path can hold the key; `cause` says why. */
+  | 'unsent'
   /** No answer within the timeout. */
   | 'timeout'
   /** The caller's signal has ended the request. */
@@ -33,10 +37,12 @@ export type FailureKind =
   /** The server cannot be reached. */
   | 'unreachable'
 
-/** Messages by field; of nested objects and lists by field or position again. */
-export type FieldErrors<Input = unknown> = {
-  readonly [Field in (Input extends object ? keyof Input & string : string) | 'non_field_errors']?: Messages
-}
+/** Messages by field, and `non_field_errors` for what belongs to none; of a list by position. */
+export type FieldErrors<Input = unknown> = Input extends readonly (infer Item)[]
+  ? { readonly [position: number]: FieldErrors<Item> | undefined; readonly non_field_errors?: Messages }
+  : {
+      readonly [Field in (Input extends object ? keyof Input & string : string) | 'non_field_errors']?: Messages
+    }
 
 /** Messages of one field, or of what is nested in it. */
 export type Messages = readonly string[] | { readonly [key: string]: Messages }
@@ -51,9 +57,11 @@ export interface Failure<Input = unknown> {
   readonly detail: string
   /** What is wrong with the fields of the input; empty for other errors. */
   readonly errors: FieldErrors<Input>
-  /** Seconds after which to try again, where the server says so. */
+  /** Seconds after which to try again, where the server says so; at most what `setTimeout` can wait, 24 days. */
   readonly retryAfter: number | undefined
   readonly headers: Headers | undefined
+  /** What was thrown, or the reason of the caller's signal. */
+  readonly cause: unknown
   readonly data?: undefined
 }
 
@@ -75,13 +83,14 @@ export class ClientError extends Error {
   readonly failure: Failure
 
   constructor(failure: Failure) {
-    super(failure.detail)
+    super(failure.detail, { cause: failure.cause })
     this.name = 'ClientError'
     this.failure = failure
   }
 }
 
 const KINDS: Readonly<Record<number, FailureKind>> = {
+  304: 'unchanged',
   400: 'invalid',
   401: 'unauthenticated',
   403: 'forbidden',
@@ -89,51 +98,80 @@ const KINDS: Readonly<Record<number, FailureKind>> = {
   409: 'conflict',
   412: 'changed',
   429: 'throttled',
+  502: 'unavailable',
   503: 'unavailable',
+  504: 'unavailable',
 }
 
+/** What proxies send by themselves, as whatever page, and mean as we do. */
+const ANY_PAGE: readonly FailureKind[] = ['throttled', 'unavailable']
+
 /** A failure without an answer, or with one that is no answer of the API. */
-export function failure(kind: FailureKind, detail: string, response?: Response): Failure {
+export function failure(
+  kind: FailureKind,
+  detail: string,
+  { response, cause }: { readonly response?: Response; readonly cause?: unknown } = {},
+): Failure {
   return {
     ok: false,
     kind,
     status: response?.status ?? 0,
     detail,
     errors: {},
-    retryAfter: secondsOf(response),
+    retryAfter: secondsOf(response?.headers.get('retry-after') ?? ''),
     headers: response?.headers,
+    cause,
   }
 }
 
-/** The result of an answer, whatever it is. */
-export async function resultOf(response: Response): Promise<Result<never>> {
-  const { status, headers } = response
-  if (response.type === 'opaqueredirect' || (status >= 300 && status < 400 && status !== 304)) {
-    return failure('redirected', `redirected to ${headers.get('location') ?? 'another address'}`, response)
-  }
-  let body: unknown
-  try {
-    const text = await response.text()
-    body = text === '' ? undefined : JSON.parse(text)
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error
-    if (status < 500 || KINDS[status] === undefined) return failure('unreadable', 'the answer is no JSON', response)
-  }
-  if (response.ok || status === 304) {
-    return { ok: true, status, data: body as never, etag: headers.get('etag'), headers }
-  }
-  const { detail, errors } = (body ?? {}) as { detail?: unknown; errors?: unknown }
+/**
+ * The result of an answer, whatever it is.
+ * @param mayBeEmpty what was asked need not answer with anything
+ */
+export async function resultOf(response: Response, mayBeEmpty = false): Promise<Result<never>> {
+  const { status, headers, ok, type } = response
   const kind = KINDS[status] ?? (status >= 500 ? 'failed' : 'refused')
+  if (status === 304) return failure(kind, 'not changed', { response })
+  if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
+    return failure('redirected', `redirected to ${headers.get('location') ?? 'another address'}`, { response })
+  }
+  const text = await response.text()
+  // what has nothing to say says so by its status
+  const isEmpty = text === '' && mayBeEmpty && ok && status > 201
+  const body = isEmpty ? undefined : parsed(text, headers.get('content-type') ?? '')
+  // all that the API sends are objects and lists, but for what actions of an application's own answer
+  if (body === NO_JSON || (ok && !mayBeEmpty && !(typeof body === 'object' && body))) {
+    return ANY_PAGE.includes(kind)
+      ? failure(kind, response.statusText || `status ${status}`, { response })
+      : failure('unreadable', 'the answer is not of the API', { response })
+  }
+  if (ok) return { ok, status, data: body as never, etag: headers.get('etag'), headers }
+  const { detail, errors } = (body ?? {}) as { detail?: unknown; errors?: unknown }
   return {
-    ...failure(kind, typeof detail === 'string' ? detail : response.statusText, response),
+    ...failure(kind, typeof detail === 'string' ? detail : response.statusText, { response }),
     errors: typeof errors === 'object' && errors !== null ? errors : {},
   }
 }
 
-/** `Retry-After` in seconds, given as such or as a date (RFC 9110 section 10.2.3). */
-function secondsOf(response: Response | undefined): number | undefined {
-  const text = response?.headers.get('retry-after') ?? ''
-  if (text === '') return undefined
-  const seconds = /^\d+$/.test(text) ? Number(text) : Math.ceil((Date.parse(text) - Date.now()) / 1000)
-  return Number.isNaN(seconds) ? undefined : Math.max(0, seconds)
+const NO_JSON = Symbol('no JSON')
+
+function parsed(text: string, type: string): unknown {
+  if (!/^application\/([^;]+\+)?json\b/i.test(type)) return NO_JSON
+  try {
+    return JSON.parse(text)
+  } catch {
+    return NO_JSON
+  }
 }
+
+/** `Retry-After` in seconds, given as such or as a date (RFC 9110 section 10.2.3). */
+function secondsOf(text: string): number | undefined {
+  const seconds = /^\d+$/.test(text)
+    ? Number(text)
+    : text.endsWith('GMT')
+      ? Math.ceil((Date.parse(text) - Date.now()) / 1000)
+      : Number.NaN
+  return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, seconds), MOST_SECONDS)
+}
+
+const MOST_SECONDS = 2_147_483

@@ -38,13 +38,17 @@ type AnyViewSet = GenericViewSet<any>
 /** What an action is, as types. */
 export interface ActionTypes {
   readonly view: unknown
+  /** What it takes. */
   readonly input: unknown
+  /** All that is said of it. */
+  readonly spec: unknown
   readonly result: unknown
   /** It is one of an object. */
   readonly detail: boolean
-  /** The end of its path; empty where that is its name. */
-  readonly path: string
 }
+
+/** Options that no action has. */
+type Misspelt<Spec> = { readonly [K in Exclude<keyof Spec, keyof ActionSpec<unknown>>]: never }
 
 /** An action that is not a method of a class yet. */
 export class ViewSetAction<Types extends ActionTypes = ActionTypes> {
@@ -77,11 +81,11 @@ export function objectAction<
   View extends AnyViewSet,
   const I extends ActionInput | undefined = undefined,
   Result = unknown,
-  const Path extends string = '',
+  const Spec extends ActionSpec<unknown> = ActionSpec<I>,
 >(
-  spec: ActionSpec<I> & { readonly urlPath?: Path },
+  spec: ActionSpec<I> & Spec & Misspelt<Spec>,
   run: (this: View, object: ObjectOf<View>, data: InputOf<I>) => Result,
-): ViewSetAction<{ view: View; input: I; result: Result; detail: true; path: Path }> {
+): ViewSetAction<{ view: View; input: I; spec: Spec; result: Result; detail: true }> {
   return new ViewSetAction(true, spec, run)
 }
 
@@ -93,11 +97,11 @@ export function listAction<
   View extends AnyViewSet,
   const I extends ActionInput | undefined = undefined,
   Result = unknown,
-  const Path extends string = '',
+  const Spec extends ActionSpec<unknown> = ActionSpec<I>,
 >(
-  spec: ActionSpec<I> & { readonly urlPath?: Path },
+  spec: ActionSpec<I> & Spec & Misspelt<Spec>,
   run: (this: View, data: InputOf<I>) => Result,
-): ViewSetAction<{ view: View; input: I; result: Result; detail: false; path: Path }> {
+): ViewSetAction<{ view: View; input: I; spec: Spec; result: Result; detail: false }> {
   return new ViewSetAction(false, spec, run)
 }
 

@@ -65,6 +65,7 @@ interface Compiled {
  * static override filtersetFields = ['price', 'author_id', 'author__name']
  */
 export class FieldFilter extends BaseFilter {
+  declare readonly asks?: 'filters'
   readonly maxFilters: number
 
   constructor(options: FieldFilterOptions = {}) {

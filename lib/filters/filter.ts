@@ -79,6 +79,12 @@ export abstract class BaseFilter {
   /** It orders by what is no column, such as a rank; a cursor cannot carry a place in such an order. */
   readonly ordersByExpression: boolean = false
 
+  /**
+   * What it reads of a query, for the types of clients only: nothing at run time. The built-in backends name what of the view
+   * they go by; one of your own says its parameters: `declare readonly asks?: { near?: string }`.
+   */
+  declare readonly asks?: unknown
+
   /** The query with this backend's conditions; the next backend gets what this one returns. */
   filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
     this.read(queryOf(ctx), view, { user: ctx.state['user'] })?.apply(query)

@@ -22,6 +22,7 @@ import { checkFullText, type FullTextOptions, fullTextOf, searchParameter, searc
  * static override searchFields = ['title', 'body']
  */
 export class FullTextSearchFilter extends BaseFilter {
+  declare readonly asks?: 'search'
   readonly statementTimeout: number
 
   constructor(options: FullTextOptions = {}) {

@@ -21,6 +21,7 @@ export interface OrderingFilterOptions {
  * static override ordering = ['-created_at']
  */
 export class OrderingFilter extends BaseFilter {
+  declare readonly asks?: 'ordering'
   readonly maxTerms: number
   /** What clients have asked for last, by its text: one order is one object, and so is what others keep of it. */
   readonly #asked = oncePer<FilterView, RecentMap<readonly OrderTerm[]>>(() => new RecentMap(64))

@@ -83,6 +83,7 @@ interface Part {
  * static override searchFields = ['title', '=isbn', 'author__name']
  */
 export class SearchFilter extends BaseFilter {
+  declare readonly asks?: 'search'
   readonly maxTerms: number
   readonly maxTermLength: number
   readonly maxPatternLength: number

@@ -18,6 +18,7 @@ import { FullTextSearchFilter } from './full-text-search-filter.js'
  * only orders. An order that the client asks for by `?ordering=` wins.
  */
 export class SearchRankOrderingFilter extends BaseFilter {
+  declare readonly asks?: 'search'
   override readonly ordersByExpression = true
   readonly statementTimeout: number
 

@@ -17,6 +17,7 @@ import {
   type ListSource,
   lastValue,
   linkSchema,
+  type Named,
   type PageDescription,
   type PagedView,
   type PageRequest,
@@ -52,14 +53,16 @@ export interface CursorPaginationOptions {
  * @example static override paginationClass = new CursorPagination({ ordering: '-created_at' })
  * @throws BadRequest a text that the list is ordered by is too long for a token
  */
-export class CursorPagination extends BasePagination {
+export class CursorPagination<const Options extends CursorPaginationOptions = {}> extends BasePagination {
+  /** @internal What clients must know of its options: types only. */
+  declare readonly named?: Named<Options, 'cursorQueryParam' | 'pageSizeQueryParam'>
   override readonly ordering: string | readonly string[]
   readonly pageSize: number
   readonly maxPageSize: number
   readonly cursorQueryParam: string
   readonly pageSizeQueryParam: string
 
-  constructor(options: CursorPaginationOptions = {}) {
+  constructor(options: Options & CursorPaginationOptions = {} as Options) {
     super()
     takeOptions(this, options)
     this.ordering = options.ordering ?? DEFAULT_ORDERING

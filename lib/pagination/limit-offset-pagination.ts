@@ -9,6 +9,7 @@ import {
   checkSizes,
   type ListSource,
   lastValue,
+  type Named,
   type PageDescription,
   type PageRequest,
   requestedSize,
@@ -28,7 +29,9 @@ export interface LimitOffsetPaginationOptions extends CountOptions {
 }
 
 /** Answers `{count, next, previous, results}`. A bad `limit` is the default, a bad `offset` is 0. */
-export class LimitOffsetPagination extends BasePagination {
+export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOptions = {}> extends BasePagination {
+  /** @internal What clients must know of its options: types only. */
+  declare readonly named?: Named<Options, 'count' | 'limitQueryParam' | 'offsetQueryParam'>
   readonly defaultLimit: number
   readonly maxLimit: number
   readonly limitQueryParam: string
@@ -37,7 +40,7 @@ export class LimitOffsetPagination extends BasePagination {
   readonly count: string
   readonly countLimit: number
 
-  constructor(options: LimitOffsetPaginationOptions = {}) {
+  constructor(options: Options & LimitOffsetPaginationOptions = {} as Options) {
     super()
     takeOptions(this, options)
     this.defaultLimit = options.defaultLimit ?? 25

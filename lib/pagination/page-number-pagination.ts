@@ -10,6 +10,7 @@ import {
   checkSizes,
   type ListSource,
   lastValue,
+  type Named,
   type PageDescription,
   type PageRequest,
   requestedSize,
@@ -33,7 +34,9 @@ export interface PageNumberPaginationOptions extends CountOptions {
  * `Invalid page`; page 1 of nothing is empty. A bad `page_size` is the default.
  * @example static override paginationClass = new PageNumberPagination({ pageSize: 50 })
  */
-export class PageNumberPagination extends BasePagination {
+export class PageNumberPagination<const Options extends PageNumberPaginationOptions = {}> extends BasePagination {
+  /** @internal What clients must know of its options: types only. */
+  declare readonly named?: Named<Options, 'count' | 'pageQueryParam' | 'pageSizeQueryParam'>
   readonly pageSize: number
   readonly maxPageSize: number
   readonly pageQueryParam: string
@@ -42,7 +45,7 @@ export class PageNumberPagination extends BasePagination {
   readonly count: string
   readonly countLimit: number
 
-  constructor(options: PageNumberPaginationOptions = {}) {
+  constructor(options: Options & PageNumberPaginationOptions = {} as Options) {
     super()
     takeOptions(this, options)
     this.pageSize = options.pageSize ?? 25

@@ -123,6 +123,9 @@ export function linkSchema(description: string): JSONSchema {
   return { type: ['string', 'null'], format: 'uri-reference', description }
 }
 
+/** Those of a paginator's options that were given. */
+export type Named<Options, Name> = { readonly [N in Name & keyof Options]: Options[N] }
+
 /** What a paginator reads of a request. */
 export interface PageRequest {
   readonly ctx: Context

@@ -14,6 +14,7 @@ import {
   envelopeSchema,
   type ListSource,
   lastValue,
+  type Named,
   type PageDescription,
   type PagedView,
   type PageRequest,
@@ -65,7 +66,9 @@ export interface ServerCursorPaginationOptions {
  * stays; `StreamMixin` answers them with the whole list.
  * @example static override paginationClass = new ServerCursorPagination({ pageSize: 1000 })
  */
-export class ServerCursorPagination extends BasePagination {
+export class ServerCursorPagination<const Options extends ServerCursorPaginationOptions = {}> extends BasePagination {
+  /** @internal What clients must know of its options: types only. */
+  declare readonly named?: Named<Options, 'cursorQueryParam'>
   override readonly keepsConnections = true
   readonly pageSize: number
   readonly maxIdleSeconds: number
@@ -78,7 +81,7 @@ export class ServerCursorPagination extends BasePagination {
   #store: ServerCursorStore | undefined
   readonly #warned = new Set<string>()
 
-  constructor(options: ServerCursorPaginationOptions = {}) {
+  constructor(options: Options & ServerCursorPaginationOptions = {} as Options) {
     super()
     takeOptions(this, options)
     this.pageSize = options.pageSize ?? 100

@@ -76,16 +76,16 @@ export class NestedRouter<
   ): NestedRouter<
     Parent,
     ParentPrefix,
-    Routes & { readonly [P in Prefix as `${PathTo<Parent>}${ParentPrefix}/${P}`]: View }
+    Routes & { readonly [P in Prefix as `${PathTo<Parent>}${ParentPrefix}/{}/${P}`]: View }
   > {
     this.root.registerUnder(this, prefix, view, basename)
     return this as never
   }
 }
 
-/** The path to the view sets of a router, with a slash at its end. */
+/** The path to the view sets of a router, with a slash at its end; `{}` stands for a key. */
 type PathTo<Router> =
-  Router extends NestedRouter<infer Parent, infer Prefix, infer _Routes> ? `${PathTo<Parent>}${Prefix}/` : ''
+  Router extends NestedRouter<infer Parent, infer Prefix, infer _Routes> ? `${PathTo<Parent>}${Prefix}/{}/` : ''
 
 function isParameter(name: string): boolean {
   try {

@@ -1,6 +1,6 @@
 /** What TypeScript remembers of a router's view sets, for typed clients. */
 
-/** Carries the view sets of a router by their paths: `books`, and `books/reviews` for those that are nested. */
+/** Carries the view sets of a router by their paths: `books`, and `books/{}/reviews` for those that are nested. */
 export interface Routed<Routes> {
   /** @internal Types only: nothing of it is there at run time. */
   readonly routed?: Routes

@@ -1,0 +1,69 @@
+/** Addresses of requests: where the API is, the path of an object in it, and the query. */
+
+/** Where an API is. */
+export interface Base {
+  /** Scheme and host; empty for an address that is relative to the page. */
+  readonly origin: string
+  readonly path: string
+  readonly query: string
+}
+
+/** The key of an object on a path; JavaScript may give none. */
+export interface KeyPart {
+  readonly key: number | string
+}
+
+/** The parts of a path below the API's own: names as they are written, and keys. */
+export type Path = readonly (string | KeyPart)[]
+
+/** @throws {TypeError} the address holds a user or a password */
+export function baseOf(url: string): Base {
+  const [, origin = '', path = '', query = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)\??([^#]*)/i.exec(url) ?? []
+  if (origin.includes('@')) throw new TypeError('createClient: the address holds credentials; give them as `headers`')
+  return { origin, path: path.replace(/\/+$/, ''), query }
+}
+
+/** The address of a path. @throws {TypeError} no path can hold one of its keys */
+export function addressOf({ origin, path }: Base, parts: Path, query: string): string {
+  const last = parts.at(-1)
+  // what ends in a format by chance is taken for it: `/files/a.json` is `a` as JSON
+  const suffix = typeof last === 'object' && String(last.key).includes('.') ? '.json' : ''
+  const written = parts.map((part) => `/${typeof part === 'string' ? part : keyText(part.key)}`).join('')
+  return origin + path + written + suffix + (query && `?${query}`)
+}
+
+/** An address takes `.` and `..` for steps, even when they are escaped, and an empty part for none. */
+function keyText(key: number | string): string {
+  const text = String(key ?? '')
+  if (/^\.{0,2}$/.test(text)) throw new TypeError(`"${text}" can be no key on a path`)
+  try {
+    return encodeURIComponent(text)
+  } catch {
+    throw new TypeError('the key is no well-formed text')
+  }
+}
+
+/** The query that a link of a page leads to; undefined for a link to another server. */
+export function linkedQuery({ origin }: Base, link: unknown): string | undefined {
+  if (typeof link !== 'string' || !(/^(\/(?!\/)|\?)/.test(link) || link.startsWith(`${origin}/`))) return undefined
+  return /\?([^#]*)/.exec(link)?.[1] ?? ''
+}
+
+/** @throws {TypeError} a list holds a text with a comma, which would be two */
+export function queryText({ query: own }: Base, query: object | undefined): string {
+  const parameters = new URLSearchParams(own)
+  for (const [name, value] of Object.entries(query ?? {})) {
+    if (value === undefined) continue
+    parameters.set(name, Array.isArray(value) ? value.map((item) => listed(name, text(item))).join(',') : text(value))
+  }
+  return String(parameters)
+}
+
+function listed(name: string, item: string): string {
+  if (item.includes(',')) throw new TypeError(`${name}: a list holds no text with a comma`)
+  return item
+}
+
+function text(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value)
+}

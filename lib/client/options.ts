@@ -1,0 +1,18 @@
+/** What one request may have besides its data, as types. */
+
+/** The HTTP methods of requests. */
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+
+/** What one request may have besides its data. */
+export interface RequestOptions {
+  /** Ends the request. */
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds to wait for the answer. @default that of the client */
+  readonly timeout?: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface WriteOptions extends RequestOptions {
+  /** The version of the object that is to be written: the `etag` of an earlier answer. */
+  readonly ifMatch?: string | null | undefined
+}

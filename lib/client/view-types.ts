@@ -1,0 +1,153 @@
+/** What view sets show and take, as types. */
+import type { ModelType, Related } from '../factories/model-types.js'
+import type { Wire } from '../factories/serializer-types.js'
+import type { ViewTypes } from '../factories/view-sets.js'
+import type { SerializerClass } from '../serializers/contract.js'
+import type { Input, Output } from '../serializers/types.js'
+
+export type SpecOf<View> = View extends ViewTypes<infer _Model, infer Spec> ? Spec : unknown
+
+/** The model class of a view set. */
+type ModelClassOf<View> = View extends ViewTypes<infer Class, infer _Spec> ? Class : never
+
+/** The objects of a view set's model. */
+export type ModelOf<View> = ModelClassOf<View> extends ModelType<infer M> ? M : never
+
+/** A static as a subclass has set it, else as the factory was told. */
+export type StaticOf<View, Name extends string, Wide> = Name extends keyof View
+  ? Wide extends View[Name]
+    ? SpecOf<View> extends { readonly [N in Name]: infer Value }
+      ? Value
+      : undefined
+    : View[Name]
+  : undefined
+
+/** The names that a static lists. */
+export type NameOf<View, Name extends string> =
+  StaticOf<View, Name, readonly string[]> extends readonly (infer Item)[] ? Item & string : never
+
+/** True for a view set that has the action. */
+export type HasMethod<View, Name> = View extends abstract new (
+  ...args: never[]
+) => infer Instance
+  ? Name extends keyof Instance
+    ? true
+    : false
+  : false
+
+type SerializerOf<View> = StaticOf<View, 'serializerClass', SerializerClass | null>
+
+/** One object as it is shown. */
+type Shown<View> = SerializerOf<View> extends infer S extends SerializerClass ? Output<S> : unknown
+
+/** What is sent of one object. */
+export type Taken<View> = SerializerOf<View> extends infer S extends SerializerClass ? Sent<Input<S>> : unknown
+
+/** What is sent for validated data: files of a form, bytes as text. */
+export type Sent<T> = { readonly [K in keyof T]: SentValue<T[K]> }
+
+type SentValue<T> = T extends { readonly filename: string; readonly mediaType: string }
+  ? Blob
+  : T extends Uint8Array
+    ? string
+    : T
+
+/** The fields that are shown. */
+export type FieldName<View> = keyof Shown<View> & string
+
+type ExpandableOf<View> = SpecOf<View> extends { readonly expandable: infer Expandable } ? Expandable : {}
+
+/** The related objects that a client may ask for. */
+export type ExpandName<View> = keyof ExpandableOf<View> & string
+
+/** What a request gets that asks for these fields and related objects. */
+export type ShownPart<View, F extends string, E extends string> = [E] extends [never]
+  ? FieldsPart<Shown<View>, F>
+  : Simplify<FieldsPart<Shown<View>, F> & Intersection<Expanded<View, E>>>
+
+type FieldsPart<T, F extends string> = keyof T & string extends F ? T : Pick<T, F & keyof T>
+
+type Expanded<View, E extends string> = E extends keyof ExpandableOf<View>
+  ? ExpandableOf<View>[E] extends infer S extends SerializerClass
+    ? AtPath<ModelOf<View>, E, Output<S>>
+    : never
+  : never
+
+/** An object with another one at the end of a path, as `expandable` names it: `author.country`. */
+type AtPath<M, Path extends string, T> = Path extends `${infer Relation}.${infer Rest}`
+  ? { [R in Relation]: AsRelated<M, R, AtPath<RelatedOf<M, R>, Rest, T>> }
+  : { [R in Path]: AsRelated<M, R, T> }
+
+type RelatedOf<M, Relation> = Relation extends keyof M ? Related<M[Relation]> : unknown
+
+type AsRelated<M, Relation, T> = Relation extends keyof M
+  ? NonNullable<M[Relation]> extends readonly unknown[]
+    ? T[]
+    : T | null
+  : unknown
+
+type Intersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void ? I : never
+
+type Simplify<T> = { [K in keyof T]: T[K] } & {}
+
+/** The field by which lists of objects name each of them. */
+export type KeyName<View> =
+  string extends StaticOf<View, 'lookupField', string>
+    ? 'id'
+    : StaticOf<View, 'lookupField', string> extends infer Name extends string
+      ? Name
+      : 'id'
+
+/** What names an object, as it is shown. */
+export type KeyOf<View> =
+  KeyName<View> extends keyof Shown<View>
+    ? Shown<View>[KeyName<View>]
+    : KeyName<View> extends keyof ModelOf<View>
+      ? Wire<ModelOf<View>[KeyName<View>]>
+      : number | string
+
+/** The paginator of a view set. */
+export type PaginatorOf<View> =
+  StaticOf<View, 'paginationClass', null> extends infer P
+    ? P extends abstract new (
+        ...args: never[]
+      ) => infer Instance
+      ? Instance
+      : P
+    : undefined
+
+/** An option of a paginator: as a subclass has set it, as it was made with, or its default. */
+export type PageOption<Paginator, Name extends string, Default> = Paginator extends {
+  readonly [N in Name]: infer Value
+}
+  ? string extends Value
+    ? Paginator extends { readonly named?: infer Options }
+      ? Options extends { readonly [N in Name]: infer Given }
+        ? string extends Given
+          ? Default
+          : Given
+        : Default
+      : Default
+    : Value
+  : Default
+
+/** One page of a list of such items. */
+export type PageWith<View, Item> = PageBy<PaginatorOf<View>, Item>
+
+/** One page of a view set's list. */
+export type PageOf<View> = PageWith<View, Shown<View>>
+
+type PageBy<P, Item> = P extends { readonly pageQueryParam: string } | { readonly offsetQueryParam: string }
+  ? {
+      count: PageOption<P, 'count', 'exact'> extends 'none' ? null : number
+      next: string | null
+      previous: string | null
+      results: Item[]
+    }
+  : P extends { readonly maxIdleSeconds: number }
+    ? { cursor_id: string | null; results: Item[]; exhausted: boolean }
+    : P extends { readonly cursorQueryParam: string }
+      ? { next: string | null; previous: string | null; results: Item[] }
+      : P extends null | undefined
+        ? Item[]
+        : unknown
