@@ -40,7 +40,7 @@ export { formatExplanations } from './explain/format-explanation.js'
 // Classes by factories
 export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
 export { modelSerializer } from './factories/model-serializer.js'
-export type { Generated } from './factories/model-types.js'
+export type { Generated, Interval } from './factories/model-types.js'
 export {
   bulkModelViewSet,
   genericViewSet,

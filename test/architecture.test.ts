@@ -47,6 +47,7 @@ const places: Record<string, string[]> = {
   flydrive: ['storage'],
   inflation: ['parsers'],
   inflection: ['lib/kernel/naming.ts'],
+  knex: ['lib/cli/schema/open-database.ts'],
   'koa-body': ['parsers'],
   'koa-static': ['plugins'],
   negotiator: ['renderers'],

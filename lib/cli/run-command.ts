@@ -3,13 +3,17 @@ import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { collectstatic } from './collectstatic.js'
 import { type Command, type Terminal, UsageError, type Values } from './command.js'
 import { explain } from './explain.js'
+import { init } from './init/init.js'
 import { openapi } from './openapi.js'
+import { types } from './row-types.js'
 
 /** All subcommands. */
 const commands = new Map<string, Command>([
   ['collectstatic', collectstatic],
   ['explain', explain],
+  ['init', init],
   ['openapi', openapi],
+  ['types', types],
 ])
 
 const EXIT = { done: 0, failed: 1, usage: 2 } as const

@@ -14,6 +14,18 @@ export interface GeneratedMark {
  */
 export type Generated<T> = T extends null | undefined ? T : T & GeneratedMark
 
+/** What pg makes of an interval: the parts that are not zero. JSON shows it as ISO 8601, `P1DT2H`. */
+export interface Interval {
+  readonly years?: number
+  readonly months?: number
+  readonly days?: number
+  readonly hours?: number
+  readonly minutes?: number
+  readonly seconds?: number
+  readonly milliseconds?: number
+  toISOString(): string
+}
+
 /** True for a property of a `Generated` type. */
 export type IsGenerated<T> = typeof GENERATED extends keyof NonNullable<T> ? true : false
 

@@ -6,6 +6,7 @@ import type { InputValues, OutputValues } from '../serializers/types.js'
 import type {
   ColumnName,
   Declared,
+  Interval,
   IsGenerated,
   IsUntyped,
   ModelType,
@@ -15,14 +16,16 @@ import type {
 } from './model-types.js'
 
 /** The value of a property as JSON shows it. */
-export type Wire<T> = T extends Date | Uint8Array
+export type Wire<T> = T extends Date | Uint8Array | Interval
   ? string
   : T extends bigint
     ? number | string
     : T extends string | number | boolean | null | undefined
       ? Unmarked<T>
       : [Related<T>] extends [never]
-        ? T
+        ? T extends readonly (infer Item)[]
+          ? Wire<Item>[]
+          : T
         : unknown
 
 /** Options for the generated field of a property, by what the property holds. */
@@ -150,7 +153,7 @@ type WrittenValue<S extends SerializerShape, K> = K extends keyof ModelOf<S>
   : unknown
 
 /** Date-times are validated as texts, which keep their microseconds. */
-type Stored<T> = T extends Date
+type Stored<T> = T extends Date | Interval
   ? string
   : T extends Uint8Array
     ? Buffer
@@ -159,7 +162,9 @@ type Stored<T> = T extends Date
       : T extends string | number | boolean | null
         ? Unmarked<T>
         : [Related<T>] extends [never]
-          ? T
+          ? T extends readonly (infer Item)[]
+            ? Stored<Item>[]
+            : T
           : unknown
 
 /** The validated data of one object. */

@@ -1,14 +1,12 @@
 /** Warns of what is shown though nobody has asked for it by name: columns that look like secrets (promise A10). */
 
-import { snakeCase } from '../kernel/naming.js'
 import { oncePer } from '../kernel/once-per.js'
+import { isSecretName } from '../kernel/secret-names.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass } from './contract.js'
 import { declaredFieldsOf } from './declared-fields.js'
 import type { ModelSerializer } from './model-serializer.js'
 import { serializerPlan } from './plan.js'
-
-const SECRETS = new Set(['password', 'passwd', 'secret', 'token', 'hash'])
 
 const told = oncePer<ModelClass, Set<string>>(() => new Set())
 
@@ -48,7 +46,7 @@ function secretsOf(serializer: SerializerClass): readonly Secret[] {
   const found: Secret[] = []
   for (const { name, column, relation, ids } of readable) {
     if (!column || relation || ids || declared.has(name) || Object.hasOwn(extraKwargs, name)) continue
-    if (known.has(name) || !isSecret(name)) continue
+    if (known.has(name) || !isSecretName(name)) continue
     known.add(name)
     found.push({ name, model: modelName(model.model) })
   }
@@ -57,11 +55,4 @@ function secretsOf(serializer: SerializerClass): readonly Secret[] {
 
 function warn(text: string): void {
   process.emitWarning(text, { code: 'KOA_VIEWSETS_SECRETS' })
-}
-
-/** True for `password_hash` and `apiToken`, not for `hashtag`. */
-function isSecret(name: string): boolean {
-  return snakeCase(name)
-    .split('_')
-    .some((word) => SECRETS.has(word))
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import { runCommand } from '../../../lib/cli/run-command.js'
 import { createFolder, readFiles } from '../../support/files.js'
-import { startFile, startProgram } from '../../support/program.js'
+import { readProjectFile, startFile, startProgram } from '../../support/program.js'
 
 async function run(args: readonly string[], isTTY = false) {
   const written = { stdout: '', stderr: '' }
@@ -101,6 +101,19 @@ describe('koa-viewsets', () => {
       expect(stderr).toContain('Usage: koa-viewsets <command>')
     },
   )
+
+  it('has a reference of all commands and options', async () => {
+    const reference = readProjectFile('docs/reference/commands.md')
+    const { stdout } = await run(['--help'])
+    const commands = [...stdout.matchAll(/^ {2}(\w+) /gm)].map(([, name]) => name as string)
+    expect(commands).toEqual(['collectstatic', 'explain', 'init', 'openapi', 'types'])
+    for (const command of commands) {
+      const [, section = ''] = reference.split(new RegExp(`^## ${command}$`, 'm'))
+      const [own = ''] = section.split('\n## ')
+      const options = (await run([command, '--help'])).stdout.match(/--[\w-]+(?: <\w+>)?/g) ?? []
+      expect([command, options.filter((option) => !own.includes(`\`${option}\``))]).toEqual([command, []])
+    }
+  })
 
   it('is a program with these exit codes', { timeout: 60_000 }, async () => {
     const root = target()

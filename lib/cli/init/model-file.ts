@@ -1,0 +1,116 @@
+/** The files of models. */
+import { type EnumType, labelTypes } from '../schema/column-type.js'
+import type { ModelProperty } from '../schema/describe-schema.js'
+import {
+  commentText,
+  docComment,
+  importOf,
+  list,
+  literal,
+  propertyName,
+  quoted,
+  sortImports,
+  union,
+} from '../schema/source-text.js'
+import { type SourceFile, sourceFile } from './header.js'
+import type { Resource, ResourceRelation } from './resource.js'
+
+/** Types that the database has made of lists of texts. */
+export function enumsFile(enums: readonly EnumType[]): SourceFile {
+  const texts = enums.map((one) => `${union(`export type ${one.name} =`, labelTypes(one))}\n`)
+  return sourceFile('models/enums.ts', `/** Types of the database that are lists of texts. */\n\n${texts.join('\n')}`)
+}
+
+export function modelFile(resource: Resource): SourceFile {
+  const { model, idColumn, relations } = resource
+  const { className, table, fileName } = model
+  const about = table.comment ?? `The ${table.kind} ${quoted(table.name)}.`
+  const isDefault = idColumn.length === 1 && idColumn[0] === 'id'
+  const key =
+    idColumn.length === 1
+      ? `  static override idColumn = ${literal(idColumn[0] as string)}\n`
+      : `${list('  static override idColumn = ', idColumn.map(literal), { indent: '  ' })}\n`
+  const parts = [
+    `  static override tableName = ${literal(table.tableName)}\n${isDefault || idColumn.length === 0 ? '' : key}`,
+    ...(relations.length > 0 ? [mappings(resource)] : []),
+    [
+      ...model.properties.map(propertyLine),
+      ...model.leftOut.map(({ name, reason }) => `  // ${commentText(`${quoted(name)} is left out: ${reason}`)}\n`),
+      ...relations.map(relationLine),
+    ].join(''),
+  ]
+  const unsure =
+    model.key.length === 0
+      ? `// Nothing tells its rows apart for sure: all columns do so here. Name a key if you know one.\n`
+      : ''
+  const body = `${unsure}${docComment(about, '')}export class ${className} extends Model {\n${parts.join('\n')}}\n`
+  return sourceFile(`models/${fileName}.ts`, `${imports(resource)}\n${body}`)
+}
+
+function imports({ model, relations }: Resource): string {
+  const found = new Map<string, string>()
+  const types = model.properties.map(({ type }) => type)
+  const ours = [
+    ...(model.properties.some(({ isGenerated }) => isGenerated) ? ['Generated'] : []),
+    ...(types.some((type) => /\bInterval\b/.test(type)) ? ['Interval'] : []),
+  ]
+  if (ours.length > 0) found.set('koa-viewsets', importOf(ours, 'koa-viewsets', { typeOnly: true }))
+  const mapped = relations.length > 0 ? ['Model', 'type RelationMappings'] : ['Model']
+  found.set('objection', importOf(mapped, 'objection'))
+  const enums = [...new Set(model.properties.filter(isEnum).map(enumName))]
+  if (enums.length > 0) found.set('./enums.js', importOf(enums, './enums.js', { typeOnly: true }))
+  for (const { target } of relations) {
+    if (target !== model) found.set(`./${target.fileName}.js`, importOf([target.className], `./${target.fileName}.js`))
+  }
+  return sortImports(found)
+}
+
+function isEnum({ column }: ModelProperty): boolean {
+  return column.labels !== undefined
+}
+
+/** The name of the type, without what makes a list of it, or allows null. */
+function enumName({ type }: ModelProperty): string {
+  return /[\p{ID_Start}$_][\p{ID_Continue}$]*/u.exec(type)?.[0] as string
+}
+
+function mappings({ model, relations }: Resource): string {
+  const lines = relations.map(
+    (one) => `    ${propertyName(one.relation.name)}: ${mapping(model.table.tableName, one)},\n`,
+  )
+  return `  static override relationMappings = (): RelationMappings => ({\n${lines.join('')}  })\n`
+}
+
+const KINDS = {
+  'belongs-to': 'BelongsToOneRelation',
+  'has-one': 'HasOneRelation',
+  'has-many': 'HasManyRelation',
+  'many-to-many': 'ManyToManyRelation',
+} as const
+
+function mapping(tableName: string, { relation, target }: ResourceRelation): string {
+  const from = literal(`${tableName}.${relation.own}`)
+  const to = literal(`${target.table.tableName}.${relation.other}`)
+  const head = `{\n      relation: Model.${KINDS[relation.kind]},\n      modelClass: ${target.className},\n`
+  if (relation.kind !== 'many-to-many') {
+    return `${head}      join: {\n        from: ${from},\n        to: ${to},\n      },\n    }`
+  }
+  const { tableName: between } = relation.through
+  const through =
+    `        through: {\n          from: ${literal(`${between}.${relation.from}`)},\n` +
+    `          to: ${literal(`${between}.${relation.to}`)},\n        },\n`
+  return `${head}      join: {\n        from: ${from},\n${through}        to: ${to},\n      },\n    }`
+}
+
+function propertyLine({ name, type, isReadonly, isGenerated, comment }: ModelProperty): string {
+  const described = comment === undefined ? '' : docComment(comment, '  ')
+  const held = isGenerated ? `Generated<${type}>` : type
+  return `${described}  declare ${isReadonly ? 'readonly ' : ''}${propertyName(name)}: ${held}\n`
+}
+
+function relationLine({ relation, target }: ResourceRelation): string {
+  const { kind, name } = relation
+  const many = kind === 'has-many' || kind === 'many-to-many'
+  const isNullable = kind === 'has-one' || (kind === 'belongs-to' && relation.isNullable)
+  return `  declare ${propertyName(name)}?: ${target.className}${many ? '[]' : isNullable ? ' | null' : ''}\n`
+}

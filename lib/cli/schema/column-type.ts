@@ -1,0 +1,128 @@
+/** The TypeScript type of a column: what instances of its model hold, from which the factories tell what JSON shows. */
+import type { CatalogueColumn } from '../../models/catalogue.js'
+import { className, type Names } from './names.js'
+import { literal } from './source-text.js'
+
+/** A type that the database has made of a list of texts. */
+export interface EnumType {
+  readonly name: string
+  readonly labels: readonly string[]
+}
+
+/** The types of values by PostgreSQL's names. All others are texts, as PostgreSQL writes them. */
+const TYPES: Readonly<Record<string, string>> = {
+  int2: 'number',
+  int4: 'number',
+  int8: 'number | string',
+  float4: 'number',
+  float8: 'number',
+  bool: 'boolean',
+  date: 'Date',
+  timestamp: 'Date',
+  timestamptz: 'Date',
+  interval: 'Interval',
+  bytea: 'Buffer',
+  json: 'unknown',
+  jsonb: 'unknown',
+  // pg makes objects of these, which are shown as texts
+  point: 'unknown',
+  circle: 'unknown',
+}
+
+/** Types that are texts to pg, too, and nothing else. */
+const TEXTS = new Set([
+  ...[
+    'text',
+    'varchar',
+    'bpchar',
+    'char',
+    'name',
+    'citext',
+    'uuid',
+    'numeric',
+    'money',
+    'time',
+    'timetz',
+    'xml',
+    'enum',
+  ],
+  ...[
+    'inet',
+    'cidr',
+    'macaddr',
+    'macaddr8',
+    'bit',
+    'varbit',
+    'tsvector',
+    'tsquery',
+    'int4range',
+    'int8range',
+    'numrange',
+  ],
+  ...['daterange', 'tsrange', 'tstzrange', 'int4multirange', 'int8multirange', 'nummultirange', 'datemultirange'],
+  ...[
+    'tsmultirange',
+    'tstzmultirange',
+    'line',
+    'lseg',
+    'box',
+    'path',
+    'polygon',
+    'pg_lsn',
+    'ltree',
+    'lquery',
+    'jsonpath',
+  ],
+])
+
+/** The enums of a schema, each with a name of its own. */
+export class EnumTypes {
+  readonly #names: Names
+  readonly #types = new Map<string, EnumType>()
+
+  constructor(names: Names) {
+    this.#names = names
+  }
+
+  /** In the order of their names. */
+  get all(): readonly EnumType[] {
+    return [...this.#types.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** The name of the type of a column with labels. */
+  nameOf({ sqlType, labels = [] }: CatalogueColumn): string {
+    const key = sqlType.replace(/(?:\[\])+$/, '')
+    let found = this.#types.get(key)
+    if (!found) {
+      const name = className(key.replaceAll('"', ''))
+      found = { name: this.#names.claim(name, `${name}Enum`), labels }
+      this.#types.set(key, found)
+    }
+    return found.name
+  }
+}
+
+/** The type of a column's values. */
+export function columnType(column: CatalogueColumn, enums: EnumTypes): string {
+  const { type, element, notNull } = column
+  const item = typeOf(element ?? type, column, enums)
+  // PostgreSQL takes a null in any array
+  const whole = type === 'array' ? (item === 'unknown' ? 'unknown[]' : `(${item} | null)[]`) : item
+  return notNull || whole === 'unknown' ? whole : `${whole} | null`
+}
+
+function typeOf(type: string, column: CatalogueColumn, enums: EnumTypes): string {
+  if (type === 'enum') return enums.nameOf(column)
+  return Object.hasOwn(TYPES, type) ? (TYPES[type] as string) : 'string'
+}
+
+/** True for a type of which we know nothing, but that PostgreSQL writes it as a text. */
+export function isForeignType({ type, element }: CatalogueColumn): boolean {
+  const name = element ?? type
+  return !TEXTS.has(name) && (!Object.hasOwn(TYPES, name) || name === 'point' || name === 'circle')
+}
+
+/** The labels of an enum as types. */
+export function labelTypes({ labels }: EnumType): readonly string[] {
+  return labels.map(literal)
+}

@@ -1,0 +1,154 @@
+/** What the models of a schema are called and hold: names, properties, keys, relations. */
+import type { CatalogueColumn, CatalogueTable } from '../../models/catalogue.js'
+import { propertyProblem } from '../../models/member-names.js'
+import { columnType, type EnumType, EnumTypes, isForeignType } from './column-type.js'
+import { findRelations, type TableRelation } from './find-relations.js'
+import { classNames, classNamesOf, fileName, Names, routeName } from './names.js'
+import type { DatabaseSchema, SchemaTable } from './read-schema.js'
+import { quoted } from './source-text.js'
+
+export interface ModelProperty {
+  readonly name: string
+  readonly type: string
+  /** Filled by the database and never written by clients. */
+  readonly isReadonly: boolean
+  /** Filled by the database where a client gives nothing. */
+  readonly isGenerated: boolean
+  readonly comment: string | undefined
+  readonly column: CatalogueColumn
+}
+
+export interface LeftOutColumn {
+  readonly name: string
+  readonly reason: string
+}
+
+export interface DescribedModel {
+  readonly table: SchemaTable
+  readonly className: string
+  /** Without folder and ending. */
+  readonly fileName: string
+  /** The path of the list, and the name of its routes. */
+  readonly route: string
+  readonly properties: readonly ModelProperty[]
+  readonly leftOut: readonly LeftOutColumn[]
+  readonly relations: readonly TableRelation[]
+  /** It only says which rows of two other tables belong together. */
+  readonly isJoinTable: boolean
+  /** The columns that tell rows apart; none where nothing does. */
+  readonly key: readonly string[]
+}
+
+export interface DescribedSchema {
+  readonly name: string
+  readonly models: readonly DescribedModel[]
+  readonly enums: readonly EnumType[]
+  /** What could not be mapped: sentences. */
+  readonly notes: readonly string[]
+}
+
+/** Names that relations must not have, as models or all objects have them. */
+const MEMBERS = [
+  ...['constructor', 'prototype', '__proto__', 'toJSON', 'toString', 'valueOf', 'hasOwnProperty', 'isPrototypeOf'],
+  ...['propertyIsEnumerable', 'toLocaleString', 'QueryBuilderType', 'then', 'length'],
+]
+
+export function describeSchema({ name, tables, notes }: DatabaseSchema): DescribedSchema {
+  const told = [...notes]
+  const classes = classNames()
+  const enums = new EnumTypes(classes)
+  const files = new Names()
+  const routes = new Names()
+  const relations = findRelations(tables, MEMBERS)
+  // classes first: a type of the database makes way for them
+  const named = tables.map((table) => {
+    const wanted = classNamesOf(table.name)
+    const className = classes.claim(...wanted)
+    if (className !== wanted[0]) told.push(`${quoted(table.name)} is the class ${className}: ${wanted[0]} is taken`)
+    const [file, route] = [files.claim(fileName(table.name)), routes.claim(routeName(table.name))]
+    return { table, className, fileName: file, route }
+  })
+  const models = named.map((names): DescribedModel => {
+    const { table } = names
+    const { columns } = table.catalogue
+    const leftOut = columns.flatMap(({ column }) => {
+      const reason = propertyProblem(column)
+      return reason === undefined ? [] : [{ name: column, reason }]
+    })
+    const isLeftOut = (column: string) => leftOut.some((one) => one.name === column)
+    const key = keyOf(table).some(isLeftOut) ? [] : keyOf(table)
+    const properties = columns
+      .filter(({ column }) => !isLeftOut(column))
+      .map((column) => propertyOf(table, column, key, enums))
+    told.push(
+      ...leftOut.map((one) => `the column ${quoted(one.name)} of ${quoted(table.name)} is left out: ${one.reason}`),
+    )
+    told.push(...foreignTypes(table, properties))
+    return {
+      ...names,
+      properties,
+      leftOut,
+      relations: (relations.of.get(table) ?? []).filter((relation) =>
+        columnsOf(relation).every((column) => !isLeftOut(column)),
+      ),
+      isJoinTable: relations.joinTables.has(table),
+      key,
+    }
+  })
+  return { name, models, enums: enums.all, notes: [...told, ...relations.notes] }
+}
+
+function propertyOf(
+  table: SchemaTable,
+  column: CatalogueColumn,
+  key: readonly string[],
+  enums: EnumTypes,
+): ModelProperty {
+  const isKey = key.length === 1 && key[0] === column.column
+  const type = columnType(column, enums)
+  const isReadonly = column.generated || (isKey && column.hasDefault)
+  return {
+    name: column.column,
+    type,
+    isReadonly,
+    // what is unknown may be left out anyway
+    isGenerated: !isReadonly && column.hasDefault && type !== 'unknown',
+    comment: table.comments.get(column.nativeName),
+    column,
+  }
+}
+
+function columnsOf(relation: TableRelation): readonly string[] {
+  return relation.kind === 'many-to-many' ? [relation.own, relation.from, relation.to] : [relation.own]
+}
+
+/** The primary key, else what is unique of columns that are never null: of several, the one of the fewest columns. */
+function keyOf({ kind, catalogue }: SchemaTable): readonly string[] {
+  const { columns, constraints } = catalogue
+  const primary = constraints.find((constraint) => constraint.kind === 'primary')
+  if (primary) return primary.columns
+  // no column of a view is known to hold no null
+  const isFilled = (name: string) =>
+    kind === 'materialized view' || columns.some(({ column, notNull }) => column === name && notNull)
+  const [key] = constraints
+    .filter(
+      (constraint) =>
+        constraint.kind === 'unique' && constraint.columns.length > 0 && constraint.columns.every(isFilled),
+    )
+    .sort((a, b) => a.columns.length - b.columns.length || (a.name < b.name ? -1 : 1))
+  if (key) return key.columns
+  return kind === 'view' && hasColumn(catalogue, 'id') ? ['id'] : []
+}
+
+function hasColumn({ columns }: CatalogueTable, name: string): boolean {
+  return columns.some(({ column }) => column === name)
+}
+
+function foreignTypes(table: SchemaTable, properties: readonly ModelProperty[]): readonly string[] {
+  return properties
+    .filter(({ column }) => isForeignType(column))
+    .map(
+      ({ name, column }) =>
+        `the column ${quoted(name)} of ${quoted(table.name)} is of type ${quoted(column.sqlType)}: it is taken and shown as PostgreSQL writes it`,
+    )
+}

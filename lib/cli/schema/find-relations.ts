@@ -1,0 +1,168 @@
+/** The relations between tables, by their foreign keys, in both directions. */
+import type { CatalogueConstraint, CatalogueTable } from '../../models/catalogue.js'
+import { keyTarget, Names, plural, relationName, singular } from './names.js'
+import type { SchemaTable } from './read-schema.js'
+import { quoted } from './source-text.js'
+
+/** The table's own column, and the one that it is joined to. */
+interface Link {
+  readonly name: string
+  readonly target: SchemaTable
+  readonly own: string
+  readonly other: string
+}
+
+export type TableRelation =
+  | (Link & { readonly kind: 'belongs-to'; readonly isNullable: boolean })
+  | (Link & { readonly kind: 'has-one' | 'has-many' })
+  | (Link & {
+      readonly kind: 'many-to-many'
+      readonly through: SchemaTable
+      /** The columns of the table between. */
+      readonly from: string
+      readonly to: string
+    })
+
+export interface SchemaRelations {
+  /** By table; those of join tables, too. */
+  readonly of: ReadonlyMap<SchemaTable, readonly TableRelation[]>
+  /** Tables that are only two foreign keys. */
+  readonly joinTables: ReadonlySet<SchemaTable>
+  /** Keys that became no relation, and why: sentences. */
+  readonly notes: readonly string[]
+}
+
+interface ForeignKey {
+  readonly table: SchemaTable
+  readonly column: string
+  readonly target: SchemaTable
+  readonly targetColumn: string
+}
+
+/** @param reserved names that relations of any table must not have */
+export function findRelations(tables: readonly SchemaTable[], reserved: readonly string[]): SchemaRelations {
+  const notes: string[] = []
+  const byNumber = new Map(tables.map((table) => [table.catalogue.table, table]))
+  const keys = tables.flatMap((table) => foreignKeys(table, byNumber, notes))
+  const of = new Map(tables.map((table) => [table, [] as TableRelation[]]))
+  const names = new Map(
+    tables.map((table) => [table, new Names([...reserved, ...table.catalogue.columns.map(({ column }) => column)])]),
+  )
+  const add = (table: SchemaTable, relation: TableRelation) => of.get(table)?.push(relation)
+  const claim = (table: SchemaTable, ...wanted: [string, ...string[]]) => (names.get(table) as Names).claim(...wanted)
+
+  const belonging = new Map<ForeignKey, string>()
+  for (const key of keys) {
+    const { table, column, target, targetColumn } = key
+    const one = singular(target.name)
+    const name = claim(table, ...namesOf(column, one))
+    belonging.set(key, name)
+    const isNullable = !isNotNull(table.catalogue, column)
+    add(table, { kind: 'belongs-to', name, target, own: column, other: targetColumn, isNullable })
+  }
+  const joinTables = new Set(tables.filter((table) => isJoinTable(table, keys)))
+  for (const key of keys.filter(({ table }) => !joinTables.has(table))) {
+    const { table, column, target, targetColumn } = key
+    const isOne = isUnique(table.catalogue, column)
+    const one = singular(table.name)
+    const base = isOne ? one : plural(one)
+    const full = `${base}_by_${belonging.get(key)}`
+    const isAlone =
+      table !== target && keys.filter((other) => other.table === table && other.target === target).length === 1
+    const name = isAlone ? claim(target, base, full) : claim(target, full)
+    add(target, { kind: isOne ? 'has-one' : 'has-many', name, target: table, own: targetColumn, other: column })
+  }
+  for (const table of joinTables) {
+    const [first, second] = keys.filter((key) => key.table === table) as [ForeignKey, ForeignKey]
+    for (const [from, to] of [
+      [first, second],
+      [second, first],
+    ] as const) {
+      const base = plural(relationName(keyTarget(to.column) ?? singular(to.target.name)))
+      const name = claim(from.target, base, `${base}_by_${singular(table.name)}`)
+      const link = { name, target: to.target, own: from.targetColumn, other: to.targetColumn }
+      add(from.target, { kind: 'many-to-many', ...link, through: table, from: from.column, to: to.column })
+    }
+  }
+  return { of, joinTables, notes }
+}
+
+/** What the relation of a foreign key may be called, the best first: `author_id` → `author`, `reports_to` → `reports_to_employee`. */
+function namesOf(column: string, target: string): [string, ...string[]] {
+  const base = keyTarget(column)
+  const long = `${relationName(base ?? column)}_${target}`
+  const longest = `${relationName(column)}_${target}`
+  return base === undefined ? [long] : [relationName(base), long, longest]
+}
+
+function foreignKeys(
+  table: SchemaTable,
+  byNumber: ReadonlyMap<number, SchemaTable>,
+  notes: string[],
+): readonly ForeignKey[] {
+  const seen = new Set<string>()
+  return inOrder(table.catalogue).flatMap((constraint) => {
+    const where = `the foreign key ${quoted(constraint.name)} of ${quoted(table.name)} is no relation`
+    const [column, ...others] = constraint.columns
+    const target = byNumber.get(constraint.target?.table ?? 0)
+    const targetColumn = constraint.target?.columns[0]
+    if (column === undefined || targetColumn === undefined || seen.has(column)) return []
+    const problem =
+      others.length > 0
+        ? 'it is one of several columns'
+        : !target
+          ? 'it leads to a table that is not read'
+          : [column, targetColumn].some((name) => !isJoinable(name))
+            ? 'Objection cannot join by the name of its column'
+            : undefined
+    if (problem !== undefined || !target) {
+      notes.push(`${where}: ${problem}`)
+      return []
+    }
+    seen.add(column)
+    return [{ table, column, target, targetColumn }]
+  })
+}
+
+/** The foreign keys of a table, in the order of its columns. */
+function inOrder({ columns, constraints }: CatalogueTable): readonly CatalogueConstraint[] {
+  const at = (name: string | undefined) => columns.findIndex(({ column }) => column === name)
+  return constraints
+    .filter(({ kind }) => kind === 'foreign')
+    .sort((a, b) => at(a.columns[0]) - at(b.columns[0]) || (a.name < b.name ? -1 : 1))
+}
+
+/** Objection reads dots, colons and brackets of what it joins by. */
+function isJoinable(column: string): boolean {
+  return /^[^.:[\]?*"'\\]+$/.test(column)
+}
+
+/** True for a table whose rows say that two others belong together, and nothing else that a client would give. */
+function isJoinTable(table: SchemaTable, keys: readonly ForeignKey[]): boolean {
+  const own = keys.filter((key) => key.table === table).map(({ column }) => column)
+  const { columns, constraints } = table.catalogue
+  if (own.length !== 2 || table.kind !== 'table' || constraints.filter(({ kind }) => kind === 'foreign').length !== 2) {
+    return false
+  }
+  const isPair = constraints.some(
+    ({ kind, columns: unique }) => (kind === 'primary' || kind === 'unique') && sameNames(unique, own),
+  )
+  const primary = constraints.find(({ kind }) => kind === 'primary')
+  // one with a key of its own is named by it, as other tables are
+  if (!isPair || (primary && !sameNames(primary.columns, own))) return false
+  return columns.every(({ column, hasDefault, generated }) => own.includes(column) || hasDefault || generated)
+}
+
+function sameNames(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((name) => b.includes(name))
+}
+
+function isUnique({ constraints }: CatalogueTable, column: string): boolean {
+  return constraints.some(
+    ({ kind, columns }) => (kind === 'primary' || kind === 'unique') && columns.length === 1 && columns[0] === column,
+  )
+}
+
+function isNotNull({ columns }: CatalogueTable, name: string): boolean {
+  return columns.some(({ column, notNull }) => column === name && notNull)
+}
