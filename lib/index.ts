@@ -121,6 +121,8 @@ export {
   ValidationError,
 } from './kernel/errors.js'
 export { configure, type MismatchAction, type Settings } from './kernel/settings.js'
+// Schemas of other libraries
+export type { StandardSchema } from './kernel/standard-schema.js'
 // Metadata (4.10)
 export { BaseMetadata, type DescribedView } from './metadata/metadata.js'
 export { SimpleMetadata } from './metadata/simple-metadata.js'

@@ -1,5 +1,6 @@
 /** What actions of view sets take and give, as types. */
 import type { ActionInput, InputOf } from '../factories/actions.js'
+import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Output } from '../serializers/types.js'
 import type { Method, RequestOptions, WriteOptions } from './options.js'
@@ -43,7 +44,11 @@ type MethodOf<Action> =
 
 /** What an action takes; undefined for one that says nothing of it. */
 type InputOfAction<Action> =
-  TypesOf<Action> extends { readonly input: infer I extends ActionInput } ? Sent<InputOf<I>> : undefined
+  TypesOf<Action> extends { readonly input: infer I extends ActionInput }
+    ? I extends StandardSchema<infer Given, unknown>
+      ? Given
+      : Sent<InputOf<I>>
+    : undefined
 
 type ResultOfAction<Action> =
   SpecificationOf<Action> extends { readonly output: infer O }

@@ -31,6 +31,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     path: endpoint.path,
     answeredBy: `${view.constructor.name}.${operation.action}`,
     policies: policiesOf(view),
+    input: operation.inputSerializer?.name ?? null,
     parsers: view.readsBody() ? parsers.map(nameOf) : [],
     renderers: renderers.map(nameOf),
     filters: filters.map(nameOf),

@@ -45,6 +45,8 @@ export interface Explanation {
   /** The view's class and the method of it that answers, such as `BookViewSet.list`. */
   readonly answeredBy: string
   readonly policies: ExplainedPolicies
+  /** What checks the body of an action of the application's own: a serializer's class, or `zod schema` and the like. */
+  readonly input: string | null
   /** What reads bodies; empty for a method that takes none. */
   readonly parsers: readonly string[]
   readonly renderers: readonly string[]

@@ -17,6 +17,7 @@ function format(explanation: Explanation): string {
     ['view', answeredBy],
     ['policies', passed.join(' → ')],
     ['body', explanation.parsers.join(', ')],
+    ['input', explanation.input ?? ''],
     ['answer', explanation.renderers.join(', ')],
     ['filters', explanation.filters.join(' → ')],
     ['page', explanation.pagination ?? ''],

@@ -1,18 +1,26 @@
 /** Actions of view sets that factories make: what they take and work on has its type. */
 import { isSafeMethod } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { pascalCase } from '../kernel/naming.js'
+import { isStandardSchema, type StandardSchema } from '../kernel/standard-schema.js'
 import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
+import { markInline } from '../serializers/schema-name.js'
 import { Serializer } from '../serializers/serializer.js'
 import type { Input, InputValues } from '../serializers/types.js'
 import { type ActionStatics, action } from '../views/action.js'
 import type { GenericViewSet } from '../views/view-set.js'
 
-/** What an action takes: a serializer class, or fields by name. */
-export type ActionInput = SerializerClass | DeclaredFields
+/** What an action takes: a serializer class, fields by name, or a schema of zod, valibot or arktype. */
+export type ActionInput = SerializerClass | DeclaredFields | StandardSchema
 
 /** The validated data of an action's input; undefined for an action that takes none. */
-export type InputOf<I> = I extends SerializerClass ? Input<I> : I extends DeclaredFields ? InputValues<I> : undefined
+export type InputOf<I> =
+  I extends StandardSchema<unknown, infer Output>
+    ? Output
+    : I extends SerializerClass
+      ? Input<I>
+      : I extends DeclaredFields
+        ? InputValues<I>
+        : undefined
 
 /** What is said of an action. Statics of the view set are others while it answers. */
 export interface ActionSpec<I> extends ActionStatics {
@@ -134,20 +142,20 @@ export function addActions(
     action({
       ...options,
       detail,
-      ...(input === undefined ? {} : { inputSerializer: inputClass(input as ActionInput, `${pascalCase(name)}Input`) }),
+      ...(input === undefined ? {} : { inputSerializer: inputOf(input as ActionInput, name) }),
       ...(output === undefined ? {} : { outputSerializer: output }),
     })(method as () => unknown)
     Object.defineProperty(view.prototype, name, { value: method, writable: true, configurable: true })
   }
 }
 
-function inputClass(input: ActionInput, name: string): SerializerClass {
-  if (typeof input === 'function') return input
+function inputOf(input: ActionInput, action: string): SerializerClass | StandardSchema {
+  if (isStandardSchema(input) || typeof input === 'function') return input
   const fields: DeclaredFields = input
   const made = class extends Serializer {
     static override declaredFields = fields
   }
-  return Object.defineProperty(made, 'name', { value: name })
+  return markInline(Object.defineProperty(made, 'name', { value: `input of ${action}` }))
 }
 
 /** The method of an action of one object: it finds the object first. */

@@ -1,5 +1,6 @@
 /** Serializers of models, checked by the compiler: `class BookSerializer extends modelSerializer(Book, { … }) {}`. */
 import type { Model } from 'objection'
+import type { Validator } from '../fields/field.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { DeclaredFields, SerializerOptions } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
@@ -9,7 +10,7 @@ import type { ModelType } from './model-types.js'
 import type { ExtraOptions, FieldName, SerializerShape, Shown, Taken } from './serializer-types.js'
 
 /** What a serializer of a model declares. */
-export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra> {
+export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra, Checks> {
   /** The fields, in order: columns, relations and accessors of the model, and declared ones; or `'__all__'` for all columns. */
   readonly fields: Names
   /** Fields of your own, by name; one of a column's name takes the place of the generated one. @default {} */
@@ -20,6 +21,11 @@ export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra> {
   readonly extraKwargs?: Extra & { readonly [K in Exclude<keyof Extra, keyof ExtraOptions<M>>]: never }
   /** Levels of related objects that are shown beside their foreign keys. @default 0 */
   readonly depth?: number
+  /**
+   * Checks of an object as a whole: functions of the validated data, or schemas of zod, valibot or arktype, whose output is
+   * laid over it. On PATCH they see the stored values of other columns beside those that are given. @default []
+   */
+  readonly validators?: Checks
   /** The name in OpenAPI. @default the class's name without `Serializer` */
   readonly schemaName?: string
 }
@@ -34,12 +40,13 @@ export interface ModelSerializerClass<M extends Model, Fields, Data, Valid> exte
 }
 
 /** One type for each serializer, so that what it shows and takes is computed once. */
-interface Shape<C, Names, Fields, ReadOnly, Extra> {
+interface Shape<C, Names, Fields, ReadOnly, Extra, Checks> {
   readonly model: C
   readonly fields: Names
   readonly declaredFields: Fields
   readonly readOnlyFields: ReadOnly
   readonly extraKwargs: Extra
+  readonly validators: Checks
 }
 
 type Result<S extends SerializerShape> = ModelSerializerClass<
@@ -75,10 +82,11 @@ export function modelSerializer<
   Fields extends DeclaredFields = {},
   const ReadOnly extends readonly FieldName<InstanceType<C>, Fields>[] = readonly [],
   const Extra extends ExtraOptions<InstanceType<C>> = {},
+  const Checks extends readonly Validator[] = readonly [],
 >(
   model: C,
-  spec: ModelSerializerSpec<InstanceType<C>, Names, Fields, ReadOnly, Extra>,
-): Result<Shape<C, Names, Fields, ReadOnly, Extra>> {
+  spec: ModelSerializerSpec<InstanceType<C>, Names, Fields, ReadOnly, Extra, Checks>,
+): Result<Shape<C, Names, Fields, ReadOnly, Extra, Checks>> {
   const known = modelOf('modelSerializer', model)
   const name = modelName(known)
   const made = class extends ModelSerializer {

@@ -2,7 +2,7 @@
 import type { FieldOptions } from '../fields/field.js'
 import type { GeneratedOptions } from '../fields/field-for-column.js'
 import type { DeclaredFields } from '../serializers/contract.js'
-import type { InputValues, OutputValues } from '../serializers/types.js'
+import type { InputValues, OutputValues, Validated } from '../serializers/types.js'
 import type {
   ColumnName,
   Declared,
@@ -71,6 +71,7 @@ export interface SerializerShape {
   readonly declaredFields: DeclaredFields
   readonly readOnlyFields: readonly string[]
   readonly extraKwargs: object
+  readonly validators: readonly unknown[]
 }
 
 type ModelOf<S extends SerializerShape> = InstanceType<S['model']>
@@ -149,7 +150,9 @@ type OptionalName<S extends SerializerShape> = {
 }[WrittenName<S>]
 
 type WrittenValue<S extends SerializerShape, K> = K extends keyof ModelOf<S>
-  ? Stored<Exclude<ModelOf<S>[K], undefined>>
+  ? Extra<S, K> extends { readonly validators: infer Validators extends readonly unknown[] }
+    ? Validated<Validators, Stored<Exclude<ModelOf<S>[K], undefined>>>
+    : Stored<Exclude<ModelOf<S>[K], undefined>>
   : unknown
 
 /** Date-times are validated as texts, which keep their microseconds. */
@@ -167,8 +170,12 @@ type Stored<T> = T extends Date | Interval
             : T
           : unknown
 
-/** The validated data of one object. */
-export type Taken<S extends SerializerShape> = Simplify<
+/** The validated data of one object, with what schemas among the serializer's validators make of it laid over it. */
+export type Taken<S extends SerializerShape> = S['validators'] extends readonly []
+  ? OfFields<S>
+  : Simplify<Omit<OfFields<S>, keyof Validated<S['validators'], {}>> & Validated<S['validators'], {}>>
+
+type OfFields<S extends SerializerShape> = Simplify<
   { [K in Exclude<WrittenName<S>, OptionalName<S>>]: WrittenValue<S, K> } & {
     [K in OptionalName<S>]?: WrittenValue<S, K>
   } & InputValues<S['declaredFields']>

@@ -9,6 +9,7 @@ import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 import { JSONField } from './json-field.js'
 import { readItems, readJson } from './json-text.js'
+import { narrowed } from './narrowed-schema.js'
 import { type ClosedOptions, checkLengthOptions, MOST_ITEMS } from './options.js'
 import { runValidators } from './run-validators.js'
 import { counted } from './text.js'
@@ -122,7 +123,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   }
 
   override inputSchema(): FieldSchema {
-    const items = this.#child.inputSchema()
+    const items = narrowed(this.#child.inputSchema(), this.#child.options.validators)
     return { ...this.schema(), maxItems: this.#maxLength, items: this.#child.allowNull ? orNull(items) : items }
   }
 
@@ -149,8 +150,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
 
   async #validated(given: unknown, context: SerializerContext): Promise<unknown> {
     const value = await given
-    await runValidators(this.#child.options.validators ?? [], value, context)
-    return value
+    return runValidators(this.#child.options.validators ?? [], value, context)
   }
 
   #checkLength(value: readonly unknown[]): void {

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 
 /** What a serializer knows of its surroundings. All parts are optional: a serializer also works outside a request. */
@@ -25,8 +26,11 @@ export interface SerializerContext {
 /** The objects a related field may choose from: a model, or a function that makes a query for each request. */
 export type RelatedQueryset = ModelClass | ((context: SerializerContext) => AnyQueryBuilder)
 
-/** A check of a validated value. Throws a `ValidationError`, or returns nothing. */
-export type Validator = (value: never, context: SerializerContext) => void | Promise<void>
+/**
+ * A check of a validated value: a function that throws a `ValidationError` or returns nothing, or a schema of zod, valibot or
+ * arktype, whose output takes the value's place.
+ */
+export type Validator = ((value: never, context: SerializerContext) => void | Promise<void>) | StandardSchema
 
 /** A default that depends on the request, such as `CurrentUserDefault`. */
 export interface ContextDefault {
@@ -51,7 +55,7 @@ export interface FieldOptions {
   readonly label?: string
   /** A sentence for people, in OPTIONS and OpenAPI. */
   readonly helpText?: string
-  /** Checks that run on the validated value, in order. */
+  /** Checks that run on the validated value, in order; one by a schema that refuses it is the last. */
   readonly validators?: readonly Validator[]
   /** Laid over what the field itself says of its value in OPTIONS and OpenAPI. @example { type: 'string', examples: ['4:31'] } */
   readonly schema?: FieldSchema
@@ -174,6 +178,6 @@ takesOptions<FieldOptions>(SerializerField, {
   source: 'name',
   label: 'text',
   helpText: 'text',
-  validators: 'functions',
+  validators: 'validators',
   schema: 'record',
 })

@@ -1,24 +1,40 @@
-/** Runs the `validators` of a field, and tells all that they find. */
+/** Runs the `validators` of a field or a serializer, and tells all that they find. */
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { askSchema, isStandardSchema, type StandardSchema, toGivenErrors } from '../kernel/standard-schema.js'
 import type { SerializerContext, Validator } from './field.js'
 
-/** Every validator sees the value, in order. @throws {ValidationError} what any of them has said, together */
+/**
+ * Every validator sees the value, in order, as the schemas before it have made it. A schema that refuses it is the last one,
+ * as those behind may count on what it makes. Returns what has become of the value.
+ * @throws {ValidationError} what any of them has said, together
+ */
 export async function runValidators(
   validators: readonly Validator[],
-  value: unknown,
+  given: unknown,
   context: SerializerContext,
-): Promise<void> {
+): Promise<unknown> {
   const found: ValidationError[] = []
+  let value = given
   for (const validator of validators) {
+    const isSchema = isStandardSchema(validator)
     try {
-      await validator(value as never, context)
+      if (isSchema) value = await parse(validator, value)
+      else await validator(value as never, context)
     } catch (error) {
       if (!(error instanceof ValidationError)) throw error
       found.push(error)
+      if (isSchema) break
     }
   }
   const [first] = found
   if (first) throw found.length === 1 ? first : new ValidationError(found.map(({ errors }) => errors).reduce(merge))
+  return value
+}
+
+async function parse(schema: StandardSchema, value: unknown): Promise<unknown> {
+  const result = await askSchema(schema, value)
+  if (result.issues) throw new ValidationError(toGivenErrors(result.issues))
+  return result.value
 }
 
 function merge(one: ErrorMessages, other: ErrorMessages): ErrorMessages {
@@ -27,7 +43,11 @@ function merge(one: ErrorMessages, other: ErrorMessages): ErrorMessages {
     const known = merged.get(field)
     if (known === undefined) merged.set(field, messages)
     else if (Array.isArray(known) && Array.isArray(messages)) merged.set(field, [...known, ...messages])
-    else if (!Array.isArray(known) && !Array.isArray(messages)) merged.set(field, merge(known, messages))
+    else merged.set(field, merge(asMap(known), asMap(messages)))
   }
   return Object.fromEntries(merged)
+}
+
+function asMap(messages: string[] | ErrorMessages): ErrorMessages {
+  return Array.isArray(messages) ? { non_field_errors: messages } : messages
 }

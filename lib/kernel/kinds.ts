@@ -1,5 +1,6 @@
 /** What the values of statics and options are, so that one of another kind is told before any request. */
 import { quote } from './quote.js'
+import { isStandardSchema } from './standard-schema.js'
 
 interface Test {
   is(value: unknown): boolean
@@ -44,6 +45,10 @@ const TESTS = {
   list: { is: Array.isArray, wanted: 'a list' },
   function: { is: isFunction, wanted: 'a function' },
   functions: { is: isListOf(isFunction), wanted: 'a list of functions' },
+  validators: {
+    is: isListOf((item) => isFunction(item) || isStandardSchema(item)),
+    wanted: 'a list of functions, or schemas of zod, valibot or arktype',
+  },
   record: { is: isRecord, wanted: 'an object' },
 } satisfies Record<string, Test>
 

@@ -2,6 +2,7 @@
 
 import type { FieldSchema } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
+import { narrowed } from '../fields/narrowed-schema.js'
 import type { Context } from '../http/context.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { BaseMetadata, type DescribedView } from './metadata.js'
@@ -41,8 +42,8 @@ function describeFields({ fields }: SerializerPlan): Record<string, FieldMetadat
 }
 
 function describeField({ field, required, rivals, writable }: BoundField): FieldMetadata {
-  const { label, helpText } = field.options
-  const schema: FieldSchema = { ...field.schema(), ...field.options.schema }
+  const { label, helpText, validators } = field.options
+  const schema: FieldSchema = { ...narrowed(field.schema(), validators), ...field.options.schema }
   const described = {
     label,
     help_text: helpText,

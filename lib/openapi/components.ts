@@ -3,11 +3,15 @@
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { HiddenField } from '../fields/hidden-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { pascalCase } from '../kernel/naming.js'
+import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { schemaNameOf } from '../serializers/schema-name.js'
+import { isInline, schemaNameOf } from '../serializers/schema-name.js'
+import { schemaOf } from '../serializers/schema-serializer.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
+import { embedded } from './embedded.js'
 import { inputValue, mayBeNull, orNull, outputValue, wordsOf } from './field-schema.js'
 import type { Header, Reference, Response, Schema } from './types.js'
 
@@ -24,6 +28,7 @@ export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, Readon
 export class Components {
   readonly #expansions: Expansions
   readonly #forced: ForcedProperties
+  readonly #inlineNames = new Map<SerializerClass, string>()
   readonly #names = new Map<string, { readonly of: object | string; schema: Schema }>()
   readonly #responses = new Map<string, Response>()
   readonly #headers = new Map<string, Header>()
@@ -34,9 +39,16 @@ export class Components {
     this.#forced = forced
   }
 
-  /** The schema of a serializer. @throws {ConfigurationError} another class has its name */
-  serializer(serializer: SerializerClass, side: Side): Reference {
-    const own = schemaNameOf(serializer)
+  /**
+   * The schema of a serializer.
+   * @param operationId the operation that takes it, which an input without a name of its own is called after
+   * @throws {ConfigurationError} another class has its name
+   */
+  serializer(serializer: SerializerClass, side: Side, operationId?: string): Reference {
+    const own =
+      operationId !== undefined && isInline(serializer)
+        ? this.#inlineName(serializer, operationId)
+        : schemaNameOf(serializer)
     if (!NAME.test(own)) {
       throw new ConfigurationError(
         `OpenAPI: ${own === '' ? 'a serializer class without a name' : `the serializer "${own}"`} needs a name of letters and digits; set static schemaName`,
@@ -49,7 +61,9 @@ export class Components {
       // taken before it is described, so that what it holds cannot take it
       const entry = { of: serializer, schema: {} as Schema }
       this.#names.set(name, entry)
-      entry.schema = side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
+      const foreign = schemaOf(serializer)
+      if (foreign) entry.schema = this.#foreign(foreign, name)
+      else entry.schema = side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
     }
     return schemaReference(name)
   }
@@ -96,6 +110,22 @@ export class Components {
       headers: sorted(this.#headers),
       securitySchemes: sorted(this.#security),
     }
+  }
+
+  /** After the first operation that takes it. */
+  #inlineName(serializer: SerializerClass, operationId: string): string {
+    const known = this.#inlineNames.get(serializer) ?? `${pascalCase(operationId)}Input`
+    this.#inlineNames.set(serializer, known)
+    return known
+  }
+
+  /** What a schema of another library says of its input; what it defines besides becomes components, too. */
+  #foreign(schema: StandardSchema, name: string): Schema {
+    const described = jsonSchemaOf(schema)
+    if (!described) return { description: `What the schema of ${schema['~standard'].vendor} takes.` }
+    const { schema: own, definitions } = embedded(described, name)
+    for (const [component, definition] of definitions) this.schema(component, definition)
+    return own
   }
 
   #output(serializer: SerializerClass): Schema {

@@ -2,6 +2,7 @@
 import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
+import { narrowed } from '../fields/narrowed-schema.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
@@ -28,7 +29,7 @@ export function inputValue(bound: BoundField, side: 'Input' | 'Patch'): Schema {
   const { options } = field
   const takesDefault = side === 'Input' && ['string', 'number', 'boolean'].includes(typeof options.default)
   const schema = {
-    ...onlyNumbers(relatedSchema(bound) ?? field.inputSchema()),
+    ...onlyNumbers(narrowed(relatedSchema(bound) ?? field.inputSchema(), options.validators)),
     ...options.schema,
     ...(takesDefault && { default: options.default }),
   }

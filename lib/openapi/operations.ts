@@ -1,7 +1,9 @@
 /** One method of a path as a document describes it (wire format, section 13). */
 import { hasContent } from '../http/context.js'
+import { jsonSchemaOf } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { schemaOf } from '../serializers/schema-serializer.js'
 import { uploadField } from '../serializers/store-uploads.js'
 import { isRead, showsObject } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
@@ -176,16 +178,23 @@ function patchWithKey(subject: Subject): Schema {
 function requestBody(subject: Subject, standard: Standard | undefined): RequestBody | undefined {
   const { operation, components, view } = subject
   const { inputSerializer } = operation
-  const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input') }
+  const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input', operation.operationId) }
   const schema = own ?? standard?.takes?.(subject)
   if (!schema || view.policies.parsers.length === 0) return undefined
   const types = view.policies.parsers.flatMap((parser) => parser.mediaTypes)
-  const reads =
-    'type' in schema && schema['type'] === 'array'
-      ? isJson
-      : isBodyOf(inputSerializer ?? subject.serializer, !inputSerializer && operation.action === 'partialUpdate')
+  const isList = 'type' in schema ? schema['type'] === 'array' : inputSerializer && takesNoObject(inputSerializer)
+  const reads = isList
+    ? isJson
+    : isBodyOf(inputSerializer ?? subject.serializer, !inputSerializer && operation.action === 'partialUpdate')
   const content = types.filter(reads).map((mediaType): [string, MediaType] => [mediaType, { schema }])
   return { required: true, content: Object.fromEntries(content) }
+}
+
+/** A schema of what no form can be. */
+function takesNoObject(serializer: SerializerClass): boolean {
+  const schema = schemaOf(serializer)
+  const { type } = (schema && jsonSchemaOf(schema)) ?? {}
+  return type !== undefined && ![type].flat().includes('object')
 }
 
 /** A form has no lists of objects. */

@@ -90,7 +90,7 @@ function checkActions(view: typeof APIView): void {
       if (serializer === undefined) continue
       if (!isSerializer(serializer)) {
         throw new ConfigurationError(
-          `${view.name}.${action}: inputSerializer and outputSerializer are serializer classes; extend Serializer or ModelSerializer`,
+          `${view.name}.${action}: inputSerializer and outputSerializer are serializer classes; extend Serializer or ModelSerializer, or give a schema of zod, valibot or arktype as the input`,
         )
       }
       checkSerializer(serializer)

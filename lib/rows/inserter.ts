@@ -33,7 +33,8 @@ export const insertObstacle: (serializer: SerializerClass) => string | null = on
   const ours = ModelSerializer.prototype as unknown as Record<string, unknown>
   const overridden = METHODS.find((method) => own[method] !== ours[method])
   if (overridden !== undefined) return `${name} overrides ${overridden}()`
-  const { model, writable } = serializerPlan(serializer)
+  const { model, writable, validators } = serializerPlan(serializer)
+  if (validators.length > 0) return `${name} has validators of whole objects`
   if (!model) return `${name} has no model`
   for (const bound of writable) {
     const obstacle = fieldObstacle(bound)

@@ -1,5 +1,5 @@
 /** What the parts of this chapter know of each other: a serializer, its class, and the plan compiled from it. */
-import type { SerializerContext, SerializerField } from '../fields/field.js'
+import type { SerializerContext, SerializerField, Validator } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
@@ -87,6 +87,7 @@ export interface SerializerClass {
   readonly prototype: object
   readonly declaredFields: DeclaredFields
   readonly schemaName: string | null
+  readonly validators: readonly Validator[]
   describeFields(): FieldsDescription
   readOnlyFieldNames(): readonly string[]
   /** Checks what needs no database. @throws {ConfigurationError} */
@@ -165,6 +166,8 @@ export interface SerializerPlan {
   readonly needsUser: boolean
   /** True when checks of the application's run behind those of the fields' own. */
   readonly hasHooks: boolean
+  /** Checks of an object as a whole. */
+  readonly validators: readonly Validator[]
   /** Fields whose input holds other objects, or lists of their keys. */
   readonly nesting: readonly BoundField[]
   /** Fields of which an input may not give both. */

@@ -21,9 +21,33 @@ interface Budget {
 export function tooManyNested(serializer: AnySerializer, input: unknown, many: boolean): ErrorMessages | undefined {
   if (serializer.plan.nesting.length === 0) return undefined
   const most = mostNested(serializer)
-  const budget = { left: most, serializer, message: `A request may hold at most ${most} nested objects.` }
+  const budget = { left: most, serializer, message: tooMany(most) }
   const found = many ? countItems(input, serializer.plan, budget) : countFields(input, serializer.plan, budget)
   return Array.isArray(found) ? { non_field_errors: found } : found
+}
+
+/** The same of an input whose fields nobody knows: all objects below it are counted. */
+export function tooManyObjects(serializer: AnySerializer, input: unknown): ErrorMessages | undefined {
+  const most = mostNested(serializer)
+  const open: unknown[] = isContainer(input) ? [...Object.values(input)] : []
+  for (let count = 0; open.length > 0; ) {
+    const value = open.pop()
+    if (!isContainer(value)) continue
+    if (!Array.isArray(value) && ++count > most) return { non_field_errors: [tooMany(most)] }
+    for (const inner of Object.values(value)) if (typeof inner === 'object') open.push(inner)
+  }
+  return undefined
+}
+
+/** A list or an object of JSON, not one of a class such as a file of a form. */
+function isContainer(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return Array.isArray(value) || prototype === Object.prototype || prototype === null
+}
+
+function tooMany(most: number): string {
+  return `A request may hold at most ${most} nested objects.`
 }
 
 function mostNested({ context }: AnySerializer): number {

@@ -57,7 +57,9 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   /** @internal */
   static override describeFields(): FieldsDescription {
     const model = describeModel(this.modelClass())
-    const overrides = WRITING.some((method) => this.prototype[method] !== ModelSerializer.prototype[method])
+    const overrides =
+      this.validators.length > 0 ||
+      WRITING.some((method) => this.prototype[method] !== ModelSerializer.prototype[method])
     this.checkFields()
     const nest = (relation: RelationDescription) => nestedField(this, relation)
     const fields = generateFields(this, { model, declared: declaredFieldsOf(this), nest })

@@ -70,6 +70,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
     columnMap: columnMapOf(readable),
     needsUser: readable.some(needsUser),
     hasHooks: writable.some(({ field, hook }) => hook !== undefined || field.options.validators !== undefined),
+    validators: serializer.validators,
     isIdentity: bound.length > 0 && bound.every(isIdentity),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),

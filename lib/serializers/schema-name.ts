@@ -1,6 +1,19 @@
 /** What a serializer class is called in OpenAPI (wire format, section 13). */
 import type { SerializerClass } from './contract.js'
 
+const inline = new WeakSet<object>()
+
+/** Marks a class that has no name of its own: OpenAPI names it after the operation that takes it. */
+export function markInline<Class extends object>(serializer: Class): Class {
+  inline.add(serializer)
+  return serializer
+}
+
+/** True for a class without a name of its own. */
+export function isInline(serializer: object): boolean {
+  return inline.has(serializer)
+}
+
 const SUFFIX = /Serializer$/
 
 /** Its own `schemaName`, or its name without `Serializer`: `Book` for `BookSerializer`. */

@@ -1,6 +1,6 @@
 /** Checks input and writes output, one object or a list of them. */
 
-import type { SerializerContext } from '../fields/field.js'
+import type { SerializerContext, Validator } from '../fields/field.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { nameColumns } from '../renderers/columns.js'
@@ -60,6 +60,13 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   static declaredFields: DeclaredFields = {}
   /** The name in OpenAPI, not inherited. @default the class's name without `Serializer` */
   static schemaName: string | null = null
+  /**
+   * Checks of an object as a whole, behind those of its fields and before `validate(data)`: functions of the validated data,
+   * or schemas of zod, valibot or arktype, whose output is laid over it. On PATCH they see the stored values of other columns,
+   * as they are shown, beside those that are given.
+   * @default []
+   */
+  static validators: readonly Validator[] = []
 
   /** What is known of the class before any request: field names, read-only and writable sets, column map, identity flag. */
   static get plan(): SerializerPlan {
@@ -300,7 +307,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 // biome-ignore lint/suspicious/noExplicitAny: of any type
 export type SerializerOfAny = Serializer<any>
 
-described(Serializer, { declaredFields: 'record', schemaName: 'name or null' }, 'serializer')
+described(Serializer, { declaredFields: 'record', schemaName: 'name or null', validators: 'validators' }, 'serializer')
 
 function refuseInvalid({ valid, errors }: Validity): undefined {
   if (!valid) throw new ValidationError(errors)

@@ -26,6 +26,28 @@ type DeclaredFieldsOf<S> = S extends { readonly declaredFields: infer Fields } ?
 
 type OptionsOf<F> = F extends SerializerField<infer _Value, infer Options> ? Options : FieldOptions
 
+/** What the schemas among validators make of a value, one after the other. */
+export type Validated<
+  Validators extends { readonly length: number },
+  Value,
+  Before extends 0[] = [],
+> = Before['length'] extends Validators['length']
+  ? Value
+  : Validated<Validators, MadeOf<Validators[Before['length'] & keyof Validators], Value>, [...Before, 0]>
+
+type MadeOf<One, Value> = '~standard' extends keyof One ? MadeBy<One> : Value
+
+/** By its members, as options are an intersection with those of all fields, of which an inference would tell nothing. */
+type MadeBy<S> = [S] extends [{ readonly '~standard': { readonly types?: { readonly output: unknown } | undefined } }]
+  ? NonNullable<S['~standard']['types']>['output']
+  : unknown
+
+/** The validated value of a field. */
+type TakenOf<F> =
+  OptionsOf<F> extends { readonly validators: infer Validators extends readonly unknown[] }
+    ? Validated<Validators, ValueOf<F>>
+    : ValueOf<F>
+
 type ValueOf<F> = F extends SerializerField<infer Value, infer _Options> ? Value : never
 
 type Nullable<F, Value> = OptionsOf<F> extends { readonly allowNull: true } ? Value | null : Value
@@ -51,9 +73,9 @@ type Simplify<T> = { [K in keyof T]: T[K] } & {}
 /** The validated data of fields by name. */
 export type InputValues<Fields> = Simplify<
   {
-    [K in Exclude<WritableNames<Fields>, OptionalNames<Fields>>]: Nullable<Fields[K], ValueOf<Fields[K]>>
+    [K in Exclude<WritableNames<Fields>, OptionalNames<Fields>>]: Nullable<Fields[K], TakenOf<Fields[K]>>
   } & {
-    [K in OptionalNames<Fields>]?: Nullable<Fields[K], ValueOf<Fields[K]>>
+    [K in OptionalNames<Fields>]?: Nullable<Fields[K], TakenOf<Fields[K]>>
   }
 >
 

@@ -7,6 +7,7 @@ import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import { checkRivals } from './rivals.js'
+import { runObjectValidators } from './run-object-validators.js'
 import { validateNested } from './validate-nested.js'
 import { checkTrusted, isTrusted, validateRelated } from './validate-related.js'
 import {
@@ -172,11 +173,15 @@ function runHooks(serializer: AnySerializer, item: Item): Promise<void> | undefi
 
 async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<void> {
   const hooks = serializer as unknown as Record<string, (value: unknown) => unknown>
-  for (const { name, field, hook } of serializer.plan.writable) {
+  for (const { name, field, hook, input } of serializer.plan.writable) {
     if (!Object.hasOwn(item.value, name) || item.errors?.[name]) continue
     try {
       const { validators } = field.options
-      if (validators && item.value[name] !== null) await runValidators(validators, item.value[name], serializer.context)
+      if (validators && item.value[name] !== null) {
+        const checked = await runValidators(validators, item.value[name], serializer.context)
+        // copies of nested objects would not know the stored ones that they change
+        if (input !== 'objects') item.value[name] = checked
+      }
       if (hook === undefined) continue
       const kept = hooks[hook]?.(item.value[name])
       const value = kept instanceof Promise ? await kept : kept
@@ -189,6 +194,15 @@ async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<voi
 
 function runObjectHook(serializer: AnySerializer, item: Item): Promise<void> | undefined {
   if (item.errors) return undefined
+  if (serializer.plan.validators.length > 0) {
+    return runObjectValidators(serializer, item).then(() =>
+      item.errors ? undefined : runObjectMethod(serializer, item),
+    )
+  }
+  return runObjectMethod(serializer, item)
+}
+
+function runObjectMethod(serializer: AnySerializer, item: Item): Promise<void> | undefined {
   const keep = (value: unknown) => {
     if (value !== undefined) item.value = value as Record<string, unknown>
   }

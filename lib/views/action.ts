@@ -2,7 +2,9 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { isStandardSchema, type StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { serializerOfSchema } from '../serializers/schema-serializer.js'
 import type { Input } from '../serializers/types.js'
 import { keepSettings } from './action-options.js'
 import { isOurs } from './built-in.js'
@@ -34,7 +36,8 @@ const STATICS = [
 /** Statics of the view set that are others while the action answers. */
 export type ActionStatics = { readonly [Name in (typeof STATICS)[number]]?: (typeof GenericAPIView)[Name] }
 
-export interface ActionOptions<S extends SerializerClass = SerializerClass> extends ActionStatics {
+export interface ActionOptions<S extends SerializerClass | StandardSchema = SerializerClass | StandardSchema>
+  extends ActionStatics {
   /** HTTP methods: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */
   readonly methods: readonly string[]
   /** The action is one of an object: its path is `/<prefix>/{id}/<urlPath>`, else `/<prefix>/<urlPath>`. @default false */
@@ -43,15 +46,22 @@ export interface ActionOptions<S extends SerializerClass = SerializerClass> exte
   readonly urlPath?: string
   /** The end of the route's name. @default the method's name with hyphens */
   readonly urlName?: string
-  /** Validates the body before the method is called, which gets the validated data as its argument. Not with GET. */
+  /**
+   * Validates the body before the method is called, which gets the validated data as its argument: a serializer class, or a
+   * schema of zod, valibot or arktype. Not with GET.
+   */
   readonly inputSerializer?: S
   /** What the action answers, for the OpenAPI document only: an object, or in brackets, as `[BookSerializer]`, a list. */
   readonly outputSerializer?: SerializerClass | readonly [SerializerClass]
 }
 
 /** What validated data is, as far as the serializer's class tells: fields that come from a model it does not name. */
-// biome-ignore lint/suspicious/noExplicitAny: of a model's fields only the model knows the types
-type ValidatedData<S> = S extends { readonly model: unknown; readonly fields: unknown } ? any : Input<S>
+type ValidatedData<S> = S extends { readonly model: unknown; readonly fields: unknown }
+  ? // biome-ignore lint/suspicious/noExplicitAny: of a model's fields only the model knows the types
+    any
+  : S extends StandardSchema<unknown, infer Output>
+    ? Output
+    : Input<S>
 
 /** A method that takes the validated data of the input serializer; without one it takes nothing. */
 type ActionMethod<S> = [S] extends [never] ? () => unknown : (data: ValidatedData<S>) => unknown
@@ -98,7 +108,9 @@ const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
  * }
  * @example action({ methods: ['GET'] })(BookViewSet.prototype.recent) // without decorators
  */
-export function action<S extends SerializerClass = never>(options: ActionOptions<S>): ActionDecorator<ActionMethod<S>> {
+export function action<S extends SerializerClass | StandardSchema = never>(
+  options: ActionOptions<S>,
+): ActionDecorator<ActionMethod<S>> {
   checkKinds('action()', options, { kinds: OPTIONS })
   const { detail = false, urlPath, urlName, inputSerializer, outputSerializer: output } = options
   const methods = (options as Partial<ActionOptions>).methods ?? []
@@ -120,7 +132,7 @@ export function action<S extends SerializerClass = never>(options: ActionOptions
     detail,
     urlPath,
     urlName,
-    inputSerializer,
+    inputSerializer: toSerializer(inputSerializer),
     outputSerializer: isList(output) ? output[0] : output,
     outputsList: isList(output),
     statics,
@@ -139,6 +151,10 @@ export function action<S extends SerializerClass = never>(options: ActionOptions
     return context === undefined ? method : undefined
   }
   return decorate as ActionDecorator<ActionMethod<S>>
+}
+
+function toSerializer(input: ActionOptions['inputSerializer']): SerializerClass | undefined {
+  return isStandardSchema(input) ? serializerOfSchema(input) : input
 }
 
 function isStatic(context: unknown): boolean {
