@@ -1,6 +1,6 @@
 /** External ids in bulk requests, in nested paths and in actions (promises E13, E14, I4, I5; wire format, section 4). */
 import { Model } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   type Authentications,
@@ -16,7 +16,7 @@ import {
   NestedRouter,
   NestedViewSetMixin,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 const A = 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8'
@@ -46,17 +46,12 @@ const MODES = [
 ] as const
 
 let database: TestDatabase
-let client: Client | undefined
 
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
 })
 afterAll(() => database.drop())
 beforeEach(() => database.knex.raw('truncate lists, entries restart identity'))
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
 
 async function serve(idConfig: object) {
   class List extends IDMixin(Model) {
@@ -104,7 +99,7 @@ async function serve(idConfig: object) {
   const api = new APIRouter({ prefix: '/api' }).register('lists', Lists)
   new NestedRouter(api, 'lists', { lookup: 'list_id' }).register('entries', Entries)
   await api.prepare()
-  client = await serving(api.routes())
+  const client = await serveApp(api.routes())
   const texts: string[] = []
   const send = async (method: string, path: string, body?: unknown, user = 1) => {
     const response = await (client as Client).send(method, path, body, user ? { 'X-User': user } : {})

@@ -18,9 +18,9 @@ import {
   SlugRelatedField,
 } from 'koa-viewsets'
 import { Model, snakeCaseMappers } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { traitsOf } from '../../lib/models/model-traits.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 
 const alphabet = 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8'
@@ -42,7 +42,6 @@ const SCHEMA = `
 `
 
 let database: TestDatabase
-let client: Client | undefined
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   for (const model of [Person, Letter, Note, Photo, UuidPhoto, StoredFile, HookedNote, CamelNote])
@@ -50,10 +49,6 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 beforeEach(() => database.knex.raw('truncate people, archived, letters, notes, photos, files restart identity'))
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
 
 class Person extends IDMixin(Model) {
   static override tableName = 'people'
@@ -147,8 +142,7 @@ async function serve(views: Record<string, any>): Promise<Client> {
   const api = new APIRouter()
   for (const [name, view] of Object.entries(views)) api.register(name, view, name)
   await api.prepare()
-  client = await serving(api.routes())
-  return client
+  return serveApp(api.routes())
 }
 
 describe('stored ids', () => {
@@ -307,7 +301,7 @@ describe('views without a router', () => {
     }
     const router = new Router()
     router.get('/who/:id', OnePerson.asView())
-    client = await serving(router.routes() as never)
+    const client = await serveApp(router.routes() as never)
     const id = Person.encodeId(ada.id)
     expect((await client.get(`/who/${id}`)).json).toEqual({ id, name: 'Ada' })
     expect(await client.get(`/who/${ada.id}`)).toMatchObject({

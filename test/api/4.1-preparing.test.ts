@@ -13,7 +13,7 @@ import {
   ModelViewSet,
   ViewSet,
 } from '../../lib/index.js'
-import { served } from '../support/client.js'
+import { serveApp } from '../support/client.js'
 import {
   Author,
   AuthorSerializer,
@@ -276,7 +276,7 @@ describe('mistakes of the programmer', () => {
     Late.knex(database.knex)
     router.register('books', BookViewSet)
     await router.prepare()
-    const client = await served(router.routes())
+    const client = await serveApp(router.routes())
     expect((await client.get('/late')).json).toEqual([])
   })
 })
@@ -284,7 +284,7 @@ describe('mistakes of the programmer', () => {
 describe('an API that nobody prepared', () => {
   it('is prepared by the first request to it', async () => {
     const router = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
-    const client = await served(router.routes())
+    const client = await serveApp(router.routes())
     const [first, second] = await Promise.all([client.get('/api/books'), client.get('/api/books')])
     expect([first.status, second.status]).toEqual([200, 200])
   })
@@ -305,7 +305,7 @@ describe('an API that nobody prepared', () => {
       const router = new APIRouter({ prefix: '/api' }).register('tokens', Tokens)
       const own = new Router()
       if (mounted) router.mount(own)
-      const client = await served(mounted ? (own.routes() as Koa.Middleware) : router.routes())
+      const client = await serveApp(mounted ? (own.routes() as Koa.Middleware) : router.routes())
       expect((await client.get(`/api/tokens/${uid}`)).json).toEqual({ uid, label: 'x' })
       expect((await client.get('/api/tokens/1')).headers['content-type']).toMatch(/^text\/plain/)
     }
@@ -327,7 +327,7 @@ describe('an API that nobody prepared', () => {
     const away = knex({ client: 'pg', connection: { host: '127.0.0.1', port: 1, user: 'x' }, pool: { min: 0, max: 1 } })
     Far.knex(away)
     const router = new APIRouter({ prefix: '/api' }).register('far', FarViewSet)
-    const client = await served(router.routes(), (ctx) => {
+    const client = await serveApp(router.routes(), (ctx) => {
       ctx.body = 'the app'
     })
     for (let round = 0; round < 2; round++) {
@@ -364,7 +364,7 @@ describe('close()', () => {
       }
       router.register('slow', Slow, 'slow')
     })
-    const client = await served(router.routes())
+    const client = await serveApp(router.routes())
     const running = client.get('/slow')
     await entered
     const closed = Promise.all([router.close(), router.close()])
@@ -384,7 +384,7 @@ describe('close()', () => {
       entered++
       return next()
     }
-    const { get, send } = await served(enter, books.routes())
+    const { get, send } = await serveApp(enter, books.routes())
     await Book.query().insert({ title: 'One' })
     const { pool } = database.knex.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
     const locker = await database.knex.transaction()

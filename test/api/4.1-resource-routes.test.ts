@@ -15,7 +15,7 @@ import {
   ValidationError,
   ViewSet,
 } from '../../lib/index.js'
-import { served } from '../support/client.js'
+import { serveApp } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
 import {
   Author,
@@ -121,7 +121,7 @@ describe('the routes of a resource', () => {
       'GET /books book-list',
       'GET /clocks/{id} clock-retrieve',
     ])
-    const client = await served(router.routes())
+    const client = await serveApp(router.routes())
     expect((await client.get('/clocks/noon')).json).toEqual({ time: 'noon' })
     expect((await client.get('/books/1')).status).toBe(404)
   })
@@ -349,7 +349,7 @@ describe('the lookup of one object', () => {
       ['GET', '/api/tokens/{id:uuid}', {}, 'token-retrieve'],
       ['GET', '/api/ledgers/{id:int}', {}, 'ledger-retrieve'],
     ])
-    const { get, send } = await served(router.routes())
+    const { get, send } = await serveApp(router.routes())
 
     for (const slug of ['plain', 'ä b', 'a/b', 'a%2Fb', '?x#y', "'; drop table tags; --", 'data.json', 'x.csv', '…']) {
       const created = await send('POST', '/api/tags', { slug, label: 'new' })
@@ -400,7 +400,7 @@ describe('the lookup of one object', () => {
     const router = new APIRouter({ prefix: '/api' }).register('books', Books)
     await router.prepare()
     expect(router.url('book-retrieve', { number: '3-1' })).toBe('/api/books/3-1')
-    const client = await served(router.routes())
+    const client = await serveApp(router.routes())
     const created = await client.send('POST', '/api/books', { title: 'One', isbn: '3-1' })
     expect(created.headers.location).toBe('/api/books/3-1')
     expect((await client.get('/api/books/3-1')).json).toMatchObject({ id: 1 })

@@ -1,26 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { APIRouter, ModelViewSet, ViewSet } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
-import { countQueries, type TestDatabase } from '../support/database.js'
-import { Author, AuthorSerializer, Book, BookSerializer, createLibrary } from '../support/library.js'
+import { type Client, serveApp, type serving } from '../support/client.js'
+import { countQueries } from '../support/database.js'
+import { Author, AuthorSerializer, BookViewSet, database, useLibrary } from '../support/library.js'
 import { exchange } from '../support/server.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
-
-class BookViewSet extends ModelViewSet<Book> {
-  static override model = Book
-  static override serializerClass = BookSerializer
-}
+useLibrary()
 
 class AuthorViewSet extends ModelViewSet<Author> {
   static override model = Author
@@ -40,8 +25,7 @@ async function api(prefix: string | undefined, ...before: Parameters<typeof serv
     .register('bücher-status', Status, 'status')
     .register('authors/{author_id:int}/status', Status, 'nested')
   await router.prepare()
-  client = await serving(...before, router.routes())
-  return client
+  return serveApp(...before, router.routes())
 }
 
 describe('the API root', () => {
@@ -94,7 +78,7 @@ describe('the API root', () => {
   })
 
   it('is empty for a router without resources', async () => {
-    client = await serving(new APIRouter({ prefix: '/api' }).routes())
+    const client = await serveApp(new APIRouter({ prefix: '/api' }).routes())
     expect((await client.get('/api')).text).toBe('{}')
   })
 })

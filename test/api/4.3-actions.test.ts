@@ -1,7 +1,7 @@
 import Router from '@koa/router'
 import type Koa from 'koa'
 import type { QueryBuilder } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   AuthenticationFailed,
@@ -27,29 +27,18 @@ import {
   Throttled,
   ViewSet,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
-import { countQueries, type TestDatabase } from '../support/database.js'
-import { Author, Book, BookSerializer, createLibrary, removeBooks, Tag, TagSerializer } from '../support/library.js'
+import { countQueries } from '../support/database.js'
+import { Author, Book, BookSerializer, database, Tag, TagSerializer, useLibrary } from '../support/library.js'
 import { connectTo } from '../support/server.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
+useLibrary()
 beforeEach(async () => {
-  await removeBooks(database)
   await Book.query().insert([
     { title: 'One', n: 1 },
     { title: 'Two', n: 2 },
   ])
-})
-afterEach(async () => {
-  await client?.close()
-  client = undefined
 })
 
 class TitleSerializer extends ModelSerializer<Book> {
@@ -136,14 +125,14 @@ describe('the bodies of standard actions are plain data', () => {
   const whole = { id: expect.any(Number), title: 'One', more: true }
 
   it('to an override of getList() and getDetail()', async () => {
-    client = await api(Shown, {}, { described: false })
+    const client = await api(Shown, {}, { described: false })
     expect((await client.get('/api/books')).json).toEqual({ count: 2, titles: ['One'] })
     const { id } = (await Book.query().findOne({ title: 'One' })) as Book
     expect((await client.get(`/api/books/${id}`)).json).toEqual(whole)
   })
 
   it('to an action of the application', async () => {
-    client = await api(Asked)
+    const client = await api(Asked)
     expect((await client.get('/api/books/titles')).json).toEqual(['One', 'Two'])
     expect((await client.get('/api/books/all')).json).toBe(2)
     const { id } = (await Book.query().findOne({ title: 'One' })) as Book
@@ -159,7 +148,7 @@ async function api(
   const router = new APIRouter({ prefix: '/api' }).register('books', books)
   for (const [prefix, view] of Object.entries(others)) router.register(prefix, view, prefix)
   await router.prepare()
-  client = await serving(described ? router.routes() : undescribed(router.routes()))
+  const client = await serveApp(described ? router.routes() : undescribed(router.routes()))
   return { ...client, router }
 }
 
@@ -490,7 +479,7 @@ describe('an action', () => {
   it('is mapped by asView(), with all that was said of it', async () => {
     const router = new Router()
     router.all('/rename/:id', BookViewSet.asView({ post: 'rename' }))
-    client = await serving(router.routes() as Koa.Middleware)
+    const client = await serveApp(router.routes() as Koa.Middleware)
     expect((await client.send('POST', '/rename/1', { title: 'ab' })).json).toMatchObject({ title: 'ab' })
     expect((await client.send('POST', '/rename/1', { title: 'a' })).status).toBe(400)
   })
@@ -514,8 +503,7 @@ describe('mount()', () => {
     const routes = new APIRouter({ prefix: '/api' }).register('tags', Tags)
     await routes.prepare()
     routes.mount(router, { namespace: 'v1' })
-    client = await serving(router.routes() as Koa.Middleware, routes.allowedMethods())
-    const { get, send } = client
+    const { get, send } = await serveApp(router.routes() as Koa.Middleware, routes.allowedMethods())
     expect((await send('POST', '/api/tags/sort')).json).toBe('sorted')
     expect((await send('POST', '/api/tags/a/touch')).json).toBe('touched a')
     // the fixed path wins here, too

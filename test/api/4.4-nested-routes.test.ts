@@ -1,7 +1,7 @@
 import Router from '@koa/router'
 import type Koa from 'koa'
 import { Model, type QueryBuilder } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   action,
@@ -32,7 +32,7 @@ import {
   StringField,
   ViewSet,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 
 configure({ secretKey: '0123456789abcdef0123456789abcdef' })
@@ -117,7 +117,6 @@ class ReviewViewSet extends NestedViewSetMixin(ModelViewSet<Review>) {
 }
 
 let database: TestDatabase
-let client: Client | undefined
 
 beforeAll(async () => {
   database = await createDatabase({ schema: '' })
@@ -127,10 +126,6 @@ afterAll(() => database.drop())
 beforeEach(async () => {
   await database.knex.raw('drop table if exists notes, reviews, books, authors cascade')
   await database.knex.raw(SCHEMA)
-})
-afterEach(async () => {
-  await client?.close()
-  client = undefined
 })
 
 /** `authors/{author_id}/books/{book_id}/reviews`, with other classes in the place of some. */
@@ -150,8 +145,7 @@ interface Classes {
 async function serve(classes: Classes = {}): Promise<Client> {
   const api = library(classes)
   await api.prepare()
-  client = await serving(api.routes())
-  return client
+  return serveApp(api.routes())
 }
 
 const MISSING = '{"detail":"Not found","status":404}'
@@ -447,7 +441,7 @@ describe('[E11] the chain of parents', () => {
     inAuthor.register('report', Report, 'report').register('books', BookViewSet)
     new NestedRouter(inAuthor, 'books', { lookup: 'book_id' }).register('reviews', Acting)
     await api.prepare()
-    const { get, send } = await serving(api.routes())
+    const { get, send } = await serveApp(api.routes())
     expect((await get('/api/authors/1/report')).json).toEqual({ of: { author_id: '1' } })
     expect((await get('/api/authors/9/report')).text).toBe(MISSING)
     expect((await get('/api/authors/1/books/1/reviews/best')).json).toEqual({ count: 3 })
@@ -587,7 +581,7 @@ describe('[E11] the foreign key', () => {
       const api = new APIRouter({ prefix: '/api' }).register('authors', authors)
       new NestedRouter(api, 'authors', { lookup: 'author' }).register('notes', Notes).register('books', ByRelation)
       await api.prepare()
-      const { get, send, close } = await serving(api.routes())
+      const { get, send, close } = await serveApp(api.routes())
       const created = await send('POST', `/api/authors/${ada}/notes`, { text: 'x', author_slug: 'ben' })
       expect(created.json).toMatchObject({ author_slug: 'ada' })
       expect((await get(`/api/authors/${ada}/notes/${created.json.id}`)).json).toEqual(created.json)
@@ -655,8 +649,7 @@ describe('mount()', () => {
   it("serves nested routes on an application's own router, names included", async () => {
     const router = new Router({ prefix: '/app' })
     library().mount(router, { namespace: 'v1' })
-    client = await serving(router.routes() as Koa.Middleware)
-    const { get, send } = client
+    const { get, send } = await serveApp(router.routes() as Koa.Middleware)
     const base = '/app/api/authors/1/books/1/reviews'
     expect((await get(base)).json).toHaveLength(3)
     expect(await send('POST', base, { text: 'x' })).toMatchObject({ status: 201, headers: { location: `${base}/6` } })

@@ -3,7 +3,7 @@ import knex from 'knex'
 import type Koa from 'koa'
 import { koaBody } from 'koa-body'
 import type { QueryBuilder } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
   APIView,
@@ -41,36 +41,25 @@ import {
   Throttled,
   UpdateAPIView,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
-import { countQueries, type TestDatabase } from '../support/database.js'
+import { type Client, serveApp } from '../support/client.js'
+import { countQueries } from '../support/database.js'
 import {
   Book,
   BookSerializer,
-  createLibrary,
+  database,
   Membership,
   MembershipSerializer,
   removeBooks,
+  useLibrary,
 } from '../support/library.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
-beforeEach(() => removeBooks(database))
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
+useLibrary()
 
 /** An application's own router with these routes. */
 async function routes(add: (router: Router) => unknown, ...before: Koa.Middleware[]): Promise<Client> {
   const router = new Router()
   add(router)
-  client = await serving(...before, router.routes() as Koa.Middleware)
-  return client
+  return serveApp(...before, router.routes() as Koa.Middleware)
 }
 
 describe('an APIView', () => {
@@ -299,8 +288,7 @@ describe('the order of dispatch', () => {
   async function books(): Promise<Client> {
     const api = new APIRouter().register('books', Books)
     await api.prepare()
-    client = await serving(api.routes())
-    return client
+    return serveApp(api.routes())
   }
   const alice = { Authorization: 'Test alice' }
 
@@ -390,10 +378,8 @@ describe('the order of dispatch', () => {
           return 'in'
         }
       }
-      const { get, close } = await routes((router) => router.get('/', View.asView()))
+      const { get } = await routes((router) => router.get('/', View.asView()))
       expect((await get('/')).status).toBe(401)
-      await close()
-      client = undefined
     }
   })
 
@@ -874,8 +860,7 @@ describe('mountView()', () => {
     router.get('/books/:slug', (ctx) => {
       ctx.body = `slug ${ctx.params['slug']}`
     })
-    client = await serving(router.routes() as Koa.Middleware)
-    const { get, send } = client
+    const { get, send } = await serveApp(router.routes() as Koa.Middleware)
     expect((await get('/app/books/1')).json).toMatchObject({ title: 'One' })
     expect((await get('/app/books/abc')).text).toBe('slug abc')
     // paths of views are case-sensitive; the router's own are not
@@ -899,7 +884,7 @@ describe('mountView()', () => {
     await Book.query().insert({ title: 'One' })
     const router = new Router({ strict: true })
     mountView(router, '/books/{id:int}', BookDetail.asView())
-    client = await serving(router.routes() as Koa.Middleware)
+    const client = await serveApp(router.routes() as Koa.Middleware)
     expect((await client.get('/books/1/')).json).toMatchObject({ title: 'One' })
   })
 
@@ -910,8 +895,7 @@ describe('mountView()', () => {
     }
     const router = new Router()
     mountView(router, '/bulk', Books.asView({ post: 'bulkCreate', patch: 'bulkUpdate', delete: 'bulkDestroy' }))
-    client = await serving(router.routes() as Koa.Middleware)
-    const { send } = client
+    const { send } = await serveApp(router.routes() as Koa.Middleware)
     expect((await send('POST', '/bulk', [{ title: 'One' }, { title: 'Two' }])).json).toHaveLength(2)
     expect((await send('PATCH', '/bulk', [{ id: 2, n: 1 }])).json).toMatchObject([{ n: 1 }])
     expect((await send('DELETE', '/bulk', [1, 2])).json).toEqual({ deleted: [1, 2] })

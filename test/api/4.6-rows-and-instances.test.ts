@@ -3,7 +3,7 @@ import type { Knex } from 'knex'
 import { ChoiceField, JSONField, MultipleChoiceField, NestedSerializer } from 'koa-viewsets'
 import { knexSnakeCaseMappers, Model } from 'objection'
 import { describe, expect, it } from 'vitest'
-import { served } from '../support/client.js'
+import { serveApp } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
 import {
   BookView,
@@ -156,7 +156,7 @@ describe('[P14] Choices of numbers', () => {
     })
     await api.prepare()
     // what is no choice any more is not in the document either
-    const client = await served(undescribed(api.routes()))
+    const client = await serveApp(undescribed(api.routes()))
     const level = { id: 1, large: 1, exact: 7, small: 2, word: 3, many: [1, 2] }
     for (const path of ['/rows', '/native', '/instances']) {
       expect((await client.get(`${path}/1`)).json).toEqual(level)

@@ -1,5 +1,5 @@
 import { Model } from 'objection'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   type CountKind,
@@ -10,7 +10,7 @@ import {
   ReadOnlyModelViewSet,
   SerializerMethodField,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 
 class Item extends Model {
@@ -31,16 +31,12 @@ class LabelledSerializer extends ModelSerializer {
 }
 
 let database: TestDatabase
-const clients: Client[] = []
 
 beforeAll(async () => {
   database = await createDatabase({
     schema: 'create table items (id int primary key); insert into items select generate_series(1, 100); analyze items',
   })
   Item.knex(database.knex)
-})
-afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close()
 })
 afterAll(() => database.drop())
 
@@ -57,9 +53,7 @@ function routerOf(pagination: Pagination, instances = false, least = 0) {
 }
 
 async function clientFor(pagination: Pagination, instances = false, least = 0): Promise<Client> {
-  const client = await serving(routerOf(pagination, instances, least).routes())
-  clients.push(client)
-  return client
+  return serveApp(routerOf(pagination, instances, least).routes())
 }
 
 const numbers = (count: CountKind, countLimit?: number) =>

@@ -22,7 +22,7 @@ import {
 } from '../../lib/index.js'
 import type { AnyQueryBuilder } from '../../lib/models/objection.js'
 import { parseOrderTerm } from '../../lib/queryset/total-order.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import type { TestResponse } from '../support/server.js'
 
@@ -133,7 +133,6 @@ interface ViewOptions extends CursorPaginationOptions {
 }
 
 let database: TestDatabase
-const clients: Client[] = []
 
 beforeAll(async () => {
   configure({ secretKey: '0123456789abcdef0123456789abcdef' })
@@ -141,7 +140,6 @@ beforeAll(async () => {
   for (const model of [Event, Owner, Pair, Odd, Person, Payment, Row]) model.knex(database.knex)
 })
 afterAll(async () => {
-  for (const client of clients) await client.close()
   await database.drop()
 })
 beforeEach(async () => {
@@ -173,9 +171,7 @@ function routerOf({
 }
 
 async function clientFor(options: ViewOptions = {}): Promise<Client> {
-  const client = await serving(routerOf(options).routes())
-  clients.push(client)
-  return client
+  return serveApp(routerOf(options).routes())
 }
 
 async function insertEvents(count: number): Promise<void> {
@@ -617,7 +613,7 @@ describe('a traversal', () => {
           return state / 2147483647
         }
         await fill(other, random, rows)
-        const client = await serving(
+        const client = await serveApp(
           routerOf({ model: Row, fields: ['id', 'stable'], ordering: order, pageSize: size, instances }).routes(),
         )
         try {

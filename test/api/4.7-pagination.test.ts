@@ -1,5 +1,5 @@
 import type { QueryBuilder } from 'objection'
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   type BasePagination,
@@ -10,7 +10,7 @@ import {
   NestedSerializer,
   PageNumberPagination,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, Book, BookSerializer, createLibrary } from '../support/library.js'
 import { exchange } from '../support/server.js'
@@ -18,7 +18,6 @@ import { exchange } from '../support/server.js'
 const ROWS = 230
 
 let database: TestDatabase
-let client: Client | undefined
 
 beforeAll(async () => {
   database = await createLibrary()
@@ -32,10 +31,6 @@ beforeAll(async () => {
   await database.knex.raw(`update books set title = title where id % 7 = 0`)
 })
 afterAll(() => database.drop())
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
 
 class Counts extends ModelSerializer<Book> {
   static override model = Book
@@ -61,8 +56,7 @@ async function listOf(options: ViewOptions): Promise<Client> {
   }
   const api = new APIRouter({ prefix: '/api' }).register('books', Books)
   await api.prepare()
-  client = await serving(api.routes())
-  return client
+  return serveApp(api.routes())
 }
 
 /** Follows `next` to the end. Returns the ids of each page. */
@@ -505,7 +499,7 @@ describe('a list without pagination', () => {
       static override ordering = ['-n']
     }
     const api = new APIRouter({ prefix: '/api' }).register('books', Books)
-    client = await serving(api.routes())
+    const client = await serveApp(api.routes())
     const first = await client.get('/api/books?page=2&limit=1')
     expect(first.json).toHaveLength(ROWS)
     const queries = await countQueries(database.knex, async () => {

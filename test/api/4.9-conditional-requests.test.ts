@@ -1,5 +1,5 @@
 import type Koa from 'koa'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
   BaseAuthentication,
@@ -16,25 +16,16 @@ import {
   ServerCursorPagination,
 } from '../../lib/index.js'
 import { authentication, errors, etag } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
-import type { TestDatabase } from '../support/database.js'
-import { Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
+import { type Client, serveApp } from '../support/client.js'
+import { Book, BookSerializer, useLibrary } from '../support/library.js'
 import { exchange, type TestRequest, type TestResponse } from '../support/server.js'
 
-let database: TestDatabase
-const clients: Client[] = []
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
+useLibrary()
 beforeEach(async () => {
-  await removeBooks(database)
   await Book.query().insert([{ title: 'One' }, { title: 'Two' }] as never)
 })
 afterEach(async () => {
   vi.restoreAllMocks()
-  for (const client of clients.splice(0)) await client.close()
 })
 
 class LineRenderer extends BaseRenderer {
@@ -65,9 +56,7 @@ type View = Parameters<APIRouter['register']>[1]
 async function served(view: View, ...before: Koa.Middleware[]): Promise<Client> {
   const api = new APIRouter({ prefix: '/api' }).register('books', view, 'book')
   await api.prepare()
-  const client = await serving(...before, api.routes())
-  clients.push(client)
-  return client
+  return serveApp(...before, api.routes())
 }
 
 /** A subclass of the view set with other statics. */
@@ -80,12 +69,11 @@ function withStatics(statics: Record<string, unknown>, base: View = Books): View
 
 /** The same resource by hand: `GET /api/books/1`, with errors answered as the app has it. */
 async function handwritten(): Promise<Client> {
-  const client = await serving(errors(), etag(), async (ctx) => {
+  const client = await serveApp(errors(), etag(), async (ctx) => {
     if (ctx.path !== '/api/books/1') return
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') ctx.throw(409)
     ctx.body = await Book.query().findById(1)
   })
-  clients.push(client)
   return client
 }
 
@@ -246,11 +234,10 @@ describe('CacheableMixin', () => {
     }
     const list = List.asView()
     const detail = Detail.asView()
-    const client = await serving((ctx) => {
+    const client = await serveApp((ctx) => {
       ctx['params'] = { id: '1' }
       return ctx.path === '/books' ? list(ctx) : detail(ctx)
     })
-    clients.push(client)
     const books = await client.get('/books')
     expect(books.headers).toMatchObject({ etag: expect.stringMatching(TAG), 'cache-control': 'private, max-age=5' })
     expect(await client.get('/book', { 'If-None-Match': '*' })).toMatchObject({ status: 304 })
@@ -345,10 +332,9 @@ describe('CacheableMixin', () => {
       expect(answer.headers).toHaveProperty('set-cookie')
       expect(answer.headers['cache-control']).toBe('private, max-age=60')
     }
-    const byHand = await serving(cookie, etag({ private: false, maxAge: 60 }), (ctx) => {
+    const byHand = await serveApp(cookie, etag({ private: false, maxAge: 60 }), (ctx) => {
       ctx.body = 'x'
     })
-    clients.push(byHand)
     expect((await byHand.get('/')).headers['cache-control']).toBe('private, max-age=60')
   })
 
@@ -471,10 +457,9 @@ describe('[G10] what a known caller gets', () => {
     ['a user', [], user, 'no-store'],
     ['a user, behind etag()', [etag({ maxAge: 5 })], user, 'private, max-age=5'],
   ])('on a hand-written route: %s', async (_name, between, headers, control) => {
-    const client = await serving(authentication(HeaderAuthentication), ...between, (ctx) => {
+    const client = await serveApp(authentication(HeaderAuthentication), ...between, (ctx) => {
       ctx.body = 'x'
     })
-    clients.push(client)
     const answer = await client.get('/', headers)
     expect([answer.headers['cache-control'], answer.headers.vary]).toEqual([control, 'X-User'])
   })

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import knexLibrary, { type Knex } from 'knex'
 import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { rowDigest } from '../../lib/caching/entity-tags.js'
 import {
   APIRouter,
@@ -20,7 +20,7 @@ import {
   type Permissions,
   SerializerMethodField,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { findFreePort, type Program, startFile, toUrl, untilAnswer } from '../support/program.js'
 import { connectTo, type TestResponse } from '../support/server.js'
@@ -112,7 +112,6 @@ class Counters extends ModelViewSet<Counter> {
 }
 
 let database: TestDatabase
-const clients: Client[] = []
 
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
@@ -124,18 +123,13 @@ beforeEach(async () => {
   await database.knex('owners').insert({ name: 'Ada' })
   await database.knex('documents').insert({ title: 'One', n: 1, owner_id: 1 })
 })
-afterEach(async () => {
-  for (const client of clients.splice(0)) await client.close()
-})
 
 type View = Parameters<APIRouter['register']>[1]
 
 async function served(view: View): Promise<Client> {
   const api = new APIRouter({ prefix: '/api' }).register('things', view, 'thing')
   await api.prepare()
-  const client = await serving(api.routes())
-  clients.push(client)
-  return client
+  return serveApp(api.routes())
 }
 
 const STRONG = /^"[0-9a-f]{16}-[0-9a-f]{16}"$/
@@ -465,11 +459,10 @@ describe('whatever stands between request and row', () => {
     }
     const detail = await served(Documents)
     const answer = Retitle.asView()
-    const client = await serving((ctx) => {
+    const client = await serveApp((ctx) => {
       ctx['params'] = { id: '1' }
       return answer(ctx)
     })
-    clients.push(client)
     const tag = tagOf(await detail.get(path))
     expect((await client.send('POST', '/', {}, { 'If-Match': tag })).status).toBe(204)
     expect(await client.send('POST', '/', {}, { 'If-Match': tag })).toMatchObject(LOST)
@@ -548,11 +541,10 @@ describe('[E14] with external ids', () => {
     Hidden.knex(database.knex)
     const api = new APIRouter({ prefix: '/api' }).register('things', Things)
     await api.prepare()
-    const client = await serving(async (ctx, next) => {
+    const client = await serveApp(async (ctx, next) => {
       ctx.state['user'] = { id: 7 }
       await next()
     }, api.routes())
-    clients.push(client)
     const created = await client.send('POST', '/api/things', { title: 'New' })
     expect(created.status).toBe(201)
     const target = created.headers.location as string

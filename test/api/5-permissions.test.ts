@@ -1,6 +1,6 @@
 import Router from '@koa/router'
 import type Koa from 'koa'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   type Authentications,
@@ -24,10 +24,10 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { authentication, checkObjectPermissions, errors, permissions } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
-import { countQueries, type TestDatabase } from '../support/database.js'
-import { Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
+import { countQueries } from '../support/database.js'
+import { Book, BookSerializer, database, useLibrary } from '../support/library.js'
 import { surfaces } from '../support/surfaces.js'
 
 const users: Record<string, object> = {
@@ -46,15 +46,8 @@ type Actor = 'anon' | 'alice' | 'bob' | 'staff'
 const actors: Actor[] = ['anon', 'alice', 'bob', 'staff']
 const as = (actor: Actor): Record<string, string> => (actor === 'anon' ? {} : { Authorization: `Token ${actor}` })
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-
+useLibrary()
 beforeEach(async () => {
-  await removeBooks(database)
   // 1 is Ada's, who is alice; 2 is Ben's, who is bob; 3 is nobody's
   await Book.query().insert([
     { title: 'One', author_id: 1 },
@@ -62,13 +55,6 @@ beforeEach(async () => {
     { title: 'Three', author_id: null },
   ])
 })
-
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
-
-afterAll(() => database.drop())
 
 /** The books of the library under these rules: as a view set, and written by hand with the plugins. */
 const shelves: Record<string, (rules: Permissions) => Promise<Client>> = {
@@ -81,7 +67,7 @@ const shelves: Record<string, (rules: Permissions) => Promise<Client>> = {
     }
     const api = new APIRouter().register('books', Books)
     await api.prepare()
-    return serving(api.routes())
+    return serveApp(api.routes())
   },
 
   async 'a hand-written route'(rules) {
@@ -113,7 +99,7 @@ const shelves: Record<string, (rules: Permissions) => Promise<Client>> = {
       await (await find(ctx)).$query().delete()
       ctx.status = 204
     })
-    return serving(errors(), router.routes() as Koa.Middleware)
+    return serveApp(errors(), router.routes() as Koa.Middleware)
   },
 }
 
@@ -217,7 +203,7 @@ describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
         actors.map((actor, index) => [actor, method, path, expected[index]] as const),
       ),
     )('[E1 E5 E7 E20] %s %s %s is %s', async (actor, method, path, expected) => {
-      client = await serve(rules)
+      const client = await serve(rules)
       const before = await Book.query().orderBy('id')
       const body = ['POST', 'PUT', 'PATCH'].includes(method) ? { title: 'x' } : undefined
       const answer = await client.send(method, path, body, as(actor))
@@ -233,7 +219,7 @@ describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
   })
 
   it('[E8] object permissions do not narrow a list', async () => {
-    client = await serve([new ObjectPermission({ ownerField: 'author_id' })])
+    const client = await serve([new ObjectPermission({ ownerField: 'author_id' })])
     expect((await client.get('/books', as('alice'))).json).toHaveLength(3)
   })
 
@@ -248,17 +234,15 @@ describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
       }
     }
     for (const rules of [[Broken], [or(Broken, IsAdminUser)], [not(Broken)]]) {
-      client = await serve(rules)
+      const client = await serve(rules)
       for (const path of ['/books?break=1', '/books/1?break=1']) {
         expect((await client.get(path)).text).toBe('{"detail":"Internal server error","status":500}')
       }
-      await client.close()
     }
-    client = undefined
   })
 
   it.each(['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override'])('[E19] %s does nothing', async (header) => {
-    client = await serve([IsAuthenticatedOrReadOnly])
+    const client = await serve([IsAuthenticatedOrReadOnly])
     const answer = await client.send(
       'POST',
       '/books/1?_method=DELETE',
@@ -288,8 +272,7 @@ describe('the rules that the README names', () => {
     }
     const api = new APIRouter().register('books', Books)
     await api.prepare()
-    client = await serving(api.routes())
-    const { send } = client
+    const { send } = await serveApp(api.routes())
     expect((await send('POST', '/books', { title: 'x', author_id: 2 })).status).toBe(401)
     const { status, json } = await send('POST', '/books', { title: 'x', author_id: 2 }, as('alice'))
     expect([status, await Book.query().findById(json.id)]).toMatchObject([201, { title: 'x', author_id: 1 }])
@@ -308,15 +291,13 @@ describe('a view set', () => {
     }
     const api = new APIRouter({ prefix: '/api' }).register('books', Books)
     await api.prepare()
-    client = await serving(api.routes())
-    return client
+    return serveApp(api.routes())
   }
 
   it("5 ModelPermission takes the view's model, of static model or of static queryset", async () => {
-    await library([ModelPermission])
-    expect((await client!.get('/api/books', as('bob'))).status).toBe(200)
-    expect((await client!.send('DELETE', '/api/books/1', undefined, as('bob'))).status).toBe(403)
-    await client!.close()
+    const { get, send } = await library([ModelPermission])
+    expect((await get('/api/books', as('bob'))).status).toBe(200)
+    expect((await send('DELETE', '/api/books/1', undefined, as('bob'))).status).toBe(403)
     class Books extends ModelViewSet<Book> {
       static override queryset = () => Book.query().where('id', '<', 3)
       static override serializerClass = BookSerializer
@@ -325,7 +306,7 @@ describe('a view set', () => {
     }
     const api = new APIRouter().register('books', Books)
     await api.prepare()
-    client = await serving(api.routes())
+    const client = await serveApp(api.routes())
     expect((await client.get('/books', as('bob'))).json).toHaveLength(2)
     expect((await client.send('DELETE', '/books/1', undefined, as('bob'))).status).toBe(403)
     expect((await client.send('DELETE', '/books/1', undefined, as('alice'))).status).toBe(204)
@@ -360,7 +341,7 @@ describe('a view set', () => {
     }
     const api = new APIRouter().register('books', Books)
     await api.prepare()
-    client = await serving(undescribed(api.routes()))
+    const client = await serveApp(undescribed(api.routes()))
     expect((await client.send('PATCH', '/books/1', {}, as('alice'))).json).toEqual({ published: 'One' })
     expect((await client.send('PATCH', '/books/1', {}, as('bob'))).status).toBe(403)
     expect((await client.send('PATCH', '/books/1', {})).status).toBe(401)
@@ -394,11 +375,9 @@ describe('a view set', () => {
 
   it('rules that do not look at objects leave a detail its one plain row', async () => {
     const sqlOf = async (rules: Permissions) => {
-      const { get, close } = await library(rules)
+      const { get } = await library(rules)
       await get('/api/books/1', as('alice'))
       const texts = await countQueries(database.knex, () => get('/api/books/1', as('alice')))
-      await close()
-      client = undefined
       expect(texts).toHaveLength(1)
       return texts[0]
     }
@@ -417,7 +396,7 @@ describe('a view set', () => {
 
 describe('permissions() and checkObjectPermissions()', () => {
   it('[E23] without permissions() before it an object is not to be had', async () => {
-    client = await serving(errors(), async (ctx) => {
+    const client = await serveApp(errors(), async (ctx) => {
       await checkObjectPermissions(ctx, {})
       ctx.body = 'in'
     })
@@ -433,7 +412,7 @@ describe('permissions() and checkObjectPermissions()', () => {
       ctx.state['user'] = users[ctx.get('X-User')]
       await next()
     }
-    client = await serving(
+    const client = await serveApp(
       errors(),
       login,
       permissions(ObjectPermission),
@@ -449,7 +428,7 @@ describe('permissions() and checkObjectPermissions()', () => {
   })
 
   it('41 without authentication() a session is asked for', async () => {
-    client = await serving(permissions(IsAuthenticated))
+    const client = await serveApp(permissions(IsAuthenticated))
     expect((await client.get('/')).headers['www-authenticate']).toBe('Session realm="api"')
   })
 
@@ -461,7 +440,7 @@ describe('permissions() and checkObjectPermissions()', () => {
         return true
       }
     }
-    client = await serving(permissions(Recorder), (ctx) => {
+    const client = await serveApp(permissions(Recorder), (ctx) => {
       ctx.body = 'in'
     })
     for (const method of ['GET', 'HEAD', 'POST', 'DELETE']) await client.send(method, '/')

@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
   APIRouter,
   action,
@@ -23,25 +23,16 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { errors, metering } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
-import type { TestDatabase } from '../support/database.js'
-import { Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
+import { type Client, serveApp } from '../support/client.js'
+import { Book, BookSerializer, database, useLibrary } from '../support/library.js'
 
-let database: TestDatabase
-const clients: Client[] = []
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
+useLibrary()
 beforeEach(async () => {
-  await removeBooks(database)
   await Book.query().insert({ title: 'Bücher' })
 })
 afterEach(async () => {
   setMeteringEngine(null)
   vi.restoreAllMocks()
-  for (const client of clients.splice(0)) await client.close()
 })
 
 class Refusing extends BaseThrottle {
@@ -66,7 +57,7 @@ const kinds: [string, () => Promise<Client>][] = [
     async () => {
       const api = new APIRouter({ prefix: '/api' }).register('books', Books)
       await api.prepare()
-      return serving(user, api.routes())
+      return serveApp(user, api.routes())
     },
   ],
   [
@@ -74,7 +65,7 @@ const kinds: [string, () => Promise<Client>][] = [
     async () => {
       const api = new APIRouter({ prefix: '/api' }).register('books', Unmetered)
       await api.prepare()
-      return serving(metering(), errors(), user, api.routes())
+      return serveApp(metering(), errors(), user, api.routes())
     },
   ],
 ]
@@ -130,8 +121,7 @@ it('[G12] counts what has a format that only other methods of its path write', a
   setMeteringEngine(engine)
   const api = new APIRouter({ prefix: '/api' }).register('books', Reports)
   await api.prepare()
-  const client = await serving(api.routes())
-  clients.push(client)
+  const client = await serveApp(api.routes())
   expect((await client.get('/api/books/report.csv')).status).toBe(200)
   expect((await client.send('POST', '/api/books/report.csv', {})).status).toBe(404)
   await vi.waitFor(() => expect(engine.events).toHaveLength(2))
@@ -141,8 +131,7 @@ describe.each(kinds)('metering %s', (_kind, start) => {
   it.each(cases)('[G12] counts $name once, with its bytes', async ({ method, path, headers = {}, body, status }) => {
     const engine = new InMemoryMeteringEngine()
     setMeteringEngine(engine)
-    clients.push(await start())
-    const [client] = clients as [Client]
+    const client = await start()
     const before = Date.now()
     const answer = await client.send(method, path, body, headers)
     expect(answer.status).toBe(status)
@@ -180,7 +169,6 @@ describe.each(kinds)('metering %s', (_kind, start) => {
     setMeteringEngine(new InMemoryMeteringEngine())
     const plain = await start()
     const told = await start()
-    clients.push(plain, told)
     for (const { method, path, headers, body } of cases.filter(({ status }) => status !== 201)) {
       setMeteringEngine(null)
       const without = await plain.send(method, path, body, headers)
@@ -210,8 +198,7 @@ describe.each(kinds)('metering %s', (_kind, start) => {
 describe('what is counted', () => {
   async function counting(handler: Koa.Middleware): Promise<{ engine: InMemoryMeteringEngine; client: Client }> {
     const engine = new InMemoryMeteringEngine()
-    const client = await serving(metering({ engine, meterName: 'reports' }), handler)
-    clients.push(client)
+    const client = await serveApp(metering({ engine, meterName: 'reports' }), handler)
     return { engine, client }
   }
 
@@ -240,8 +227,7 @@ describe('what is counted', () => {
     }
     const api = new APIRouter().register('plain', Plain, 'plain')
     const others = [metering({ meterName: 'reports' }), metering({ engine: own })]
-    const client = await serving(metering(), metering(), ...others, api.routes())
-    clients.push(client)
+    const client = await serveApp(metering(), metering(), ...others, api.routes())
     for (let index = 0; index < 2; index++) await client.get('/plain')
     await vi.waitFor(() => expect(own.events).toHaveLength(2))
     const meters = common.events.map(({ meter_name }) => meter_name)
@@ -300,10 +286,9 @@ describe('what is counted', () => {
   it('[G12] an engine that hangs holds a bounded number of events', async () => {
     const warn = vi.spyOn(process, 'emitWarning').mockReturnValue()
     const record = vi.fn<MeteringEngine['record']>(() => new Promise(() => {}))
-    const client = await serving(metering({ engine: { record } }), (ctx) => {
+    const client = await serveApp(metering({ engine: { record } }), (ctx) => {
       ctx.body = 'x'
     })
-    clients.push(client)
     const one = async () => {
       for (let index = 0; index < 106; index++) await client.get('/')
     }
@@ -337,11 +322,10 @@ describe('MeteringMixin', () => {
     }
     const detail = Own.asView()
     const api = new APIRouter().register('off', Off, 'off').register('plain', Plain, 'plain')
-    const client = await serving(api.routes(), (ctx) => {
+    const client = await serveApp(api.routes(), (ctx) => {
       ctx['params'] = { id: '1' }
       return detail(ctx)
     })
-    clients.push(client)
     for (const path of ['/off', '/plain', '/book']) expect((await client.get(path)).status).toBe(200)
     await vi.waitFor(() => expect(own.events.map(({ meter_name }) => meter_name)).toEqual(['books']))
     await vi.waitFor(() => expect(common.events.map(({ meter_name }) => meter_name)).toEqual(['api_usage']))
@@ -360,8 +344,7 @@ describe('MeteringMixin', () => {
     setMeteringEngine(engine)
     const api = new APIRouter({ prefix: '/api' }).register('books', Books)
     await api.prepare()
-    const client = await serving(user, api.routes())
-    clients.push(client)
+    const client = await serveApp(user, api.routes())
     await Promise.all(Array.from({ length: 35 }, () => client.get('/api/books', { 'X-User': '7' })))
     // this one is answered, and its client reads nothing yet
     await Book.query().insert(Array.from({ length: 2000 }, (_, index) => ({ title: `${index}`.padEnd(4000) })))

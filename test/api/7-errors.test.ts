@@ -1,6 +1,6 @@
 import knex from 'knex'
 import { Model, type QueryBuilder } from 'objection'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   ApiError,
@@ -25,27 +25,11 @@ import {
   ValidationError,
 } from '../../lib/index.js'
 import { errors } from '../../plugins/index.js'
-import { type Client, expectRules, LEAKS, serving } from '../support/client.js'
-import { countQueries, type TestDatabase } from '../support/database.js'
-import { Author, AuthorSerializer, Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
+import { type Client, expectRules, LEAKS, serveApp } from '../support/client.js'
+import { countQueries } from '../support/database.js'
+import { Author, AuthorSerializer, Book, BookViewSet, database, useLibrary } from '../support/library.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
-beforeEach(() => removeBooks(database))
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
-
-class BookViewSet extends ModelViewSet<Book> {
-  static override model = Book
-  static override serializerClass = BookSerializer
-}
+useLibrary()
 
 class AuthorViewSet extends ModelViewSet<Author> {
   static override model = Author
@@ -56,7 +40,7 @@ class AuthorViewSet extends ModelViewSet<Author> {
 async function library(Books: typeof BookViewSet = BookViewSet): Promise<Client> {
   const api = new APIRouter({ prefix: '/api' }).register('books', Books).register('authors', AuthorViewSet)
   await api.prepare()
-  client = await serving(async (ctx, next) => {
+  const client = await serveApp(async (ctx, next) => {
     ctx.set('X-App-Version', '7')
     await next()
   }, api.routes())
@@ -327,8 +311,7 @@ async function constrained(): Promise<Client> {
     api.register(model.tableName, Table)
   }
   await api.prepare()
-  client = await serving(api.routes())
-  return client
+  return serveApp(api.routes())
 }
 
 const Created = BulkCreateMixin(CreateMixin(ListMixin(GenericViewSet)))
@@ -520,8 +503,7 @@ describe('a value that only PostgreSQL can read', () => {
   it('is the fault of the client', async () => {
     const api = new APIRouter({ prefix: '/api' }).register('places', Places)
     await api.prepare()
-    client = await serving(api.routes())
-    const { get, send, reported } = client
+    const { get, send, reported } = await serveApp(api.routes())
     const errors = { non_field_errors: ['Invalid value.'] }
     const refused = { status: 400, json: { errors } }
     expect(await send('POST', '/api/places', { path: 'a b!' })).toMatchObject(refused)
@@ -776,7 +758,7 @@ describe('with errors() mounted first', () => {
   it('an answer of the API is left as it is, and the rest of the app answers in the same form', async () => {
     const api = new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
     await api.prepare()
-    client = await serving(errors(), api.routes(), (ctx) => {
+    const client = await serveApp(errors(), api.routes(), (ctx) => {
       if (ctx.path === '/bug') throw new Error('bug')
     })
     expect((await client.get('/api/books/9')).text).toBe('{"detail":"Not found","status":404}')

@@ -1,5 +1,5 @@
 /** Throttled views, as clients meet them. */
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import type { Middleware } from '../../lib/http/context.js'
 import {
   AnonRateThrottle,
@@ -19,12 +19,11 @@ import {
 } from '../../lib/index.js'
 import { DatabaseStore } from '../../lib/throttling/database-store.js'
 import { MemoryStore } from '../../lib/throttling/memory-store.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
 import { Author, AuthorSerializer, createLibrary } from '../support/library.js'
 
 let database: TestDatabase
-let client: Client
 const warn = vi.spyOn(process, 'emitWarning')
 
 beforeAll(async () => {
@@ -40,7 +39,6 @@ beforeEach(() => {
   SimpleRateThrottle.memory.clear()
   warn.mockReset().mockImplementation(() => {})
 })
-afterEach(() => client?.close())
 
 /** Who asks, by a header. */
 const login: Middleware = async (ctx, next) => {
@@ -65,11 +63,10 @@ function viewOf(throttles: Throttles, scope?: string): typeof APIView {
 /** Serves views by path. */
 async function serve(views: Record<string, typeof APIView>): Promise<Client> {
   const handlers = new Map(Object.entries(views).map(([path, view]) => [path, view.asView()]))
-  client = await serving(login, async (ctx, next) => {
+  return serveApp(login, async (ctx, next) => {
     const handler = handlers.get(ctx.path)
     await (handler ? handler(ctx) : next())
   })
-  return client
 }
 
 const statuses = async (count: number, ask: () => Promise<{ status: number }>) => {
@@ -80,7 +77,7 @@ const statuses = async (count: number, ask: () => Promise<{ status: number }>) =
 
 describe('a throttled view', () => {
   it('44 45 shows what is left, and for how long it refuses', async () => {
-    const { get } = await serve({ '/': viewOf([new AnonRateThrottle({ rate: '2/hour' })]) })
+    const { get, reported } = await serve({ '/': viewOf([new AnonRateThrottle({ rate: '2/hour' })]) })
     const first = await get('/')
     expect(first).toMatchObject({
       status: 200,
@@ -99,7 +96,7 @@ describe('a throttled view', () => {
         ratelimit: `"anon";r=0;t=${seconds}`,
       },
     })
-    expect(client.reported).toEqual([])
+    expect(reported).toEqual([])
   })
 
   it.each(['memory', 'PostgreSQL'])(
@@ -189,7 +186,7 @@ describe('a throttled view', () => {
     }
     const api = new APIRouter({ prefix: '/api' })
     api.register('authors', Authors)
-    client = await serving(login, api.routes())
+    const client = await serveApp(login, api.routes())
     const get = (path: string) => client.get(path, { 'X-User': '9' })
     expect(await statuses(1, () => get('/api/authors'))).toEqual([200])
     expect(await statuses(1, () => get('/api/authors/1'))).toEqual([200])
@@ -275,7 +272,7 @@ describe('throttles that count in the database', () => {
 
   it('[H8] answer nothing but 200 and 429 while the table is away, warn once, and count there again', async () => {
     DatabaseThrottle.setBackend(database.knex, { retryAfter: 0 })
-    const { get } = await serve({ '/': view('5/hour') })
+    const { get, reported } = await serve({ '/': view('5/hour') })
     expect(await statuses(2, () => get('/'))).toEqual([200, 200])
     await database.knex.raw('drop table koa_viewsets_throttles')
     const answers = [await get('/'), ...(await Promise.all(Array.from({ length: 9 }, () => get('/'))))]
@@ -289,7 +286,7 @@ describe('throttles that count in the database', () => {
     expect((await get('/')).headers.ratelimit).toBe('"anon";r=4;t=3600')
     await database.knex.raw('truncate koa_viewsets_throttles')
     expect((await get('/')).headers.ratelimit).toBe('"anon";r=4;t=3600')
-    expect(client.reported).toEqual([])
+    expect(reported).toEqual([])
   })
 
   it('deletes the counts that are over when it is told to', async () => {

@@ -2,7 +2,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 // @ts-expect-error it brings no types
 import mount from 'koa-mount'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   action,
@@ -23,17 +23,10 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { errors, versioning } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import type { TestDatabase } from '../support/database.js'
 import { Book, BookSerializer, createLibrary, removeBooks } from '../support/library.js'
 import { surfaces } from '../support/surfaces.js'
-
-let client: Client | undefined
-
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
 
 const allowedVersions = ['1.0', '2', '2.1']
 const NOT_FOUND = '{"detail":"Not found","status":404}'
@@ -41,11 +34,9 @@ const NOT_FOUND = '{"detail":"Not found","status":404}'
 describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
   /** What the handler saw, or the status of an answer that never reached it. */
   async function versionOf(scheme: Versioning, path: string, headers = {}): Promise<unknown> {
-    client = await serve({ versioning: scheme })
+    const client = await serve({ versioning: scheme })
     const { status, json, text } = await client.get(path, headers)
     expect(client.reported).toEqual([])
-    await client.close()
-    client = undefined
     if (status === 404) expect(text).toBe(NOT_FOUND)
     return status === 200 ? json.version : status
   }
@@ -112,7 +103,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
   })
 
   it('63 a 406 names the versions, and does not repeat the one asked for', async () => {
-    client = await serve({ versioning: new HeaderVersioning({ allowedVersions }) })
+    const client = await serve({ versioning: new HeaderVersioning({ allowedVersions }) })
     expect(await client.get('/things', { Accept: 'application/json; version=<script>' })).toMatchObject({
       status: 406,
       text: '{"detail":"Unknown API version. Available versions: 1.0, 2, 2.1","status":406}',
@@ -162,7 +153,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
 
     it('RFC 9745, RFC 8594, RFC 8288: is told by Deprecation, Sunset and Link', async () => {
       time = 0
-      client = await life({
+      const client = await life({
         deprecated: '2023-06-30T23:59:59Z',
         sunset: new Date(sunset),
         successor: '/v2/things',
@@ -184,7 +175,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
 
     it('is over after its sunset where that is asked for: 410, with the same headers', async () => {
       time = sunset - 1
-      client = await life({ sunset: new Date(sunset), successor: '/v2/things', goneAfterSunset: true })
+      const client = await life({ sunset: new Date(sunset), successor: '/v2/things', goneAfterSunset: true })
       expect((await client.get('/things?version=1')).status).toBe(200)
       time = sunset
       expect(await client.get('/things?version=1')).toMatchObject({
@@ -197,7 +188,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     })
 
     it('comes to the Link of the app', async () => {
-      client = await serve({
+      const client = await serve({
         versioning: new QueryParamVersioning({ versions: { '1': { successor: '/v2' } } }),
         before: [
           async (ctx, next) => {
@@ -213,7 +204,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
 
     it('is told once where a middleware and the view both tell it', async () => {
       const version = { successor: '/v2', sunsetPage: '/sunset' }
-      client = await serve({
+      const client = await serve({
         versioning: new QueryParamVersioning({ versions: { '1': version } }),
         before: [
           versioning(new QueryParamVersioning({ versions: { '1': { successor: '/v2' } } })),
@@ -291,7 +282,7 @@ describe('a version in the path', () => {
     async 'routes()'(prefix) {
       const api = new APIRouter({ prefix }).register('books', Books)
       await api.prepare()
-      return serving(errors(), api.routes(), (ctx) => {
+      return serveApp(errors(), api.routes(), (ctx) => {
         ctx.body = 'the app'
       })
     },
@@ -300,7 +291,7 @@ describe('a version in the path', () => {
       await api.prepare()
       const router = new Router()
       api.mount(router)
-      return serving(errors(), router.routes() as Koa.Middleware, (ctx) => {
+      return serveApp(errors(), router.routes() as Koa.Middleware, (ctx) => {
         ctx.body = 'the app'
       })
     },
@@ -308,7 +299,7 @@ describe('a version in the path', () => {
 
   describe.each(Object.entries(routes))('with %s', (_name, serve) => {
     it('9.1 /api/{version}: the view is told, and links and Location keep it as it was written', async () => {
-      client = await serve('/api/{version}')
+      const client = await serve('/api/{version}')
       for (const [written, version] of [
         ['v1', '1'],
         ['1', '1'],
@@ -331,14 +322,14 @@ describe('a version in the path', () => {
     it.each(['/api/v9/books', '/api/v2/books', '/api/9/books/1', '/api/v9', `/api/v${'9'.repeat(500)}/books`])(
       '63 %s is 404, and the view never sees it',
       async (path) => {
-        client = await serve('/api/{version}')
+        const client = await serve('/api/{version}')
         expect(await client.get(path)).toMatchObject({ status: 404, text: NOT_FOUND })
         expect(seen).toEqual([])
       },
     )
 
     it('what looks like no version is left to the app', async () => {
-      client = await serve('/api/{version}')
+      const client = await serve('/api/{version}')
       for (const path of ['/api/health', '/api/vx/books', '/api/v/books', '/api/V1/books', '/api/v1.x/books', '/api']) {
         expect((await client.get(path)).text).toBe('the app')
       }
@@ -350,7 +341,7 @@ describe('a version in the path', () => {
       }
       const api = new APIRouter({ prefix: '/api/{version:slug}' }).register('books', Beta)
       await api.prepare()
-      client = await serving(errors(), api.routes())
+      const client = await serveApp(errors(), api.routes())
       expect((await client.get('/api/beta/books')).status).toBe(200)
       expect(seen).toEqual(['beta'])
       expect((await client.get('/api/gamma/books')).status).toBe(404)
@@ -360,7 +351,7 @@ describe('a version in the path', () => {
     })
 
     it('9.1 /api/v2.1 written in the prefix', async () => {
-      client = await serve('/api/v2.1')
+      const client = await serve('/api/v2.1')
       expect((await client.get('/api/v2.1/books')).json.next).toBe('/api/v2.1/books?page=2')
       expect(seen).toEqual(['2.1'])
       expect((await client.get('/api/v2.1')).json).toEqual({ book: '/api/v2.1/books' })
@@ -416,7 +407,7 @@ describe('a version in the path', () => {
     const api = new APIRouter({ prefix: '/api' }).register('names', Named, 'name')
     const inner = new Koa().use(api.routes())
     const deep = new Koa().use(mount('/x', inner))
-    client = await serving(errors(), mount('/v2', deep), mount('/v2', inner), mount('/v9', inner), api.routes())
+    const client = await serveApp(errors(), mount('/v2', deep), mount('/v2', inner), mount('/v9', inner), api.routes())
     expect((await client.get('/api/names/v2')).json).toEqual({ version: '1.0' })
     expect((await client.get('/api/names/v9')).json).toEqual({ version: '1.0' })
     expect((await client.get('/v2/api/names/v9')).json).toEqual({ version: '2' })
@@ -426,7 +417,7 @@ describe('a version in the path', () => {
   })
 
   it('9.1 versioning() before any routing reads the path', async () => {
-    client = await serving(versioning(new URLPathVersioning({ allowedVersions: ['2'] })), (ctx) => {
+    const client = await serveApp(versioning(new URLPathVersioning({ allowedVersions: ['2'] })), (ctx) => {
       ctx.body = ctx.state['version']
     })
     expect((await client.get('/api/v2/x')).text).toBe('2')
@@ -441,7 +432,7 @@ describe('a version in the path', () => {
     }
     const api = new APIRouter({ prefix: '/api' }).register('books', Strict)
     await api.prepare()
-    client = await serving(api.routes())
+    const client = await serveApp(api.routes())
     expect((await client.get('/api/books?version=2&page=2')).json).toMatchObject({
       next: '/api/books?version=2&page=3',
       previous: '/api/books?version=2&page=1',
@@ -455,7 +446,7 @@ describe('a version in the path', () => {
   it('63 a write with a version that is not allowed writes nothing', async () => {
     const api = new APIRouter({ prefix: '/api/{version}' }).register('books', Books)
     await api.prepare()
-    client = await serving(api.routes())
+    const client = await serveApp(api.routes())
     expect((await client.send('POST', '/api/v9/books', { title: 'x' })).status).toBe(404)
     expect(await Book.query().resultSize()).toBe(3)
   })

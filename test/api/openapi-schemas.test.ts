@@ -21,7 +21,7 @@ import {
   SlugRelatedField,
   StringField,
 } from '../../lib/index.js'
-import { served } from '../support/client.js'
+import { serveApp } from '../support/client.js'
 import {
   Author,
   AuthorSerializer,
@@ -443,7 +443,7 @@ describe('the whole resource', () => {
 
   it('[P12] is right in every answer', async () => {
     const api = await whole()
-    const { send } = await served(api.routes())
+    const { send } = await serveApp(api.routes())
     const seen: number[] = []
     const ask = async (method: string, path: string, body?: unknown) => {
       seen.push((await send(method, path, body)).status)

@@ -39,7 +39,7 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import type { OpenAPIDocument, Operation } from '../../lib/openapi/types.js'
-import { served } from '../support/client.js'
+import { serveApp } from '../support/client.js'
 import { countQueries, createDatabase } from '../support/database.js'
 import {
   Author,
@@ -157,7 +157,7 @@ describe('the parameters of an operation', () => {
     const api = await prepared({ books: ByQuery })
     const byQuery = operationOf(api.getSchema(), '/api/')
     expect(byQuery.parameters).toMatchObject([{ name: 'version', in: 'query', schema: { enum: ['1', '2'] } }])
-    const client = await served(api.routes())
+    const client = await serveApp(api.routes())
     expect((await client.get('/api?version=2')).status).toBe(200)
     expect((await client.get('/api?version=7')).status).toBe(404)
     expect(Object.keys(byQuery.responses)).toEqual(['200', '404', '503'])
@@ -514,7 +514,7 @@ describe('who may use an operation', () => {
     expect(create.parameters?.[0]).toMatchObject({ name: 'version', in: 'query', schema: { type: 'string' } })
     expect(Object.keys(create.responses)).toEqual(['201', '400', '404', '410', '413', '415', '503'])
     expect(Object.keys(operationOf(document, '/others', 'post').responses)).toContain('406')
-    const client = await served(api.routes())
+    const client = await serveApp(api.routes())
     expect((await client.get('/books?version=1')).status).toBe(410)
     expect((await client.get('/books?version=3')).status).toBe(404)
     expect((await client.get('/others', { Accept: 'application/json; version=7' })).status).toBe(406)
@@ -577,7 +577,7 @@ describe('who may use an operation', () => {
       }
     }
     const api = await prepared({ books: View })
-    const { send } = await served(api.routes())
+    const { send } = await serveApp(api.routes())
     const known = { Authorization: 'Token secret' }
     const seen: number[] = []
     const ask = async (method: string, path: string, body?: unknown, headers: Record<string, string> = known) => {

@@ -2,7 +2,7 @@
 // @ts-expect-error: the package has no types
 import mount from 'koa-mount'
 import type { Page, Request } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   ConfigurationError,
@@ -14,21 +14,10 @@ import {
 } from '../../lib/index.js'
 import { authentication, docs, permissions } from '../../plugins/index.js'
 import { findChromium, startBrowser, type TestBrowser } from '../support/browser.js'
-import { type Client, serving } from '../support/client.js'
-import type { TestDatabase } from '../support/database.js'
-import { Book, BookSerializer, createLibrary } from '../support/library.js'
+import { type Client, serveApp } from '../support/client.js'
+import { Book, BookSerializer, database, useLibrary } from '../support/library.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
+useLibrary()
 
 const Token = new TokenAuthentication({ getUserForToken: (token) => (token === 'secret' ? { id: 1 } : null) })
 
@@ -43,8 +32,7 @@ class BookViewSet extends ModelViewSet<Book> {
 const createApi = () => new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
 
 async function serve(...middleware: Middleware[]): Promise<Client> {
-  client = await serving(...middleware)
-  return client
+  return serveApp(...middleware)
 }
 
 describe('docs()', () => {

@@ -1,17 +1,10 @@
 import { Readable } from 'node:stream'
 import type Koa from 'koa'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import { CSVRenderer, JSONRenderer } from '../../lib/index.js'
 import { authentication, contentNegotiation, errors, etag } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { connectTo } from '../support/server.js'
-
-let client: Client | undefined
-
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
 
 /** As an application sets a header of its own for all its routes. */
 function onAllRoutes(cacheControl: string): Koa.Middleware {
@@ -22,8 +15,7 @@ function onAllRoutes(cacheControl: string): Koa.Middleware {
 }
 
 async function answering(handler: Koa.Middleware, options?: Parameters<typeof etag>[0]): Promise<Client> {
-  client = await serving(errors(), etag(options), handler)
-  return client
+  return serveApp(errors(), etag(options), handler)
 }
 
 describe('etag()', () => {
@@ -51,7 +43,7 @@ describe('etag()', () => {
     ['inside', (negotiation: Koa.Middleware) => [negotiation, etag()]],
   ])('26 tags what is negotiated, %s contentNegotiation()', async (_place, order) => {
     const negotiation = contentNegotiation({ renderers: [JSONRenderer, CSVRenderer] })
-    client = await serving(errors(), ...order(negotiation), (ctx) => {
+    const client = await serveApp(errors(), ...order(negotiation), (ctx) => {
       if (ctx.path === '/own') ctx.set('ETag', '"own"')
       ctx.body = [{ a: 1 }]
     })
@@ -104,14 +96,18 @@ describe('etag()', () => {
   })
 
   it('stands above what the app says of all routes', async () => {
-    client = await serving(onAllRoutes('no-store'), etag({ maxAge: 60, private: false, noCache: true }), (ctx) => {
-      ctx.body = 'x'
-    })
+    const client = await serveApp(
+      onAllRoutes('no-store'),
+      etag({ maxAge: 60, private: false, noCache: true }),
+      (ctx) => {
+        ctx.body = 'x'
+      },
+    )
     expect((await client.get('/')).headers['cache-control']).toBe('no-cache, public, max-age=60')
   })
 
   it("keeps the handler's own Cache-Control where the app says the same of all routes", async () => {
-    client = await serving(onAllRoutes('no-store'), etag({ maxAge: 60 }), (ctx) => {
+    const client = await serveApp(onAllRoutes('no-store'), etag({ maxAge: 60 }), (ctx) => {
       if (ctx.path === '/empty') ctx.status = 204
       else if (ctx.path === '/sent') {
         ctx.respond = false
@@ -126,7 +122,7 @@ describe('etag()', () => {
   })
 
   it('[G10] leaves what a known caller gets, whatever the app says of all routes', async () => {
-    client = await serving(
+    const client = await serveApp(
       onAllRoutes('no-store'),
       async (ctx, next) => {
         ctx.state['user'] = { id: 1 }
@@ -142,7 +138,7 @@ describe('etag()', () => {
   })
 
   it('leaves errors that Koa answers without what the app says of all routes', async () => {
-    client = await serving(onAllRoutes('public, max-age=3600'), etag({ maxAge: 60 }), (ctx) =>
+    const client = await serveApp(onAllRoutes('public, max-age=3600'), etag({ maxAge: 60 }), (ctx) =>
       ctx.throw(404, 'Not Found'),
     )
     const { status, headers } = await connectTo(client.port).send({})

@@ -1,5 +1,5 @@
 import type Koa from 'koa'
-import { afterEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   APIKeyAuthentication,
   HeaderVersioning,
@@ -8,16 +8,9 @@ import {
   TokenAuthentication,
 } from '../../lib/index.js'
 import { authentication, errors, permissions, versioning } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
+import { serveApp } from '../support/client.js'
 
 const token = new TokenAuthentication({ getUserForToken: (text) => (text === 'alice' ? { id: 1 } : null) })
-
-let client: Client | undefined
-
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
 
 const factories: [string, () => Koa.Middleware, string][] = [
   ['authentication()', () => authentication(token), 'authenticateCaller'],
@@ -38,7 +31,7 @@ describe.each(factories)('%s', (_name, make, name) => {
       ctx.set('X-App-Version', '7')
       return next()
     }
-    client = await serving(before, make(), () => {
+    const client = await serveApp(before, make(), () => {
       reached = true
     })
     const answer = await client.get('/', refused)
@@ -56,7 +49,7 @@ describe.each(factories)('%s', (_name, make, name) => {
       })
     }
     const mine = new Error('mine')
-    client = await serving(errors(), before, make(), () => {
+    const client = await serveApp(errors(), before, make(), () => {
       throw mine
     })
     await client.get('/')
@@ -67,7 +60,7 @@ describe.each(factories)('%s', (_name, make, name) => {
 describe('authentication()', () => {
   it('[G10] says by which headers answers vary, refusals too, once each', async () => {
     const schemes = [SessionAuthentication, token, APIKeyAuthentication, new SessionAuthentication()]
-    client = await serving(authentication(...schemes), permissions(IsAuthenticated), (ctx) => {
+    const client = await serveApp(authentication(...schemes), permissions(IsAuthenticated), (ctx) => {
       ctx.vary('Accept')
       ctx.body = 'in'
     })
@@ -82,21 +75,25 @@ describe('authentication()', () => {
 
   it('41 what the handler throws later has its challenges, too', async () => {
     const { AuthenticationFailed } = await import('../../lib/index.js')
-    client = await serving(errors(), authentication(token, APIKeyAuthentication), () => {
+    const client = await serveApp(errors(), authentication(token, APIKeyAuthentication), () => {
       throw new AuthenticationFailed()
     })
     expect((await client.get('/')).headers['www-authenticate']).toBe('Token realm="api", ApiKey realm="api"')
   })
 
   it('41 several of them add up', async () => {
-    client = await serving(authentication(APIKeyAuthentication), authentication(token), permissions(IsAuthenticated))
+    const client = await serveApp(
+      authentication(APIKeyAuthentication),
+      authentication(token),
+      permissions(IsAuthenticated),
+    )
     expect((await client.get('/')).headers['www-authenticate']).toBe('ApiKey realm="api", Token realm="api"')
   })
 })
 
 describe('1.1.9 what is refused', () => {
   it('is no error of the app', async () => {
-    client = await serving(authentication(token), permissions(IsAuthenticated))
+    const client = await serveApp(authentication(token), permissions(IsAuthenticated))
     for (const Authorization of ['Token x', '', 'Token \xff']) await client.get('/', { Authorization })
     expect(client.reported).toEqual([])
   })

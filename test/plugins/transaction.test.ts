@@ -1,29 +1,18 @@
 import type { Knex } from 'knex'
 import type Koa from 'koa'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { ConfigurationError } from '../../lib/kernel/errors.js'
 import { errors, transaction } from '../../plugins/index.js'
-import { type Client, serving } from '../support/client.js'
-import { countQueries, type TestDatabase } from '../support/database.js'
-import { createLibrary } from '../support/library.js'
+import { type Client, serveApp } from '../support/client.js'
+import { countQueries } from '../support/database.js'
+import { database, useLibrary } from '../support/library.js'
 import { connectTo } from '../support/server.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
+useLibrary()
 beforeEach(() => database.knex.raw('truncate shelves restart identity'))
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
 
 async function working(handler: (ctx: Koa.Context, trx: Knex.Transaction) => Promise<void>): Promise<Client> {
-  client = await serving(errors(), transaction(database.knex), (ctx) => handler(ctx, ctx.state['trx']))
-  return client
+  return serveApp(errors(), transaction(database.knex), (ctx) => handler(ctx, ctx.state['trx']))
 }
 
 const codes = () => database.knex('shelves').orderBy('id').pluck('code')
@@ -98,7 +87,7 @@ describe('transaction()', () => {
   })
 
   it('[A8] commits what a middleware around it answers for', async () => {
-    client = await serving(
+    const client = await serveApp(
       async (ctx, next) => {
         await next()
         ctx.body = ctx.state['result']
@@ -150,7 +139,7 @@ describe('transaction()', () => {
 
   it('leaves no connection, no transaction and no trx behind', async () => {
     let state: object | undefined
-    client = await serving(
+    const client = await serveApp(
       errors(),
       async (ctx, next) => {
         state = ctx.state

@@ -51,7 +51,7 @@ export async function serving(...middleware: Koa.Middleware[]): Promise<Client> 
 }
 
 /** Serves middleware until the test ends that calls it. */
-export async function served(...middleware: Koa.Middleware[]): Promise<Client> {
+export async function serveApp(...middleware: Koa.Middleware[]): Promise<Client> {
   const client = await serving(...middleware)
   onTestFinished(() => client.close())
   return client

@@ -43,10 +43,11 @@ export async function serve(app: Koa): Promise<TestServer> {
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo
+  let closed: Promise<unknown> | undefined
   return {
     ...connectTo(port),
     async close() {
-      const closed = once(server, 'close')
+      closed ??= once(server, 'close')
       server.close()
       server.closeAllConnections()
       await closed

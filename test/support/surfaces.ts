@@ -11,7 +11,7 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { authentication, errors, permissions, versioning } from '../../plugins/index.js'
-import { type Client, serving } from './client.js'
+import { type Client, serveApp } from './client.js'
 
 export interface Guards {
   readonly versioning?: Versioning
@@ -44,7 +44,7 @@ export const surfaces: Readonly<Record<string, Surface>> = {
       }
     }
     const routers = ['', '/v2'].map((prefix) => new APIRouter({ prefix }).register('things', Things, 'thing'))
-    return serving(...(guards.before ?? []), ...routers.map((router) => router.routes()))
+    return serveApp(...(guards.before ?? []), ...routers.map((router) => router.routes()))
   },
 
   async "a view on the app's own router"(guards) {
@@ -61,7 +61,7 @@ export const surfaces: Readonly<Record<string, Surface>> = {
     }
     const router = new Router()
     for (const path of ['/things', '/v2/things']) router.all(path, Things.asView() as never)
-    return serving(...(guards.before ?? []), router.routes() as Koa.Middleware)
+    return serveApp(...(guards.before ?? []), router.routes() as Koa.Middleware)
   },
 
   async 'a hand-written route'(guards) {
@@ -77,6 +77,6 @@ export const surfaces: Readonly<Record<string, Surface>> = {
     for (const path of ['/things', '/v2/things']) {
       router.register(path, ['get', 'head', 'post', 'options'], steps as never)
     }
-    return serving(errors(), ...(guards.before ?? []), router.routes() as Koa.Middleware)
+    return serveApp(errors(), ...(guards.before ?? []), router.routes() as Koa.Middleware)
   },
 }

@@ -1,8 +1,8 @@
-/** Models, serializers and view sets of a test, made by one call each, and how they are served. */
+/** Models, serializers and view sets of a test, made by one call each, and how they are serveApp. */
 import type Koa from 'koa'
 import { APIRouter, BulkModelViewSet, type DeclaredFields, ModelSerializer, type ModelViewSet } from 'koa-viewsets'
 import { Model } from 'objection'
-import { type Client, served } from './client.js'
+import { type Client, serveApp } from './client.js'
 
 export type SerializerClass = typeof ModelSerializer<Model>
 export type ViewSetClass = typeof ModelViewSet<Model>
@@ -42,7 +42,7 @@ export function viewOf(model: typeof Model, serializerClass: SerializerClass, st
 /** Serves a router until the test ends. */
 export async function serveRouter(api: APIRouter, ...before: Koa.Middleware[]): Promise<Client> {
   await api.prepare()
-  return served(...before, api.routes())
+  return serveApp(...before, api.routes())
 }
 
 /** A router of view sets, each under its name. */

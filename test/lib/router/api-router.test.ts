@@ -2,7 +2,7 @@ import Router from '@koa/router'
 import Koa from 'koa'
 // @ts-expect-error: the package has no types
 import mount from 'koa-mount'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
 import {
   APIRouter,
   action,
@@ -16,31 +16,19 @@ import {
   ViewSet,
 } from '../../../lib/index.js'
 import { errors } from '../../../plugins/index.js'
-import { type Client, serving } from '../../support/client.js'
-import type { TestDatabase } from '../../support/database.js'
+import { type Client, serveApp } from '../../support/client.js'
 import {
   Author,
   AuthorSerializer,
   Book,
   BookSerializer,
-  createLibrary,
-  removeBooks,
+  database,
   Tag,
   TagSerializer,
+  useLibrary,
 } from '../../support/library.js'
 
-let database: TestDatabase
-let client: Client | undefined
-
-beforeAll(async () => {
-  database = await createLibrary()
-})
-afterAll(() => database.drop())
-beforeEach(() => removeBooks(database))
-afterEach(async () => {
-  await client?.close()
-  client = undefined
-})
+useLibrary()
 
 class BookViewSet extends ModelViewSet<Book> {
   static override model = Book
@@ -71,8 +59,7 @@ function library(prefix?: string): APIRouter {
 }
 
 async function serve(...middleware: unknown[]): Promise<Client> {
-  client = await serving(...(middleware as Koa.Middleware[]))
-  return client
+  return serveApp(...(middleware as Koa.Middleware[]))
 }
 
 describe('url()', () => {
