@@ -31,7 +31,7 @@ import {
   ServerCursorPagination,
   ValidationError,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 
 class Author extends Model {
@@ -130,9 +130,7 @@ async function explained(api: APIRouter, action: string, basename = 'book'): Pro
 
 async function served(api: APIRouter): Promise<Client> {
   await api.prepare()
-  const client = await serving(api.routes())
-  onTestFinished(() => client.close())
-  return client
+  return serveApp(api.routes())
 }
 
 const FRAME = /^(?:begin|commit|rollback)/i

@@ -2,7 +2,7 @@
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, expect, it, onTestFinished } from 'vitest'
 import { APIRouter, ModelSerializer, ModelViewSet } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 class Thing extends Model {
@@ -43,9 +43,7 @@ async function serve(model: typeof Thing): Promise<Client> {
   const api = new APIRouter()
   api.register('things', Things)
   await api.prepare()
-  const client = await serving(api.routes())
-  onTestFinished(() => client.close())
-  return client
+  return serveApp(api.routes())
 }
 
 it('the object that was read has the new values, too', async () => {

@@ -1,6 +1,6 @@
 /** What an application's querysets say holds for every request, however it says it: nothing that we add to a query loosens it. */
 import { Model, QueryBuilder, raw } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   BaseFilter,
@@ -16,7 +16,7 @@ import {
   PrimaryKeyRelatedField,
   type Queryset,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 const SCHEMA = `
@@ -175,9 +175,7 @@ async function served({
   const api = new APIRouter().register('notes', NoteViewSet).register('lines', FreeLineViewSet)
   new NestedRouter(api, 'notes', { lookup: 'note_id' }).register('lines', LineViewSet, 'note-line')
   await api.prepare()
-  const client = await serving(api.routes())
-  onTestFinished(() => client.close())
-  return client
+  return serveApp(api.routes())
 }
 
 const ids = (json: unknown) => (json as { id: number }[]).map(({ id }) => id).sort((a, b) => a - b)

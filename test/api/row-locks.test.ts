@@ -15,7 +15,7 @@ import {
   FileUploadField,
   ModelSerializer,
 } from '../../lib/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
 import { connectTo } from '../support/server.js'
@@ -79,9 +79,7 @@ type View = Parameters<APIRouter['register']>[1]
 async function served(view: View, knex?: Knex): Promise<Client> {
   const api = new APIRouter().register('notes', view, 'note')
   await api.prepare(knex ? { knex } : {})
-  const client = await serving(api.routes())
-  onTestFinished(() => client.close())
-  return client
+  return serveApp(api.routes())
 }
 
 /** Sends a request that waits for a row which another transaction changes, and lets go of it then. */
