@@ -16,7 +16,7 @@ import {
   NestedRouter,
   NestedViewSetMixin,
 } from '../../lib/index.js'
-import { type Client, serveApp } from '../support/client.js'
+import { serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 const A = 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8'
@@ -102,7 +102,7 @@ async function serve(idConfig: object) {
   const client = await serveApp(api.routes())
   const texts: string[] = []
   const send = async (method: string, path: string, body?: unknown, user = 1) => {
-    const response = await (client as Client).send(method, path, body, user ? { 'X-User': user } : {})
+    const response = await client.send(method, path, body, user ? { 'X-User': user } : {})
     texts.push(response.text, JSON.stringify(response.headers))
     return response
   }
