@@ -23,7 +23,7 @@ const layers = [
   ],
   ['ids'],
   ['queryset'],
-  ['api-keys'],
+  ['api-keys', 'jwt'],
   ['fields'],
   ['serializers'],
   ['filters'],
@@ -47,6 +47,7 @@ const places: Record<string, string[]> = {
   flydrive: ['storage'],
   inflation: ['parsers'],
   inflection: ['lib/kernel/naming.ts'],
+  jose: ['jwt'],
   knex: ['lib/cli/schema/open-database.ts'],
   'koa-body': ['parsers'],
   'koa-static': ['plugins'],
@@ -108,6 +109,16 @@ describe('third-party packages', () => {
         !(places[to] ?? []).some((place) => place === from || place === folderOf(from)),
     )
     expect(wrong.map(describeImport)).toEqual([])
+  })
+
+  it('that are optional are loaded by doors of their own, never by lib or plugins', () => {
+    const { peerDependenciesMeta } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    const loaded = new Set(['lib/index.ts', 'plugins/index.ts'])
+    for (const file of loaded) {
+      for (const { from, to, typeOnly } of imports) if (from === file && !typeOnly) loaded.add(to)
+    }
+    expect(loaded.size).toBeGreaterThan(200)
+    expect(Object.keys(peerDependenciesMeta).filter((name) => loaded.has(name))).toEqual([])
   })
 
   it('[F14] decode no image', () => {
@@ -241,7 +252,7 @@ describe('what comments cite', () => {
 })
 
 describe('the public names', () => {
-  const indexes = ['lib/index.ts', 'lib/testing/index.ts', 'plugins/index.ts'].filter((file) =>
+  const indexes = ['lib/index.ts', 'lib/jwt/index.ts', 'lib/testing/index.ts', 'plugins/index.ts'].filter((file) =>
     existsSync(join(root, file)),
   )
 

@@ -1,10 +1,9 @@
 /** The second step of dispatch: who is asking. */
 import { rememberChallengers } from '../http/answer-error.js'
-import { type Context, RequestSlot } from '../http/context.js'
+import { finderOf, rememberFinder } from '../http/challenges.js'
+import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { BaseAuthentication, Credentials } from './authentication.js'
-
-const FOUND_BY = new RequestSlot<BaseAuthentication>('the scheme that knew the caller')
 
 /**
  * Tries each scheme in order; the first that knows the caller sets `ctx.state.user` and `ctx.state.auth`. Where none does,
@@ -20,7 +19,7 @@ export async function authenticate(ctx: Context, schemes: readonly BaseAuthentic
     const { user, auth } = readCredentials(scheme, credentials)
     ctx.state['user'] = user
     ctx.state['auth'] = auth
-    FOUND_BY.set(ctx, scheme)
+    rememberFinder(ctx, scheme)
     return
   }
 }
@@ -46,5 +45,5 @@ function readCredentials(scheme: BaseAuthentication, given: Credentials): { user
 
 /** The scheme that has set `ctx.state.user`; undefined when the application did, or nobody. */
 export function foundBy(ctx: Context): BaseAuthentication | undefined {
-  return FOUND_BY.get(ctx)
+  return finderOf(ctx) as BaseAuthentication | undefined
 }

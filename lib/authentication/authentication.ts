@@ -43,8 +43,10 @@ export abstract class BaseAuthentication {
   readonly challenge?: string
   /** The request header that carries the credentials; answers vary by it. */
   readonly vary?: string
-  /** What OpenAPI says of the scheme; absent where it is not to be listed. */
-  readonly openapi?: SecurityScheme
+  /** What OpenAPI says of the scheme, or of several ways to come by its credentials; absent where it is not to be listed. */
+  readonly openapi?: SecurityScheme | readonly SecurityScheme[]
+  /** With which statuses besides 401 it refuses, for OpenAPI. */
+  readonly statuses?: readonly number[]
 
   /**
    * The caller, or null when the request has no credentials of this kind. Anything but `{ user, auth }` and null is an error
@@ -52,6 +54,9 @@ export abstract class BaseAuthentication {
    * @throws AuthenticationFailed they are wrong
    */
   abstract authenticate(ctx: Context): Credentials | null | Promise<Credentials | null>
+
+  /** The challenge of a 403 where credentials of this scheme lack scopes; absent where the scheme has none. */
+  scopeChallenge?(scopes: readonly string[]): string
 
   /** Finishes what the scheme does beside requests; `api.close()` calls it. */
   close?(): Promise<void>

@@ -1,5 +1,6 @@
 /** Who may use an operation, and by which credentials. */
 import type { Context } from '../http/context.js'
+import { HasScope } from '../permissions/has-scope.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { View } from '../views/view.js'
 import type { Components } from './components.js'
@@ -17,7 +18,11 @@ export function securityOf(
   const schemes = authentication.flatMap((scheme) => scheme.openapi ?? [])
   if (schemes.length === 0) return []
   for (const { name, definition } of schemes) components.securityScheme(name, definition)
-  const alternatives = [...new Set(schemes.map(({ name }) => name))].map((name) => ({ [name]: [] }))
+  const scopes = permissions.flatMap((permission) => (permission instanceof HasScope ? permission.scopes : []))
+  const named = new Map(
+    schemes.map(({ name, definition }) => [name, definition['type'] === 'openIdConnect' ? scopes : []]),
+  )
+  const alternatives = [...named].map(([name, wanted]) => ({ [name]: [...wanted] }))
   const isOpen =
     !needsUser &&
     permissions.every((permission) => admitsAnonymous(permission, method, endpoint.detail)) &&

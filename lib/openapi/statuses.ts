@@ -36,6 +36,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (permissionsOfParents(endpoint, ctx).length > 0) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
   if (strictAccept) statuses.add(406)
+  for (const scheme of authentication) for (const status of scheme.statuses ?? []) statuses.add(status)
   for (const status of versioning?.statuses() ?? []) statuses.add(status)
   if (!(view instanceof GenericAPIView)) return statuses
   const { viewClass } = view

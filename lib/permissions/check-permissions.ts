@@ -1,4 +1,5 @@
 /** The third step of dispatch: may this caller do this (promises E1 and E10). */
+import { scopeChallengeOf } from '../http/challenges.js'
 import { type Context, isAnonymous } from '../http/context.js'
 import { AuthenticationFailed, PermissionDenied } from '../kernel/errors.js'
 import type { BasePermission, GuardedView } from './permission.js'
@@ -10,7 +11,7 @@ export async function checkPermissions(
   permissions: readonly BasePermission[],
 ): Promise<void> {
   for (const permission of permissions) {
-    if ((await permission.hasPermission(ctx, view)) !== true) refuse(ctx)
+    if ((await permission.hasPermission(ctx, view)) !== true) refuse(ctx, permission)
   }
 }
 
@@ -22,11 +23,12 @@ export async function checkObjectPermissions(
   object: object,
 ): Promise<void> {
   for (const permission of permissions) {
-    if ((await permission.hasObjectPermission(ctx, view, object)) !== true) refuse(ctx)
+    if ((await permission.hasObjectPermission(ctx, view, object)) !== true) refuse(ctx, permission)
   }
 }
 
-function refuse(ctx: Context): never {
+function refuse(ctx: Context, permission: BasePermission): never {
   if (isAnonymous(ctx.state['user'])) throw new AuthenticationFailed()
-  throw new PermissionDenied()
+  const challenge = scopeChallengeOf(ctx, permission.missingScopes(ctx))
+  throw new PermissionDenied(undefined, challenge === undefined ? {} : { headers: { 'WWW-Authenticate': challenge } })
 }

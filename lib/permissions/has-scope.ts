@@ -4,8 +4,8 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { BasePermission } from './permission.js'
 
 /**
- * Passes where the credentials have all of these scopes, by `ctx.state.auth.scopes`, an array or a Set: an API key brings
- * them. Credentials without scopes, such as a session, are refused.
+ * Passes where the credentials have all of these scopes, by `ctx.state.auth.scopes`, an array or a Set: an API key and a JWT
+ * bring them. Credentials without scopes, such as a session, are refused.
  * @example static override permissionClasses: Permissions = [new HasScope('read:books')]
  */
 export class HasScope extends BasePermission {
@@ -20,6 +20,10 @@ export class HasScope extends BasePermission {
   override hasPermission(ctx: Context): boolean {
     const held = this.getScopes(ctx)
     return held !== undefined && this.scopes.every((scope) => held.has(scope))
+  }
+
+  override missingScopes(ctx: Context): readonly string[] {
+    return this.hasPermission(ctx) ? [] : this.scopes
   }
 
   override admitsAnonymous(): boolean {

@@ -70,6 +70,10 @@ class And extends Composed {
     return true
   }
 
+  override missingScopes(ctx: Context): readonly string[] {
+    return [...new Set(this.operands.flatMap((operand) => operand.missingScopes(ctx)))]
+  }
+
   override admitsAnonymous(method: string): boolean | undefined {
     const told = this.operands.map((operand) => operand.admitsAnonymous(method))
     return told.includes(false) ? false : told.includes(undefined) ? undefined : true

@@ -42,6 +42,11 @@ export abstract class BasePermission {
     return this.hasObjectPermission !== BasePermission.prototype.hasObjectPermission
   }
 
+  /** The scopes that the request's credentials would have to have, where it has refused them for these; none otherwise. */
+  missingScopes(_ctx: Context): readonly string[] {
+    return []
+  }
+
   /** Checks what it needs of a view that it stands on, before any request. @throws {ConfigurationError} */
   check(_view: GuardedViewClass): void {}
 

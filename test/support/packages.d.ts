@@ -8,3 +8,12 @@ declare module 'koa-qs' {
   /** Gives the app another reader of queries. */
   export default function koaQs(app: Koa, mode: 'extended' | 'strict' | 'first', options?: object): Koa
 }
+
+declare module 'oidc-provider' {
+  import type { RequestListener } from 'node:http'
+  /** A certified OpenID Connect provider. */
+  export default class Provider {
+    constructor(issuer: string, configuration: object)
+    callback(): RequestListener
+  }
+}

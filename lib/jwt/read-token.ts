@@ -1,0 +1,60 @@
+/** The header of a token, as far as it decides how the token is verified. Nothing that it says is believed. */
+import { isAlgorithm, type JWTAlgorithm } from './algorithms.js'
+import { invalidToken } from './bearer.js'
+import type { WantedKey } from './key-list.js'
+import { hasUniqueMembers } from './unique-members.js'
+
+/** Three parts of base64url (RFC 7515 section 7.1). An encrypted token has five, an unsigned one an empty third. */
+const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
+/** What a token may be where `typ` does not say it: an access token (RFC 9068), or one that does not tell. */
+const USUAL_TYPES: readonly string[] = ['jwt', 'at+jwt']
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** What tokens must be. */
+export interface HeaderRules {
+  readonly algorithms: readonly JWTAlgorithm[]
+  /** In the form of `typeName()`; undefined for `JWT`, `at+jwt` and none. */
+  readonly types: readonly string[] | undefined
+}
+
+/**
+ * The algorithm and the name of the key of a token. Keys and addresses of keys in it (`jwk`, `jku`, `x5c`, `x5u`) are not read.
+ * @throws {AuthenticationFailed} it is no signed token, or not of an algorithm or a type that is taken
+ */
+export function readHeader(token: string, { algorithms, types }: HeaderRules): WantedKey {
+  if (!COMPACT.test(token)) throw invalidToken('The token is no signed JWT')
+  const header = jsonObject(token.slice(0, token.indexOf('.')))
+  if (header === undefined) throw invalidToken('The header of the token is malformed')
+  const { alg, typ, kid, cty, crit } = header
+  if (typeof alg !== 'string' || !isAlgorithm(alg) || !algorithms.includes(alg)) {
+    throw invalidToken('The algorithm of the token is not accepted')
+  }
+  if (crit !== undefined) throw invalidToken('The token has critical parameters that are not understood')
+  if (cty !== undefined) throw invalidToken('Tokens within tokens are not accepted')
+  if (!isOfType(typ, types)) throw invalidToken('The token is of another type')
+  if (kid !== undefined && typeof kid !== 'string') throw invalidToken('The header of the token is malformed')
+  return { alg, kid }
+}
+
+/** A part of a token; undefined where it is no JSON object, or has a name twice. */
+export function jsonObject(part: string): Record<string, unknown> | undefined {
+  try {
+    const text = utf8.decode(Buffer.from(part, 'base64url'))
+    const value: unknown = JSON.parse(text)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    return hasUniqueMembers(text) ? (value as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A media type as `typ` has it: in any case, `application/` left out (RFC 7515 section 4.1.9). */
+export function typeName(type: string): string {
+  return type.toLowerCase().replace(/^application\//, '')
+}
+
+function isOfType(typ: unknown, types: readonly string[] | undefined): boolean {
+  if (typ === undefined) return types === undefined
+  return typeof typ === 'string' && (types ?? USUAL_TYPES).includes(typeName(typ))
+}

@@ -1,0 +1,140 @@
+/**
+ * The key set of an issuer, kept as long as it may be used. It is not jose's `createRemoteJWKSet()`, which drops all keys as
+ * soon as they are old and the issuer is away, reads answers of any size, takes any unknown name for a reason to ask again
+ * while keys are renewed, and gives up a token whose `kid` two keys have.
+ */
+import { ServiceUnavailable } from '../kernel/errors.js'
+import { oneLine } from '../kernel/one-line.js'
+import type { JWTAlgorithm } from './algorithms.js'
+import { type FetchLimits, fetchKeySet } from './fetch-key-set.js'
+import type { KeyList, KeySource } from './key-list.js'
+import { usableKeys } from './remote-keys.js'
+
+export interface RemoteKeySetOptions extends FetchLimits {
+  readonly jwksUri: string
+  readonly algorithms: readonly JWTAlgorithm[]
+  readonly maxAgeSeconds: number
+  readonly staleSeconds: number
+  readonly cooldownSeconds: number
+  /** In Unix milliseconds. */
+  readonly now: () => number
+}
+
+/** How long is waited after a failure while no key is held, in seconds. */
+const PAUSE_WITHOUT_KEYS = 1
+
+export class RemoteKeySet implements KeySource {
+  readonly #options: RemoteKeySetOptions
+  #list: KeyList = { keys: [], serial: 0 }
+  #begun = 0
+  #running: Promise<void> | undefined
+  /** When the keys were asked for that are held. */
+  #loadedAt: number | undefined
+  /** When the last request has ended. */
+  #endedAt: number | undefined
+  /** When a request was last begun for a name that nobody knew. */
+  #askedAt: number | undefined
+  /** What the last request has ended with. */
+  #failure: Error | undefined
+
+  constructor(options: RemoteKeySetOptions) {
+    this.#options = options
+  }
+
+  get begun(): number {
+    return this.#begun
+  }
+
+  /**
+   * The keys, renewed in the background from half of their age on. Old ones are waited for, unless the last request has failed:
+   * then those that are held are used meanwhile.
+   * @throws {ServiceUnavailable} none are held that may be used
+   */
+  async current(): Promise<KeyList> {
+    const { maxAgeSeconds } = this.#options
+    const age = this.#since(this.#loadedAt)
+    if ((age >= maxAgeSeconds / 2 || !this.#isUsable()) && this.#waited() >= this.#pause()) this.#renew()
+    if (!this.#isUsable() || (age >= maxAgeSeconds && !this.#failure)) await this.#running
+    if (this.#isUsable()) return this.#list
+    const wait = Math.ceil(this.#pause() - this.#waited())
+    throw new ServiceUnavailable(Math.max(1, wait), { cause: this.#failure ?? this.#failed('it has no usable key') })
+  }
+
+  async newerThan(list: KeyList, since: number): Promise<KeyList | undefined> {
+    if (list.serial > since) return undefined
+    if (list === this.#list) {
+      if (!this.#running) {
+        if (this.#since(this.#askedAt) < this.#options.cooldownSeconds) return undefined
+        this.#askedAt = this.#options.now()
+        this.#renew()
+      }
+      await this.#running
+    }
+    return list === this.#list ? undefined : this.#list
+  }
+
+  async close(): Promise<void> {
+    await this.#running
+  }
+
+  /** Asks the issuer, one request at a time; it never rejects. */
+  #renew(): void {
+    this.#running ??= this.#load().finally(() => {
+      this.#running = undefined
+      this.#endedAt = this.#options.now()
+    })
+  }
+
+  async #load(): Promise<void> {
+    const { jwksUri, algorithms, now } = this.#options
+    const serial = ++this.#begun
+    const at = now()
+    try {
+      const entries = await fetchKeySet(jwksUri, this.#options)
+      this.#list = { keys: await usableKeys(entries, algorithms), serial }
+      this.#loadedAt = at
+      this.#failure = undefined
+    } catch (error) {
+      const isFirst = !this.#failure
+      this.#failure = this.#failed(reasonOf(error), error)
+      if (isFirst && this.#isUsable()) this.#warn(this.#failure)
+    }
+  }
+
+  #isUsable(): boolean {
+    const { maxAgeSeconds, staleSeconds } = this.#options
+    return this.#list.keys.length > 0 && this.#since(this.#loadedAt) < maxAgeSeconds + staleSeconds
+  }
+
+  /** How many seconds lie between two requests that no token has asked for. */
+  #pause(): number {
+    if (!this.#isUsable()) return Math.min(PAUSE_WITHOUT_KEYS, this.#options.cooldownSeconds)
+    return this.#failure ? this.#options.cooldownSeconds : 0
+  }
+
+  #waited(): number {
+    return this.#since(this.#endedAt)
+  }
+
+  /** Seconds since a time; for ever where it never was, or the clock was set back behind it. */
+  #since(at: number | undefined): number {
+    const seconds = at === undefined ? -1 : (this.#options.now() - at) / 1000
+    return seconds < 0 ? Number.POSITIVE_INFINITY : seconds
+  }
+
+  #failed(reason: string, cause?: unknown): Error {
+    return new Error(`The key set ${this.#options.jwksUri} cannot be used: ${oneLine(reason)}`, { cause })
+  }
+
+  #warn({ message }: Error): void {
+    process.emitWarning(`${message}. The keys that are held are used until they are too old.`, {
+      code: 'KOA_VIEWSETS_KEY_SET',
+    })
+  }
+}
+
+/** What a failed `fetch()` says lies in its cause. */
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as { readonly message: string; readonly cause?: unknown }
+  return cause instanceof Error ? `${message} (${cause.message})` : message
+}
