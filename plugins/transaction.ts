@@ -1,27 +1,37 @@
 /** One transaction for a hand-written route, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
 import type { Context, Middleware } from '../lib/http/context.js'
+import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-scope.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
+import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { inTransaction } from '../lib/postgres/in-transaction.js'
 
 /**
  * Runs what comes after it in a transaction, `ctx.state.trx`: committed when it returns, rolled back when it throws or has
  * set a status of 400 or more; where it has answered nothing, a middleware around it may. The answer is sent when that
  * is done, so a body that is a stream must not read from it. Errors rise, those of COMMIT too: `errors()` answers them.
- * @throws {ConfigurationError} it is no knex
+ *
+ * With `databaseRole` and `databaseSettings` it begins with them, as requests of view sets do: what the role may not do is
+ * 401 or 403, and GET and HEAD cannot write. Give it behind `authentication()`, where they depend on the caller.
+ * @throws {ConfigurationError} it is no knex, or an option is wrong
  * @example router.post('/orders', transaction(knex), async (ctx) => { ctx.body = await Order.query(ctx.state.trx).insert(…) })
  */
-export function transaction(knex: Knex): Middleware {
+export function transaction(knex: Knex, options: DatabaseOptions = {}): Middleware {
   if (typeof (knex as Partial<Knex> | undefined)?.transaction !== 'function') {
     throw new ConfigurationError('transaction(knex): give a knex instance')
   }
+  checkKinds('transaction()', options, { kinds: { databaseRole: 'any', databaseSettings: 'any' } })
+  const scope = databaseScope('transaction()', options)
   return async function runInTransaction(ctx, next) {
     const work = async (trx: Knex.Transaction) => {
       ctx.state['trx'] = trx
       await next()
     }
     try {
-      await inTransaction(knex, { name: 'transaction()', work, refused: () => hasRefused(ctx) })
+      const own = scope ? await knexInScope(ctx, knex, scope) : knex
+      await inTransaction(own, { name: 'transaction()', work, refused: () => hasRefused(ctx) })
+    } catch (error) {
+      throw (scope && roleRefusal(ctx, error)) ?? error
     } finally {
       delete ctx.state['trx']
     }

@@ -38,6 +38,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     pagination: paginator ? nameOf(paginator) : null,
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
     ...road,
+    database: view.database?.described ?? null,
     transaction: road.transaction ?? false,
     notes: [...new Set(notes)],
   }

@@ -56,6 +56,8 @@ export interface Explanation {
   readonly pagination: string | null
   /** The query parameters that a client may give. */
   readonly parameters: readonly string[]
+  /** What says which role and settings the statements run with; null for those of the connection. */
+  readonly database: string | null
   /** The request is one transaction. */
   readonly transaction: boolean
   readonly reading: ExplainedReading | null

@@ -24,6 +24,7 @@ function format(explanation: Explanation): string {
     ['parameters', grouped(explanation.parameters).join(', ')],
     ['reads', reading ? withReason(reading.from, reading.because) : ''],
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
+    ['runs with', explanation.database ?? ''],
     ['transaction', explanation.transaction ? 'one' : ''],
     ...statements.map(({ does, sql }) => [does, sql] as const),
     ...notes.map((note) => ['note', note] as const),

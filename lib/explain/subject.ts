@@ -50,7 +50,8 @@ export async function openSubject({ endpoint, operation, asked }: ExplainOptions
   const ctx = asked
     ? ownContext(asked.ctx, asked.params)
     : describingContext({ method, path: endpoint.path, params: sampleParams(endpoint) })
-  const view = viewClass.open(ctx, { action, actions, basename: endpoint.basename, parents: endpoint.parents })
+  const { basename, parents } = endpoint
+  const view = viewClass.open(ctx, { action, actions, basename, parents, database: operation.database })
   if (asked) {
     const { versioning, authentication } = view.policies
     if (versioning) determineVersion(ctx, versioning)

@@ -6,6 +6,8 @@ import type { GenericAPIView } from '../views/generic-api-view.js'
 type PlainName =
   | 'atomic'
   | 'authenticationClasses'
+  | 'databaseRole'
+  | 'databaseSettings'
   | 'description'
   | 'exposeTriggerMessages'
   | 'filterBackends'

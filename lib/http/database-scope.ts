@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { AuthenticationFailed, ConfigurationError, PermissionDenied } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
 import {
   type LocalSettings,
   localSettings,
@@ -39,11 +40,13 @@ export interface DatabaseOptions {
 
 /** What a request's statements run with. */
 export interface DatabaseScope {
-  /** Who declares it, for messages. */
+  /** What declares it, for messages. */
   readonly owner: string
   readonly role: DatabaseRole
   /** Later ones win. */
-  readonly settings: readonly DatabaseSettings[]
+  readonly settings: readonly NonNullable<DatabaseSettings>[]
+  /** Where it comes from, as a sentence: no role, and nothing of the settings. */
+  readonly described: string
 }
 
 /**
@@ -57,8 +60,36 @@ export function databaseScope(
 ): DatabaseScope | undefined {
   const role = databaseRole ?? outer.databaseRole ?? null
   const settings = [outer.databaseSettings, databaseSettings].filter((one) => one !== undefined && one !== null)
-  for (const one of settings) if (typeof one === 'object') localSettings({ settings: one })
-  return role === null && settings.length === 0 ? undefined : { owner, role, settings }
+  if (role === null && settings.length === 0) return undefined
+  checkScope(owner, role, settings)
+  const parts = [
+    ...(role === null ? [] : [source(databaseRole === null ? 'the router' : owner, 'databaseRole', role)]),
+    ...settings.map((one) => source(one === databaseSettings ? owner : 'the router', 'databaseSettings', one)),
+  ]
+  return { owner, role, settings, described: parts.join(', ') }
+}
+
+function source(by: string, option: string, declared: unknown): string {
+  return `${option} of ${by}${typeof declared === 'function' ? ', asked on each request' : ''}`
+}
+
+/** @throws {ConfigurationError} one is of a wrong kind, or what is the same for all requests cannot be set */
+function checkScope(owner: string, role: DatabaseRole, settings: readonly unknown[]): void {
+  const isRole = role === null || typeof role === 'string' || typeof role === 'function'
+  if (!isRole) throw new ConfigurationError(`${owner}: databaseRole is ${quote(role)}; give a name, or a function`)
+  try {
+    localSettings({ role: typeof role === 'string' ? role : undefined })
+    for (const one of settings) {
+      if (typeof one !== 'object' && typeof one !== 'function') {
+        throw new ConfigurationError(
+          `databaseSettings is ${quote(one)}; give an object, or a function that returns one`,
+        )
+      }
+      if (typeof one === 'object') localSettings({ settings: one as Readonly<Record<string, SettingValue>> })
+    }
+  } catch (error) {
+    throw new ConfigurationError(`${owner}: ${(error as Error).message}`)
+  }
 }
 
 /**
@@ -75,7 +106,8 @@ export async function knexInScope(ctx: Context, knex: Knex, scope: DatabaseScope
   return scopedKnex(knex, await settingsOfRequest(ctx, scope))
 }
 
-async function settingsOfRequest(ctx: Context, { role, settings }: DatabaseScope): Promise<LocalSettings> {
+/** What the statements of a request run with. */
+export async function settingsOfRequest(ctx: Context, { role, settings }: DatabaseScope): Promise<LocalSettings> {
   const given = typeof role === 'function' ? await role(ctx) : (role ?? undefined)
   if (role !== null && (given === undefined || given === null)) throw refusal(ctx)
   const all: Record<string, SettingValue> = {}

@@ -60,6 +60,10 @@ export class RecentMap<Value> {
     }
     entries.set(key, value)
   }
+
+  delete(key: string): void {
+    this.#entries.delete(key)
+  }
 }
 
 /**

@@ -65,6 +65,44 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
   revision++
 }
 
+/**
+ * Checks that a knex finds the tables that the catalogue was read of, or others that are the same, as where each tenant has
+ * a schema. What is compiled holds for both.
+ * @param path where it looks for tables, for the message
+ * @returns false where it finds none of them
+ * @throws {ConfigurationError} one is missing, or differs in a column or a constraint
+ */
+export async function findsSameTables(models: readonly ModelClass[], knex: Queryable, path: string): Promise<boolean> {
+  const read = models.flatMap((model) => {
+    const known = catalogues.get(model)
+    return known ? [{ name: model.tableName, known }] : []
+  })
+  const found = await readCatalogue(
+    knex,
+    read.map(({ name }) => name),
+  )
+  if (found.size === 0) return false
+  for (const { name, known } of read) {
+    const difference = differenceOf(known, found.get(name))
+    if (difference === undefined) continue
+    throw new ConfigurationError(
+      `search_path "${path}": the table "${name}" ${difference} than the one that prepare() read`,
+    )
+  }
+  return true
+}
+
+/** What a table has otherwise; its number, and those of the tables it refers to, are its own. */
+function differenceOf(known: CatalogueTable, found: CatalogueTable | undefined): string | undefined {
+  if (!found) return 'is no other'
+  const columns = new Map(found.columns.map((column) => [column.column, JSON.stringify(column)]))
+  const other = known.columns.find((column) => columns.get(column.column) !== JSON.stringify(column))
+  if (other) return `has another column "${other.column}"`
+  const rest = ({ columns: own, constraints, table: _, ...others }: CatalogueTable) =>
+    JSON.stringify([own.length, others, constraints.map(({ target, ...constraint }) => [constraint, target?.columns])])
+  return rest(known) === rest(found) ? undefined : 'has other constraints, triggers or policies'
+}
+
 /** The knex a model is bound to. @throws {ConfigurationError} it is bound to none */
 function boundKnex(model: ModelClass): Queryable {
   const knex = model.knex() as Queryable | undefined

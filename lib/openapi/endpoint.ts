@@ -1,4 +1,5 @@
 /** What of an API is described: the narrow view that this chapter has of a router's paths and of the views behind them. */
+import type { DatabaseScope } from '../http/database-scope.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { APIView } from '../views/api-view.js'
@@ -18,6 +19,8 @@ export interface DescribedOperation {
   /** What such an action answers. */
   readonly outputSerializer: SerializerClass | undefined
   readonly outputsList: boolean
+  /** The role and settings that its statements run with. */
+  readonly database?: DatabaseScope | undefined
 }
 
 /** A path, with all methods it takes. */

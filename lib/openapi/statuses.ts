@@ -33,6 +33,10 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   const changesMany = endpoint.kind === 'bulk' && operation.method !== 'POST'
   if (changesMany) statuses.add(404)
   if (isConditional(subject) || changesMany) statuses.add(412)
+  // what the role of the caller may not do
+  if (operation.database) statuses.add(401).add(403)
+  // a schema that is none
+  if (operation.database?.settings.some((one) => typeof one === 'function')) statuses.add(404)
   if (permissionsOfParents(endpoint, ctx).length > 0) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
   if (strictAccept) statuses.add(406)

@@ -73,6 +73,8 @@ export interface ListPool {
   readonly key: object
   /** The most connections it opens. */
   readonly size: number
+  /** The database role and settings that its statements run with: a list that is read later is read with the same. */
+  readonly runsWith?: string | undefined
 }
 
 export interface RowCursorOptions {

@@ -150,10 +150,11 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
     const { ctx } = request
+    const { runsWith } = source.pool
     const scope = {
       secret: getCursorSecret(),
       caller: callerOf(ctx),
-      view: source.name,
+      view: runsWith === undefined ? source.name : `${source.name} ${runsWith}`,
       path: frame(...pathParts(request)),
     }
     const text = lastValue(request, this.cursorQueryParam)

@@ -9,6 +9,8 @@ export interface LocalSettings {
   readonly values: readonly string[]
   /** True where the transaction cannot write. */
   readonly readOnly: boolean
+  /** Where tables are looked for; undefined where the connection says so. */
+  readonly searchPath?: string | undefined
 }
 
 /** A value of a setting; an object is written as JSON, null and undefined are the empty string. */
@@ -52,13 +54,17 @@ export function localSettings({ role, settings = {}, readOnly = false }: LocalSe
   }
   for (const [name, value] of Object.entries(settings)) {
     checkName(name)
+    // none: an empty one would find no table
+    if (name === 'search_path' && (value === undefined || value === null)) continue
     calls.push(`set_config($${values.push(name)}, $${values.push(textOf(name, value))}, true)`)
   }
   if (readOnly) calls.push(`set_config('transaction_read_only', 'on', true)`)
   if (values.reduce((sum, { length }) => sum + length, 0) > LONGEST_VALUES) {
     throw new UnusableSetting(`the settings of a transaction have more than ${LONGEST_VALUES} characters`)
   }
-  return { text: `select ${calls.join(', ') || '1'}`, values, readOnly }
+  const path = settings['search_path']
+  const searchPath = path === undefined || path === null ? undefined : textOf('search_path', path)
+  return { text: `select ${calls.join(', ') || '1'}`, values, readOnly, searchPath }
 }
 
 /** `none` is the role of the login itself (PostgreSQL's manual, SET ROLE), which nobody may ask for. */

@@ -1,6 +1,6 @@
 /** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
 
-import type { DatabaseOptions } from '../http/database-scope.js'
+import { type DatabaseOptions, type DatabaseScope, databaseScope } from '../http/database-scope.js'
 import { externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Hint, Segment } from '../kernel/path-pattern.js'
@@ -57,6 +57,8 @@ export interface Operation {
   /** Describes the answer, for actions made by `action()`. */
   readonly outputSerializer: SerializerClass | undefined
   readonly outputsList: boolean
+  /** The role and settings that its statements run with. */
+  readonly database?: DatabaseScope | undefined
 }
 
 /** One path of the API, with all methods it takes. */
@@ -105,7 +107,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
     const own = detail ? [lookupSegment(view)] : []
     const segments = [...collection.segments, ...own, ...path]
     const loose = own.map((segment): Segment => (options.prepared ? segment : { ...segment, hint: 'str' }))
-    const operations = operationsOf(registration, template)
+    const operations = operationsOf(registration, template, options.database)
     return {
       kind,
       view,
@@ -130,7 +132,11 @@ function formatsOf(view: ViewSetClass): ReadonlySet<string> {
   return new Set(policiesOf(view).renderers.map(({ format }) => format))
 }
 
-function operationsOf(registration: Registration, { actions }: RouteTemplate): ReadonlyMap<string, Operation> {
+function operationsOf(
+  registration: Registration,
+  { actions }: RouteTemplate,
+  outer: DatabaseOptions | undefined,
+): ReadonlyMap<string, Operation> {
   const { view, basename } = registration
   const prefix = operationPrefix(registration)
   return new Map(
@@ -139,12 +145,14 @@ function operationsOf(registration: Registration, { actions }: RouteTemplate): R
       const suffix = routeSuffix(view, action)
       const described = actionsOf(view).get(action)
       const several = (described?.methods.length ?? 1) > 1
+      const answering = actionClass(view, action)
       const operation: Operation = {
         method,
         action,
         name: `${basename}-${suffix}`,
         operationId: underscored(`${prefix}${basename}_${suffix}${several ? `_${lowered}` : ''}`),
-        view: actionClass(view, action),
+        view: answering,
+        database: databaseScope(answering.name, answering, outer),
         inputSerializer: described?.inputSerializer,
         outputSerializer: described?.outputSerializer,
         outputsList: described?.outputsList ?? false,

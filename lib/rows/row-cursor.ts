@@ -3,6 +3,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ListPool, RowCursor, Rows } from '../pagination/pagination.js'
 import type { CompiledSql, Queryable } from '../postgres/pg-types.js'
+import { scopeOf } from '../postgres/scoped-knex.js'
 import { DatabaseCursor, type DatabaseCursorOptions, poolSize } from '../queryset/database-cursor.js'
 
 /** knex's own default. */
@@ -11,7 +12,9 @@ const USUAL_SIZE = 10
 /** The pool behind a knex. */
 export function poolOf(knex: unknown): ListPool {
   const { client } = knex as { client: { pool?: object } }
-  return { key: client.pool ?? client, size: poolSize(knex as Queryable) ?? USUAL_SIZE }
+  const size = poolSize(knex as Queryable) ?? USUAL_SIZE
+  const settings = scopeOf(knex as Queryable)?.settings
+  return { key: client.pool ?? client, size, runsWith: settings && JSON.stringify(settings.values) }
 }
 
 /** Declares a cursor. @throws {ConfigurationError} the request runs in a transaction, which would end before the cursor */

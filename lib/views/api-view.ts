@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
-import { type DatabaseScope, roleRefusal } from '../http/database-scope.js'
+import { type DatabaseRole, type DatabaseScope, type DatabaseSettings, roleRefusal } from '../http/database-scope.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
@@ -23,17 +23,7 @@ import { takenFiles } from '../serializers/taken-files.js'
 import { actionsOf } from './action-options.js'
 import { markBuiltIn } from './built-in.js'
 import { policiesOf } from './policies.js'
-import type {
-  Authentications,
-  DatabaseRole,
-  DatabaseSettings,
-  Metadata,
-  Parsers,
-  Permissions,
-  Renderers,
-  Throttles,
-  Versioning,
-} from './statics.js'
+import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import {
   type ActionMap,
   allowedMethods,

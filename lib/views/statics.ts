@@ -40,6 +40,3 @@ export type Queryset = (() => QueryBuilder<any, any>) | null
 
 /** The columns that tell versions of a row apart, or null. Annotate with this type to leave subclasses free. */
 export type Concurrency = string | readonly string[] | null
-
-/** The database role of a view's requests, a function that chooses it, or null. */
-export type { DatabaseRole, DatabaseSettings } from '../http/database-scope.js'

@@ -1,7 +1,7 @@
 /** Whose rows: a database role and settings for every statement of a request, by `databaseRole` and `databaseSettings`. */
 import knexLibrary, { type Knex } from 'knex'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   bulkModelViewSet,
@@ -11,6 +11,7 @@ import {
   JSONRenderer,
   listAction,
   modelSerializer,
+  modelViewSet,
   NDJSONRenderer,
   NestedRouter,
   NestedSerializer,
@@ -22,7 +23,9 @@ import {
   ServerCursorPagination,
   StreamMixin,
   TokenAuthentication,
+  table,
 } from '../../lib/index.js'
+import { authentication, errors, transaction } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 
@@ -206,7 +209,10 @@ beforeAll(async () => {
   Model.knex(db)
   const api = new APIRouter({
     databaseRole: ({ state }) => roleNames.get(callerOf(state)?.role ?? '') ?? ANON,
-    databaseSettings: ({ state }) => ({ 'app.tenant': callerOf(state)?.tenant }),
+    databaseSettings: ({ state, headers }) => ({
+      'app.tenant': callerOf(state)?.tenant,
+      'app.header': headers['x-tenant'] as string,
+    }),
   })
   const views = {
     notes: Notes,
@@ -282,6 +288,15 @@ describe('reading', () => {
     const streamed = await client.get('/streamed?format=ndjson', { ...as('user-1'), accept: 'application/x-ndjson' })
     const lines = streamed.text.trim().split('\n')
     expect(lines.map((line) => JSON.parse(line).id as number).sort((a, b) => a - b)).toEqual(mine)
+  })
+
+  it('goes on with a server cursor only under the role and settings that opened it', async () => {
+    const opened = await client.get('/server', { ...as('user-1'), 'x-tenant': '1' })
+    const next = `/server?server_cursor=${opened.json.cursor_id}`
+    expect((await client.get(next, { ...as('user-1'), 'x-tenant': '2' })).status).toBe(404)
+    expect((await client.get(next, { ...as('user-1'), 'x-tenant': '1' })).status).toBe(200)
+    expect((await client.get(next, as('user-1'))).status).toBe(404)
+    while ((await client.get(next, { ...as('user-1'), 'x-tenant': '1' })).json.exhausted === false);
   })
 
   it('shows an object, its related ones and what filters and searches find, of the caller only', async () => {
@@ -448,5 +463,175 @@ describe('a connection', () => {
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
     const { rows } = await db.raw('select current_user as role')
     expect(rows).toEqual([{ role: LOGIN }])
+  })
+})
+
+describe('what is declared', () => {
+  it.each([
+    [{ databaseRole: 7 }, 'APIRouter: databaseRole is 7; give a name, or a function'],
+    [{ databaseRole: '' }, 'APIRouter: no such role'],
+    [{ databaseRole: 'none' }, 'APIRouter: no such role'],
+    [{ databaseRole: 'x'.repeat(64) }, 'APIRouter: no such role'],
+    [{ databaseSettings: 'x' }, 'APIRouter: databaseSettings is "x"; give an object, or a function that returns one'],
+    [{ databaseSettings: { role: 'x' } }, /APIRouter: databaseSettings: "role" is no setting that can be given/],
+    [{ databaseSettings: { session_authorization: 'x' } }, /is no setting that can be given/],
+    [{ databaseSettings: { "app.x'); drop table notes; --": 'x' } }, /is no setting that can be given/],
+    [{ databaseSettings: { 'app.x': '\u0000' } }, 'APIRouter: the setting app.x holds a NUL'],
+  ])('is refused where it cannot be set: %j', (options, message) => {
+    expect(() => new APIRouter(options as never)).toThrow(message)
+  })
+
+  it('is a role that is the same for all, on a view set alone', async () => {
+    class Open extends bulkModelViewSet(Board, {
+      serializerClass: BoardSerializer,
+      databaseRole: USER,
+      databaseSettings: { 'app.tenant': 2 },
+    }) {}
+    const own = await serving(new APIRouter().register('open', Open).routes())
+    onTestFinished(() => own.close())
+    expect((await own.get('/open')).json).toEqual([{ id: 2, name: 'two' }])
+  })
+
+  it("is the view's own before the router's, setting by setting", async () => {
+    class Told extends bulkModelViewSet(Board, {
+      serializerClass: BoardSerializer,
+      databaseRole: USER,
+      databaseSettings: () => ({ 'app.tenant': 2, 'app.more': { deep: ['"', null] } }),
+      actions: {
+        told: listAction({ methods: ['GET'] }, async function () {
+          const answer = (await this.trx?.raw(
+            "select current_user as role, current_setting('app.tenant') as tenant, current_setting('app.more')::json as more, current_setting('app.outer') as outer",
+          )) as unknown as { rows: unknown[] }
+          return answer.rows[0]
+        }),
+      },
+    }) {}
+    const api = new APIRouter({ databaseRole: ANON, databaseSettings: { 'app.tenant': 1, 'app.outer': true } })
+    const own = await serving(api.register('told', Told, 'told').routes())
+    onTestFinished(() => own.close())
+    expect((await own.get('/told/told')).json).toEqual({
+      role: USER,
+      tenant: '2',
+      more: { deep: ['"', null] },
+      outer: 'true',
+    })
+    const [explained] = await api.explain('told-list')
+    expect(explained?.database).toBe(
+      'databaseRole of Told, databaseSettings of the router, databaseSettings of Told, asked on each request',
+    )
+    expect(JSON.stringify(await api.explain())).not.toContain(USER)
+  })
+
+  it.each([
+    ['no role', { databaseRole: () => null }],
+    ['a value with a NUL', { databaseRole: () => USER, databaseSettings: () => ({ 'app.tenant': '1\u0000' }) }],
+    [
+      'values that are too long',
+      { databaseRole: () => USER, databaseSettings: () => ({ 'app.tenant': '1'.repeat(70_000) }) },
+    ],
+    ['the role of the login', { databaseRole: () => 'NONE' }],
+  ])('refuses a request that it makes %s of', async (_, options) => {
+    class Refused extends bulkModelViewSet(Board, {
+      serializerClass: BoardSerializer,
+      authenticationClasses: [Tokens],
+      ...options,
+    }) {}
+    const own = await serving(new APIRouter().register('refused', Refused).routes())
+    onTestFinished(() => own.close())
+    expect((await own.get('/refused')).status).toBe(401)
+    expect((await own.get('/refused', as('user-1'))).status).toBe(403)
+    expect((await own.send('POST', '/refused', { name: 'x' }, as('user-1'))).status).toBe(403)
+    expect(own.reported).toEqual([])
+  })
+
+  it('is not for a request that the application has in a transaction of its own', async () => {
+    const trx = await db.transaction()
+    onTestFinished(async () => {
+      await trx.rollback()
+    })
+    class Held extends bulkModelViewSet(Board, { serializerClass: BoardSerializer, databaseRole: USER }) {
+      override getKnex() {
+        return trx
+      }
+    }
+    const own = await serving(new APIRouter().register('held', Held).routes())
+    onTestFinished(() => own.close())
+    expect((await own.get('/held')).status).toBe(500)
+    expect(String(own.reported[0])).toContain('Held: databaseRole and databaseSettings begin transactions of their own')
+  })
+})
+
+describe('transaction() with a role', () => {
+  it('answers a hand-written route by the rows of its caller', async () => {
+    const scoped = transaction(db, {
+      databaseRole: ({ state }) => roleNames.get(callerOf(state)?.role ?? '') ?? ANON,
+      databaseSettings: ({ state }) => ({ 'app.tenant': callerOf(state)?.tenant }),
+    })
+    const own = await serving(errors(), authentication(Tokens), scoped, async (ctx) => {
+      const { trx } = ctx.state as { trx: Knex.Transaction }
+      if (ctx.method === 'POST' || ctx.query['write']) await trx('notes').insert({ title: 'by hand' })
+      ctx.body = await trx('notes').count('* as count').first()
+    })
+    onTestFinished(() => own.close())
+    const before = (await idsOf(1)).length
+    expect((await own.get('/', as('user-1'))).json).toEqual({ count: String(before) })
+    expect((await own.send('POST', '/', undefined, as('user-1'))).json).toEqual({ count: String(before + 1) })
+    expect((await own.send('POST', '/', undefined, as('reader-1'))).status).toBe(403)
+    expect((await own.get('/')).status).toBe(401)
+    expect((await own.get('/', as('none-1'))).status).toBe(403)
+    expect((await own.get('/', as('missing-1'))).status).toBe(403)
+    expect((await own.get('/?write=1', as('user-1'))).status).toBeGreaterThanOrEqual(500)
+    expect(await idsOf(1)).toHaveLength(before + 1)
+    expect(() => transaction(db, { databaseRoles: USER } as never)).toThrow(
+      'transaction(): has no option "databaseRoles"',
+    )
+  })
+})
+
+describe('a schema for each tenant', () => {
+  const TABLE = 'create table books (id serial primary key, title varchar(20) not null)'
+  class Books extends modelViewSet(table('books'), {
+    serializerClass: modelSerializer(table('books'), { fields: ['id', 'title'] }),
+    databaseSettings: ({ headers }) => ({ search_path: headers['x-schema'] as string }),
+  }) {}
+
+  it('reads and writes the tables of one schema by what prepare() has read of another, where these are the same', async () => {
+    await database.knex.raw(`
+      create schema one; create schema two; create schema wider; create schema without;
+      set search_path to one; ${TABLE}; insert into books (title) values ('of one');
+      set search_path to two; ${TABLE}; insert into books (title) values ('of two'), ('of two');
+      set search_path to wider; ${TABLE.replace('varchar(20)', 'text')};
+      set search_path to public; ${TABLE}`)
+    const pool = knexLibrary({
+      client: 'pg',
+      connection: database.direct as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 2 },
+    })
+    onTestFinished(() => pool.destroy())
+    class Bound extends Books {
+      override getKnex() {
+        return pool
+      }
+    }
+    const api = new APIRouter().register('books', Bound)
+    await api.prepare({ knex: pool })
+    const own = await serving(api.routes())
+    onTestFinished(() => own.close())
+    const at = (schema: string) => ({ 'x-schema': schema })
+    for (let round = 0; round < 3; round++) {
+      expect((await own.get('/books', at('one'))).json).toEqual([{ id: 1, title: 'of one' }])
+      expect((await own.get('/books', at('two'))).json).toHaveLength(2)
+    }
+    expect((await own.send('POST', '/books', { title: 'new' }, at('two'))).status).toBe(201)
+    expect((await own.send('PATCH', '/books/2', { title: 'changed' }, at('two'))).json.title).toBe('changed')
+    expect((await own.send('PATCH', '/books/2', { title: 'changed' }, at('one'))).status).toBe(404)
+    expect((await own.get('/books', at('without'))).status).toBe(404)
+    expect((await own.get('/books', at('there_is_none'))).status).toBe(404)
+    expect(own.reported).toEqual([])
+    expect((await own.get('/books', at('wider'))).status).toBe(500)
+    expect(String(own.reported[0])).toContain(
+      'search_path "wider": the table "books" has another column "title" than the one that prepare() read',
+    )
+    expect((await own.get('/books', at('one'))).status).toBe(200)
   })
 })

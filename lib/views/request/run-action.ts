@@ -1,7 +1,6 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
 import { isSafeMethod } from '../../http/context.js'
-import { knexInScope } from '../../http/database-scope.js'
 import { formatOf } from '../../http/request-path.js'
 import { parseBody } from '../../parsers/parse-body.js'
 import { selectRenderer } from '../../renderers/select-renderer.js'
@@ -9,6 +8,7 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
 import { checkRequest } from './check-request.js'
+import { databaseOf } from './database.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
 
@@ -25,7 +25,7 @@ export async function runAction(view: View): Promise<unknown> {
   try {
     const own = view.getKnex()
     const asked = own instanceof Promise ? await own : own
-    const knex = asked && view.database ? await knexInScope(ctx, asked, view.database) : asked
+    const knex = asked && view.database ? await databaseOf(view, asked, view.database) : asked
     view.knex = knex
     ;(view as Partial<GenericView>).resource?.overrides.refuseAssigned(view)
     // from here on a status of 400 and more is one that the action has set
