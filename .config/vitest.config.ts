@@ -11,9 +11,7 @@ export default defineConfig({
     alias: [
       { find: /^koa-viewsets$/, replacement: fromRoot('lib/index.ts') },
       { find: /^koa-viewsets\/plugins$/, replacement: fromRoot('plugins/index.ts') },
-      { find: /^koa-viewsets\/client$/, replacement: fromRoot('lib/client/index.ts') },
-      { find: /^koa-viewsets\/jwt$/, replacement: fromRoot('lib/jwt/index.ts') },
-      { find: /^koa-viewsets\/testing$/, replacement: fromRoot('lib/testing/index.ts') },
+      { find: /^koa-viewsets\/(?!plugins$)([a-z-]+)$/, replacement: fromRoot('lib/$1/index.ts') },
     ],
   },
   test: {

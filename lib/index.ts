@@ -1,42 +1,11 @@
 /** Every public name, by section of the specification. */
 
 // Policies (4.9, 5, 8, 9.1)
-export {
-  APIKey,
-  createApiKeysTable,
-  type GenerateApiKeyOptions,
-  generateApiKey,
-  hashToken,
-  type IssuedApiKey,
-  revokeApiKey,
-} from './api-keys/api-key.js'
-export {
-  APIKeyAuthentication,
-  type APIKeyAuthenticationOptions,
-  type APIKeyCredentials,
-} from './api-keys/api-key-authentication.js'
-export { flushKeyUsage } from './api-keys/key-usage.js'
-// Assets and application version (9.2)
-export { type AppVersion, describeAppVersion, getAppVersion, refreshAppVersion } from './assets/app-version.js'
-export { CacheBustChannel } from './assets/cache-bust-channel.js'
-export { CollectError, type Collected, type CollectOptions, collectStatic } from './assets/collect-static.js'
-export type { Manifest } from './assets/manifest.js'
-export { UnknownAppVersion, type VersionRoutes } from './assets/route-version.js'
-export { staticPath, staticUrl, type TemplateHelpers, templateHelpers } from './assets/template-helpers.js'
-export { registerVersionComponent } from './assets/version-components.js'
+export { hashToken } from './api-keys/api-key.js'
 export { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication/authentication.js'
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
 export type { CacheOptions } from './caching/cache-policy.js'
-// Explanations
-export type {
-  ExplainedInsert,
-  ExplainedPolicies,
-  ExplainedReading,
-  ExplainedStatement,
-  Explanation,
-} from './explain/explanation.js'
-export { formatExplanations } from './explain/format-explanation.js'
 // Classes by factories
 export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
 export { modelSerializer } from './factories/model-serializer.js'
@@ -44,7 +13,6 @@ export type { Generated, Interval } from './factories/model-types.js'
 export {
   bulkModelViewSet,
   genericViewSet,
-  modelView,
   modelViewSet,
   nestedViewSet,
   readOnlyModelViewSet,
@@ -127,15 +95,10 @@ export type { StandardSchema } from './kernel/standard-schema.js'
 // Metadata (4.10)
 export { BaseMetadata, type DescribedView } from './metadata/metadata.js'
 export { SimpleMetadata } from './metadata/simple-metadata.js'
-// Metering (6)
-export type { MeteringEngine, UsageDimensions, UsageEvent, UsageReport, UsageTotal } from './metering/engine.js'
-export { InMemoryMeteringEngine, type InMemoryMeteringEngineOptions } from './metering/in-memory-metering-engine.js'
-export { type MeteringOptions, setMeteringEngine } from './metering/metering-engine.js'
-export { PostgresMeteringEngine, type PostgresMeteringEngineOptions } from './metering/postgres-metering-engine.js'
 // Models
-export { describeModel, prepareModels } from './models/describe-model.js'
-export type { ModelDescription } from './models/model-description.js'
 export { type TableModel, type TableOptions, type TableRelation, table } from './models/table.js'
+// Names of other doors
+export * from './moved.js'
 // OpenAPI (4.10)
 export type { SchemaOptions } from './openapi/document.js'
 export type { OpenAPIDocument } from './openapi/types.js'
@@ -182,7 +145,6 @@ export type { StreamedRows, StreamingRenderer } from './renderers/streaming.js'
 // Router (4.1, 4.2, 4.4)
 export { APIRouter, type APIRouterOptions, type RouteTuple } from './router/api-router.js'
 export type { Endpoint, Operation } from './router/endpoint.js'
-export { mountView } from './router/mount-view.js'
 export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 // Serializers (2.1)
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
@@ -192,17 +154,7 @@ export type { Expandable } from './serializers/select-fields.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { Input, Output } from './serializers/types.js'
-// Uploads (2.2)
-export { FileSystemStorage, type FileSystemStorageOptions } from './storage/file-system-storage.js'
-export { type FlydriveDisk, FlydriveStorage, type FlydriveStorageOptions } from './storage/flydrive-storage.js'
 // Throttling (8)
-export {
-  DatabaseAnonThrottle,
-  DatabaseScopedThrottle,
-  DatabaseThrottle,
-  DatabaseUserThrottle,
-} from './throttling/database-throttles.js'
-export { MemoryStore, type MemoryStoreOptions } from './throttling/memory-store.js'
 export type { Rate } from './throttling/rate.js'
 export {
   AnonRateThrottle,
@@ -210,16 +162,7 @@ export {
   type ScopedRateThrottleOptions,
   UserRateThrottle,
 } from './throttling/rate-throttles.js'
-export type { RedisClient } from './throttling/redis-store.js'
-export {
-  RedisAnonThrottle,
-  RedisScopedThrottle,
-  RedisThrottle,
-  RedisUserThrottle,
-} from './throttling/redis-throttles.js'
-export type { ThrottleBackendOptions } from './throttling/shared-store.js'
 export { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './throttling/simple-rate-throttle.js'
-export type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './throttling/store.js'
 export {
   BaseThrottle,
   type ThrottleAnswer,
@@ -236,17 +179,6 @@ export { BaseVersioning, type VersioningOptions, type VersionParameter } from '.
 export { type ActionDecorator, type ActionOptions, type ActionStatics, action } from './views/action.js'
 export { APIView } from './views/api-view.js'
 export { GenericAPIView } from './views/generic-api-view.js'
-export {
-  CreateAPIView,
-  DestroyAPIView,
-  ListAPIView,
-  ListCreateAPIView,
-  RetrieveAPIView,
-  RetrieveDestroyAPIView,
-  RetrieveUpdateAPIView,
-  RetrieveUpdateDestroyAPIView,
-  UpdateAPIView,
-} from './views/generic-views.js'
 export { BulkCreateMixin } from './views/mixins/bulk-create-mixin.js'
 export { BulkDestroyMixin } from './views/mixins/bulk-destroy-mixin.js'
 export { BulkUpdateMixin } from './views/mixins/bulk-update-mixin.js'
@@ -254,7 +186,6 @@ export { CacheableMixin } from './views/mixins/cacheable-mixin.js'
 export { CreateMixin } from './views/mixins/create-mixin.js'
 export { DestroyMixin } from './views/mixins/destroy-mixin.js'
 export { ListMixin } from './views/mixins/list-mixin.js'
-export { MeteringMixin } from './views/mixins/metering-mixin.js'
 export { NestedViewSetMixin } from './views/mixins/nested-view-set-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { StreamMixin } from './views/mixins/stream-mixin.js'

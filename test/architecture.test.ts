@@ -60,6 +60,10 @@ const places: Record<string, string[]> = {
   'swagger-ui-dist': ['plugins'],
 }
 
+const MAIN = 'lib/index.ts'
+/** Names that other doors have, which the main one keeps for one version. */
+const MOVED = 'lib/moved.ts'
+
 /** Whose types may be named anywhere: they are what an application hands us. */
 const sharedTypes = ['koa', 'knex', 'objection']
 
@@ -89,7 +93,7 @@ describe('the layers', () => {
   })
 
   it('never import an index.ts', () => {
-    expect(internal.filter(({ to }) => isIndex(to)).map(describeImport)).toEqual([])
+    expect(internal.filter(({ from, to }) => isIndex(to) && !(from === MAIN && to === MOVED))).toEqual([])
   })
 
   it('import files that exist, with the ending .js', () => {
@@ -252,19 +256,49 @@ describe('what comments cite', () => {
 })
 
 describe('the public names', () => {
-  const indexes = ['lib/index.ts', 'lib/jwt/index.ts', 'lib/testing/index.ts', 'plugins/index.ts'].filter((file) =>
-    existsSync(join(root, file)),
-  )
+  const text = (file: string) => readFileSync(join(root, file), 'utf8')
+  const doors = files.filter((file) => file.endsWith('/index.ts'))
+  const isType = (name: string) => name.startsWith('type ')
 
-  it.each(indexes)('of %s are listed by hand', (file) => {
-    expect(readFileSync(join(root, file), 'utf8')).not.toMatch(/^export \*/m)
+  it('come by as many doors as package.json has', () => {
+    const { exports } = JSON.parse(text('package.json')) as { exports: Record<string, { types?: string }> }
+    const sources = Object.values(exports).flatMap(
+      ({ types }) => types?.replace('./dist/', '').replace('.d.ts', '.ts') ?? [],
+    )
+    expect(sources.sort()).toEqual([...doors].sort())
+    const { compilerOptions } = JSON.parse(text('tsconfig.json')) as {
+      compilerOptions: { paths: Record<string, readonly string[]> }
+    }
+    expect(Object.keys(compilerOptions.paths).sort()).toEqual(
+      Object.keys(exports)
+        .filter((door) => door !== './package.json')
+        .map((door) => door.replace('.', 'koa-viewsets'))
+        .sort(),
+    )
   })
 
-  it.each(indexes)('of %s are those of the snapshot', async (file) => {
-    const names = publicNames(readFileSync(join(root, file), 'utf8'))
-    await expect(`${names.join('\n')}\n`).toMatchFileSnapshot(
-      `__snapshots__/${dirname(file).replace('/', '-')}-names.txt`,
+  it.each([...doors, MOVED])('of %s are listed by hand', (file) => {
+    expect(text(file).replace(`export * from './moved.js'\n`, '')).not.toMatch(/^export \*/m)
+  })
+
+  it.each([...doors, MOVED])('of %s are those of the snapshot', async (file) => {
+    const name = file === MOVED ? 'lib-moved' : dirname(file).replace('/', '-')
+    await expect(`${publicNames(text(file)).join('\n')}\n`).toMatchFileSnapshot(`__snapshots__/${name}-names.txt`)
+  })
+
+  it('of the main door are at most 130 at run time', () => {
+    expect(publicNames(text(MAIN)).filter((name) => !isType(name)).length).toBeLessThanOrEqual(130)
+  })
+
+  it('that moved are marked with the door that has them, and are there', () => {
+    const bare = (file: string) => publicNames(text(file)).map((name) => name.replace('type ', ''))
+    const marked = text(MOVED).matchAll(
+      /\/\*\* @deprecated Import it from `koa-viewsets\/(?<door>[\w-]+)`\. \*\/\n {2}(?:type )?(?<name>\w+),/g,
     )
+    const doorOf = new Map([...marked].map(({ groups = {} }) => [groups['name'] as string, groups['door']]))
+    expect(bare(MOVED).filter((name) => !doorOf.has(name))).toEqual([])
+    expect([...doorOf].filter(([name, door]) => !bare(`lib/${door}/index.ts`).includes(name))).toEqual([])
+    expect(bare(MAIN).filter((name) => doorOf.has(name))).toEqual([])
   })
 })
 
@@ -316,8 +350,8 @@ export const seven = async () => await import('node:fs')
   })
 
   it('finds public names', () => {
-    const source = `export { a, type B } from './a.js'\nexport type { C } from './c.js'\nexport {\n  d as e,\n} from './d.js'`
-    expect(publicNames(source)).toEqual(['a', 'e', 'type B', 'type C'])
+    const source = `export { a, type B } from './a.js'\nexport type { C } from './c.js'\nexport {\n  /** @deprecated x */\n  d as e,\n} from './d.js'\nexport interface F {}\nexport function g() {}`
+    expect(publicNames(source)).toEqual(['a', 'e', 'g', 'type B', 'type C', 'type F'])
   })
 })
 
@@ -412,8 +446,9 @@ function layerOf(file: string): number {
   return layers.findIndex((layer) => layer.includes(folderOf(file)))
 }
 
+/** A door of the package, or what the main one keeps of others. */
 function isIndex(file: string): boolean {
-  return file.endsWith('/index.ts')
+  return file.endsWith('/index.ts') || file === MOVED
 }
 
 function importedBy(file: string): string[] {
@@ -441,14 +476,20 @@ function findCycle(graph: ReadonlyMap<string, readonly string[]>): string[] {
 }
 
 function publicNames(source: string): string[] {
-  const names = [...source.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, type = '', list = '']) =>
+  const lists = [...source.matchAll(/^export (type )?\{([^}]*)\}/gm)].flatMap(([, type = '', list = '']) =>
     list
+      .replace(/\/\*.*?\*\//gs, '')
       .split(',')
       .map((item) => item.trim())
       .filter((item) => item !== '')
       .map((item) => type + item.replace(/\w+ as /, '')),
   )
-  return names.sort()
+  const declared = [
+    ...source.matchAll(
+      /^export (?:(?<type>interface|type)|abstract class|async function|class|function|const) (?<name>\w+)/gm,
+    ),
+  ].map(({ groups = {} }) => `${groups['type'] ? 'type ' : ''}${groups['name']}`)
+  return [...lists, ...declared].sort()
 }
 
 function describeImport({ from, to }: Import): string {

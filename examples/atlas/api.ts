@@ -4,7 +4,6 @@ import {
   CSVRenderer,
   CursorPagination,
   configure,
-  DatabaseScopedThrottle,
   FieldFilter,
   FullTextSearchFilter,
   JSONRenderer,
@@ -21,6 +20,7 @@ import {
   ServerCursorPagination,
   StreamMixin,
 } from 'koa-viewsets'
+import { DatabaseScopedThrottle } from 'koa-viewsets/throttling'
 import { EntryViewSet, ListViewSet, PhotoViewSet } from './lists.js'
 import { City, Country } from './models.js'
 

@@ -1,7 +1,8 @@
 /** The atlas as a Koa app. `atlas.ts` puts it together, `main.ts` starts it. */
 import Koa from 'koa'
 import session from 'koa-session'
-import type { APIRouter, UsageReport } from 'koa-viewsets'
+import type { APIRouter } from 'koa-viewsets'
+import type { UsageReport } from 'koa-viewsets/metering'
 import { appVersion, docs, errors, staticAssets, versionEndpoint } from 'koa-viewsets/plugins'
 import { homePage, nonceOf, PUBLIC_FOLDER } from './home.js'
 import { loginRoutes } from './login.js'

@@ -1,6 +1,6 @@
 /** Collects the home page's files under hashed names, as a deployment does with `koa-viewsets collectstatic`. */
 import { join } from 'node:path'
-import { collectStatic } from 'koa-viewsets'
+import { collectStatic } from 'koa-viewsets/assets'
 import { cacheFolder } from './database.js'
 import { PUBLIC_FOLDER } from './home.js'
 

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import type { Context, Middleware } from 'koa-viewsets'
-import { registerVersionComponent, templateHelpers } from 'koa-viewsets'
+import { registerVersionComponent, templateHelpers } from 'koa-viewsets/assets'
 
 /** The sources of the static files. */
 export const PUBLIC_FOLDER = fileURLToPath(new URL('public', import.meta.url))

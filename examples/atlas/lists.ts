@@ -13,7 +13,6 @@ import {
   IsAdminUser,
   IsAuthenticatedOrReadOnly,
   listAction,
-  MeteringMixin,
   modelSerializer,
   modelViewSet,
   NestedViewSetMixin,
@@ -24,6 +23,7 @@ import {
   PageNumberPagination,
   type Permissions,
 } from 'koa-viewsets'
+import { MeteringMixin } from 'koa-viewsets/metering'
 import { Model } from 'objection'
 import { City } from './models.js'
 import { photoStorage } from './photos.js'

@@ -1,7 +1,8 @@
 /** Photos of cities: where they are kept, and how they are served safely. */
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import { FileSystemStorage, type Middleware } from 'koa-viewsets'
+import type { Middleware } from 'koa-viewsets'
+import { FileSystemStorage } from 'koa-viewsets/storage'
 import { cacheFolder } from './database.js'
 
 const FOLDER = join(cacheFolder(), 'koa-viewsets', 'atlas-photos')

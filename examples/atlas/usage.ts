@@ -1,7 +1,7 @@
 /** How much of the API an account has used: a route written by hand, of the same parts as a view set. */
 import Router from '@koa/router'
-import type { UsageReport } from 'koa-viewsets'
 import { IsAdminUser, ValidationError } from 'koa-viewsets'
+import type { UsageReport } from 'koa-viewsets/metering'
 import { authentication, permissions } from 'koa-viewsets/plugins'
 import { schemes } from './users.js'
 

@@ -1,14 +1,7 @@
 /** Who uses the atlas: three demo users, known by a session, a token or an API key. */
 import type { Knex } from 'knex'
-import {
-  APIKey,
-  APIKeyAuthentication,
-  type Authentications,
-  createApiKeysTable,
-  generateApiKey,
-  SessionAuthentication,
-  TokenAuthentication,
-} from 'koa-viewsets'
+import { type Authentications, SessionAuthentication, TokenAuthentication } from 'koa-viewsets'
+import { APIKey, APIKeyAuthentication, createApiKeysTable, generateApiKey } from 'koa-viewsets/api-keys'
 import { Model } from 'objection'
 
 export class User extends Model {

@@ -62,38 +62,57 @@ export type Declared<M> = {
 /** True for a model that declares no properties: then every name is a string. */
 export type IsUntyped<M> = [Declared<M>] extends [never] ? true : false
 
-/** The names of a model's columns. */
-export type ColumnName<M> = IsUntyped<M> extends true ? string : Columns<M>
+/*
+ * Names stand here as members of an object type, taken out of it where they are used: a type without a name of its own is
+ * written out in the compiler's messages, so that they name what may stand there.
+ */
 
-type Columns<M> = { [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? K : never }[Declared<M>]
+type ColumnKeys<M> = { [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? K : never }
+
+type Columns<M> = ColumnKeys<M>[Declared<M>]
 
 type Relations<M> = { [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? never : K }[Declared<M>]
 
+/** The names of a model's columns. */
+export type ColumnName<M> = IsUntyped<M> extends true ? string : ColumnKeys<M>[Declared<M>]
+
+/** The names of a model's columns and relations, by themselves. */
+export type PropertyKeys<M> = { [K in Declared<M>]: K }
+
 /** The names of a model's columns and relations. */
-export type PropertyName<M> = IsUntyped<M> extends true ? string : Declared<M>
+export type PropertyName<M> = IsUntyped<M> extends true ? string : PropertyKeys<M>[Declared<M>]
+
+type OrderKeys<M> = { [K in Columns<M>]: K | `-${K}` }
 
 /** An order: a column, or one with `-` before it. */
-export type OrderName<M> = ColumnName<M> | `-${ColumnName<M>}`
+export type OrderName<M> = IsUntyped<M> extends true ? string : OrderKeys<M>[Columns<M>]
 
 /**
  * Columns of a model and of those that it relates to: `title`, `author__name`, `author__country__name`. Paths are checked over
  * two relations; what comes behind a third is any string, so that models that lead to each other have an end.
  */
-export type ColumnPath<M> = IsUntyped<M> extends true ? string : Paths<M, []>
+export type ColumnPath<M> = IsUntyped<M> extends true ? string : PathKeys<M, []>[Declared<M>]
+
+type SearchKeys<M> = { [Path in PathKeys<M, []>[Declared<M>]]: Path | `${'^' | '=' | '$'}${Path}` }
+
+/** What is searched: a column path, or one with a sign before it that says how. */
+export type SearchName<M> = IsUntyped<M> extends true ? string : SearchKeys<M>[keyof SearchKeys<M>]
 
 /** Relations of a model and of those that it relates to, joined by dots: `author`, `author.country`; checked as `ColumnPath` is. */
-export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationPaths<M, []>
+export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationKeys<M, []>[Relations<M>]
 
-type Paths<M, Depth extends 0[]> =
-  | Columns<M>
-  | { [K in Relations<M>]: `${K}__${PathsBehind<Related<M[K & keyof M]>, Depth>}` }[Relations<M>]
+type PathKeys<M, Depth extends 0[]> = {
+  [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never]
+    ? K
+    : `${K}__${PathsBehind<Related<M[K & keyof M]>, Depth>}`
+}
 
 type PathsBehind<M, Depth extends 0[]> =
-  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : Paths<M, [...Depth, 0]>
+  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : PathKeys<M, [...Depth, 0]>[Declared<M>]
 
-type RelationPaths<M, Depth extends 0[]> = {
+type RelationKeys<M, Depth extends 0[]> = {
   [K in Relations<M>]: K | `${K}.${RelationsBehind<Related<M[K & keyof M]>, Depth>}`
-}[Relations<M>]
+}
 
 type RelationsBehind<M, Depth extends 0[]> =
-  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : RelationPaths<M, [...Depth, 0]>
+  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : RelationKeys<M, [...Depth, 0]>[Relations<M>]

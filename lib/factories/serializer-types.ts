@@ -10,7 +10,7 @@ import type {
   IsGenerated,
   IsUntyped,
   ModelType,
-  PropertyName,
+  PropertyKeys,
   Related,
   Unmarked,
 } from './model-types.js'
@@ -62,7 +62,8 @@ export type ExtraOptions<M> =
     : { readonly [K in Declared<M>]?: OptionsFor<M[K & keyof M]> }
 
 /** The names that `fields` may have. */
-export type FieldName<M, Fields> = PropertyName<M> | (keyof Fields & string)
+export type FieldName<M, Fields> =
+  IsUntyped<M> extends true ? string : PropertyKeys<M>[Declared<M>] | (keyof Fields & string)
 
 /** What a serializer declares, as types. */
 export interface SerializerShape {

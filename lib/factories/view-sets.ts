@@ -10,7 +10,15 @@ import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
-import type { ColumnName, ColumnPath, ModelType, OrderName, PropertyName, RelationPath } from './model-types.js'
+import type {
+  ColumnName,
+  ColumnPath,
+  ModelType,
+  OrderName,
+  PropertyName,
+  RelationPath,
+  SearchName,
+} from './model-types.js'
 import type { MixinStatics, PlainStatics } from './view-statics.js'
 
 /** What a view set of a model declares: the statics of its class, and its mixins and actions. */
@@ -22,7 +30,7 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   /** Columns and paths that a client may filter by, with `FieldFilter`. */
   readonly filtersetFields?: readonly ColumnPath<M>[]
   /** Columns and paths that are searched; `^`, `=` and `$` before one say how. */
-  readonly searchFields?: readonly (ColumnPath<M> | `${'^' | '=' | '$'}${ColumnPath<M>}`)[]
+  readonly searchFields?: readonly SearchName<M>[]
   /** Columns that a client may order by. */
   readonly orderingFields?: readonly ColumnName<M>[]
   /** The default order. */

@@ -5,11 +5,11 @@ import {
   ModelSerializer,
   NestedSerializer,
   PrimaryKeyRelatedField,
-  prepareModels,
   Serializer,
   SlugRelatedField,
   StringField,
 } from 'koa-viewsets'
+import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type RelationMappings } from 'objection'
 import { describe, expect, it } from 'vitest'
 import { countQueries } from '../support/database.js'

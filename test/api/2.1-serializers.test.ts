@@ -8,7 +8,6 @@ import {
   DateField,
   DateTimeField,
   type DeclaredFields,
-  describeModel,
   HiddenField,
   IntegerField,
   ModelSerializer,
@@ -23,6 +22,7 @@ import {
   StringField,
   ValidationError,
 } from 'koa-viewsets'
+import { describeModel } from 'koa-viewsets/tools'
 import { Model, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { countQueries } from '../support/database.js'

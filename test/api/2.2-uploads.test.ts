@@ -11,7 +11,6 @@ import {
   ConfigurationError,
   CSVRenderer,
   type DeclaredFields,
-  FileSystemStorage,
   FileUploadField,
   ImageUploadField,
   JSONParser,
@@ -25,6 +24,7 @@ import {
   type UploadedFile,
   type ViewSerializer,
 } from '../../lib/index.js'
+import { FileSystemStorage } from '../../lib/storage/index.js'
 import { type Client, expectRules, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart, type TestPart } from '../support/multipart.js'

@@ -6,17 +6,16 @@ import {
   type Context,
   type Credentials,
   type DeclaredFields,
-  describeModel,
   IDMixin,
   ModelSerializer,
   ModelViewSet,
   PrimaryKeyRelatedField,
   PublicIDMixin,
-  prepareModels,
-  RetrieveAPIView,
   type SerializerContext,
   SlugRelatedField,
 } from 'koa-viewsets'
+import { describeModel, prepareModels } from 'koa-viewsets/tools'
+import { RetrieveAPIView } from 'koa-viewsets/views'
 import { Model, snakeCaseMappers } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { traitsOf } from '../../lib/models/model-traits.js'

@@ -30,14 +30,13 @@ import {
   type Permissions,
   PrimaryKeyRelatedField,
   ReadOnlyModelViewSet,
-  RetrieveAPIView,
   Serializer,
   SerializerMethodField,
   SlugRelatedField,
   StringField,
   Throttled,
-  UpdateAPIView,
 } from '../../lib/index.js'
+import { RetrieveAPIView, UpdateAPIView } from '../../lib/views/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { connectTo } from '../support/server.js'

@@ -1,13 +1,6 @@
 /** Actions of the application read instances with all that lists show of them. */
-import {
-  APIRouter,
-  action,
-  GenericAPIView,
-  ListAPIView,
-  ModelSerializer,
-  ModelViewSet,
-  NestedSerializer,
-} from 'koa-viewsets'
+import { APIRouter, action, GenericAPIView, ModelSerializer, ModelViewSet, NestedSerializer } from 'koa-viewsets'
+import { ListAPIView } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'

@@ -16,31 +16,33 @@ import {
   BulkModelViewSet,
   ConfigurationError,
   type Context,
-  CreateAPIView,
   type Credentials,
   CSVRenderer,
   CursorPagination,
   configure,
-  DestroyAPIView,
   FullTextSearchFilter,
   GenericAPIView,
   type GuardedView,
   JSONRenderer,
-  ListAPIView,
-  ListCreateAPIView,
   ModelSerializer,
   ModelViewSet,
-  mountView,
   NotFound,
   PageNumberPagination,
+  ServerCursorPagination,
+  Throttled,
+} from '../../lib/index.js'
+import {
+  CreateAPIView,
+  DestroyAPIView,
+  ListAPIView,
+  ListCreateAPIView,
+  mountView,
   RetrieveAPIView,
   RetrieveDestroyAPIView,
   RetrieveUpdateAPIView,
   RetrieveUpdateDestroyAPIView,
-  ServerCursorPagination,
-  Throttled,
   UpdateAPIView,
-} from '../../lib/index.js'
+} from '../../lib/views/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import {

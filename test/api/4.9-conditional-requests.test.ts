@@ -9,12 +9,11 @@ import {
   type Context,
   configure,
   JSONRenderer,
-  ListAPIView,
   ModelViewSet,
   PageNumberPagination,
-  RetrieveAPIView,
   ServerCursorPagination,
 } from '../../lib/index.js'
+import { ListAPIView, RetrieveAPIView } from '../../lib/views/index.js'
 import { authentication, errors, etag } from '../../plugins/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { Book, BookSerializer, useLibrary } from '../support/library.js'

@@ -1,7 +1,8 @@
 /** What the document, `explain()` and the log say of tokens: how to send one, and never a key. */
 import { inspect } from 'node:util'
-import { APIRouter, formatExplanations, HasScope, IsAuthenticated, ViewSet } from 'koa-viewsets'
+import { APIRouter, HasScope, IsAuthenticated, ViewSet } from 'koa-viewsets'
 import { JWTAuthentication } from 'koa-viewsets/jwt'
+import { formatExplanations } from 'koa-viewsets/tools'
 import { describe, expect, it } from 'vitest'
 import { AUDIENCE, ISSUER, testClock, tokenOf } from '../support/issuer.js'
 import { surfaces } from '../support/surfaces.js'

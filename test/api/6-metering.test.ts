@@ -10,18 +10,20 @@ import {
   BaseThrottle,
   CacheableMixin,
   CSVRenderer,
-  InMemoryMeteringEngine,
   JSONRenderer,
-  type MeteringEngine,
-  MeteringMixin,
   ModelViewSet,
-  PostgresMeteringEngine,
-  RetrieveAPIView,
-  setMeteringEngine,
   Throttled,
-  type UsageEvent,
   ViewSet,
 } from '../../lib/index.js'
+import {
+  InMemoryMeteringEngine,
+  type MeteringEngine,
+  MeteringMixin,
+  PostgresMeteringEngine,
+  setMeteringEngine,
+  type UsageEvent,
+} from '../../lib/metering/index.js'
+import { RetrieveAPIView } from '../../lib/views/index.js'
 import { errors, metering } from '../../plugins/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { Book, BookSerializer, database, useLibrary } from '../support/library.js'

@@ -1,7 +1,7 @@
 /** Two processes that count together (promises H1 and H2). The trust suite tries each store more often. */
 import { Agent } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { DatabaseThrottle } from '../../lib/index.js'
+import { DatabaseThrottle } from '../../lib/throttling/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { findFreePort, type Program, startFile, toUrl, untilAnswer } from '../support/program.js'
 import { findRedis, startRedis, type TestRedis, warnWithoutRedis } from '../support/redis.js'

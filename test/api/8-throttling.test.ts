@@ -7,17 +7,19 @@ import {
   APIView,
   BasePermission,
   ConfigurationError,
-  DatabaseAnonThrottle,
-  DatabaseScopedThrottle,
-  DatabaseThrottle,
   ModelViewSet,
-  RedisUserThrottle,
   ScopedRateThrottle,
   SimpleRateThrottle,
   type Throttles,
   UserRateThrottle,
 } from '../../lib/index.js'
 import { DatabaseStore } from '../../lib/throttling/database-store.js'
+import {
+  DatabaseAnonThrottle,
+  DatabaseScopedThrottle,
+  DatabaseThrottle,
+  RedisUserThrottle,
+} from '../../lib/throttling/index.js'
 import { MemoryStore } from '../../lib/throttling/memory-store.js'
 import { type Client, serveApp } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'

@@ -10,7 +10,6 @@ import {
   configure,
   DateField,
   FieldFilter,
-  FileSystemStorage,
   FileUploadField,
   type Generated,
   JSONRenderer,
@@ -27,6 +26,7 @@ import {
   TokenAuthentication,
 } from 'koa-viewsets'
 import { ClientError, createClient } from 'koa-viewsets/client'
+import { FileSystemStorage } from 'koa-viewsets/storage'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'

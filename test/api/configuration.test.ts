@@ -18,7 +18,6 @@ import {
   ConfigurationError,
   CSVRenderer,
   CursorPagination,
-  DatabaseUserThrottle,
   DateTimeField,
   FieldFilter,
   FileUploadField,
@@ -53,6 +52,7 @@ import {
   ViewSet,
 } from '../../lib/index.js'
 import { describeModel } from '../../lib/models/describe-model.js'
+import { DatabaseUserThrottle } from '../../lib/throttling/index.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { serveRouter } from '../support/views.js'
 

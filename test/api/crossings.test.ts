@@ -7,7 +7,6 @@ import {
   APIRouter,
   CursorPagination,
   configure,
-  FileSystemStorage,
   FileUploadField,
   IDMixin,
   JSONRenderer,
@@ -23,6 +22,7 @@ import {
   StringField,
   UUIDField,
 } from 'koa-viewsets'
+import { FileSystemStorage } from 'koa-viewsets/storage'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'

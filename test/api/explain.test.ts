@@ -9,9 +9,7 @@ import {
   CSVRenderer,
   CursorPagination,
   configure,
-  type Explanation,
   FieldFilter,
-  formatExplanations,
   IsAdminUser,
   IsAuthenticated,
   JSONRenderer,
@@ -31,6 +29,7 @@ import {
   ServerCursorPagination,
   ValidationError,
 } from '../../lib/index.js'
+import { type Explanation, formatExplanations } from '../../lib/tools/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 

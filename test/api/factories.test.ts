@@ -7,15 +7,12 @@ import {
   ConfigurationError,
   DateField,
   FieldFilter,
-  formatExplanations,
   genericViewSet,
-  ListCreateAPIView,
   ListMixin,
   listAction,
   ModelSerializer,
   ModelViewSet,
   modelSerializer,
-  modelView,
   modelViewSet,
   NestedRouter,
   NestedSerializer,
@@ -27,6 +24,8 @@ import {
   SerializerMethodField,
   StringField,
 } from 'koa-viewsets'
+import { formatExplanations } from 'koa-viewsets/tools'
+import { ListCreateAPIView, modelView } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'

@@ -5,30 +5,26 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } 
 import {
   APIKey,
   APIKeyAuthentication,
+  createApiKeysTable,
+  flushKeyUsage,
+  generateApiKey,
+  revokeApiKey,
+} from '../../lib/api-keys/index.js'
+import {
   APIRouter,
   type Authentications,
   BaseAuthentication,
   configure,
-  createApiKeysTable,
-  DatabaseThrottle,
-  DatabaseUserThrottle,
   FileUploadField,
-  flushKeyUsage,
-  generateApiKey,
   hashToken,
   IsAuthenticated,
-  type MeteringEngine,
-  MeteringMixin,
   ModelSerializer,
   ModelViewSet,
-  RedisThrottle,
-  RedisUserThrottle,
-  revokeApiKey,
   SessionAuthentication,
-  setMeteringEngine,
   TokenAuthentication,
-  type UsageEvent,
 } from '../../lib/index.js'
+import { type MeteringEngine, MeteringMixin, setMeteringEngine, type UsageEvent } from '../../lib/metering/index.js'
+import { DatabaseThrottle, DatabaseUserThrottle, RedisThrottle, RedisUserThrottle } from '../../lib/throttling/index.js'
 import { cacheBust, errors } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import type { TestDatabase } from '../support/database.js'

@@ -1,8 +1,8 @@
 /** The OpenAPI document of an API (wire format, section 13): operations, their parameters, bodies, answers and callers. */
 import { describe, expect, it } from 'vitest'
 import { createAtlas } from '../../examples/atlas/atlas.js'
+import { APIKeyAuthentication } from '../../lib/api-keys/index.js'
 import {
-  APIKeyAuthentication,
   APIRouter,
   action,
   BaseAuthentication,

@@ -11,10 +11,10 @@ import {
   action,
   BulkModelViewSet,
   type Concurrency,
-  FileSystemStorage,
   FileUploadField,
   ModelSerializer,
 } from '../../lib/index.js'
+import { FileSystemStorage } from '../../lib/storage/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { MULTIPART, multipart } from '../support/multipart.js'

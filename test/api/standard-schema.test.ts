@@ -7,7 +7,6 @@ import {
   ArrayField,
   action,
   ConfigurationError,
-  formatExplanations,
   listAction,
   ModelSerializer,
   modelSerializer,
@@ -19,6 +18,7 @@ import {
   UploadedFile,
   ValidationError,
 } from 'koa-viewsets'
+import { formatExplanations } from 'koa-viewsets/tools'
 import { Model } from 'objection'
 import * as v from 'valibot'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'

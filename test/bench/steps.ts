@@ -11,8 +11,8 @@ import {
   type IDConfig,
   IDMixin,
   JSONRenderer,
-  prepareModels,
 } from 'koa-viewsets'
+import { prepareModels } from 'koa-viewsets/tools'
 import { Model } from 'objection'
 import pg, { type ClientConfig, type CustomTypesConfig } from 'pg'
 import { startPostgres } from '../../examples/support/postgres.js'

@@ -1,12 +1,7 @@
 import type Koa from 'koa'
 import { describe, expect, it } from 'vitest'
-import {
-  APIKeyAuthentication,
-  HeaderVersioning,
-  IsAuthenticated,
-  SessionAuthentication,
-  TokenAuthentication,
-} from '../../lib/index.js'
+import { APIKeyAuthentication } from '../../lib/api-keys/index.js'
+import { HeaderVersioning, IsAuthenticated, SessionAuthentication, TokenAuthentication } from '../../lib/index.js'
 import { authentication, errors, permissions, versioning } from '../../plugins/index.js'
 import { serveApp } from '../support/client.js'
 

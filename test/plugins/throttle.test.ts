@@ -6,12 +6,12 @@ import {
   APIView,
   BaseThrottle,
   ConfigurationError,
-  DatabaseUserThrottle,
   ScopedRateThrottle,
   SimpleRateThrottle,
   Throttled,
   UserRateThrottle,
 } from '../../lib/index.js'
+import { DatabaseUserThrottle } from '../../lib/throttling/index.js'
 import { errors, throttle } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 

@@ -1,6 +1,6 @@
 import Koa from 'koa'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import type { VersionRoutes } from '../../lib/index.js'
+import type { VersionRoutes } from '../../lib/assets/index.js'
 import { ConfigurationError } from '../../lib/kernel/errors.js'
 import { errors, versionRouter } from '../../plugins/index.js'
 import { exchange, serve, type TestServer } from '../support/server.js'

@@ -8,27 +8,21 @@ import type { AddressInfo } from 'node:net'
 import knexLibrary from 'knex'
 import Koa from 'koa'
 import {
-  APIKeyAuthentication,
   APIRouter,
-  CacheBustChannel,
   configure,
-  createApiKeysTable,
-  DatabaseAnonThrottle,
-  DatabaseThrottle,
-  DatabaseUserThrottle,
-  generateApiKey,
   JSONRenderer,
-  MeteringMixin,
   ModelSerializer,
   NDJSONRenderer,
-  PostgresMeteringEngine,
   ReadOnlyModelViewSet,
   ServerCursorPagination,
   StreamMixin,
-  setMeteringEngine,
   UserRateThrottle,
 } from 'koa-viewsets'
+import { APIKeyAuthentication, createApiKeysTable, generateApiKey } from 'koa-viewsets/api-keys'
+import { CacheBustChannel } from 'koa-viewsets/assets'
+import { MeteringMixin, PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets/metering'
 import { appVersion, cacheBust, errors, metering, throttle, versionEndpoint } from 'koa-viewsets/plugins'
+import { DatabaseAnonThrottle, DatabaseThrottle, DatabaseUserThrottle } from 'koa-viewsets/throttling'
 import { Model } from 'objection'
 
 const { DATABASE_URL, USED } = process.env

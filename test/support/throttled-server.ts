@@ -2,14 +2,9 @@
 import { Redis } from 'ioredis'
 import knex from 'knex'
 import Koa from 'koa'
-import {
-  DatabaseScopedThrottle,
-  DatabaseThrottle,
-  RedisScopedThrottle,
-  RedisThrottle,
-  ScopedRateThrottle,
-} from 'koa-viewsets'
+import { ScopedRateThrottle } from 'koa-viewsets'
 import { throttle } from 'koa-viewsets/plugins'
+import { DatabaseScopedThrottle, DatabaseThrottle, RedisScopedThrottle, RedisThrottle } from 'koa-viewsets/throttling'
 
 const { STORE, PORT, DATABASE_URL, REDIS_PATH } = process.env
 /** Long enough for a machine that does much else: only the counts are tested. */

@@ -1,5 +1,6 @@
 /** Books with an author, a cover, reviews and tags, their serializers, and what validates and saves by them. */
-import { ModelSerializer, NestedSerializer, prepareModels, type Serializer, ValidationError } from 'koa-viewsets'
+import { ModelSerializer, NestedSerializer, type Serializer, ValidationError } from 'koa-viewsets'
+import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, beforeEach, expect } from 'vitest'
 import { createDatabase, type TestDatabase } from './database.js'

@@ -12,8 +12,6 @@ import {
   CSVRenderer,
   CursorPagination,
   configure,
-  DatabaseAnonThrottle,
-  DatabaseThrottle,
   FieldFilter,
   FullTextSearchFilter,
   JSONRenderer,
@@ -26,6 +24,7 @@ import {
   StreamMixin,
 } from 'koa-viewsets'
 import { errors, transaction } from 'koa-viewsets/plugins'
+import { DatabaseAnonThrottle, DatabaseThrottle } from 'koa-viewsets/throttling'
 import { Model } from 'objection'
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Client, serving } from '../support/client.js'

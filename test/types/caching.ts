@@ -1,5 +1,6 @@
 /** What TypeScript refuses of caching, concurrency and metering. Checked by `tsc`, never run. */
-import { CacheableMixin, InMemoryMeteringEngine, MeteringMixin, ModelViewSet, ReadOnlyModelViewSet } from 'koa-viewsets'
+import { CacheableMixin, ModelViewSet, ReadOnlyModelViewSet } from 'koa-viewsets'
+import { InMemoryMeteringEngine, MeteringMixin } from 'koa-viewsets/metering'
 import { etag, metering } from 'koa-viewsets/plugins'
 import { Model } from 'objection'
 

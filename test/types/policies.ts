@@ -1,13 +1,10 @@
 /** What TypeScript knows of versioning, authentication and permissions, and what it refuses. Checked by `tsc`, never run. */
 import {
   AllowAny,
-  APIKeyAuthentication,
-  type APIKeyCredentials,
   APIView,
   type Authentications,
   and,
   BasePermission,
-  generateApiKey,
   HasScope,
   HeaderVersioning,
   IsAdminUser,
@@ -24,6 +21,7 @@ import {
   URLPathVersioning,
   type Versioning,
 } from 'koa-viewsets'
+import { APIKeyAuthentication, type APIKeyCredentials, generateApiKey } from 'koa-viewsets/api-keys'
 import { authentication, permissions, versioning } from 'koa-viewsets/plugins'
 import { Model } from 'objection'
 

@@ -4,8 +4,6 @@ import {
   APIView,
   BaseThrottle,
   type Context,
-  DatabaseScopedThrottle,
-  DatabaseThrottle,
   ScopedRateThrottle,
   SimpleRateThrottle,
   Throttled,
@@ -13,6 +11,7 @@ import {
   UserRateThrottle,
 } from 'koa-viewsets'
 import { throttle } from 'koa-viewsets/plugins'
+import { DatabaseScopedThrottle, DatabaseThrottle } from 'koa-viewsets/throttling'
 
 class Burst extends UserRateThrottle {
   override rate = '10/second'

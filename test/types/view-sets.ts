@@ -8,11 +8,9 @@ import {
   FieldFilter,
   genericViewSet,
   IsAuthenticatedOrReadOnly,
-  ListCreateAPIView,
   ListMixin,
   listAction,
   modelSerializer,
-  modelView,
   modelViewSet,
   nestedViewSet,
   objectAction,
@@ -20,6 +18,7 @@ import {
   readOnlyModelViewSet,
   SerializerMethodField,
 } from 'koa-viewsets'
+import { ListCreateAPIView, modelView } from 'koa-viewsets/views'
 import { Model } from 'objection'
 
 type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false

@@ -6,16 +6,18 @@ import { writeKey } from '../../../lib/api-keys/api-key.js'
 import {
   APIKey,
   APIKeyAuthentication,
-  APIRouter,
   createApiKeysTable,
   flushKeyUsage,
   generateApiKey,
+  revokeApiKey,
+} from '../../../lib/api-keys/index.js'
+import {
+  APIRouter,
   HasScope,
   hashToken,
   IsAuthenticated,
   ModelSerializer,
   ReadOnlyModelViewSet,
-  revokeApiKey,
 } from '../../../lib/index.js'
 import { type Client, serving } from '../../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'

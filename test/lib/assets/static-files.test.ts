@@ -144,10 +144,11 @@ describe('[F17] a name that leads out', () => {
 describe('where the files are', () => {
   it('is told by the settings, until staticAssets() is mounted', async () => {
     vi.resetModules()
-    const fresh = await import('../../../lib/index.js')
+    const fresh = await import('../../../lib/assets/index.js')
+    const settings = await import('../../../lib/index.js')
     vi.stubEnv('STATIC_ROOT', root)
     expect(fresh.staticPath('js/app.min.js')).toBe('/static/js/app.min.3879a5d930ae.js')
-    fresh.configure({ staticRoot: source })
+    settings.configure({ staticRoot: source })
     expect(fresh.staticUrl('js/app.min.js')).toBe('/static/js/app.min.js?v=3879a5d930ae')
   })
 

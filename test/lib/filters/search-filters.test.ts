@@ -1,14 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { BaseFilter, FilterView } from '../../../lib/filters/filter.js'
-import {
-  describeModel,
-  FullTextSearchFilter,
-  OrderingFilter,
-  prepareModels,
-  SearchFilter,
-  SearchRankOrderingFilter,
-} from '../../../lib/index.js'
+import { FullTextSearchFilter, OrderingFilter, SearchFilter, SearchRankOrderingFilter } from '../../../lib/index.js'
 import { ValidationError } from '../../../lib/kernel/errors.js'
+import { describeModel, prepareModels } from '../../../lib/tools/index.js'
 import type { TestDatabase } from '../../support/database.js'
 import { Book, Country, createBooks, Genre, Person } from './books.js'
 

@@ -8,7 +8,6 @@ import {
   GenericAPIView,
   IntegerField,
   IsAuthenticated,
-  MeteringMixin,
   ModelSerializer,
   ModelViewSet,
   NestedViewSetMixin,
@@ -17,6 +16,7 @@ import {
   UserRateThrottle,
 } from '../../../lib/index.js'
 import { staticKinds } from '../../../lib/kernel/declarations.js'
+import { MeteringMixin } from '../../../lib/metering/index.js'
 import { Book, BookSerializer } from '../../support/library.js'
 
 class Books extends CacheableMixin(BulkModelViewSet<Book>) {

@@ -1,14 +1,14 @@
 import knexLibrary, { type Knex } from 'knex'
 import { knexSnakeCaseMappers } from 'objection'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import { ConfigurationError } from '../../../lib/index.js'
 import {
-  ConfigurationError,
   InMemoryMeteringEngine,
   type MeteringEngine,
   PostgresMeteringEngine,
   type UsageEvent,
   type UsageReport,
-} from '../../../lib/index.js'
+} from '../../../lib/metering/index.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase

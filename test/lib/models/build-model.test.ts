@@ -1,6 +1,7 @@
 /** What a model says of its own rows is honoured when a serializer writes them. */
 import knex from 'knex'
-import { type ModelDescription, ModelSerializer, prepareModels, type Serializer, SlugRelatedField } from 'koa-viewsets'
+import { ModelSerializer, type Serializer, SlugRelatedField } from 'koa-viewsets'
+import { type ModelDescription, prepareModels } from 'koa-viewsets/tools'
 import {
   knexSnakeCaseMappers,
   Model,

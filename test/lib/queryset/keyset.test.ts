@@ -1,7 +1,7 @@
 import { Model } from 'objection'
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ConfigurationError, describeModel, prepareModels } from '../../../lib/index.js'
+import { ConfigurationError } from '../../../lib/index.js'
 import type { Column } from '../../../lib/models/model-description.js'
 import {
   type KeysetTerm,
@@ -12,6 +12,7 @@ import {
 } from '../../../lib/queryset/keyset.js'
 import { orderBy, parseOrderTerm, totalOrder } from '../../../lib/queryset/total-order.js'
 import { whereBeyond } from '../../../lib/queryset/where-beyond.js'
+import { describeModel, prepareModels } from '../../../lib/tools/index.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 const SCHEMA = `

@@ -1,5 +1,6 @@
 /** The budget of nested objects and keys that all objects of a request share. */
-import { APIRouter, action, type DeclaredFields, ModelSerializer, NestedSerializer, prepareModels } from 'koa-viewsets'
+import { APIRouter, action, type DeclaredFields, ModelSerializer, NestedSerializer } from 'koa-viewsets'
+import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'

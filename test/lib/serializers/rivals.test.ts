@@ -6,10 +6,10 @@ import {
   ModelSerializer,
   NestedSerializer,
   PrimaryKeyRelatedField,
-  prepareModels,
   type Serializer,
   SlugRelatedField,
 } from 'koa-viewsets'
+import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../support/database.js'

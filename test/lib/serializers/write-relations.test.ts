@@ -1,5 +1,6 @@
 /** Many-to-many relations that are written: what stays, and what goes. */
-import { ModelSerializer, PrimaryKeyRelatedField, prepareModels, SlugRelatedField } from 'koa-viewsets'
+import { ModelSerializer, PrimaryKeyRelatedField, SlugRelatedField } from 'koa-viewsets'
+import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../support/database.js'

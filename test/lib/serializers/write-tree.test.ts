@@ -4,10 +4,10 @@ import {
   ModelSerializer,
   NestedSerializer,
   PrimaryKeyRelatedField,
-  prepareModels,
   type Serializer,
   ValidationError,
 } from 'koa-viewsets'
+import { prepareModels } from 'koa-viewsets/tools'
 import { Model, type QueryContext, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { countQueries, createDatabase, type TestDatabase } from '../../support/database.js'

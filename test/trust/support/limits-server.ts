@@ -14,7 +14,6 @@ import {
   BulkModelViewSet,
   CSVRenderer,
   type DeclaredFields,
-  FileSystemStorage,
   FileUploadField,
   JSONRenderer,
   ModelSerializer,
@@ -22,6 +21,7 @@ import {
   SerializerMethodField,
   StringField,
 } from 'koa-viewsets'
+import { FileSystemStorage } from 'koa-viewsets/storage'
 import { Model } from 'objection'
 
 const { PORT, DATABASE_URL = '', FOLDER = '' } = process.env

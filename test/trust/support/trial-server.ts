@@ -25,16 +25,12 @@ import {
   CurrentUserDefault,
   CursorPagination,
   configure,
-  DatabaseAnonThrottle,
-  DatabaseThrottle,
   FieldFilter,
-  FileSystemStorage,
   type Filters,
   FullTextSearchFilter,
   HiddenField,
   IDMixin,
   ImageUploadField,
-  InMemoryMeteringEngine,
   type Input,
   IntegerField,
   IsAuthenticated,
@@ -42,8 +38,6 @@ import {
   JSONField,
   JSONRenderer,
   LimitOffsetPagination,
-  MemoryStore,
-  MeteringMixin,
   ModelSerializer,
   ModelViewSet,
   MultiPartParser,
@@ -56,7 +50,6 @@ import {
   or,
   PageNumberPagination,
   type Permissions,
-  PostgresMeteringEngine,
   ReadOnlyModelViewSet,
   SearchFilter,
   SearchRankOrderingFilter,
@@ -64,10 +57,12 @@ import {
   ServerCursorPagination,
   SessionAuthentication,
   StreamMixin,
-  setMeteringEngine,
   TokenAuthentication,
 } from 'koa-viewsets'
+import { InMemoryMeteringEngine, MeteringMixin, PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets/metering'
 import { appVersion, errors, versionEndpoint } from 'koa-viewsets/plugins'
+import { FileSystemStorage } from 'koa-viewsets/storage'
+import { DatabaseAnonThrottle, DatabaseThrottle, MemoryStore } from 'koa-viewsets/throttling'
 import { Model } from 'objection'
 import type { TrialState } from './trial.js'
 

@@ -6,7 +6,6 @@ import {
   BulkModelViewSet,
   ConfigurationError,
   CreateMixin,
-  DestroyAPIView,
   GenericViewSet,
   ListMixin,
   ModelSerializer,
@@ -15,6 +14,7 @@ import {
   NestedViewSetMixin,
   ReadOnlyModelViewSet,
 } from '../../../../lib/index.js'
+import { DestroyAPIView } from '../../../../lib/views/index.js'
 import { serving } from '../../../support/client.js'
 import { createDatabase, type TestDatabase } from '../../../support/database.js'
 import { serveRouter } from '../../../support/views.js'

@@ -1,0 +1,11 @@
+/** What tools around an API read: explanations of its routes, and what the catalogue says of models: `koa-viewsets/tools`. */
+export type {
+  ExplainedInsert,
+  ExplainedPolicies,
+  ExplainedReading,
+  ExplainedStatement,
+  Explanation,
+} from '../explain/explanation.js'
+export { formatExplanations } from '../explain/format-explanation.js'
+export { describeModel, prepareModels } from '../models/describe-model.js'
+export type { ModelDescription } from '../models/model-description.js'
