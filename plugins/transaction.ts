@@ -1,4 +1,4 @@
-/** One transaction for a hand-written route, as view sets have one for each request that writes (promise A8). */
+/** Runs a hand-written route in one transaction, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
 import type { Context, Middleware } from '../lib/http/context.js'
 import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-scope.js'

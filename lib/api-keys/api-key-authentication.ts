@@ -25,7 +25,7 @@ export interface APIKeyCredentials {
 export interface APIKeyAuthenticationOptions {
   /** The user of a key; null or undefined when there is none any more. @default { id: user_id } */
   readonly getUserForKey?: (key: APIKeyCredentials, ctx: Context) => unknown
-  /** Where the table is. @default the one that APIKey is bound to */
+  /** The database of the table. @default the one that APIKey is bound to */
   readonly knex?: Knex
   /** The clock that a key's end is told by, in Unix milliseconds. @default Date.now */
   readonly now?: () => number

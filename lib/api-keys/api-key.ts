@@ -25,7 +25,7 @@ export interface IssuedApiKey {
   readonly key: string
   /** The primary key of its row. */
   readonly id: string
-  /** Its first characters, by which people recognise it in a list. */
+  /** The key's first characters, by which people recognise it in a list. */
   readonly keyPrefix: string
 }
 

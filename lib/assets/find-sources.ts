@@ -42,7 +42,7 @@ interface Walk {
 
 interface Folder {
   readonly path: string
-  /** Its name in the collection; empty for the top. */
+  /** The folder's name in the collection; empty for the top. */
   readonly name: string
   /** The real paths of the folders that lead to it, its own last. */
   readonly within: readonly string[]

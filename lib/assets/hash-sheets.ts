@@ -8,7 +8,7 @@ import type { Problems } from './find-sources.js'
 /** A style sheet as it was read. */
 export interface Sheet {
   readonly name: string
-  /** Its bytes, one character each. */
+  /** The sheet's bytes, one character each. */
   readonly text: string
   readonly references: readonly Reference[]
 }

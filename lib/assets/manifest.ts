@@ -11,7 +11,7 @@ const HASH = /^[A-Za-z0-9._-]{1,128}$/
 export interface Manifest {
   /** Hashed names by original name. */
   readonly paths: ReadonlyMap<string, string>
-  /** One hash of all files. */
+  /** A hash of all files together. */
   readonly hash: string
 }
 

@@ -9,7 +9,7 @@ import { refresh } from './refresh.js'
 
 /** What the registered files amount to. */
 export interface ComponentState {
-  /** One hash of all files; undefined when there are none. */
+  /** A hash of all files together; undefined when there are none. */
   readonly hash: string | undefined
   /** How many files of each component there are. */
   readonly counts: Readonly<Record<string, number>>

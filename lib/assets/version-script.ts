@@ -124,7 +124,7 @@ function isBlocked(ctx: Context, nonce: string | undefined): boolean {
 interface Injection {
   readonly version: string
   readonly script: string
-  /** Of the element. A page that is kept would have an old one, so with a nonce it has no validator. */
+  /** The nonce of the script element. A page that is kept would have an old one, so with a nonce it has no validator. */
   readonly nonce: string | undefined
 }
 

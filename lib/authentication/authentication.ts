@@ -11,9 +11,9 @@ export interface Credentials {
   readonly user: unknown
   /** What is known of the credentials, such as their scopes; never the secret itself. */
   readonly auth?: unknown
-  /** The same under another name. */
+  /** Another name for `auth`. */
   readonly authInfo?: unknown
-  /** The same under another name. */
+  /** Another name for `auth`. */
   readonly auth_info?: unknown
 }
 
@@ -26,7 +26,7 @@ export interface SecurityScheme {
 }
 
 /**
- * One way of telling who a request comes from. Immutable and shared by all requests.
+ * Recognises the caller of a request. Immutable and shared by all requests.
  * @example
  * class SignedURL extends BaseAuthentication {
  *   override async authenticate(ctx: Context) {

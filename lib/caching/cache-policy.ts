@@ -4,7 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 export interface CacheOptions {
   /** How long an answer may be used again without asking, in seconds; 0 leaves `max-age` out. @default 0 */
   readonly maxAge?: number
-  /** Only the caller's own cache may keep it, no shared one. @default true */
+  /** Only the caller's own cache may keep the answer, no shared one. @default true */
   readonly private?: boolean
   /** A kept answer must be checked with the server before it is used. @default false */
   readonly noCache?: boolean
@@ -14,7 +14,7 @@ export interface CacheOptions {
 export interface CachePolicy {
   /** The value of `Cache-Control`. */
   readonly control: string
-  /** The same for an answer that must stay with its caller. */
+  /** The value of `Cache-Control` for an answer that must stay with its caller. */
   readonly privateControl: string
 }
 

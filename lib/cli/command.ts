@@ -17,7 +17,7 @@ export interface Output {
 export type Values = Readonly<Record<string, string | boolean | readonly (string | boolean)[] | undefined>>
 
 export interface Command {
-  /** One line, for the list of commands. */
+  /** The command in one line, for the list of commands. */
   readonly summary: string
   /** The options, a line each, for `--help`. */
   readonly help: readonly (readonly [option: string, description: string])[]

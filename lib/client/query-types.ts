@@ -9,7 +9,7 @@ export type Key<View> = KeyOf<View> | string
 /** The query of a list, as the OpenAPI document has it, but for `fields` and `expand`. */
 export type ListQuery<View> = BackendQuery<View> & PageQuery<PaginatorOf<View>> & OwnQuery<View>
 
-/** The same, with one name for each parameter. */
+/** A query with one name for each parameter, all of them optional. */
 export type Query<T> = { readonly [K in keyof T]?: T[K] }
 
 /** What a client may give for a query: one value in place of a list, a number or a date for its text. */

@@ -98,7 +98,7 @@ export function isDecided({ view, isAsked, notes }: Subject, ...names: readonly 
   return true
 }
 
-/** The same of the view sets that the path names objects of before. */
+/** True where a view set that the path names an object of before decides on each request; noted. */
 export function isDecidedOutside({ view, isAsked, notes }: Subject): boolean {
   if (isAsked) return false
   const names = ['getQueryset', 'getObject']
@@ -112,7 +112,7 @@ export function isDecidedOutside({ view, isAsked, notes }: Subject): boolean {
   return true
 }
 
-/** Where the view's queries run; undefined where that is not known. */
+/** The database of the view's queries; undefined where that is not known. */
 export async function knexOf(subject: Subject): Promise<Knex | undefined> {
   if (isDecided(subject, 'getKnex')) return undefined
   const knex = await subject.view.getKnex()

@@ -1,4 +1,4 @@
-/** One or several of a list of values. */
+/** Fields whose values are one or several of a list. */
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
@@ -19,7 +19,7 @@ export interface ChoiceFieldOptions extends FieldOptions {
 }
 
 /**
- * One of `choices`.
+ * A value that is one of `choices`.
  * @throws ConfigurationError when there are no choices
  * @example status: new ChoiceField({ choices: ['draft', 'open'], default: 'draft' })
  */

@@ -9,7 +9,7 @@ const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/
 const TIME = /^(?:(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?|24:00(?::00(?:\.0{1,6})?)?)$/
 /** The time of day; hours, minutes and seconds of the offset. Seconds are those of a local mean time. */
 const OFFSET_TIME = /^([\d:.]+)(?:Z|([+-](?:0\d|1[0-5]))(?::([0-5]\d)(?::([0-5]\d))?)?)$/
-/** Its minute, second and fraction; sign, hours and minutes of its offset. Without an offset it is in UTC. */
+/** Captures minute, second and fraction; sign, hours and minutes of the offset. Without an offset it is UTC. */
 const DATE_TIME =
   /^(\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])T(?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d)?(?:\.(\d{1,6}))?(?:Z|([+-])([01]\d|2[0-3])(?::?([0-5]\d))?)?$/
 /** What is stored of an input, and shown unless the year is out of range. */
@@ -41,7 +41,7 @@ export function readTime(text: string): string | undefined {
   return text.length === 5 ? `${text}:00` : writeTime(text)
 }
 
-/** The same with an offset of less than 16 hours, as PostgreSQL prints it: `12:30Z` becomes `12:30:00+00`. */
+/** A time with an offset of less than 16 hours, as PostgreSQL prints it; undefined for anything else: `12:30Z` becomes `12:30:00+00`. */
 export function readOffsetTime(text: string): string | undefined {
   const [, written = '', hours = '+00', minutes = '00', seconds = '00'] = OFFSET_TIME.exec(text) ?? []
   const time = readTime(written)
@@ -66,12 +66,12 @@ export function isInfinite(text: string): boolean {
   return text === 'infinity' || text === '-infinity'
 }
 
-/** The same for a Date, with the microseconds the database sent with it. */
+/** A Date as a date and time, with the microseconds the database sent with it; undefined for one that is none. */
 export function readDateTimeOf(date: Date): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : inRange(writeDateTimeOf(date))
 }
 
-/** The same for the day of a Date. */
+/** The day of a Date; undefined for one that is none. */
 export function readDateOf(date: Date): string | undefined {
   return Number.isNaN(date.getTime()) ? undefined : readDate(writeDateOf(date))
 }
@@ -88,7 +88,7 @@ export function writeDateTime(text: string): string {
   return stamp === null ? text : writeStamp(stamp)
 }
 
-/** The same for a Date: from the text the database sent with it, else its milliseconds. */
+/** A Date as it is shown: from the string the database sent with it, else by its milliseconds. */
 export function writeDateTimeOf(date: Date): string {
   const text = databaseText(date) ?? date.toISOString()
   return text.length === 24 && text.endsWith('.000Z') ? writeDateTime(`${text.slice(0, 19)}Z`) : writeDateTime(text)

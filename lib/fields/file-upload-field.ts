@@ -10,7 +10,7 @@ import { type ClosedOptions, optionError } from './options.js'
 import type { StorableFile, UploadStorage } from './upload-storage.js'
 
 export interface FileUploadFieldOptions extends FieldOptions {
-  /** Where files are kept. Without one the validated value is the file itself, for code that keeps it. */
+  /** The storage of the files. Without one the validated value is the file itself, for code that keeps it. */
   readonly storage?: UploadStorage
   /** The most bytes. @default 10_485_760 */
   readonly maxSize?: number
@@ -80,7 +80,7 @@ export class CheckedFile implements StorableFile {
       : Readable.from([Buffer.from(this.#source)], { objectMode: false })
   }
 
-  /** Its first bytes, at most `length`. */
+  /** The file's first bytes, at most `length`. */
   async head(length: number): Promise<Buffer> {
     return this.#source instanceof UploadedFile ? this.#source.head(length) : Buffer.from(this.#source.slice(0, length))
   }
@@ -124,7 +124,7 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
     return true
   }
 
-  /** Where files are kept. */
+  /** The storage of the files. */
   get storage(): UploadStorage | undefined {
     return this.options.storage
   }

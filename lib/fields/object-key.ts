@@ -27,13 +27,13 @@ export class ObjectKey {
     this.#isForeign = isForeign
   }
 
-  /** What the column holds for a text of a path; undefined when no row can, so that no query need be sent. */
+  /** What the column holds for a string of a path; undefined when no row can, so that no query need be sent. */
   fromText(text: string, context: IDContext): unknown {
     this.#check()
     return this.ids ? this.#decode(text, context) : parseLookup(this.column, text)
   }
 
-  /** The same for a value of a JSON body. */
+  /** What the column holds for a value of a JSON body; undefined when no row can. */
   fromJson(value: unknown, context: IDContext): unknown {
     this.#check()
     return this.ids ? this.#decode(value, context) : parseValue(this.column, value)

@@ -7,12 +7,12 @@ import { fieldForColumn } from './field-for-column.js'
 
 const fieldOf = oncePer((column: Column) => fieldForColumn({ ...column, schema: {} }, {}))
 
-/** The value a text of a path stands for; undefined when no row can have it, so that no query need be sent. */
+/** The value that a string of a path stands for; undefined when no row can have it, so that no query need be sent. */
 export function parseLookup(column: Column, text: string): unknown {
   return tried(column, (field) => field.toInternalValue(field.fromText(text), {}))
 }
 
-/** The same for a value of a JSON body, such as the keys of a bulk request. */
+/** The value that a JSON value stands for, such as a key of a bulk request; undefined when no row can have it. */
 export function parseValue(column: Column, value: unknown): unknown {
   return value === null || value === undefined ? undefined : tried(column, (field) => field.toInternalValue(value, {}))
 }

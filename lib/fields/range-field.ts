@@ -11,7 +11,7 @@ export interface RangeFieldOptions extends FieldOptions {
   readonly ends: 'date' | 'date-time'
   /** The column holds sets of ranges. @default false */
   readonly multiple?: boolean
-  /** Of a set: the most ranges. @default 1000 */
+  /** The most ranges of a set of them. @default 1000 */
   readonly maxLength?: number
 }
 
@@ -84,7 +84,7 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
 
 takesOptions<RangeFieldOptions, FieldOptions>(RangeField, { ends: 'any', multiple: 'boolean', maxLength: 'any' })
 
-/** The same ranges with other texts for their ends. */
+/** Ranges with their ends replaced. */
 function replaceEnds(text: string, replace: (end: string) => string): string {
   const ended = (end: string) => (end === '' ? '' : replace(end.startsWith('"') ? end.slice(1, -1) : end))
   return text.replace(EACH, (range: string, open?: string, from = '', to = '', close = '') =>

@@ -161,7 +161,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * Of keys that are stored, those of objects that may be chosen here, as texts.
+   * Those of some stored keys whose objects may be chosen here, as strings.
    * @param column the related column that is stored
    */
   async seen(keys: readonly unknown[], context: SerializerContext, column: Column): Promise<Set<string>> {

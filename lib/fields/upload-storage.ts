@@ -4,13 +4,13 @@ import type { UploadedFile } from '../parsers/uploaded-file.js'
 
 /** A file that has passed its field's checks. */
 export interface StorableFile {
-  /** Its name for people. Data, never a path. */
+  /** The file's name for people. Data, never a path. */
   readonly filename: string
   /** In lower case, without the dot; one of those its field allows. */
   readonly extension: string
   /** The media type of the extension, whatever the client says. */
   readonly mediaType: string
-  /** Its length in bytes. */
+  /** The file's length in bytes. */
   readonly size: number
   /** The bytes, from the beginning. */
   stream(): Readable
@@ -30,7 +30,7 @@ export interface UploadStorage {
   save(file: StorableFile): Promise<string>
   /** Removes a file. One that is not there is no error. */
   delete(key: string): Promise<void>
-  /** Where clients find it. */
+  /** The URL by which clients find a file. */
   url(key: string): string
 }
 

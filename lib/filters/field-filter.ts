@@ -25,13 +25,13 @@ export interface FieldFilterOptions {
 
 /** What a parameter asks for, once its text was read. */
 interface Condition {
-  /** Where its filter stands among the others: the same parameters in another order are the same SQL. */
+  /** The filter's place among the others: the same parameters in another order are the same SQL. */
   readonly position: number
   readonly shape: string
   readonly values: readonly unknown[]
   /** The SQL is known only once the query is built. */
   readonly narrowed: boolean
-  /** It is the like of a search. */
+  /** Costs the database as much as a search. */
   readonly expensive: boolean
   where(start: PathStart): SqlPart
 }

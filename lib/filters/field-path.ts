@@ -30,7 +30,7 @@ interface Through {
   readonly join: readonly (readonly [through: string, related: string])[]
 }
 
-/** Where paths start: the list's table, as its query names it, in the schema that the query reads. */
+/** The start of paths: the list's table, as its query names it, in the schema that the query reads. */
 export class PathStart {
   readonly table: string
   readonly #query: AnyQueryBuilder

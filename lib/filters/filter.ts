@@ -57,8 +57,8 @@ export interface FilterPart {
   /** The answer where a statement has taken longer than that. @default 503 */
   readonly exceeded?: (() => ApiError) | undefined
   /**
-   * Its conditions take the database longer than it takes to keep a row: a list is looked at once, not once more for its
-   * count, where it was short before.
+   * The conditions cost the database more than keeping a row does: a list that was short before is read once, not once more for its
+   * count.
    */
   readonly expensive?: boolean | undefined
   /** Adds the conditions to a query. */
@@ -76,7 +76,7 @@ export interface FilterPart {
  * }
  */
 export abstract class BaseFilter {
-  /** It orders by what is no column, such as a rank; a cursor cannot carry a place in such an order. */
+  /** The backend orders by what is no column, such as a rank; a cursor cannot carry a place in such an order. */
   readonly ordersByExpression: boolean = false
 
   /**

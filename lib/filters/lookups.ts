@@ -26,9 +26,9 @@ const DECLARED = new Set(['int4', 'float8', 'bool', 'timestamptz', 'date', 'time
 /** What a filter compares with: a column, and how its values are read. */
 export class Operand {
   readonly column: Column
-  /** Its values are compared; of JSON and lists only NULL is told. */
+  /** Values of the column are compared; JSON and lists only with NULL. */
   readonly comparable: boolean
-  /** Its values have an order. Any other type of PostgreSQL is compared by its text. */
+  /** Values of the column have an order. Any other type of PostgreSQL is compared as a string. */
   readonly ordered: boolean
   /** SQL for the column, with `??` for its name. */
   readonly sql: string
@@ -84,13 +84,13 @@ export class Operand {
 export interface Lookup {
   /** What it asks of the column, to follow its name. */
   readonly description: string
-  /** Only for columns whose values have an order. */
+  /** The lookup is for columns whose values have an order. */
   readonly ordered?: true
-  /** It takes whole values and tells whether they are equal. */
+  /** The lookup takes whole values, and is true where they are equal. */
   readonly equal?: true
-  /** It takes several values, with commas between them. */
+  /** The lookup takes several values, with commas between them. */
   readonly several?: true
-  /** It looks for a pattern in a text. */
+  /** The lookup searches a string for a pattern. */
   readonly isPattern?: true
   /** The values to bind. @throws ValidationError the text stands for none */
   values(text: string, operand: Operand, caller: IDContext): readonly unknown[]

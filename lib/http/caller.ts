@@ -22,7 +22,7 @@ export function callerParts(caller: Caller): [kind: string, name: string] {
 }
 
 /**
- * One text for one caller: a port (as some proxies write it) and a zone are dropped, an IPv4-mapped address is IPv4, and
+ * The address of a caller in one spelling: a port (as some proxies write it) and a zone are dropped, an IPv4-mapped address is IPv4, and
  * IPv6 is cut to its /64, which is what one subscriber has.
  * @example canonicalAddress('::ffff:203.0.113.7') // '203.0.113.7'
  * @example canonicalAddress('2001:DB8:1:2:3:4:5:6') // '2001:db8:1:2::/64'

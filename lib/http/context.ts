@@ -28,14 +28,14 @@ export function userId(user: unknown): unknown {
   return (user as { id?: unknown }).id ?? undefined
 }
 
-/** The same request with another method, for what is asked on behalf of it. */
+/** A copy of a request with another method, for what is asked on behalf of it. */
 export function withMethod(ctx: Context, method: string): Context {
   const own = { method: { value: method } }
   return Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
 }
 
 /**
- * One thing to remember of a request. It is kept on the context itself: `ctx.state` is the application's, and may be replaced.
+ * Remembers one thing of a request. It is kept on the context itself: `ctx.state` is the application's, and may be replaced.
  * @example
  * const FORMAT = new RequestSlot<string>('the format that the path asks for')
  * FORMAT.set(ctx, 'csv')

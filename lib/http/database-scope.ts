@@ -124,7 +124,7 @@ function refusal(ctx: Context, cause?: unknown): AuthenticationFailed | Permissi
   return isAnonymous(ctx.state['user']) ? new AuthenticationFailed() : new PermissionDenied(undefined, { cause })
 }
 
-/** Where PostgreSQL refuses a row by a policy of its table. */
+/** PostgreSQL's routine that refuses a row by a policy of its table. */
 const POLICY_CHECK = 'ExecWithCheckOptions'
 const INSUFFICIENT_PRIVILEGE = '42501'
 

@@ -4,7 +4,7 @@ import { isAnonymous, userId } from '../http/context.js'
 /** What an id is made of: a primary key, or a stored `public_id`. Integers beyond 2^53 are bigints or digits. */
 export type IDValue = number | bigint | string
 
-/** For whom an id is read or written. */
+/** The caller that an id is read or written for. */
 export interface IDContext {
   /** The user, or the user's id; only `includeUser` looks at it. */
   readonly user?: unknown

@@ -16,17 +16,17 @@ export interface IDConfig {
    * @default 0-9A-Za-z, for `random`
    */
   readonly alphabet?: string
-  /** Of `signed`: keys of at least 16 characters. The first signs, all verify: a new one at the front rotates. */
+  /** Keys of at least 16 characters, for `signed`. The first signs, all verify: a new one at the front rotates. */
   readonly hmacKeys?: readonly string[]
-  /** Of `signed`: each user sees other ids, and nobody else's are found. An anonymous caller has none. @default false */
+  /** With `signed`, each user sees other ids, and nobody else's are found. An anonymous caller has none. @default false */
   readonly includeUser?: boolean
-  /** Of `signed` and `encoded`: added to the key before encoding. @default 0 */
+  /** Added to the key before encoding, with `signed` and `encoded`. @default 0 */
   readonly offset?: number
-  /** Of `signed`: `.`, `_` or `~`. @default '.' */
+  /** Character before the signature, with `signed`: `.`, `_` or `~`. @default '.' */
   readonly separator?: string
-  /** Of `signed`: length of the signature, 8 to 32. @default 8 */
+  /** Length of the signature in bytes, 8 to 32, with `signed`. @default 8 */
   readonly signatureBytes?: number
-  /** Of `signed`: seconds that an id is valid at least; less than twice as long. @default ids do not expire */
+  /** Seconds that an id is valid at least, and less than twice as long, with `signed`. @default ids do not expire */
   readonly expiresIn?: number
   /** The time in milliseconds, by which ids expire. @default Date.now */
   readonly now?: () => number
@@ -38,9 +38,9 @@ export interface PublicIDConfig {
   readonly strategy: string
   /** As of `IDConfig`; for `encoded_pk` and `random`. */
   readonly alphabet?: string
-  /** Of `encoded_pk`: added to the key before encoding. @default 0 */
+  /** Added to the key before encoding, with `encoded_pk`. @default 0 */
   readonly offset?: number
-  /** Of `encoded_pk`: shorter ids are filled on the left with the alphabet's first character, up to so many. @default 1 */
+  /** With `encoded_pk`, shorter ids are filled on the left with the alphabet's first character, up to so many. @default 1 */
   readonly width?: number
 }
 

@@ -8,7 +8,7 @@ export interface ErrorMessages {
 /** What an application may say is wrong: a message, a list of them, or a map of such by field, at any depth. */
 export type GivenErrors = string | readonly string[] | { readonly [field: string]: GivenErrors }
 
-/** Of how many mistakes in one list a client is told (promise R10). */
+/** The most mistakes of one list that an answer names (promise R10). */
 export const MOST_MESSAGES = 100
 
 /** The number of messages in a list or a map of them. */

@@ -142,7 +142,7 @@ export function knownNumerals(container: object): Numerals | undefined {
   return (container as Container)[NUMERALS]
 }
 
-/** The same, to be added to. Enumerable, so that a copy such as `{ ...value, seen: true }` keeps them. */
+/** The numerals of an array or object, to be added to. Enumerable, so that a copy such as `{ ...value, seen: true }` keeps them. */
 export function numeralsOf(value: object): Numerals {
   const container = value as Container
   let numerals = container[NUMERALS]

@@ -12,7 +12,7 @@ export function oncePer<K extends object, T>(make: (key: K) => T): (key: K) => T
   }
 }
 
-/** The same of a promise: all who ask while it is pending share it. One that is rejected is not kept. */
+/** Makes a promise once for each key: all who ask while it is pending share it. One that is rejected is not kept. */
 export function oncePerUntilFailed<K extends object, T>(make: (key: K) => Promise<T>): (key: K) => Promise<T> {
   const made = new WeakMap<K, Promise<T>>()
   return (key) => {

@@ -35,7 +35,7 @@ export function checkOptions(where: string, made: object, options: unknown): voi
   checkKinds(where, options, { kinds: kindsOf(made), isClosed: optionsOf.has(made) })
 }
 
-/** The same by names that belong to no class. @throws {ConfigurationError} */
+/** Checks options by a table of names and kinds. @throws {ConfigurationError} */
 export function checkKinds(
   where: string,
   options: unknown,

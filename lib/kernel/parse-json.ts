@@ -43,7 +43,7 @@ export function keepNumerals(value: unknown, text: string): unknown {
   return typeof value === 'number' ? keepNumeral(value, text.trim()) : value
 }
 
-/** The same for a long text, in turns of the event loop. */
+/** Keeps the numerals of a long JSON string, in turns of the event loop. */
 export async function keepNumeralsInTurns(value: unknown, text: string): Promise<unknown> {
   if (!isSuspect(text)) return value
   if (!isContainer(value)) return keepNumerals(value, text)
@@ -56,7 +56,7 @@ function keepNumeral(value: number, numeral: string): unknown {
   return Object.is(value, Number(numeral)) && !isExact(numeral, value) ? new Numeral(numeral) : value
 }
 
-/** The same for a list whose items were texts of JSON, or lists of such texts. */
+/** Keeps the numerals of a list whose items were JSON strings, or lists of such strings. */
 export function keepItemNumerals(values: unknown, texts: unknown): unknown {
   if (!Array.isArray(values) || !Array.isArray(texts)) return values
   for (const [position, text] of texts.entries()) {
@@ -68,7 +68,7 @@ export function keepItemNumerals(values: unknown, texts: unknown): unknown {
   return values
 }
 
-/** Where a reader stands: in an array or object of the value that was made of the text. */
+/** The place of a reader: in an array or object of the value that was made of the JSON string. */
 interface Place {
   readonly container: unknown
   readonly isList: boolean
@@ -229,7 +229,7 @@ function isWhole(numeral: string): boolean {
   return true
 }
 
-/** One text for all spellings of a number; zero has no sign. */
+/** A number in one spelling, whatever it was written as; zero has no sign. */
 function spelling(numeral: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = PARTS.exec(numeral) ?? []
   const digits = whole + fraction

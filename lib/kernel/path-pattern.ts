@@ -5,7 +5,7 @@ import { ConfigurationError } from './errors.js'
 export interface PathHint {
   /** What the percent-decoded text looks like. */
   readonly pattern: RegExp
-  /** The same as JSON Schema, for OpenAPI. */
+  /** JSON Schema of such a parameter, for OpenAPI. */
   readonly schema: Readonly<Record<string, unknown>>
 }
 

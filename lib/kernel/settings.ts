@@ -169,7 +169,7 @@ export function queriesPlainly(): boolean {
 }
 
 /**
- * One setting, from code or from the environment, looked up anew at each call; undefined where it is not set.
+ * The value of a setting, from code or from the environment, looked up anew at each call; undefined where it is not set.
  * @throws ConfigurationError the environment has a value that it cannot have
  */
 export function setting<N extends Name>(name: N): Settings[N]

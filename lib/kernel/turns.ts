@@ -23,7 +23,7 @@ export function beginWork(): void {
   setImmediate(forget)
 }
 
-/** The same as `isTurnOver()` for steps of every request: it asks no clock where nothing long was begun. */
+/** True when long work has begun in this turn and taken long enough; for steps of every request, as it asks no clock where none has begun. */
 export function hasWorked(): boolean {
   return begun !== undefined && performance.now() - begun > SLICE
 }

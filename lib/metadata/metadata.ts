@@ -8,7 +8,7 @@ import type { SerializerPlan } from '../serializers/contract.js'
 export interface DescribedView {
   /** The view's class name. */
   readonly name: string
-  /** Its static `description`. */
+  /** The view's static `description`. */
   readonly description: string
   /** The methods its path takes, as in `Allow`. */
   readonly allowed: readonly string[]

@@ -54,13 +54,13 @@ export interface CatalogueTable {
   readonly table: number
   /** Rows are hidden by row-level security. */
   readonly secured: boolean
-  /** It holds no rows of its own, but shows those of others. */
+  /** The table holds no rows of its own, but shows those of others. */
   readonly isView: boolean
   /** What statements may do to its rows, by rules, triggers or as PostgreSQL itself can. */
   readonly takes: TakenWrites
-  /** Its rows lie in partitions. */
+  /** The table's rows lie in partitions. */
   readonly isPartitioned: boolean
-  /** Its rows can be locked: those of a view only where each is one row of one table. */
+  /** The table's rows can be locked: those of a view only where each is one row of one table. */
   readonly lockable: boolean
   /** An insert may leave rows out: a trigger or a rule stands before it. */
   readonly filtersInserts: boolean

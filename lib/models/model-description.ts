@@ -65,9 +65,9 @@ export interface RelationDescription {
 /** The table of a relation that neither of its models holds the key of. */
 export interface JoinTable {
   readonly model: ModelClass
-  /** Its properties that hold the key of the relation's own model, in the order of `ownerProperties`. */
+  /** Properties of the join table with the key of the relation's own model, in the order of `ownerProperties`. */
   readonly ownerProperties: readonly string[]
-  /** The same for the related model. */
+  /** Properties of the join table with the key of the related model, in the order of `relatedProperties`. */
   readonly relatedProperties: readonly string[]
   /** Rows are links and nothing else: the mapping neither narrows them nor adds to them. */
   readonly isPlain: boolean
@@ -75,7 +75,7 @@ export interface JoinTable {
   readonly isBare: boolean
 }
 
-/** Where a foreign key of the database points. */
+/** A foreign key of the database, and the columns that it points to. */
 interface ForeignKey {
   /** The table's number. */
   readonly table: number
@@ -109,11 +109,11 @@ export interface ModelDescription {
   readonly isView: boolean
   /** What statements may do to its rows; all before the catalogue was read. */
   readonly takes: TakenWrites
-  /** Its rows lie in partitions, over which only a key that tells the partition can be unique. */
+  /** The table's rows lie in partitions, over which only a key with the partition's columns can be unique. */
   readonly isPartitioned: boolean
   /** Properties that together are unique, one list for each constraint or index that says so. */
   readonly uniqueKeys: readonly (readonly string[])[]
-  /** Its rows can be locked. */
+  /** The table's rows can be locked. */
   readonly lockable: boolean
   /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
   readonly filtersInserts: boolean

@@ -29,7 +29,7 @@ export interface SchemaOptions {
   readonly contact?: Readonly<Record<string, string>>
   /** The licence of the API: `{ name: 'MIT', identifier: 'MIT' }`. */
   readonly license?: License
-  /** Where the API is. @default [{ url: '/' }] */
+  /** The servers of the API. @default [{ url: '/' }] */
   readonly servers?: readonly Server[]
   /** The API version to describe, as `ctx.state.version` has it, where views tell versions apart. */
   readonly apiVersion?: string

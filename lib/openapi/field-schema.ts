@@ -42,7 +42,7 @@ export function wordsOf({ options }: SerializerField): { title?: string; descrip
   return { ...(label !== undefined && { title: label }), ...(helpText !== undefined && { description: helpText }) }
 }
 
-/** The same schema, or null. */
+/** A schema that also allows null. */
 export function orNull(schema: Schema): Schema {
   const { type, enum: values, ...rest } = schema
   if (type === undefined) {

@@ -202,7 +202,7 @@ function isJson(mediaType: string): boolean {
   return /[/+]json$/.test(mediaType)
 }
 
-/** Only a multipart body can bring a file. */
+/** Returns which media types can carry the body: only multipart brings a file. */
 function isBodyOf(serializer: SerializerClass | undefined, isPartial: boolean): (mediaType: string) => boolean {
   const written = serializer && !isPartial ? serializerPlan(serializer).writable : []
   const needsFile = written.some(({ field, required }) => required && uploadField(field) !== undefined)

@@ -122,7 +122,7 @@ export function headersOf(components: Components, names: readonly HeaderName[]):
 interface Failing {
   readonly bulk?: boolean
   readonly throttled?: boolean
-  /** It may be refused with other statuses, too. */
+  /** The operation may be refused with other statuses, too. */
   readonly others?: boolean
 }
 

@@ -18,7 +18,7 @@ export interface CountOptions {
    * @default 'exact'
    */
   readonly count?: CountKind
-  /** Where `capped` stops. @default 10000 */
+  /** The most rows that `capped` counts. @default 10000 */
   readonly countLimit?: number
 }
 

@@ -78,7 +78,7 @@ export interface ListPool {
 }
 
 export interface RowCursorOptions {
-  /** Its name in the database: lower-case letters, digits and `_`. */
+  /** The cursor's name in the database: lower-case letters, digits and `_`. */
   readonly name: string
   /** The database ends it by itself after this many milliseconds without a fetch. */
   readonly idleMilliseconds: number

@@ -36,7 +36,7 @@ interface Slot {
 /** What a request made of a cursor. */
 export interface Used<T> {
   readonly result: T
-  /** There is nothing more to read, or nobody to read it. */
+  /** True where nothing more is to be read, or nobody to read it. */
   readonly ended: boolean
 }
 
@@ -225,7 +225,7 @@ export class ServerCursorStore {
   }
 }
 
-/** One answer for all that is no cursor of this caller here: what is wrong does not show. */
+/** The answer for whatever is no cursor of this caller here: what is wrong does not show. */
 export function notFound(cause?: unknown): NotFound {
   return new NotFound('Cursor not found', cause === undefined ? {} : { cause })
 }

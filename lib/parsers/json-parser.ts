@@ -80,7 +80,7 @@ function read(text: string): unknown {
   return keepNumerals(isSuspect(text) ? parse(text) : JSON.parse(text), text)
 }
 
-/** The same, in turns of the event loop: what is checked behind the reading may take as long as that. */
+/** Reads a long JSON string in turns of the event loop: what is checked behind the reading may take as long as that. */
 async function readLong(text: string): Promise<unknown> {
   await nextTurn()
   const data: unknown = JSON.parse(text.charCodeAt(0) === BYTE_ORDER_MARK ? text.slice(1) : text)

@@ -75,7 +75,7 @@ export function openBody(ctx: Context, { limit, ratio }: BodyLimits): OpenBody {
 /** What was sent as it is cannot swell. */
 function passes(): void {}
 
-/** All of the body, in one buffer. */
+/** Reads all of the body into one buffer. */
 function collect({ stream, check }: OpenBody, limit: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const collected = new GrowingBuffer(limit)

@@ -5,13 +5,13 @@ import type { Readable } from 'node:stream'
 import { ConfigurationError } from '../kernel/errors.js'
 
 export interface UploadedFileOptions {
-  /** Its name as the client gave it. */
+  /** The file's name as the client gave it. */
   readonly filename: string
-  /** Its media type as the client gave it. */
+  /** The file's media type as the client gave it. */
   readonly mediaType: string
-  /** Its length in bytes. */
+  /** The file's length in bytes. */
   readonly size: number
-  /** Where it lies; undefined for one that is not kept. */
+  /** The path of the file on disk; undefined for one that is not kept. */
   readonly path: string | undefined
 }
 
@@ -25,11 +25,11 @@ const CONTROLS = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/gu
  * Of one that no field of the view asks for only its name and length are known: to read it throws a `ConfigurationError`.
  */
 export class UploadedFile {
-  /** Its name for people: no folder, no control character, no leading dot. Data, never a path; may be empty. */
+  /** The file's name for people: no folder, no control character, no leading dot. Data, never a path; may be empty. */
   readonly filename: string
   /** The media type that the client claims. */
   readonly mediaType: string
-  /** Its length in bytes. */
+  /** The file's length in bytes. */
   readonly size: number
   readonly #path: string | undefined
 
@@ -40,7 +40,7 @@ export class UploadedFile {
     this.#path = path
   }
 
-  /** Where it lies until the request is over. @throws ConfigurationError it is not kept */
+  /** The path of the file on disk, until the request is over. @throws ConfigurationError it is not kept */
   get path(): string {
     if (this.#path !== undefined) return this.#path
     throw new ConfigurationError(
@@ -54,7 +54,7 @@ export class UploadedFile {
     return this.#path !== undefined
   }
 
-  /** Its first bytes, at most `length`. */
+  /** The file's first bytes, at most `length`. */
   async head(length: number): Promise<Buffer> {
     const file = await open(this.path, 'r')
     try {
@@ -65,7 +65,7 @@ export class UploadedFile {
     }
   }
 
-  /** Its content. */
+  /** The file's content. */
   stream(): Readable {
     return createReadStream(this.path)
   }

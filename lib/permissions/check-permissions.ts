@@ -15,7 +15,7 @@ export async function checkPermissions(
   }
 }
 
-/** The same for one object. */
+/** All permissions must pass for an object. @throws AuthenticationFailed for an anonymous caller, PermissionDenied for a known one */
 export async function checkObjectPermissions(
   ctx: Context,
   view: GuardedView,

@@ -3,7 +3,7 @@
 import { type Context, isAnonymous, isSafeMethod } from '../http/context.js'
 import { BasePermission } from './permission.js'
 
-/** For anybody who is logged in. */
+/** Lets in anybody who is logged in. */
 export class IsAuthenticated extends BasePermission {
   override hasPermission(ctx: Context): boolean {
     return !isAnonymous(ctx.state['user'])
@@ -14,7 +14,7 @@ export class IsAuthenticated extends BasePermission {
   }
 }
 
-/** For staff: a user whose `is_staff`, or `isStaff`, is true. */
+/** Lets in staff: a user whose `is_staff`, or `isStaff`, is true. */
 export class IsAdminUser extends BasePermission {
   override hasPermission(ctx: Context): boolean {
     const user: unknown = ctx.state['user']

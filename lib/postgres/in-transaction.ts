@@ -1,4 +1,4 @@
-/** One transaction around a request's work, for views and for hand-written routes (promise A8). */
+/** Runs a request's work in one transaction, for views and for hand-written routes (promise A8). */
 import type { Knex } from 'knex'
 
 export interface TransactionWork<Result> {

@@ -8,9 +8,9 @@ export interface NativeError extends Error {
   readonly column?: unknown
   readonly constraint?: unknown
   readonly detail?: unknown
-  /** Where in the SQL the error is; errors of values have none. */
+  /** Position of the error in the SQL, in characters; errors of values have none. */
   readonly position?: unknown
-  /** The same for SQL that a function of the database has run. */
+  /** Position of the error in SQL that a function of the database has run. */
   readonly internalPosition?: unknown
   /** The source file of PostgreSQL that raised it: the same in every language, unlike the message. */
   readonly file?: unknown

@@ -129,7 +129,7 @@ export interface ByteStream {
 export interface RowSink {
   /** @param bytes hold the row from `start` to before `end`; they may be kept, nobody writes to them any more */
   addRow(bytes: Buffer, start: number, end: number): void
-  /** The same of a row that came in several pieces. */
+  /** Takes a row that came in several pieces. */
   addPieces(pieces: readonly Buffer[]): void
 }
 

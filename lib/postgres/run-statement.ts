@@ -106,7 +106,7 @@ export function runStatement(
   return runStatementAs(TEXTS, knex, statement, values, recipient)
 }
 
-/** The same for rows that are read in another way. */
+/** Runs a statement, parsing rows with `format`. */
 export async function runStatementAs<Row>(
   format: RowFormat<Row>,
   knex: Queryable,

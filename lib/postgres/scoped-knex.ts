@@ -138,7 +138,7 @@ async function queryScoped(scope: KnexScope, connection: PgConnection, query: Kn
   return query
 }
 
-/** The same by statements of their own: four round trips. */
+/** Sends settings and query as statements of a transaction of their own: four round trips. */
 async function queryInTransaction(
   { base, settings }: KnexScope,
   connection: PgConnection,

@@ -103,7 +103,7 @@ export function refusalOf(connection: unknown): ServiceUnavailable | undefined {
   return new ServiceUnavailable(RETRY_SECONDS, { cause: state })
 }
 
-/** The same by the name that knex gives connections. */
+/** Why nothing can be read by the connection that knex gives this name; undefined where it can. */
 export function refusalOfUid(knex: Queryable, uid: string | undefined): ServiceUnavailable | undefined {
   const connection = refused((knex.client as Client).config).get(uid ?? '')
   return connection && refusalOf(connection)

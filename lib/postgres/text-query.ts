@@ -40,7 +40,7 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
 
 /** What is sent before a statement in the same transaction, and answered by one row before its own. */
 export interface SentBefore {
-  /** Its row has come. */
+  /** The row of the settings has come. */
   readonly isSet: boolean
   write(connection: Protocol): void
   settle(): void

@@ -4,7 +4,7 @@ import type { AnyQueryBuilder } from '../models/objection.js'
 import { quietHooks } from './context-hooks.js'
 
 /**
- * The same query, to which conditions may be added: those it has are put in parentheses where they need it. `a or b` and
+ * Puts the conditions of a query in parentheses where they need it, so that others may be added. `a or b` and
  * then `id = 5` would be read as `a or (b and id = 5)`, and let out what the application hides, wherever the OR stands: in
  * a method, in a piece of SQL, or in what a hook adds while the query is built.
  */

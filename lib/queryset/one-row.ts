@@ -1,5 +1,5 @@
 /**
- * One row of a table by its key, held, changed or deleted by a statement of ours. It is what Objection would send for a model
+ * Holds, changes or deletes one row of a table by its key, by a statement of ours. It is what Objection would send for a model
  * that adds nothing to it, in a third of the time: the text is made once for each shape.
  */
 

@@ -118,7 +118,7 @@ function readIntervals(texts: unknown, parse: Parse): unknown {
   return restored(parse(written(texts)), texts)
 }
 
-/** The same for the dates of a list, and of lists in it. */
+/** Keeps the microseconds of all dates of a list, and of lists in it. */
 function keepTexts(value: unknown, text: unknown): unknown {
   if (!Array.isArray(value)) return typeof text === 'string' ? keepText(value, text) : value
   return value.map((item, index) => keepTexts(item, Array.isArray(text) ? text[index] : undefined))

@@ -1,4 +1,4 @@
-/** One JSON value a line, for programs that read lists of any length. */
+/** Writes one JSON value a line, for programs that read lists of any length. */
 import { memberOf, writeJson } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { JsonText } from './json-text.js'

@@ -35,7 +35,7 @@ export interface MountOptions {
   serve(ctx: Context, handler: ViewHandler): Promise<void>
 }
 
-/** Of a layer: which API's it is, and its endpoint. A symbol, because a router copies the layers of one nested in it. */
+/** The layer's router and endpoint. A symbol, because a router copies the layers of one nested in it. */
 const MOUNTED = Symbol('what a layer was mounted with')
 
 /** The part of a @koa/router layer that is adapted. */

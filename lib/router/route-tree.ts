@@ -94,7 +94,7 @@ function descend<T>(
   return undefined
 }
 
-/** Only what must be encoded is decoded: `%62ooks` is not another way to write `books` (promise E21). */
+/** Decodes what must be encoded, and nothing else: `%62ooks` is not another way to write `books` (promise E21). */
 export function literalText(raw: string): string {
   if (!raw.includes('%')) return raw
   const text = decodeSegment(raw)

@@ -52,7 +52,7 @@ const MOST_COUNTS = 128
 export class StatementCache {
   /** How many rows the lists had that were counted last, by their conditions and values. */
   readonly counts = new RecentMap<number>(MOST_COUNTS)
-  /** The same by conditions alone, where these are expensive. */
+  /** How many rows lists had by their conditions alone, where these are expensive. */
   readonly lengths = new RecentMap<number>(MOST_COUNTS)
   readonly #statements = new Map<string, Statement>()
 
@@ -79,10 +79,10 @@ export interface RowAccessOptions {
   readonly model: ModelDescription
   readonly plan: RowPlan
   readonly knex: Queryable
-  /** Those of the plan on this database. */
+  /** Statements of the plan on this database. */
   readonly statements: StatementCache
   readonly context: () => SerializerContext
-  /** Whoever the rows are for. */
+  /** The client that the rows are for. */
   readonly client: StatementClient
   /** PostgreSQL writes the JSON, where it can. */
   readonly native: boolean

@@ -39,7 +39,7 @@ export type CellKind =
 
 /** A value that is selected: a column of the model's table or of a table joined to it. */
 export interface RowCell {
-  /** Where in the row the cell stands. */
+  /** The cell's index in the row. */
   readonly index: number
   readonly kind: CellKind
   readonly column: Column

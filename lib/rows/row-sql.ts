@@ -167,13 +167,13 @@ function selectColumns(query: AnyQueryBuilder, selection: RowSelection, wrapped:
 /** Types of which a cell has the very text that a position has. */
 const SAME_TEXT: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric', 'uuid', 'text', 'varchar'])
 
-/** For each term of an order the column of a plan, or undefined. */
+/** The plan's column for each term of an order, or undefined. */
 type Places = readonly (number | undefined)[]
 
 const places = new WeakMap<readonly OrderTerm[], { plan: RowPlan; model: ModelDescription; found: Places }>()
 
 /**
- * For each term the column of the plan that says its position, or undefined where it must be selected by itself. Kept, as
+ * Finds for each term the column of the plan that says its position, or undefined where it must be selected by itself. Kept, as
  * views order by one array.
  */
 export function positionCells(plan: RowPlan, model: ModelDescription, order: readonly OrderTerm[]): Places {

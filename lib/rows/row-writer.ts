@@ -68,7 +68,7 @@ export function rowWriter(plan: RowPlan, offset: number): RowWriter {
   }
 }
 
-/** The same as closures. */
+/** Makes the writer of closures, where code may not be generated. */
 export function compose(object: RowObject, offset: number): RowWriter {
   const members = object.members.map((member, position) => {
     const key = `${position === 0 ? '{' : ','}${JSON.stringify(member.name)}:`

@@ -1,4 +1,4 @@
-/** One statement for many rows, which tells the row that it was refused for (promise I4). */
+/** Writes many rows by one statement, and finds the row that it was refused for (promise I4). */
 
 import { ValidationError } from '../kernel/errors.js'
 import { subjectOf, toApiError } from '../postgres/database-errors.js'

@@ -40,7 +40,7 @@ export function constraintSubject(
   }
 }
 
-/** Of several fields on one column, the one a client writes; never one it does not know. */
+/** Picks the field that a client writes among several on one column; never one it does not know. */
 function fieldAmong(fields: readonly BoundField[]): string | undefined {
   const known = fields.filter(({ field, readable, writable }) => {
     if (field instanceof HiddenField) return false

@@ -35,7 +35,7 @@ export interface ForcedValues extends ReadonlyMap<string, unknown> {
 
 /** An object to write. */
 export interface WriteEntry {
-  /** Its validated data. */
+  /** The object's validated data. */
   readonly data: Record<string, unknown>
   /** The stored object that it changes; undefined for a new one. */
   readonly instance: object | undefined

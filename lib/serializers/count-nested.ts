@@ -26,7 +26,7 @@ export function tooManyNested(serializer: AnySerializer, input: unknown, many: b
   return Array.isArray(found) ? { non_field_errors: found } : found
 }
 
-/** The same of an input whose fields nobody knows: all objects below it are counted. */
+/** Errors of an input that holds too many objects, whose fields nobody knows: all objects below it are counted. */
 export function tooManyObjects(serializer: AnySerializer, input: unknown): ErrorMessages | undefined {
   const most = mostNested(serializer)
   const open: unknown[] = isContainer(input) ? [...Object.values(input)] : []

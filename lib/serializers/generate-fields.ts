@@ -79,8 +79,8 @@ function listedNames({ fields }: FieldsDeclaration, model: ModelDescription): re
 }
 
 /**
- * The same for `'__all__'`, of which the catalogue tells the names. A model without a `jsonSchema` has all columns of its
- * table, which nobody knows before that was read.
+ * Checks the names in `readOnlyFields` and `extraKwargs` of a serializer with `'__all__'`, whose fields come from the catalogue. A model
+ * without a `jsonSchema` has all columns of its table, which nobody knows before that was read.
  */
 function checkAllNames(
   serializer: FieldsDeclaration,

@@ -53,7 +53,7 @@ export interface Link {
   readonly target: Model
 }
 
-/** The same for objects that rows are related to by those objects' keys, or by a join table. @throws Conflict */
+/** Locks objects that rows are related to by those objects' keys or by a join table, and checks that they still are. @throws Conflict */
 export async function lockTargets(
   links: readonly Link[],
   relation: RelationDescription,

@@ -163,7 +163,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     return this.#reload(created as M[])
   }
 
-  /** The same for changes; `instances` should be locked in the order of their keys, so that two lists cannot deadlock. */
+  /** All or nothing, in one statement for each level of objects; `instances` should be locked in the order of their keys, so that two lists cannot deadlock. */
   protected override async updateMany(
     instances: readonly M[],
     items: readonly Record<string, unknown>[],

@@ -9,7 +9,7 @@ import { serializerPlan } from './plan.js'
 import { writesByPlan } from './writes-by-plan.js'
 
 /**
- * Of the relations that a serializer loads for all its fields, those that some of them may need: methods and getters see the
+ * Picks the relations that some fields may need of those that a serializer loads for all its fields: methods and getters see the
  * whole object, and may read what other fields have it loaded for.
  */
 export function neededRelations(serializer: SerializerClass, isShown: (name: string) => boolean): RelationGraph {

@@ -1,4 +1,4 @@
-/** Tells which item of a list the database has refused, when all were written by one statement (promise I4). */
+/** Finds the item of a list that the database has refused, when all were written by one statement (promise I4). */
 
 import { ValidationError } from '../kernel/errors.js'
 import { subjectOf, toApiError } from '../postgres/database-errors.js'

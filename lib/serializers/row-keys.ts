@@ -9,7 +9,7 @@ export function rowKey(model: ModelClass, row: object): string {
   return keyOf(model, describeModel(model).primaryKey, row)
 }
 
-/** The same for some other properties. */
+/** The values of some properties of a row as one string, whatever their spelling. */
 export function keyOf(model: ModelClass, properties: readonly string[], row: object): string {
   const { columns } = describeModel(model)
   const texts = properties.map((property) => {

@@ -122,7 +122,7 @@ function force({ forced, plan }: AnySerializer, item: Item): void {
   }
 }
 
-/** One field of all items from `start` on. Waits only where the field does. */
+/** Validates one field of all items from `start` on. Waits only where the field does. */
 function validateValues(
   serializer: AnySerializer,
   bound: BoundField,

@@ -27,7 +27,7 @@ type Validate = (
   scope: ValidationScope,
 ) => readonly Outcome[] | Promise<readonly Outcome[]>
 
-/** One field of all items: what stands in it is validated by the field's own serializer. */
+/** Validates one nested field of all items, by the field's own serializer. */
 export async function validateNested(
   serializer: AnySerializer,
   bound: BoundField,
@@ -183,7 +183,7 @@ type KeyField = BoundField & { readonly column: Column }
 interface NestedKeys {
   /** The fields of its primary key, but for what the surrounding object decides. */
   readonly fields: readonly KeyField[]
-  /** They tell each of the related objects from the others. */
+  /** The properties identify each of the related objects. */
   readonly areWhole: boolean
   /** The rest of the key is the surrounding object's. */
   readonly areOwned: boolean

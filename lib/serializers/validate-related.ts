@@ -68,7 +68,7 @@ export async function checkTrusted(serializer: AnySerializer, items: readonly It
   }
 }
 
-/** One field of all items: their keys are looked up by one query. */
+/** Validates one related field of all items: their keys are looked up by one query. */
 export async function validateRelated(
   serializer: AnySerializer,
   bound: BoundField,

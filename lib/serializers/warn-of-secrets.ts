@@ -20,7 +20,7 @@ export function warnOfSecrets(serializer: SerializerClass): void {
   }
 }
 
-/** The same of what `nested` shows inside `serializer`. */
+/** Warns of columns called like secrets that `nested` shows inside `serializer`. */
 export function warnOfNestedSecrets(serializer: SerializerClass, nested: SerializerClass): void {
   for (const { name, model } of secretsOf(nested)) {
     warn(

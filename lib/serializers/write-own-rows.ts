@@ -25,7 +25,7 @@ type Data = Record<string, unknown>
 export interface WriteItem extends WriteEntry {
   readonly instance: Model | undefined
   readonly writes: Writes
-  /** Its row, once it is written. */
+  /** The object's row, once it is written. */
   row: Model | undefined
 }
 

@@ -20,7 +20,7 @@ import { rowKey } from './row-keys.js'
 /** How many parameters we put into one statement; PostgreSQL takes 65,535. */
 export const MOST_PARAMETERS = 60_000
 
-/** Where a serializer's statements run: the request's transaction, or the pool of the model. */
+/** Returns what a serializer's statements run on: the request's transaction, or the pool of the model. */
 export function knexOf({ context, plan }: AnySerializer): Queryable {
   return context.knex ?? (plan.model?.model.knex() as Queryable)
 }
@@ -101,7 +101,7 @@ export async function updateRows(model: ModelClass, changes: readonly RowChange[
 }
 
 /**
- * One UPDATE for rows that need not change the same columns: what a row does not change is set to what it is.
+ * Sends one UPDATE for rows that need not change the same columns: what a row does not change is set to what it is.
  * @returns the keys that the rows had, and the rows
  */
 async function updatePart(

@@ -13,7 +13,7 @@ export interface TestedDocument {
 export interface Exchange {
   /** The method of the request. */
   readonly method: string
-  /** Its path as it was sent, with the query string. */
+  /** The request's path as it was sent, with the query string. */
   readonly path: string
   readonly status: number
   /** Headers of the response; names in any case. */
@@ -157,7 +157,7 @@ function sparseSchema(compiled: Compiled, pointer: readonly string[]): Node {
   return loose
 }
 
-/** The same schema with references that hold outside of the document. */
+/** A copy of a schema with references that hold outside of the document. */
 function absolute(schema: Node): Node {
   return JSON.parse(JSON.stringify(schema), (key, value: unknown) =>
     key === '$ref' && typeof value === 'string' && value.startsWith('#') ? ROOT + value : value,

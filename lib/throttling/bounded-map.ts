@@ -1,7 +1,7 @@
 /** What a store remembers of callers, in memory that a flood of them cannot fill (promise H7). */
 import { randomBytes } from 'node:crypto'
 
-/** So that no client can know which keys share a chain. */
+/** Keeps clients from knowing which keys share a chain. */
 const SEED = randomBytes(4).readInt32LE()
 /** The multiplier of MurmurHash2. */
 const FACTOR = 0x5bd1e995
@@ -20,7 +20,7 @@ export class BoundedMap<Value extends object> {
   readonly #most: number
   readonly #create: () => Value
   readonly #isOver: (value: Value, now: number) => boolean
-  /** Of each place. Places begin with 1. */
+  /** Keys by place. Place 0 is the head of the list. */
   readonly #keys: string[] = ['']
   readonly #values: (Value | undefined)[] = [undefined]
   /** The places before and after each place, by age. Place 0 is none: after it is the oldest, before it the youngest. */

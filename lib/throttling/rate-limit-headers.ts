@@ -32,7 +32,7 @@ export function setRateLimitHeaders(ctx: Context, added: readonly RateLimitLine[
   if (limit) ctx.set('RateLimit', limit)
 }
 
-/** Both, with one line for each throttle: it may have counted by address first, and by user later. */
+/** Joins both, with one line for each throttle: it may have counted by address first, and by user later. */
 function mergeLines(earlier: readonly RateLimitLine[], added: readonly RateLimitLine[]): readonly RateLimitLine[] {
   const merged = [...earlier]
   for (const line of added) {

@@ -2,7 +2,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 
-/** So many requests in a window of so many seconds. */
+/** The most requests in a window of some seconds. */
 export interface Rate {
   readonly limit: number
   /** The length of the window, in seconds. */

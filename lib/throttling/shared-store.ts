@@ -73,7 +73,7 @@ interface Refusal {
 }
 
 /**
- * One statement at a time for each key: what comes while it runs is counted by the next one, together. So a caller holds
+ * Sends one statement at a time for each key: what comes while it runs is counted by the next one, together. So a caller holds
  * one connection at most, all callers together hold a few, and requests that come at once do not queue for one row.
  */
 class SharedLimiter implements ThrottleLimiter {

@@ -71,7 +71,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
   /** Who is counted; null or undefined lets the request pass uncounted. */
   abstract getCacheKey(ctx: Context, view: ThrottledView): CacheKey | Promise<CacheKey>
 
-  /** Where counts are kept. */
+  /** The store of the counts. */
   protected getStore(): ThrottleStore {
     return SimpleRateThrottle.memory
   }

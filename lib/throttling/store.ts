@@ -15,7 +15,7 @@ export interface ThrottleLimiter {
   consume(key: string): ThrottleCount | Promise<ThrottleCount>
 }
 
-/** Where counts are kept. */
+/** Keeps the counts of throttles. */
 export interface ThrottleStore {
   /** The limiter of a budget; the same one whenever it is asked for. */
   limiter(budget: string, rate: Rate): ThrottleLimiter

@@ -14,7 +14,7 @@ export interface ActionSettings {
   readonly urlName: string | undefined
   readonly inputSerializer: SerializerClass | undefined
   readonly outputSerializer: SerializerClass | undefined
-  /** It answers a list of what `outputSerializer` shows. */
+  /** The action answers with a list of what `outputSerializer` shows. */
   readonly outputsList: boolean
   /** Statics of the view that are others for this action. */
   readonly statics: Readonly<Record<string, unknown>>

@@ -24,7 +24,7 @@ const inserting = { writes: 'insert', serializerMethod: 'create' } as const
 const updating = { writes: 'update', serializerMethod: 'update' } as const
 const deleting = { writes: 'delete', serializerMethod: undefined } as const
 
-/** All of them, in the order in which they are routed. */
+/** The actions of the package, in the order in which they are routed. */
 export const ACTIONS: readonly Action[] = [
   { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading },
   { name: 'create', method: 'post', path: 'list', shows: 'object', ...inserting, hooks: ['performCreate'] },

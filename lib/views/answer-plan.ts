@@ -9,7 +9,7 @@ export interface AnswerPlan {
   readonly serializer: SerializerClass
   /** The model of what it shows; undefined for a serializer without one. */
   readonly model: ModelClass | undefined
-  /** Only a known user may be shown it: it holds ids that are others for each user. */
+  /** The answer is for known users only: it holds ids that are others for each user. */
   readonly needsUser: boolean
   /** How rows are written as it says, or why they cannot be. */
   readonly rows: RowDecision

@@ -121,7 +121,7 @@ export class APIView implements View {
   declare body: ParsedBody
   /** The renderer for this request, once it was chosen. */
   declare renderer: BaseRenderer | undefined
-  /** Where queries run outside a transaction; undefined for the models' own. */
+  /** The pool of queries outside a transaction; undefined for the models' own. */
   declare knex: Knex | undefined
   /**
    * The transaction of a request that writes; hooks give it to their queries. Where the view has a `databaseRole` or

@@ -38,7 +38,7 @@ export interface View {
   readonly policies: ViewPolicies
   /** The budget of throttles that have no scope of their own. */
   readonly throttleScope: string | undefined
-  /** One transaction for a request that writes. */
+  /** A request that writes runs in one transaction. */
   readonly atomic: boolean
   /** The role and settings that its statements run with; undefined for those of the connection. */
   readonly database: DatabaseScope | undefined
@@ -48,7 +48,7 @@ export interface View {
   renderer: BaseRenderer | undefined
   /** The request's body, once it was read. */
   body: ParsedBody
-  /** Where queries run outside a transaction; undefined for the models' own. */
+  /** The pool of queries outside a transaction; undefined for the models' own. */
   knex: Knex | undefined
   /** The transaction of a request that writes; where it has a role or settings of its own, also where one that reads runs. */
   trx: Knex.Transaction | undefined

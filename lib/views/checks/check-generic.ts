@@ -90,7 +90,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   checkParameters(view, policiesOf(view).versioning)
 }
 
-/** Where clients name the view's objects. */
+/** The ways in which clients name the view's objects. */
 export interface NamedObjects {
   /** In paths: `retrieve` and its kin. */
   readonly inPaths: boolean
@@ -157,7 +157,7 @@ function poolSizeOf(view: GenericViewClass): number | undefined {
   return knex ? poolSize(knex as Queryable) : undefined
 }
 
-/** Where rows that are alike in an order cannot be told apart, a cursor would lose those behind a page's end. */
+/** Refuses an order in which rows that are alike cannot be told apart: a cursor would lose those behind a page's end. */
 function checkTotal(view: GenericViewClass, model: ModelDescription, orders: readonly (readonly OrderTerm[])[]) {
   if (!model.prepared || orders.every((terms) => canBeTotal(model, terms))) return
   throw new ConfigurationError(

@@ -42,7 +42,7 @@ function writesItself({ prototype, serializerClass }: GenericViewClass, { hooks,
   return serializer[serializerMethod] !== ModelSerializer.prototype[serializerMethod]
 }
 
-/** Whatever the fields are: an instance is made of the whole row. */
+/** The error of a column that instances cannot hold, whatever the fields are: they are made of the whole row. */
 function cannotHold(view: GenericViewClass, { model }: ModelDescription, action: string, { column }: Column) {
   const fix =
     column === '__proto__'

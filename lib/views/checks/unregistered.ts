@@ -11,9 +11,9 @@ import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGe
 import { checkWrites } from './check-writes.js'
 import { prepareModelsOf } from './models-of.js'
 
-/** Where one of these is the application's own, objects may be found in another way. */
+/** Methods by which an application may find objects in its own way. */
 const LOOKUPS = ['getDetail', 'getObject', 'getObjectToWrite']
-/** The same of serializers. */
+/** Methods of an application after which an action may need no serializer. */
 const HOOKS = ['getList', ...LOOKUPS, 'getSerializer', 'getInputSerializer']
 
 /**

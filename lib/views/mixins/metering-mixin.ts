@@ -1,4 +1,4 @@
-/** One usage event for each request of a view. */
+/** Records one usage event for each request of a view. */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { MeteringEngine } from '../../metering/engine.js'
 import { meterRequest } from '../../metering/meter-request.js'

@@ -17,7 +17,7 @@ function answerOf(view: GenericView): Answer {
 }
 
 /**
- * For lists and creates, before anything is read or written.
+ * Refuses an anonymous caller of a list or a create whose answer is for known users, before anything is read or written.
  * @param answer the view's serializer class, and the part of it that the answer shows
  * @throws {AuthenticationFailed}
  */

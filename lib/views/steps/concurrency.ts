@@ -14,7 +14,7 @@ import type { ObjectLookup } from '../../rows/find-row.js'
 import type { GenericView } from '../generic-view.js'
 import { rendererOf } from '../request/respond.js'
 
-/** Of the parts of an external id. */
+/** Separates the parts of an external id. */
 const SEPARATOR = /[._~]/
 
 /** The version of a row, from the texts of its `versionTerms`; undefined without `concurrency`. */

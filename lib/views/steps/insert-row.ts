@@ -130,7 +130,7 @@ function rowOf(
   return values
 }
 
-/** The same through the model's own parsing and validation, and with its external id. */
+/** The values of a row by the model's own parsing and validation, and with its external id. */
 function builtRow(
   serializer: AnySerializer,
   model: ModelClass,
@@ -148,7 +148,7 @@ function builtRow(
 
 const plainColumns = oncePer<SerializerPlan, Map<string, PlainColumn>>(() => new Map())
 
-/** Where a value of validated data goes. */
+/** The column that a value of validated data goes to. */
 function plainColumn(serializer: AnySerializer, name: string): PlainColumn {
   const { plan } = serializer
   const known = plainColumns(plan)

@@ -76,7 +76,7 @@ async function rejection(error: unknown): Promise<never> {
   throw error
 }
 
-/** The same in a transaction, which bounds the time of its statements. */
+/** Reads a page in a transaction that bounds the time of its statements. */
 async function readGuardedPage(listing: Listing, parts: readonly FilterPart[], timeout: number): Promise<unknown> {
   const { view } = listing
   const { trx } = view

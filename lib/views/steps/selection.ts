@@ -166,7 +166,7 @@ async function load(view: GenericView, objects: readonly object[], loading: Load
   await loadRelations(view.viewClass.modelClass(), objects, { ...loading, knex, parent: view.getQueryset() })
 }
 
-/** Those relations that are not there yet, or not as deep. */
+/** The relations that are not there yet, or not as deep. */
 function without(relations: Relations, known: Relations): Relations {
   return Object.fromEntries(
     Object.entries(relations).filter(([name, inner]) => JSON.stringify(known[name]) !== JSON.stringify(inner)),
