@@ -14,7 +14,7 @@ export interface CacheBustOptions {
 }
 
 /**
- * Answers `POST /cache/bust`: reads the manifest and the components again, and tells the other processes to. It asks for
+ * Answers `POST /cache/bust`: reads the manifest and the components again, and has the other processes do so. It asks for
  * `Authorization: Bearer <token>`, the setting `cacheBustToken` or a token derived from the secret key; where neither is
  * set there is no endpoint.
  * @throws ConfigurationError the token or the secret key has under 16 characters, or a setting has a value that it cannot have

@@ -27,7 +27,7 @@ export interface APIKeyAuthenticationOptions {
   readonly getUserForKey?: (key: APIKeyCredentials, ctx: Context) => unknown
   /** The database of the table. @default the one that APIKey is bound to */
   readonly knex?: Knex
-  /** The clock that a key's end is told by, in Unix milliseconds. @default Date.now */
+  /** The clock by which keys expire, in Unix milliseconds. @default Date.now */
   readonly now?: () => number
 }
 
@@ -48,7 +48,7 @@ type KeyRow = [
 
 /**
  * Reads `X-API-Key` and looks the key up by its hash, in one query. A key that is unknown, malformed, revoked or expired is
- * 401 `Invalid API key`, and nothing tells which. Its scopes are in `ctx.state.auth.scopes`, for `HasScope`.
+ * 401 `Invalid API key`, and nothing says which. Its scopes are in `ctx.state.auth.scopes`, for `HasScope`.
  *
  * When a key was last used is written at most once a minute, after the request; `flushKeyUsage()` waits for it.
  * @example

@@ -9,7 +9,7 @@ const SHORT = 'public, max-age=60'
 
 /**
  * Sets the headers that a file is sent with.
- * @param name as the client asked for it, whose ending tells the type
+ * @param name as the client asked for it, whose ending gives the type
  * @returns false when the client has the file: the answer is 304 then
  */
 export function describeFile(ctx: Context, name: string, file: FoundFile): boolean {

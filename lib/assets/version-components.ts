@@ -19,7 +19,7 @@ const components = new Map<string, readonly string[]>()
 
 /**
  * Makes the application's version depend on files that are not static ones, such as templates or translations.
- * `GET /version` tells how many of them there are. A file that is missing when the version is computed is left out, with
+ * `GET /version` says how many of them there are. A file that is missing when the version is computed is left out, with
  * a warning.
  * @param name of the component
  * @param files paths, from the working directory, or file URLs

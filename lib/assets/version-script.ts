@@ -1,4 +1,4 @@
-/** The script that tells a page of a new version, and how it gets into the page (wire format, section 8). */
+/** The script that reports a new version to a page, and how it gets into the page (wire format, section 8). */
 import type { Context } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
 import { type MismatchAction, readMismatchAction, setting } from '../kernel/settings.js'

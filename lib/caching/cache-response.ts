@@ -9,7 +9,7 @@ import { contentDigest, strongTag, weakTag } from './entity-tags.js'
 /** Fields that describe a body, which a 304 has not (RFC 9110 section 15.4.5). */
 const OF_THE_BODY = ['Content-Disposition', 'Content-Encoding', 'Content-Language', 'Last-Modified']
 
-/** A scheme that tells callers apart by a header of the request. */
+/** A scheme that recognises callers by a header of the request. */
 export interface VaryingScheme {
   readonly vary?: string
 }
@@ -74,7 +74,7 @@ export function addETag(ctx: Context, row?: string): void {
 }
 
 /**
- * Keeps answers of callers that are told apart from each other: `Vary` names the headers that the schemes read, and what
+ * Keeps the answers of several callers apart: `Vary` names the headers that the schemes read, and what
  * a known caller gets is stored nowhere, unless the answer says otherwise itself.
  */
 export function keepPrivate(ctx: Context, schemes: readonly VaryingScheme[]): void {

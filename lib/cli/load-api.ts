@@ -13,7 +13,7 @@ export interface LoadedAPI extends DescribedAPI {
 /** What a module may export the router as, when nobody says. */
 const NAMES = ['default', 'api', 'router', 'createApi']
 
-/** How a command tells of its module. */
+/** How a command names its module. */
 export const MODULE_HELP: Command['help'] = [
   ['<module>', 'the file of a module that exports the router, or a function that returns it'],
   ['--export <name>', `the name of the export (else the first API or function of ${NAMES.join(', ')})`],

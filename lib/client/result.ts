@@ -78,7 +78,7 @@ export interface Success<Data> {
 /** What every request comes to; nothing is thrown. */
 export type Result<Data, Input = unknown> = Success<Data> | Failure<Input>
 
-/** A failure in the midst of an iteration, which has no other way to tell. */
+/** A failure in the midst of an iteration, which has no other way to report it. */
 export class ClientError extends Error {
   readonly failure: Failure
 

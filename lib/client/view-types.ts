@@ -13,7 +13,7 @@ type ModelClassOf<View> = View extends ViewTypes<infer Class, infer _Spec> ? Cla
 /** The objects of a view set's model. */
 export type ModelOf<View> = ModelClassOf<View> extends ModelType<infer M> ? M : never
 
-/** A static as a subclass has set it, else as the factory was told. */
+/** A static as a subclass has set it, else as the factory got it. */
 export type StaticOf<View, Name extends string, Wide> = Name extends keyof View
   ? Wide extends View[Name]
     ? SpecOf<View> extends { readonly [N in Name]: infer Value }

@@ -1,6 +1,6 @@
 /**
  * Tells of one method of a path what a request passes, how its answer is read and which SQL is sent. Statements are recorded
- * on the way that a request takes, by a copy of the application's knex that sends nothing: what is told is what is done.
+ * on the way that a request takes, by a copy of the application's knex that sends nothing: what is described is what is done.
  */
 import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'

@@ -1,4 +1,4 @@
-/** What `explain()` tells of one method of a path. */
+/** What `explain()` says of one method of a path. */
 
 /** How objects are read for an answer. */
 export interface ExplainedReading {

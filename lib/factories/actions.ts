@@ -40,7 +40,7 @@ export interface ActionSpec<I> extends ActionStatics {
 // biome-ignore lint/suspicious/noExplicitAny: methods of any view set, each with types of its own
 type Run = (this: any, ...values: any[]) => unknown
 
-// biome-ignore lint/suspicious/noExplicitAny: the view set that an action becomes part of tells the model
+// biome-ignore lint/suspicious/noExplicitAny: the model is that of the view set which an action becomes part of
 type AnyViewSet = GenericViewSet<any>
 
 /** What an action is, as types. */

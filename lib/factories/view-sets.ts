@@ -166,7 +166,7 @@ export interface ModelViewMethods<M extends Model, S> {
   getQueryset(): QueryBuilder<M>
   getObject(): Promise<M>
   getObjectToWrite(): Promise<M>
-  // biome-ignore lint/suspicious/noExplicitAny: what a view has read is not always told by its type
+  // biome-ignore lint/suspicious/noExplicitAny: the type of a view does not always say what it has read
   getSerializer(options?: SerializerOptions<any>): S
 }
 

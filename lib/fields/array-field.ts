@@ -127,7 +127,7 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
     return { ...this.schema(), maxItems: this.#maxLength, items: this.#child.allowNull ? orNull(items) : items }
   }
 
-  /** False for items of a further dimension: PostgreSQL does not tell `int[]` from `int[][]`. */
+  /** False for items of a further dimension: PostgreSQL does not distinguish `int[]` from `int[][]`. */
   #takesLists(): boolean {
     return this.#child instanceof JSONField || this.#child instanceof ArrayField
   }

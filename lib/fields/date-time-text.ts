@@ -5,7 +5,7 @@
 import { databaseText } from '../models/database-text.js'
 
 const DATE = /^\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])$/
-/** The last is the end of the day, which PostgreSQL tells from the beginning of one. */
+/** The last is the end of the day, which PostgreSQL distinguishes from the beginning of one. */
 const TIME = /^(?:(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,6})?)?|24:00(?::00(?:\.0{1,6})?)?)$/
 /** The time of day; hours, minutes and seconds of the offset. Seconds are those of a local mean time. */
 const OFFSET_TIME = /^([\d:.]+)(?:Z|([+-](?:0\d|1[0-5]))(?::([0-5]\d)(?::([0-5]\d))?)?)$/

@@ -52,7 +52,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   /** The property of the related model by which a client names an object. */
   protected abstract keyProperty(model: ModelClass): string
-  /** What a client is told of a key that leads nowhere. */
+  /** The message for a key that leads nowhere. */
   abstract notFoundMessage(key: unknown): string
 
   get many(): boolean {
@@ -124,7 +124,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   /**
    * Looks up keys in one query: from each key that exists, as text, to the value that is stored, or to `AMBIGUOUS` where
    * several objects have it.
-   * @param property the related property that is stored, where the relation tells
+   * @param property the related property that is stored, where the relation says
    */
   async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<Map<string, unknown>> {
     const model = this.relatedModel(context)
@@ -169,7 +169,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return new Set(rows.map(({ key }) => keyText(column, key)))
   }
 
-  /** The text by which two spellings of one key are told to be the same. */
+  /** A key in one spelling, by which others are recognised as the same. */
   keyText(key: unknown): string {
     return this.#key ? keyText(this.#key.column, key) : String(key)
   }

@@ -1,4 +1,4 @@
-/** Runs the `validators` of a field or a serializer, and tells all that they find. */
+/** Runs the `validators` of a field or a serializer, and reports all that they find. */
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { askSchema, isStandardSchema, type StandardSchema, toGivenErrors } from '../kernel/standard-schema.js'
 import type { SerializerContext, Validator } from './field.js'

@@ -1,4 +1,4 @@
-/** Which characters a part of a pattern matches, whatever their case: as far as telling what the pattern costs needs it. */
+/** Which characters a part of a pattern matches, whatever their case: as far as the estimate of its cost needs it. */
 
 /** A set of characters. */
 export interface CharacterSet {

@@ -20,7 +20,7 @@ const TYPES = new Set([
   ...['text', 'varchar', 'bpchar', 'citext', 'name', 'date', 'time', 'timestamptz', 'timestamp', 'interval'],
   ...['daterange', 'tsrange', 'tstzrange', 'datemultirange', 'tsmultirange', 'tstzmultirange'],
 ])
-/** Types that the `jsonSchema` alone can tell. */
+/** Types that a `jsonSchema` alone can give. */
 const DECLARED = new Set(['int4', 'float8', 'bool', 'timestamptz', 'date', 'time', 'uuid'])
 
 /** What a filter compares with: a column, and how its values are read. */
@@ -46,7 +46,7 @@ export class Operand {
     this.sql = this.ordered ? '??' : '??::text'
   }
 
-  /** True for lookups that fit the column. Any but equality would tell of a hidden key what its digits are. */
+  /** True for lookups that fit the column. Any but equality would give away the digits of a hidden key. */
   takes({ ordered, equal, several }: Lookup): boolean {
     if (this.ids) return equal === true
     // a range has a comma of its own

@@ -46,7 +46,7 @@ class Automaton {
   readonly #places: Place[] = []
   readonly #first: number
   readonly #end: number
-  /** A character for each class of characters that the pattern tells apart. */
+  /** A character for each class of characters that the pattern distinguishes. */
   readonly letters: readonly string[]
   /** The class of a character. */
   readonly #classOf = new Map<string, string>()

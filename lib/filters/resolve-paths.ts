@@ -68,7 +68,7 @@ export function externalPath(where: string, model: ModelDescription, path: Field
 }
 
 /**
- * Refuses to search the keys that clients know by external ids: a search would tell their digits (promise E14).
+ * Refuses to search the keys that clients know by external ids: a search would give away their digits (promise E14).
  * @throws {ConfigurationError}
  */
 export function refuseHidden(where: string, model: ModelDescription, paths: readonly FieldPath[]): void {

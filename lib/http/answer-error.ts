@@ -56,7 +56,7 @@ const ENTITY_HEADERS = [
  * - Anything else is a 500 that says nothing.
  * - A `ClientGone` is answered by nothing: the status of 499 is for the application's log only.
  *
- * A 400 for a value that PostgreSQL has refused, and no field before it, is told by one warning for each kind of them.
+ * A 400 for a value that PostgreSQL has refused, and no field before it, is reported by one warning for each kind of them.
  * A status of 5xx is reported by one `error` event of the app, with the error and its `cause`; a 4xx is not.
  * Once the headers are sent nothing is written: the error is reported and the connection closed.
  * @param challenge `WWW-Authenticate` of a 401 that brings none itself; by default that of the schemes that were tried
@@ -141,7 +141,7 @@ function answerFor(error: unknown): Answer {
 
 const toldGaps = new Set<string>()
 
-/** A value that only PostgreSQL has refused: told once for each kind of them and each route, and never shown. */
+/** A value that only PostgreSQL has refused: reported once for each kind of them and each route, and never shown. */
 function warnOfGap(ctx: Context, cause: Error): void {
   const { code, routine } = nativeError(cause)
   const route: unknown = ctx['_matchedRoute']

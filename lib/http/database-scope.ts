@@ -145,7 +145,7 @@ export function roleRefusal(ctx: Context, error: unknown): AuthenticationFailed 
 
 let hasWarned = false
 
-/** Most often it is a mistake of the operator's, whom a 403 would not tell. */
+/** Most often it is a mistake of the operator's, who would not learn it from a 403. */
 function warnOfRole({ code }: SettingsRefused): void {
   if (hasWarned) return
   hasWarned = true

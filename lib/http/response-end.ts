@@ -1,5 +1,5 @@
 /**
- * The end of an answer and its rendering before, also where Node tells nothing of it: a response that waits behind another on its connection (HTTP
+ * The end of an answer and its rendering before, also where Node reports nothing of it: a response that waits behind another on its connection (HTTP
  * pipelining) does not hear that the connection has ended.
  */
 

@@ -13,7 +13,7 @@ import { RawCodec } from './raw-codec.js'
 import { SignedCodec } from './signed-codec.js'
 import { StoredCodec } from './stored-codec.js'
 
-/** A model with external ids, as the mixins make it; told by this method, whatever copy of the package made it. */
+/** A model with external ids, as the mixins make it; recognised by this method, whatever copy of the package made it. */
 export interface IdentifiedModel {
   /** @throws {ConfigurationError} the configuration is wrong */
   describeIds(): IDSettings
@@ -112,7 +112,7 @@ export class ExternalIds {
     if (describeModel(this.model).columns.get(property)?.hasDefault !== true) object[property] = this.#make()
   }
 
-  /** Checks what the catalogue tells. @throws {ConfigurationError} every mistake, one a line */
+  /** Checks what the catalogue says. @throws {ConfigurationError} every mistake, one a line */
   check(): void {
     const { name } = this.model
     const mistakes = this.stored ? this.#storedMistakes() : this.#keyMistakes()

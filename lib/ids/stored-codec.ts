@@ -10,7 +10,7 @@ export class StoredCodec implements IDCodec {
   readonly perUser = false
   readonly #isUuid: () => boolean
 
-  /** @param isUuid the ids are UUIDs; asked at each read, because the catalogue tells */
+  /** @param isUuid the ids are UUIDs; asked at each read, because it depends on the catalogue */
   constructor(isUuid: () => boolean) {
     this.#isUuid = isUuid
   }

@@ -6,7 +6,7 @@ import { hasUniqueMembers } from './unique-members.js'
 
 /** Three parts of base64url (RFC 7515 section 7.1). An encrypted token has five, an unsigned one an empty third. */
 const COMPACT = /^[\w-]+\.[\w-]+\.[\w-]+$/
-/** What a token may be where `typ` does not say it: an access token (RFC 9068), or one that does not tell. */
+/** What a token may be where `typ` does not say it: an access token (RFC 9068), or one that does not say. */
 const USUAL_TYPES: readonly string[] = ['jwt', 'at+jwt']
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

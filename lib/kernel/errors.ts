@@ -154,7 +154,7 @@ export class ServiceUnavailable extends ApiError {
 }
 
 /**
- * The client went away before its answer was there, so that its statement was not begun, or was stopped. Nobody is told:
+ * The client went away before its answer was there, so that its statement was not begun, or was stopped. Nobody is answered:
  * neither the client, nor the application's log.
  */
 export class ClientGone extends Error {

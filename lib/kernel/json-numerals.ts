@@ -94,7 +94,7 @@ function replaceToken(_: string, escapes: string, index: string): string {
   return text
 }
 
-/** A value that `writeJson` writes with all its digits, wherever it stands: a copy has lost its way to tell them. */
+/** A value that `writeJson` writes with all its digits, wherever it stands: a copy has lost its own numerals. */
 export function writable(value: unknown): unknown {
   return hasNumerals(value) && typeof (value as Container)['toJSON'] !== 'function'
     ? { toJSON: () => toJson(value) }

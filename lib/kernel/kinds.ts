@@ -1,4 +1,4 @@
-/** What the values of statics and options are, so that one of another kind is told before any request. */
+/** What the values of statics and options are, so that one of another kind is refused before any request. */
 import { quote } from './quote.js'
 import { isStandardSchema } from './standard-schema.js'
 

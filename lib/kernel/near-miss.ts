@@ -1,4 +1,4 @@
-/** Finds the name that a misspelt one was meant to be, so that a mistake is told and not passed over. */
+/** Finds the name that a misspelt one was meant to be, so that a mistake is reported and not passed over. */
 
 /** Names that are so long may differ in one place, or in two. */
 const [LONG_FOR_ONE, LONG_FOR_TWO] = [7, 11]

@@ -1,4 +1,4 @@
-/** The options that classes of ours take, so that one which is unknown or of another kind is told and not ignored. */
+/** The options that classes of ours take, so that one which is unknown or of another kind is refused and not ignored. */
 import { ConfigurationError } from './errors.js'
 import { type Kind, type Kinds, wrongKind } from './kinds.js'
 import { didYouMean, nearMiss } from './near-miss.js'
@@ -26,7 +26,7 @@ export function kindsOf(made: object | null): Kinds {
 }
 
 /**
- * Checks options as they were given. A subclass that an application has made may have some of its own: of those it is told
+ * Checks options as they were given. A subclass that an application has made may have some of its own: it is warned of
  * what is nearly the name of one of ours.
  * @param where what has the options, for the message
  * @throws {ConfigurationError} one is unknown, or of another kind

@@ -107,7 +107,7 @@ export function decodeBase64Url(text: string): Buffer | null {
   return bytes.toString('base64url') === text ? bytes : null
 }
 
-/** Compares signatures in a time that tells nothing of where they differ. */
+/** Compares signatures in a time that does not depend on where they differ. */
 export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }

@@ -51,7 +51,7 @@ export function askSchema(
   return hasAsyncParse(schema) ? parseAsync(schema, value) : schema['~standard'].validate(value)
 }
 
-/** What a schema found wrong, as a serializer tells it: by name, and by position in lists (promise R10). */
+/** What a schema found wrong, as a serializer reports it: by name, and by position in lists (promise R10). */
 export function toGivenErrors(issues: readonly SchemaIssue[]): GivenErrors {
   const root = newNode()
   for (const { message, path = [] } of issues.slice(0, MOST_MESSAGES)) {
@@ -77,7 +77,7 @@ export function jsonSchemaOf(schema: StandardSchema): Readonly<Record<string, un
       schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12', libraryOptions: LENIENT }) ?? {}
     return Object.keys(described).length === 0 ? undefined : described
   } catch {
-    // it has no JSON Schema: what it takes is told by its messages alone
+    // it has no JSON Schema: only its messages say what it takes
     return undefined
   }
 }

@@ -1,4 +1,4 @@
-/** The contract of metadata: what OPTIONS tells of a view. */
+/** The contract of metadata: what OPTIONS answers about a view. */
 
 import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'

@@ -32,7 +32,7 @@ export interface MeteringEngine {
   close?(): void | Promise<void>
 }
 
-/** An engine that can tell what it has kept. */
+/** An engine that can show what it has kept. */
 export interface UsageReport {
   /** The sums of an account, by meter, of requests that began at `from` or later and before `to`. */
   usage(account: string, from: Date, to: Date): Promise<readonly UsageTotal[]>

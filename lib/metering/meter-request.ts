@@ -109,7 +109,7 @@ function countBytes(res: ServerResponse): () => number {
   return () => bytes
 }
 
-/** An engine that throws, rejects or hangs is told of once, until it works again. */
+/** An engine that throws, rejects or hangs is reported once, until it works again. */
 function hand(engine: MeteringEngine, health: Health, event: UsageEvent): void {
   const fail = (reason: string) => {
     if (!health.failing) warn(`usage is not recorded: ${reason}`)

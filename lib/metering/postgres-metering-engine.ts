@@ -49,7 +49,7 @@ export class PostgresMeteringEngine implements MeteringEngine, UsageReport {
   #timer: NodeJS.Timeout | undefined
   #failing = false
   #lost = 0
-  /** Events of the batches refused behind the one that was told; undefined once a batch was written. */
+  /** Events of the batches refused behind the one that was reported; undefined once a batch was written. */
   #refused: number | undefined
 
   /** @throws {ConfigurationError} a number is no whole number of at least 1 */

@@ -38,7 +38,7 @@ export interface CatalogueConstraint {
   readonly columns: readonly string[]
   /** The table and columns that a foreign key points to. */
   readonly target: { readonly table: number; readonly columns: readonly string[] } | undefined
-  /** False for one that is NOT ENFORCED: it tells what is meant, and refuses nothing. */
+  /** False for one that is NOT ENFORCED: it says what is meant, and refuses nothing. */
   readonly enforced: boolean
 }
 

@@ -58,7 +58,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: 'uuid',
 }
 
-/** The type a column most likely has, before the catalogue tells. */
+/** The type a column most likely has, before the catalogue was read. */
 function typeFromSchema(schema: PropertySchema, auto: boolean): string {
   const [type] = typesOf(schema).filter((name) => name !== 'null')
   switch (type) {

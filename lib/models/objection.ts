@@ -1,7 +1,7 @@
 /** What we use of Objection, by its documented surface only. */
 import type { Model, QueryBuilder, Relation } from 'objection'
 
-/** A model class. Classes are told by their shape, never by `instanceof`: an application may bring its own copy of Objection. */
+/** A model class. Classes are recognised by their shape, never by `instanceof`: an application may bring its own copy of Objection. */
 export type ModelClass = typeof Model
 
 /** A query of any model. */

@@ -52,7 +52,7 @@ export interface TableModel<Row extends object = object> extends Omit<ModelClass
  * A model of a table, for a view set without a class of one's own. Its rows are typed where a row type is given, such as
  * `npx koa-viewsets types` writes; relations are properties of the type, too.
  * @param tableName as the database has it, with its schema where it is in none of the search path
- * Of two tables that lead to each other the compiler needs to be told one: `const authors: TableModel<AuthorRow> = table(…)`.
+ * Of two tables that lead to each other the compiler needs the type of one: `const authors: TableModel<AuthorRow> = table(…)`.
  * @throws {ConfigurationError} an option is wrong
  * @example
  * interface BookRow { id: number; title: string; author_id: number; author?: AuthorRow }

@@ -104,7 +104,7 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
 
 const PATH = /^(?:\/[\w.~-]+)+$/
 
-/** Sends it, or tells the client that it has it. @throws MethodNotAllowed for anything but GET, HEAD and OPTIONS */
+/** Sends the page, or 304 where the client has it. @throws MethodNotAllowed for anything but GET, HEAD and OPTIONS */
 export async function answerResource(ctx: Context, load: () => Promise<Resource>): Promise<void> {
   if (!acceptsMethod(ctx, ['GET', 'HEAD'])) return
   const { body, type, tag, policy } = await load()

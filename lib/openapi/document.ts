@@ -31,7 +31,7 @@ export interface SchemaOptions {
   readonly license?: License
   /** The servers of the API. @default [{ url: '/' }] */
   readonly servers?: readonly Server[]
-  /** The API version to describe, as `ctx.state.version` has it, where views tell versions apart. */
+  /** The API version to describe, as `ctx.state.version` has it, where views have versions. */
   readonly apiVersion?: string
 }
 

@@ -36,7 +36,7 @@ export function permissionsOfParents({ parents }: DescribedEndpoint, ctx: Contex
   return opened.flatMap(({ policies }) => policies.permissions)
 }
 
-/** Of a permission that does not tell we assume that it wants to know who is asking. */
+/** A permission that does not say admits nobody anonymous: we assume that it wants to know who is asking. */
 function admitsAnonymous(permission: BasePermission, method: string, detail: boolean): boolean {
   return permission.admitsAnonymous(method) === true && !(detail && permission.guardsObjects())
 }

@@ -10,7 +10,7 @@ export interface OperationOptions {
   readonly endpoint: DescribedEndpoint
   readonly operation: DescribedOperation
   readonly components: Components
-  /** The API version that is asked for, where views tell versions apart. */
+  /** The API version that is asked for, where views have versions. */
   readonly apiVersion: string | undefined
 }
 

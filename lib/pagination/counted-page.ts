@@ -14,7 +14,7 @@ export interface CountOptions {
   /**
    * `exact` counts all rows, in the statement that reads the page where the list is known to reach so far. `estimated`
    * asks PostgreSQL's planner, whose guess may be far off. `capped` stops at `countLimit`, which then means that many or
-   * more. `none` answers null. But for `exact`, a last page tells the exact number.
+   * more. `none` answers null. But for `exact`, a last page gives the exact number.
    * @default 'exact'
    */
   readonly count?: CountKind
@@ -87,7 +87,7 @@ async function readExact(source: ListSource, { size, offset }: AskedPage): Promi
   }
 }
 
-/** One row more than the page has tells whether there is a next one. */
+/** Reads one row more than the page has, which says whether there is a next one. */
 async function readAhead(source: ListSource, page: AskedPage): Promise<CountedPage> {
   const { size, offset } = page
   const rows = await source.read({ limit: size + 1, offset })

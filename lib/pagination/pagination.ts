@@ -137,7 +137,7 @@ export interface PageRequest {
   readonly query: Readonly<Record<string, string | readonly string[] | undefined>>
   /** The path parameters, in the order of the pattern. */
   readonly params: Readonly<Record<string, string>>
-  /** The answer will have nothing of the page but its `results`; told to paginators that keep connections. */
+  /** The answer will have nothing of the page but its `results`; said to paginators that keep connections. */
   readonly resultsOnly?: boolean
 }
 
@@ -149,7 +149,7 @@ export interface PagedView {
   readonly order: readonly OrderTerm[]
   /** Those of them that only `orderingFields` names. */
   readonly orderingFields?: readonly OrderTerm[]
-  /** The most connections of the pool behind the view; undefined where only a request tells which that is. */
+  /** The most connections of the pool behind the view; undefined where that depends on the request. */
   readonly poolSize?: number | undefined
   /** A filter backend orders by what is no column. */
   readonly ordersByExpression: boolean

@@ -65,7 +65,7 @@ export function feed({ req }: Context, decoder: Decoder): () => void {
   }
   req.on('data', take).on('end', end)
   decoder.on('drain', resume)
-  // that the source broke off must be told: the decoder would wait for ever
+  // that the source broke off must be reported: the decoder would wait for ever
   const forget = finished(req, (error) => error && decoder.destroy(error))
   return () => {
     forget()

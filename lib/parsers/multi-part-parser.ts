@@ -136,7 +136,7 @@ export class MultiPartParser implements Parser {
 
 function uploadLimits(parser: MultiPartParser, taken?: TakenFiles): UploadLimits {
   const { directory, files, keptFiles } = parser
-  // files up to twice the largest upload are read, so that the field can tell the client its limit
+  // files up to twice the largest upload are read, so that the field can name its limit to the client
   const fileLimit = parser.fileLimit ?? (taken?.largest === undefined ? LARGEST_FILE : 2 * taken.largest)
   const totalLimit = parser.totalLimit ?? Math.max(LARGEST_TOTAL, fileLimit)
   const all = taken === undefined || taken.names === 'all' || keptFiles === 'all'

@@ -12,7 +12,7 @@ export interface MediaType {
 
 /** The files that a view asks for. */
 export interface TakenFiles {
-  /** The names of its fields that take files; `all` where only the request tells its serializer. */
+  /** The names of its fields that take files; `all` where the serializer depends on the request. */
   readonly names: ReadonlySet<string> | 'all'
   /** The most bytes that one of them may have; undefined where no field says. */
   readonly largest: number | undefined

@@ -51,7 +51,7 @@ export abstract class BasePermission {
   check(_view: GuardedViewClass): void {}
 
   /**
-   * Whether anonymous callers may pass with this method (in upper case), for OpenAPI; undefined where only a request can tell.
+   * Whether anonymous callers may pass with this method (in upper case), for OpenAPI; undefined where that depends on the request.
    * Objects are not asked about.
    */
   admitsAnonymous(_method: string): boolean | undefined {

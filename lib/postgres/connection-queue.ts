@@ -5,7 +5,7 @@
 
 import { oncePer } from '../kernel/once-per.js'
 
-/** knex's pool, as far as it tells of itself. */
+/** knex's pool, as far as we read it. */
 interface Pool {
   readonly max?: number
   numUsed(): number
@@ -57,7 +57,7 @@ export class ConnectionQueue<Connection> {
     this.#source = source
   }
 
-  /** Undefined for a transaction, and for a pool of the application's own (knex's option `connectionPool`), which tells nothing. */
+  /** Undefined for a transaction, and for a pool of the application's own (knex's option `connectionPool`), which has no such queue. */
   get #pool(): Pool | undefined {
     const { pool } = this.#source
     return pool && 'numUsed' in pool ? pool : undefined

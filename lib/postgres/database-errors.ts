@@ -74,7 +74,7 @@ type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | nul
 
 /**
  * SQLSTATEs of a bad value that no field has refused: a type, a length or a range that only the database knows.
- * `answerError` tells of them once, since a stricter field would answer better.
+ * `answerError` warns of them once, since a stricter field would answer better.
  */
 const VALUE_STATES = ['22P02', '22003', '22007', '22008', '22001', '22021', '22P05', '2201W', '2201X']
 
@@ -101,7 +101,7 @@ const SEARCH_QUERY_FILES: ReadonlySet<unknown> = new Set(['tsquery.c', 'tsvector
 /** Where `regclass` and its like look up the names they are given. */
 const NAME_INPUT_FILES: ReadonlySet<unknown> = new Set(['regproc.c', 'parse_type.c'])
 
-/** The parser tells where in the SQL it has stopped; `postgres.c` refuses several statements at once. */
+/** The parser says where in the SQL it has stopped; `postgres.c` refuses several statements at once. */
 function isAboutSql({ file, position, internalPosition }: NativeError): boolean {
   return position !== undefined || internalPosition !== undefined || file === 'postgres.c'
 }
@@ -187,7 +187,7 @@ const raised: Answer = (cause, subject) => {
 const reference: Answer = (cause, subject) =>
   (subject.operation === 'delete' || isStillReferenced(cause) ? referenced : missingTarget)(cause, subject)
 
-/** Only the detail tells it from a key that leads nowhere: the table and the constraint are the same. */
+/** Only the detail distinguishes it from a key that leads nowhere: the table and the constraint are the same. */
 function isStillReferenced({ detail }: NativeError): boolean {
   return typeof detail === 'string' && / is still referenced from table "[^"]*"\.$/.test(detail)
 }
@@ -256,7 +256,7 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
   return answer?.(error, subject) ?? null
 }
 
-/** Objection's own errors. `modelClass` tells its NotFoundError from that of http-errors, which has the same name. */
+/** Objection's own errors. `modelClass` distinguishes its NotFoundError from that of http-errors, which has the same name. */
 function answerObjection(
   error: Error & { type?: unknown; data?: unknown },
   subject: ConstraintSubject,

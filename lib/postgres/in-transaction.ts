@@ -34,7 +34,7 @@ export async function inTransaction<Result>(
   }
 }
 
-/** knex takes a rejection without a reason for no error, and the client would be told of a success. */
+/** knex takes a rejection without a reason for no error, and the client would get a success. */
 async function settle<Result>(work: Promise<Result>, name: string): Promise<Result> {
   try {
     return await work
@@ -46,7 +46,7 @@ async function settle<Result>(work: Promise<Result>, name: string): Promise<Resu
 
 /**
  * A failed query that the work has swallowed spoils its transaction: PostgreSQL then rolls back at COMMIT and reports
- * no error, so the client would be told of a success that is none. A savepoint (`trx.transaction()`) keeps it usable.
+ * no error, so the client would get a success that is none. A savepoint (`trx.transaction()`) keeps it usable.
  */
 async function checkUsable(trx: Knex.Transaction, name: string, cause: unknown): Promise<void> {
   try {

@@ -187,7 +187,7 @@ function giveBack({ queue, connection }: Sender): Promise<void> {
 }
 
 /**
- * Runs a statement without a name and returns what pg makes of its answer: the columns are those that PostgreSQL tells of,
+ * Runs a statement without a name and returns what pg makes of its answer: the columns are those that PostgreSQL describes,
  * which may have changed since the catalogue was read.
  */
 export async function runAsPg(

@@ -46,7 +46,7 @@ export class SettingsPrefix implements SentBefore {
   }
 
   /**
-   * What is told of an error that has come before the statement's own answer.
+   * What is reported of an error that has come before the statement's own answer.
    * @param name what the statement is prepared under: pg takes the settings' being parsed for the statement's
    */
   refusal(error: Error, name: string | undefined): Error {
@@ -94,7 +94,7 @@ const scopedQueryOf = oncePer(
       }
 
       override submit(connection: Protocol): Error | null {
-        // pg tells of these, and nothing is written then
+        // pg reports these, and nothing is written then
         if (typeof this.text !== 'string' || !Array.isArray(this.values)) return super.submit(connection)
         const { stream } = connection
         stream.cork?.()

@@ -125,7 +125,7 @@ function watch({ pool, config }: Client): void {
 function ask(connection: Connection): Promise<void> {
   const asking = new Promise<void>((resolve) => {
     connection.query(QUESTION, (error, result) => {
-      // a connection that is lost will tell so itself
+      // a connection that is lost will report that itself
       const row = error ? undefined : result?.rows[0]
       if (row) connection[STATE] = refusalFor(row) ?? true
       else delete connection[STATE]

@@ -106,7 +106,7 @@ export class TextQuery<Row> implements RowSink {
     const { text, name } = this
     const { stream, parsedStatements, submittedNamedStatements } = connection
     const known = name === '' ? undefined : (parsedStatements[name] ?? submittedNamedStatements?.[name])
-    // pg tells of what is returned here, and goes on with the next query
+    // pg reports what is returned here, and goes on with the next query
     if (this.#values.length > MOST_VALUES) return new Error(`a statement takes at most ${MOST_VALUES} values`)
     const message = runMessage(name, this.#values)
     this.#rowStream = rowStreamOf(stream)

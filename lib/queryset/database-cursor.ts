@@ -21,7 +21,7 @@ export interface FetchedRows {
   readonly fields: readonly AnswerField[]
 }
 
-/** The part of pg's connection that tells of its end. */
+/** The part of pg's connection that reports its end. */
 interface Connection extends CancellableConnection {
   on(event: 'error' | 'end', listener: () => void): void
   removeListener(event: 'error' | 'end', listener: () => void): void
@@ -167,7 +167,7 @@ async function setTimeoutOf(trx: Knex.Transaction, name: string, milliseconds: n
   await trx.raw('select set_config(?, ?, true)', [name, String(value)])
 }
 
-/** The most connections that a pool opens; undefined where it does not tell. */
+/** The most connections that a pool opens; undefined where it does not say. */
 export function poolSize(knex: Queryable): number | undefined {
   const { pool } = knex.client as { pool?: { max?: unknown } }
   return typeof pool?.max === 'number' ? pool.max : undefined

@@ -15,7 +15,7 @@ import { quietHooks } from './context-hooks.js'
 type Parse = (text: string) => unknown
 type OnBuild = (this: AnyQueryBuilder, builder: AnyQueryBuilder) => void
 
-/** What knex tells of a query that was answered. */
+/** What knex reports of a query that was answered. */
 interface Answered {
   readonly __knexUid?: string
   readonly response?: { readonly fields?: readonly AnswerField[] }

@@ -15,7 +15,7 @@ const UNORDERED = new Set([
   ...['xid', 'cid', 'aclitem', 'txid_snapshot', 'pg_snapshot'],
 ])
 
-/** Types whose values PostgreSQL tells apart without ordering them. */
+/** Types whose values PostgreSQL distinguishes without ordering them. */
 const EQUATED = new Set(['xid', 'cid', 'aclitem'])
 
 /** True when PostgreSQL can tell whether two values of the type are equal. */
@@ -65,7 +65,7 @@ function hasKey({ columns, primaryKey }: ModelDescription): boolean {
   return primaryKey.every((property) => columns.has(property))
 }
 
-/** The properties that tell the rows of a list in this order apart: the primary key, or what of the order is unique. */
+/** The properties that distinguish the rows of a list in this order: the primary key, or what of the order is unique. */
 export function rowKey(model: ModelDescription, terms: readonly OrderTerm[]): readonly string[] {
   const unique = hasKey(model) ? undefined : uniqueAmong(model, terms)
   return unique ? [unique.property] : model.primaryKey

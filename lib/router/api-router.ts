@@ -276,7 +276,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * What each method of each path does: the policies that a request passes, in order, how its answer is read and why not in
    * a faster way, the SQL that is sent, and what a client may ask for. It holds names of classes, columns and parameters, and
    * no values, secrets or settings. Nothing is sent to the database but the catalogue's question, and nothing is called of
-   * the application that depends on a request; with a `ctx` it is told what that request would do, and what chooses objects
+   * the application that depends on a request; with a `ctx` it says what that request would do, and what chooses objects
    * by the caller (`getQueryset()`, filter backends) is asked.
    * @param asked the name of a route (`book-list`), a basename (`book`), or a request; by default all
    * @returns nothing for a request whose path or method is not the API's
@@ -294,7 +294,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     return found ? explainRequest(found.endpoint, { ctx, params: found.params }) : []
   }
 
-  /** @internal The document will be served: `prepare()` builds it, too, and tells what is wrong with it. */
+  /** @internal The document will be served: `prepare()` builds it, too, and reports what is wrong with it. */
   checkSchema(options: SchemaOptions): void {
     if (this.#prepared) this.getSchema(options)
     else this.#documents.push(options)

@@ -48,7 +48,7 @@ function checkNested(view: typeof GenericAPIView): void {
   )
 }
 
-/** Checks what the catalogue tells of a nested view set: its foreign key. @throws {ConfigurationError} */
+/** Checks what the catalogue says of a nested view set: its foreign key. @throws {ConfigurationError} */
 export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
   const nested = view as unknown as NestedViewClass
   const above = parent as typeof GenericAPIView
@@ -59,7 +59,7 @@ export function prepareNested(view: typeof APIView, parent: typeof APIView): voi
   if (nested.parentLookupField !== undefined) parentKeyOf(nested, above.modelClass())
 }
 
-/** Checks what the catalogue tells: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */
+/** Checks what the catalogue says: the serializer's fields, the lookup and the ordering. @throws {ConfigurationError} */
 export async function prepareView(view: typeof APIView, knex: Queryable | undefined): Promise<void> {
   if (isMetered(view)) checkMetering(view)
   prepareActions(view)

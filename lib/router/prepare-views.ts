@@ -1,4 +1,4 @@
-/** Reads the database catalogue for an API's view sets, and checks what it tells of them. */
+/** Reads the database catalogue for an API's view sets, and checks them against it. */
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'

@@ -187,7 +187,7 @@ export function writerOf(plan: RowPlan, offset: number): RowWriter {
   return made[offset]
 }
 
-/** What tells where a row holds what. */
+/** Column offsets of a row. */
 interface TextRowsLayout {
   readonly plan: RowPlan
   /** The row's first column that is neither a count nor written: those that were selected for positions begin here. */

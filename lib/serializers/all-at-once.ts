@@ -18,7 +18,7 @@ interface Together<Item extends Placed, Result> {
   readonly write: (items: readonly Item[], knex: Queryable) => Promise<Result>
   /** Tells an error in terms of the item that it is about. */
   readonly tell?: (error: unknown, item: Item) => unknown
-  /** Says whether what triggers tell is shown. */
+  /** Says whether messages of triggers are shown. */
   readonly view: unknown
 }
 
@@ -66,7 +66,7 @@ async function firstRefused<Item extends Placed, Result>(
       accepted = middle
       continue
     }
-    // a timeout or a lost connection: it cannot be told
+    // a timeout or a lost connection: it cannot be found
     if (!(toApiError(failure, subjectOf('POST', view)) instanceof ValidationError)) return undefined
     refused = middle
     error = failure

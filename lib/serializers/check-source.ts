@@ -1,4 +1,4 @@
-/** Whether the source of a field leads somewhere, as far as the models on its way tell. */
+/** Whether the source of a field leads somewhere, as far as the models on its way say. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'

@@ -9,7 +9,7 @@ import { GIVEN } from './validated-item.js'
 /**
  * The subject of a statement on a serializer's own table.
  * @param data values by field name, validated or (with `raw`) as the client sent them; anything but an object has none
- * @param view says whether what triggers tell is shown
+ * @param view says whether messages of triggers are shown
  */
 export function constraintSubject(
   plan: SerializerPlan,

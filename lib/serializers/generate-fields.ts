@@ -122,7 +122,7 @@ export function checkNames(serializer: FieldsDeclaration, declared: ReadonlyMap<
   }
 }
 
-/** A generated field, whose options are all of its class; which class that is the catalogue tells. */
+/** A generated field, whose options are all of its class; which class that is depends on the catalogue. */
 function checkedField(serializer: FieldsDeclaration, source: ModelSource, name: string): SerializerField {
   const { model } = source
   const field = generateField(serializer, source, name)

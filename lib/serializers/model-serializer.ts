@@ -230,7 +230,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     return instance
   }
 
-  /** What the database or the model refuses of the object's own row is told by the client's fields. */
+  /** What the database or the model refuses of the object's own row, reported by the names of the client's fields. */
   async #inOwnTerms<Row>(data: Record<string, unknown>, work: () => Promise<Row> | Row): Promise<Row> {
     try {
       return await work()

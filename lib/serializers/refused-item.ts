@@ -14,7 +14,7 @@ interface RefusedList<T> {
 }
 
 /**
- * The error of a list, under the position of the item it is about where that can be told: the items are written again one
+ * The error of a list, under the position of the item it is about where that can be found: the items are written again one
  * by one, and all of it is undone. An error that is not about input is returned as it is.
  */
 export async function placeError<T>(error: unknown, { items, knex, view, write }: RefusedList<T>): Promise<unknown> {

@@ -132,7 +132,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   }
 
   /**
-   * Validates `inputData`. Afterwards `validatedData` or `errors` tells the result.
+   * Validates `inputData`. Afterwards `validatedData` or `errors` holds the result.
    * @throws {ValidationError} with `raiseException`, when the input is not valid
    */
   async isValid(options: ValidityOptions = {}): Promise<boolean> {

@@ -37,7 +37,7 @@ export type Validated<
 
 type MadeOf<One, Value> = '~standard' extends keyof One ? MadeBy<One> : Value
 
-/** By its members, as options are an intersection with those of all fields, of which an inference would tell nothing. */
+/** By its members, as options are an intersection with those of all fields, of which an inference would find nothing. */
 type MadeBy<S> = [S] extends [{ readonly '~standard': { readonly types?: { readonly output: unknown } | undefined } }]
   ? NonNullable<S['~standard']['types']>['output']
   : unknown
@@ -80,7 +80,7 @@ export type InputValues<Fields> = Simplify<
 >
 
 /**
- * The validated data of a serializer class, as far as its fields tell: all of it for a class that `modelSerializer()` has
+ * The validated data of a serializer class, as far as its fields say: all of it for a class that `modelSerializer()` has
  * made of a model with declared properties.
  * @example async publish(data: Input<typeof PublishInput>) { … }
  */
@@ -148,7 +148,7 @@ type OutputOfDeclared<S> = Simplify<{
 }>
 
 /**
- * What a serializer class shows, as far as its fields tell: all of it for a class that `modelSerializer()` has made of a model
+ * What a serializer class shows, as far as its fields say: all of it for a class that `modelSerializer()` has made of a model
  * with declared properties.
  */
 export type Output<S> = IsTyped<S> extends true ? Carried<S, 'shown'> : OutputOfDeclared<S>

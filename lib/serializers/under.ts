@@ -8,7 +8,7 @@ export type Path = readonly (string | number)[]
 
 /**
  * Does the work of a nested object: its validation errors stand under the path from the surrounding object.
- * What the database refuses there, and no serializer has told in its own terms, belongs to no field of it.
+ * What the database refuses there, and no serializer has reported in its own terms, belongs to no field of it.
  */
 export async function under<Result>(path: Path, work: () => Result | Promise<Result>): Promise<Result> {
   try {

@@ -69,7 +69,7 @@ export async function validateNested(
     const { value, errors: found } = outcomes[index] as Outcome
     const errors = again ? namedAgain(keys, candidate) : (found ?? foreignKeyError(child, item, candidate, keys))
     if (errors) {
-      // lists in lists multiply: of the rest each object is told of one, as else it would pass
+      // lists in lists multiply: each object gets an error about one of the rest, as else it would pass
       const isFirst = item.errors?.[bound.name] === undefined
       if (wrong++ < MOST_MESSAGES || isFirst) failAt(item, bound.name, position, errors)
     } else if (value) {

@@ -86,7 +86,7 @@ export type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'pare
 
 /**
  * The input of a field, when it is there to be checked. A missing value takes its default or is reported; null is kept
- * or reported; undefined tells that nothing is left to do.
+ * or reported; undefined means that nothing is left to do.
  */
 export function take(serializer: AnySerializer, bound: BoundField, item: Item): unknown {
   const { name, field } = bound

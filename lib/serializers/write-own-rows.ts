@@ -50,7 +50,7 @@ interface Target {
   readonly knex: Queryable
 }
 
-/** What the database or the model refuses, told by the client's fields. */
+/** What the database or the model refuses, reported by the names of the client's fields. */
 export function inOwnTerms({ plan, context }: AnySerializer, data: Data, error: unknown): unknown {
   return toApiError(error, constraintSubject(plan, 'write', data, { view: context.view })) ?? error
 }

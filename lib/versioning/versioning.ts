@@ -13,7 +13,7 @@ export interface VersioningOptions {
   readonly allowedVersions?: readonly string[]
   /** What becomes of a version: when it is deprecated, when it ends, and what follows it. @default {} */
   readonly versions?: Readonly<Record<string, VersionLifecycle>>
-  /** The clock that a version's end is told by, in Unix milliseconds. @default Date.now */
+  /** The clock by which versions end, in Unix milliseconds. @default Date.now */
   readonly now?: () => number
 }
 

@@ -55,7 +55,7 @@ export interface ActionOptions<S extends SerializerClass | StandardSchema = Seri
   readonly outputSerializer?: SerializerClass | readonly [SerializerClass]
 }
 
-/** What validated data is, as far as the serializer's class tells: fields that come from a model it does not name. */
+/** What validated data is, as far as the serializer's class says: fields that come from a model it does not name. */
 type ValidatedData<S> = S extends { readonly model: unknown; readonly fields: unknown }
   ? // biome-ignore lint/suspicious/noExplicitAny: of a model's fields only the model knows the types
     any

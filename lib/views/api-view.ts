@@ -60,7 +60,7 @@ export class APIView implements View {
   static throttleClasses: Throttles = []
   /** The budget that a `ScopedRateThrottle` without a scope of its own counts in. @default undefined, the scope `default` */
   static throttleScope: string | undefined = undefined
-  /** How the API version is told. @default null */
+  /** How a request names the API version. @default null */
   static versioningClass: Versioning = null
   /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */
   static parserClasses: Parsers = [JSONParser, FormParser, MultiPartParser]
@@ -68,7 +68,7 @@ export class APIView implements View {
   static rendererClasses: Renderers = [JSONRenderer]
   /** Answer 406 where no renderer writes what the client accepts, in place of using the first. @default false */
   static strictAccept = false
-  /** What OPTIONS tells of the view; null answers 405, as any method that the path does not take. @default SimpleMetadata */
+  /** What OPTIONS answers about the view; null answers 405, as any method that the path does not take. @default SimpleMetadata */
   static metadataClass: Metadata = SimpleMetadata
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
@@ -152,7 +152,7 @@ export class APIView implements View {
     return takenFiles(this.takingSerializers())
   }
 
-  /** @internal Those that tell which files a request may bring. */
+  /** @internal Those that say which files a request may bring. */
   static takingSerializers(): SerializerClass[] {
     return [...actionsOf(this).values()].flatMap(({ inputSerializer }) => inputSerializer ?? [])
   }

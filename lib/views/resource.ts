@@ -144,7 +144,7 @@ export class Resource {
     return this.#lookup
   }
 
-  /** The columns that tell versions of a row apart: its key, then those the view names; none without `concurrency`. */
+  /** The columns that distinguish versions of a row: its key, then those the view names; none without `concurrency`. */
   get versionTerms(): readonly OrderTerm[] {
     if (this.#view.concurrency === null) return NO_TERMS
     this.#versionTerms ??= [...this.versionKey, ...concurrencyOf(this.#view)].map((property) => ({
@@ -218,7 +218,7 @@ export class Resource {
   }
 
   /**
-   * Why an answer cannot be made of rows, as far as the class tells, as a sentence; null where nothing of the
+   * Why an answer cannot be made of rows, as far as the class says, as a sentence; null where nothing of the
    * class stands in the way.
    */
   rowObstacle(answer: RowAnswer): string | null {
@@ -230,7 +230,7 @@ export class Resource {
     return obstacle
   }
 
-  /** Why no single statement inserts what an action creates, as far as the class tells, as a sentence; null where one may. */
+  /** Why no single statement inserts what an action creates, as far as the class says, as a sentence; null where one may. */
   insertObstacle(action: InsertAction): string | null {
     let obstacle = this.#insertObstacles.get(action)
     if (obstacle === undefined) {

@@ -23,9 +23,9 @@ export type Throttles = Policies<BaseThrottle>
 export type Parsers = Policies<Parser>
 /** A list of renderers. */
 export type Renderers = Policies<BaseRenderer>
-/** What OPTIONS tells of a view, or null. Annotate with this type to leave subclasses free. */
+/** What OPTIONS answers about a view, or null. Annotate with this type to leave subclasses free. */
 export type Metadata = Policy<BaseMetadata> | null
-/** How versions are told, or null. */
+/** How versions are named by requests, or null. */
 export type Versioning = Policy<BaseVersioning> | null
 
 /** How lists are cut into pages, or null. Annotate with this type to leave subclasses free. */
@@ -38,5 +38,5 @@ export type ViewSerializer = SerializerClass | null
 // biome-ignore lint/suspicious/noExplicitAny: a query of any model and result
 export type Queryset = (() => QueryBuilder<any, any>) | null
 
-/** The columns that tell versions of a row apart, or null. Annotate with this type to leave subclasses free. */
+/** The columns that distinguish versions of a row, or null. Annotate with this type to leave subclasses free. */
 export type Concurrency = string | readonly string[] | null

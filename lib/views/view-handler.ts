@@ -84,7 +84,7 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       answerError(ctx, error)
       return Promise.resolve()
     }
-    // our router has told the format
+    // our router has said which format
     if (!isRouted) setFormat(ctx, requestedFormat(ctx, formatsOf(opened)))
     return dispatch(opened)
   }

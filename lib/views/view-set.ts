@@ -43,7 +43,7 @@ export class ReadOnlyModelViewSet<
     return super.getObjectToWrite() as Promise<M>
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  // biome-ignore lint/suspicious/noExplicitAny: the type of an action does not always say what it has read
   override getSerializer(options: SerializerOptions<any> = {}): S {
     return super.getSerializer(options) as S
   }
@@ -71,7 +71,7 @@ export class ModelViewSet<M extends Model = Model, S extends SerializerOfAny = S
     return super.getObjectToWrite() as Promise<M>
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  // biome-ignore lint/suspicious/noExplicitAny: the type of an action does not always say what it has read
   override getSerializer(options: SerializerOptions<any> = {}): S {
     return super.getSerializer(options) as S
   }
@@ -112,7 +112,7 @@ export class BulkModelViewSet<M extends Model = Model, S extends SerializerOfAny
     return super.getObjectToWrite() as Promise<M>
   }
 
-  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  // biome-ignore lint/suspicious/noExplicitAny: the type of an action does not always say what it has read
   override getSerializer(options: SerializerOptions<any> = {}): S {
     return super.getSerializer(options) as S
   }

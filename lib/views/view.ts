@@ -24,7 +24,7 @@ export interface ViewPolicies {
   readonly renderers: readonly BaseRenderer[]
   /** Answer 406 where no renderer writes what the client accepts. */
   readonly strictAccept: boolean
-  /** What OPTIONS tells; undefined where the view tells nothing. */
+  /** What OPTIONS answers; undefined where the view has no metadata. */
   readonly metadata: BaseMetadata | undefined
 }
 
@@ -61,7 +61,7 @@ export interface View {
   readonly inputSerializer: SerializerClass | undefined
   /** What the input serializer has validated. */
   validatedData: unknown
-  /** What serializers know of the request, where the view has something of its own to tell. */
+  /** What serializers know of the request, where the view adds something. */
   getSerializerContext?(): SerializerContext
   /** What of the path leads to this view: the view sets of objects that this one's belong to, the outermost first. */
   readonly parents: readonly ParentLink[]

@@ -17,7 +17,7 @@ export interface ResourceRelation {
 
 export interface Resource {
   readonly model: DescribedModel
-  /** The columns by which the model tells its rows apart. */
+  /** The columns by which the model distinguishes its rows. */
   readonly idColumn: readonly string[]
   readonly actions: Actions
   /** Why there are no more actions: a sentence without its subject; undefined where there are all. */

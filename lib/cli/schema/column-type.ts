@@ -1,4 +1,4 @@
-/** The TypeScript type of a column: what instances of its model hold, from which the factories tell what JSON shows. */
+/** The TypeScript type of a column: what instances of its model hold, from which the factories infer what JSON shows. */
 import type { CatalogueColumn } from '../../models/catalogue.js'
 import { className, type Names } from './names.js'
 import { literal } from './source-text.js'

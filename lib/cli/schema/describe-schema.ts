@@ -35,7 +35,7 @@ export interface DescribedModel {
   readonly relations: readonly TableRelation[]
   /** It only says which rows of two other tables belong together. */
   readonly isJoinTable: boolean
-  /** The columns that tell rows apart; none where nothing does. */
+  /** The columns that distinguish rows; none where nothing does. */
   readonly key: readonly string[]
 }
 

@@ -16,7 +16,7 @@ const NOT_IN_FILES = /[^a-z0-9]+/g
 /** What foreign keys end in, beside the name of what they lead to. */
 const KEY_ENDING = /^(.*[^_\s-])(?:[_\s-]+(?:id|Id|ID|fk|key|code|uuid)|I[dD])$/
 
-/** Gives out each name once; names that differ in their capitals only are one, as files and routes cannot tell them apart. */
+/** Gives out each name once; names that differ in their capitals only are one, as files and routes cannot distinguish them. */
 export class Names {
   readonly #taken: Set<string>
 

@@ -29,7 +29,7 @@ export async function readDatabase<Result>(work: (trx: Knex.Transaction) => Prom
     } as Knex.PgConnectionConfig,
     pool: { min: 0, max: 1 },
     acquireConnectionTimeout: CONNECT_MILLISECONDS + 1_000,
-    // what is wrong is told once, by the command
+    // what is wrong is reported once, by the command
     log: { error: silent, warn: silent },
   })
   try {

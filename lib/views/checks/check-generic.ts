@@ -59,7 +59,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
   checkStreams(view, policiesOf(view).renderers)
 }
 
-/** Checks what the catalogue tells: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
+/** Checks what the catalogue says: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
 export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
   for (const model of modelsOf(view)) externalIds(model)?.check()
   if (view.serializerClass) {
@@ -98,7 +98,7 @@ export interface NamedObjects {
   readonly inBodies: boolean
 }
 
-/** Checks what the catalogue tells of the key that objects are looked up by. @throws {ConfigurationError} */
+/** Checks what the catalogue says of the key that objects are looked up by. @throws {ConfigurationError} */
 export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: NamedObjects): void {
   const { model, primaryKey } = describeModel(view.modelClass())
   const { problem } = resourceOf(view).lookup
@@ -166,7 +166,7 @@ function checkTotal(view: GenericViewClass, model: ModelDescription, orders: rea
   )
 }
 
-/** Transactions, lookups and the catalogue need to know the model; `getQueryset()` alone cannot tell it early. */
+/** Transactions, lookups and the catalogue need to know the model; `getQueryset()` alone cannot name it early. */
 function checkModel({ name, model, queryset }: GenericViewClass): void {
   if (queryset !== null && typeof queryset !== 'function') {
     throw new ConfigurationError(`${name}: static queryset is no function; write static queryset = () => Model.query()`)

@@ -1,4 +1,4 @@
-/** Whether the query parameters of a list are told apart (promise I23). */
+/** Checks that no query parameters of a list have one name (promise I23). */
 
 import { FieldFilter } from '../../filters/field-filter.js'
 import type { BaseFilter, ParameterDescription } from '../../filters/filter.js'

@@ -33,7 +33,7 @@ export function checkStreams(view: object, renderers: readonly BaseRenderer[]): 
   }
 }
 
-/** Checks what the database's pool tells. @throws {ConfigurationError} no connection could be kept for a stream */
+/** Checks the database's pool. @throws {ConfigurationError} no connection could be kept for a stream */
 export function checkStreamPool(view: object, size: number | undefined): void {
   if (!('streamFormats' in view) || size === undefined || size >= 2) return
   throw new ConfigurationError(

@@ -1,4 +1,4 @@
-/** What the catalogue tells of a view's table that its writing actions cannot do (promise I23). */
+/** What the catalogue says of a view's table that its writing actions cannot do (promise I23). */
 import { ConfigurationError } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
@@ -13,7 +13,7 @@ import { resourceOf } from '../resource.js'
 /**
  * Checks the writing actions as they come with the package; what an application writes by itself is its own affair.
  * @param actions the names of the methods that requests come to
- * @throws {ConfigurationError} the table or view takes no such statement, or nothing tells its rows apart
+ * @throws {ConfigurationError} the table or view takes no such statement, or nothing distinguishes its rows
  */
 export function checkWrites(view: GenericViewClass, actions: readonly string[]): void {
   const model = describeModel(view.modelClass())

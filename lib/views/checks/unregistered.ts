@@ -28,7 +28,7 @@ export function checkUnregistered(view: CheckedClass, actions: ActionMap): void 
 }
 
 /**
- * Reads the catalogue and checks what it tells, once for each class. What failed is tried again at the next call.
+ * Reads the catalogue and checks the view against it, once for each class. What failed is tried again at the next call.
  * @param actions which method answers which HTTP method
  * @throws {ServiceUnavailable} the database does not answer
  * @throws {ConfigurationError} naming class, attribute and fix

@@ -17,7 +17,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
 
     async bulkCreate(): Promise<unknown> {
       requireUser(this)
-      // a wrong name is told before anything is written
+      // a wrong name is refused before anything is written
       selectionOf(this)
       bulkItems(this)
       const rows = await insertRows(this)

@@ -20,7 +20,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
 
     bulkUpdate(): Promise<unknown> {
       return holdingRows(this, async () => {
-        // a wrong name is told before anything is written
+        // a wrong name is refused before anything is written
         selectionOf(this)
         const items = bulkItems(this)
         const objects = await bulkObjects(this, items)

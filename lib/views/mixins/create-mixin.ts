@@ -15,7 +15,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     async create(): Promise<unknown> {
       requireUser(this)
-      // a wrong name is told before anything is written
+      // a wrong name is refused before anything is written
       selectionOf(this)
       const row = await insertRow(this)
       if (row) return created(this, row.object, row.text)

@@ -12,7 +12,7 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     update(options: { partial?: boolean } = {}): Promise<unknown> {
       return holdingRows(this, async () => {
-        // a wrong name is told before anything is written
+        // a wrong name is refused before anything is written
         selectionOf(this)
         const instance = await this.getObjectToWrite()
         const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })

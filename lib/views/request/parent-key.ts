@@ -6,7 +6,7 @@ import { type Column, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import { oncePerCatalogue } from '../../models/once-per-catalogue.js'
 
-/** What of a nested view set's class tells whose its objects are. */
+/** What a nested view set's class says of the parent of its objects. */
 export interface NestedViewClass {
   readonly name: string
   /** The foreign key, or the relation of that key; absent for a view set that narrows its queryset itself. */
@@ -52,7 +52,7 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const own = [...target.columns.values()].find((one) => !relation && one.column === foreign?.column)
   const related = own ?? target.columns.get(relation?.relatedProperties[0] ?? target.primaryKey[0] ?? '')
   if (!related) throw wrong(`leads to no column of ${modelName(parent)}`)
-  // nothing else tells that the column is a key at all
+  // nothing else says that the column is a key at all
   if (!relation && !foreign && model.prepared && kindOf(column) !== kindOf(related)) {
     throw wrong(`is of type ${column.type}, and ${related.column} of ${parent.tableName} of type ${related.type}`)
   }

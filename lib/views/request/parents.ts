@@ -35,7 +35,7 @@ export async function checkParentPermissions(view: View): Promise<void> {
 }
 
 /**
- * Checks the objects on the path, and remembers the parent's key for writes. Where the action's own query tells as much,
+ * Checks the objects on the path, and remembers the parent's key for writes. Where the action's own query says as much,
  * nothing is asked here.
  * @throws NotFound one of them is missing, is not the one before's, or is not visible to the caller
  * @throws PermissionDenied, AuthenticationFailed a parent's object permission refuses
@@ -55,7 +55,7 @@ export async function confirmParents(view: GenericView): Promise<void> {
 
 /**
  * Checks the objects on the path once more, when a row below them has been waited for: they may have gone to somebody else.
- * Where the action's own query tells as much, nothing is asked.
+ * Where the action's own query says as much, nothing is asked.
  * @throws NotFound, PermissionDenied, AuthenticationFailed as `checkParents()` does
  */
 export async function confirmParentsAgain(view: GenericView): Promise<void> {
@@ -156,7 +156,7 @@ function openParent(view: View): GenericView {
 
 const RETRIEVE = { get: 'retrieve' }
 
-/** True when one query, the same for every request, tells whether the object and those before it are there. */
+/** True when one query, the same for every request, says whether the object and those before it are there. */
 function isPlainChain(parent: GenericView): boolean {
   return (
     !needsObject(parent) &&
@@ -179,7 +179,7 @@ function needsObject({ resource }: GenericView): boolean {
 /** Finds the parent of a view, after those before it, and remembers its key. The method is that of the request itself. */
 async function enter(view: View, parent: GenericView, method: string): Promise<void> {
   const outer = parent.parents.length > 0 ? openParent(parent) : undefined
-  // else its own query tells
+  // else its own query says so
   if (outer && !(isPlainChain(outer) && isNarrowed(parent))) await enter(parent, outer, method)
   const nested = (view as GenericView).viewClass as GenericView['viewClass'] | undefined
   const model = parent.viewClass.modelClass()

@@ -44,7 +44,7 @@ export function inserterOf(view: GenericView): Inserter | undefined {
 
 /**
  * What an action inserts by, when it is one statement.
- * @param tell hears why there is none
+ * @param tell gets the reason where there is none
  */
 export function findInserter(view: GenericView, action: InsertAction, tell?: Tell): Inserter | undefined {
   const obstacle = view.resource.insertObstacle(action)
@@ -103,7 +103,7 @@ export async function insertRows(view: GenericView): Promise<unknown> {
     return await inserter.many(values)
   } catch (error) {
     if (!(toApiError(error, subjectOf('POST', view)) instanceof ValidationError)) throw error
-    // a key that leads nowhere is told for all items at once
+    // a key that leads nowhere is reported for all items at once
     await view.getInputSerializer({ many: true }).isValid({ raiseException: true })
     const write = (item: Record<string, unknown>, trx: Queryable) => {
       const one = view.getInputSerializer({ context: { ...view.getSerializerContext(), knex: trx as Knex } })

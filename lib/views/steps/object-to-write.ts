@@ -62,7 +62,7 @@ function transactionOf({ trx, knex }: GenericView): Queryable | undefined {
 
 /**
  * The object that the path names. `getObjectToWrite()` has its row held, and so has any request that writes where the view
- * tells versions of rows apart.
+ * distinguishes versions of rows.
  * @throws NotFound there is none, or not for this caller
  */
 export async function findObject(view: GenericView): Promise<Model> {

@@ -119,7 +119,7 @@ function askedParts(listing: Listing): readonly FilterPart[] {
   return readParts(query, declared, { user: ctx.state['user'] })
 }
 
-/** What a request has wrong is told before a connection is taken. */
+/** Refuses what is wrong with a request before a connection is taken. */
 function checkOrdering({ declared, query }: Listing): void {
   for (const backend of declared.backends) backend.ordering(query, declared)
 }

@@ -26,7 +26,7 @@ export async function readDetail(view: GenericView): Promise<unknown> {
 
 /** The object's row, where nothing of the application needs an instance of it; else undefined. */
 export function objectRow(view: GenericView, tell?: Tell): RowAccess | undefined {
-  // first: it reads what the request selects, and a wrong name is told before anything is looked up
+  // first: it reads what the request selects, and a wrong name is refused before anything is looked up
   const rows = rowAccess(view, 'retrieve', { tell })
   if (!rows) return undefined
   const obstacle = view.resource.objectObstacle

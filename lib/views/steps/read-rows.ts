@@ -15,7 +15,7 @@ import { rendererOf, writesJson } from '../request/respond.js'
 import type { RowAnswer } from '../resource.js'
 import { answerClass } from './selection.js'
 
-/** Hears why rows are not read, as a sentence for `explain()`; nobody makes the sentence where nobody hears it. */
+/** Gets the reason why rows are not read, as a sentence for `explain()`; without it none is made. */
 export type Tell = (because: string) => undefined
 
 export interface RowAccessRequest {
