@@ -100,18 +100,31 @@ class CitySearch extends CityReader {
   static override throttleClasses = [new DatabaseScopedThrottle({ scope: 'city-search', rate: '120/minute' })]
 }
 
+/** The routers of `/api/v1`: that of all view sets, and those below the objects of others. */
+function createRouters() {
+  const api = new APIRouter({ prefix: '/api/v1' })
+    .register('countries', CountryViewSet)
+    .register('cities', CityViewSet)
+    .register('cities-native', NativeCityViewSet, 'city-native')
+    .register('city-feed', CityFeed, 'city-feed')
+    .register('city-export', CityExport, 'city-export')
+    .register('city-search', CitySearch, 'city-search')
+    .register('lists', ListViewSet)
+    .register('photos', PhotoViewSet)
+  const cities = new NestedRouter(api, 'countries', { lookup: 'country_id' })
+  const entries = new NestedRouter(api, 'lists', { lookup: 'list_id' })
+  return [
+    api,
+    cities.register('cities', CountryCities, 'country-city'),
+    entries.register('entries', EntryViewSet),
+  ] as const
+}
+
+/** What a typed client of the atlas is made of. */
+export type Api = ReturnType<typeof createRouters>[number]
+
 /** The routes under `/api/v1`. `DatabaseThrottle.setBackend()` comes before. */
 export function createApi(): APIRouter {
-  const api = new APIRouter({ prefix: '/api/v1' })
-  api.register('countries', CountryViewSet)
-  api.register('cities', CityViewSet)
-  api.register('cities-native', NativeCityViewSet, 'city-native')
-  api.register('city-feed', CityFeed, 'city-feed')
-  api.register('city-export', CityExport, 'city-export')
-  api.register('city-search', CitySearch, 'city-search')
-  api.register('lists', ListViewSet)
-  api.register('photos', PhotoViewSet)
-  new NestedRouter(api, 'countries', { lookup: 'country_id' }).register('cities', CountryCities, 'country-city')
-  new NestedRouter(api, 'lists', { lookup: 'list_id' }).register('entries', EntryViewSet)
+  const [api] = createRouters()
   return api
 }

@@ -45,7 +45,7 @@ export class List extends IDMixin(Model) {
   declare owner_id: number
   declare title: string
   declare visibility: Generated<'private' | 'public'>
-  declare notes: string | null
+  declare notes: Generated<string>
   declare published_on: string | null
   declare created_at: Generated<Date>
   declare updated_at: Generated<Date>
@@ -73,12 +73,12 @@ export class Entry extends Model {
     },
   })
 
-  declare id: number
+  declare id: number | string
   declare list_id: number
   declare city_id: number
-  declare day: string | null
+  declare day: string
   declare budget: string | null
-  declare note: string | null
+  declare note: Generated<string>
   declare list?: List
   declare city?: City
 }
@@ -98,7 +98,7 @@ export class Photo extends Model {
   declare id: number
   declare owner_id: number
   declare city_id: number
-  declare caption: string | null
+  declare caption: Generated<string>
   declare image: string
   declare created_at: Generated<Date>
   declare city?: City

@@ -1,4 +1,5 @@
 /** The atlas's models, as any Objection application writes them. What the columns are, the database knows. */
+import type { Generated } from 'koa-viewsets'
 import { Model } from 'objection'
 
 /** A country, with its codes of ISO 3166. */
@@ -22,13 +23,13 @@ export class Country extends Model {
   declare subregion: string | null
   declare capital: string | null
   declare area: string | null
-  declare landlocked: boolean
+  declare landlocked: Generated<boolean>
   declare independent: boolean | null
-  declare un_member: boolean
+  declare un_member: Generated<boolean>
   declare latitude: string
   declare longitude: string
-  declare languages: Record<string, string>
-  declare currencies: Record<string, { name: string; symbol: string }>
+  declare languages: unknown
+  declare currencies: unknown
   declare flag: string | null
   declare cities?: City[]
 }
@@ -50,12 +51,12 @@ export class City extends Model {
   declare name: string
   declare country_id: number
   declare admin_code: string | null
-  declare feature_code: string
-  declare population: number
+  declare feature_code: Generated<string>
+  declare population: Generated<number>
   declare latitude: string
   declare longitude: string
-  declare created_at: Date
-  declare updated_at: Date
+  declare created_at: Generated<Date>
+  declare updated_at: Generated<Date>
   declare country?: Country
 
   override $beforeUpdate(): void {

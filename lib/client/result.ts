@@ -39,13 +39,13 @@ export type FailureKind =
 
 /** Messages by field, and `non_field_errors` for what belongs to none; of a list by position. */
 export type FieldErrors<Input = unknown> = Input extends readonly (infer Item)[]
-  ? { readonly [position: number]: FieldErrors<Item> | undefined; readonly non_field_errors?: Messages }
+  ? { readonly [position: number]: FieldErrors<Item>; readonly non_field_errors?: Messages }
   : {
       readonly [Field in (Input extends object ? keyof Input & string : string) | 'non_field_errors']?: Messages
     }
 
 /** Messages of one field, or of what is nested in it. */
-export type Messages = readonly string[] | { readonly [key: string]: Messages }
+export type Messages = string[] | { [key: string]: Messages }
 
 /** An answer that has brought no data. */
 export interface Failure<Input = unknown> {

@@ -4,7 +4,17 @@ import type { ActionMethods } from './action-types.js'
 import type { RequestOptions, WriteOptions } from './options.js'
 import type { Asked, Key, ListQuery, Query } from './query-types.js'
 import type { Result } from './result.js'
-import type { ExpandName, FieldName, HasMethod, KeyName, KeyOf, PageWith, ShownPart, Taken } from './view-types.js'
+import type {
+  ExpandName,
+  FieldName,
+  HasMethod,
+  KeyName,
+  KeyOf,
+  PageWith,
+  Patch,
+  ShownPart,
+  Taken,
+} from './view-types.js'
 
 /** What of its objects a request wants to see: the fields `F`, and the related objects `E`. */
 export interface ShowQuery<F, E> {
@@ -59,7 +69,7 @@ interface Methods<View> {
   ): Promise<Result<Part<View, F, E>, Taken<View>>>
   partialUpdate<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
     key: Key<View>,
-    data: Partial<Taken<View>>,
+    data: Patch<View>,
     options?: WriteOptions & Showing<F, E>,
   ): Promise<Result<Part<View, F, E>, Taken<View>>>
   destroy(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
@@ -70,7 +80,7 @@ interface Methods<View> {
   ): Promise<Result<Part<View, F, E>[], readonly Taken<View>[]>>
   /** All or none of them. */
   bulkUpdate<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
-    data: readonly (Partial<Taken<View>> & Named<View>)[],
+    data: readonly (Patch<View> & Named<View>)[],
     options?: RequestOptions & Showing<F, E>,
   ): Promise<Result<Part<View, F, E>[], readonly (Taken<View> & Named<View>)[]>>
   /** All or none of them. */

@@ -26,14 +26,14 @@ export type StaticOf<View, Name extends string, Wide> = Name extends keyof View
 export type NameOf<View, Name extends string> =
   StaticOf<View, Name, readonly string[]> extends readonly (infer Item)[] ? Item & string : never
 
-/** True for a view set that has the action. */
-export type HasMethod<View, Name> = View extends abstract new (
-  ...args: never[]
-) => infer Instance
-  ? Name extends keyof Instance
-    ? true
-    : false
-  : false
+/** True for a view set that has the action, by its class or by one of its mixins. */
+export type HasMethod<View, Name> = Name extends keyof InstanceOf<View> | MixinMethod<SpecOf<View>> ? true : false
+
+type InstanceOf<View> = View extends abstract new (...args: never[]) => infer Instance ? Instance : {}
+
+type MixinMethod<Spec> = Spec extends { readonly mixins: readonly (infer Mixin)[] } ? MethodOfMixin<Mixin> : never
+
+type MethodOfMixin<Mixin> = Mixin extends (base: never) => { readonly prototype: infer Methods } ? keyof Methods : never
 
 type SerializerOf<View> = StaticOf<View, 'serializerClass', SerializerClass | null>
 
@@ -41,10 +41,43 @@ type SerializerOf<View> = StaticOf<View, 'serializerClass', SerializerClass | nu
 type Shown<View> = SerializerOf<View> extends infer S extends SerializerClass ? Output<S> : unknown
 
 /** What is sent of one object. */
-export type Taken<View> = SerializerOf<View> extends infer S extends SerializerClass ? Sent<Input<S>> : unknown
+export type Taken<View> =
+  SerializerOf<View> extends infer S extends SerializerClass ? Sent<Input<S>, S['declaredFields']> : unknown
 
-/** What is sent for validated data: files of a form, bytes as text. */
-export type Sent<T> = { readonly [K in keyof T]: SentValue<T[K]> }
+/** What is sent to change a part of one object. */
+export type Patch<View> =
+  SerializerOf<View> extends infer S extends SerializerClass ? PatchOf<Input<S>, S['declaredFields']> : unknown
+
+/** What is sent for validated data: files of a form, bytes as text, and nothing for hidden fields. */
+export type Sent<T, Fields = unknown> = {
+  readonly [K in keyof T as SentName<K, Fields>]: SentAt<T[K], FieldAt<Fields, K>, false>
+} & {}
+
+/** The same, of which all may be left out; of nested objects, too. */
+type PatchOf<T, Fields> = {
+  readonly [K in keyof T as SentName<K, Fields>]?: SentAt<T[K], FieldAt<Fields, K>, true>
+} & {}
+
+type FieldAt<Fields, K> = K extends keyof Fields ? Fields[K] : unknown
+
+type SentAt<T, Field, IsPatch> = Field extends {
+  readonly serializerClass: infer S extends SerializerClass
+  readonly options: infer Options
+}
+  ?
+      | Extract<T, null>
+      | (Options extends { readonly many: true } ? (Nested<S, IsPatch> & NestedKey<S>)[] : Nested<S, IsPatch>)
+  : SentValue<T>
+
+type Nested<S extends SerializerClass, IsPatch> = IsPatch extends true
+  ? PatchOf<Input<S>, S['declaredFields']>
+  : Sent<Input<S>, S['declaredFields']>
+
+/** What names an object of a nested list that is there already. */
+type NestedKey<S> =
+  Output<S> extends { readonly id: infer Id } ? ('id' extends keyof Input<S> ? {} : { readonly id?: Id }) : {}
+
+type SentName<K, Fields> = K extends keyof Fields ? (Fields[K] extends { readonly hidden: true } ? never : K) : K
 
 type SentValue<T> = T extends { readonly filename: string; readonly mediaType: string }
   ? Blob

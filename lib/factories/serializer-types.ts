@@ -25,7 +25,7 @@ export type Wire<T> = T extends Date | Uint8Array | Interval
       : [Related<T>] extends [never]
         ? T extends readonly (infer Item)[]
           ? Wire<Item>[]
-          : T
+          : Unmarked<T>
         : unknown
 
 /** Options for the generated field of a property, by what the property holds. */
@@ -134,7 +134,7 @@ type WrittenName<S extends SerializerShape> = {
   [K in GeneratedName<S>]: IsWritten<S, K> extends true ? K : never
 }[GeneratedName<S>]
 
-/** A field that a client may leave out: its property is optional or generated, or options say so. */
+/** A field that a client may leave out: its property may be null, is optional or generated, or options say so. */
 type IsLeftOut<S extends SerializerShape, K> =
   Extra<S, K> extends { readonly required: true }
     ? false
@@ -143,7 +143,9 @@ type IsLeftOut<S extends SerializerShape, K> =
       : K extends keyof ModelOf<S>
         ? undefined extends ModelOf<S>[K]
           ? true
-          : IsGenerated<ModelOf<S>[K]>
+          : null extends ModelOf<S>[K]
+            ? true
+            : IsGenerated<ModelOf<S>[K]>
         : true
 
 type OptionalName<S extends SerializerShape> = {
@@ -168,7 +170,7 @@ type Stored<T> = T extends Date | Interval
         : [Related<T>] extends [never]
           ? T extends readonly (infer Item)[]
             ? Stored<Item>[]
-            : T
+            : Unmarked<T>
           : unknown
 
 /** The validated data of one object, with what schemas among the serializer's validators make of it laid over it. */

@@ -40,7 +40,8 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   /** Related objects that `?expand=` shows in full. */
   readonly expandable?: { readonly [Path in RelationPath<M>]?: SerializerClass }
   /** Mixins of the package or of your own, the innermost first. */
-  readonly mixins?: readonly Mixin[]
+  // a function type would make the compiler forget what a generic mixin adds
+  readonly mixins?: readonly Function[]
   /** Actions beside those that come with the class, by name. */
   readonly actions?: Readonly<Record<string, ActionFor<GenericViewSet<M>>>>
 }

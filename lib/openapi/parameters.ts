@@ -2,7 +2,7 @@
 import type { ParameterDescription } from '../filters/filter.js'
 import { pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import type { GenericAPIView } from '../views/generic-api-view.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import type { DescribedEndpoint } from './endpoint.js'
@@ -13,9 +13,11 @@ import { nounOf } from './words.js'
 const SELECTS_FIELDS = 'x-selects-fields'
 
 /** The parameters of a path, with the schema of their hints. */
-export function pathParameters({ segments, parents, basename, lookup }: DescribedEndpoint): readonly Parameter[] {
-  const owners = new Map(parents.map((parent) => [parent.param, parent.basename]))
-  if (lookup !== undefined) owners.set(lookup, basename)
+export function pathParameters({ segments, parents, basename, lookup, view }: DescribedEndpoint): readonly Parameter[] {
+  const owners = new Map<string, { readonly basename: string; readonly view: unknown }>(
+    parents.map((parent) => [parent.param, parent]),
+  )
+  if (lookup !== undefined) owners.set(lookup, { basename, view })
   return segments.flatMap((segment) => {
     if (segment.kind === 'literal') return []
     const { name, hint } = segment
@@ -24,11 +26,23 @@ export function pathParameters({ segments, parents, basename, lookup }: Describe
       name,
       in: 'path',
       required: true,
-      ...(owner !== undefined && { description: `Names the ${nounOf(owner).one}.` }),
-      schema: pathHints[hint].schema,
+      ...(owner !== undefined && { description: `Names the ${nounOf(owner.basename).one}.` }),
+      schema:
+        hint === 'int' && hasLargeKeys(owner?.view) ? { ...pathHints.int.schema, ...LARGE } : pathHints[hint].schema,
     }
     return [described]
   })
+}
+
+/** Keys beyond 2^53 are texts, as answers show them. */
+const LARGE = { type: ['integer', 'string'], pattern: '^[0-9]{1,19}$' } as const
+
+function hasLargeKeys(view: unknown): boolean {
+  return isGeneric(view) && resourceOf(view).lookup.column.type === 'int8'
+}
+
+function isGeneric(view: unknown): view is typeof GenericAPIView {
+  return typeof view === 'function' && view.prototype instanceof GenericAPIView
 }
 
 /** What an action reads of the query. */

@@ -89,9 +89,9 @@ type BookShown = {
 is<Equal<Output<typeof BookSerializer>, BookShown>>()
 type BookTaken = {
   title: string
-  subtitle: string | null
   author_id: number
   secret: string
+  subtitle?: string | null
   price?: string
   pages?: number
   cover?: Buffer

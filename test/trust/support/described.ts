@@ -111,8 +111,9 @@ export function describedShot(
 
   /** What names an object: mostly one that is there. */
   function keyOf(schema: Schema): fc.Arbitrary<unknown> {
-    const known =
-      resolve(schema).type === 'integer' ? fc.integer({ min: 1, max: 210 }) : fc.constantFrom(...names, 'none')
+    const known = [resolve(schema).type].flat().includes('integer')
+      ? fc.integer({ min: 1, max: 210 })
+      : fc.constantFrom(...names, 'none')
     return fc.oneof({ weight: 9, arbitrary: known }, { weight: 1, arbitrary: valueFor(schema) })
   }
 
