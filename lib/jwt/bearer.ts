@@ -19,7 +19,7 @@ const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+$/
  */
 export function bearerToken(ctx: Context, maxLength: number): string | undefined {
   const headers = authorizationsOf(ctx)
-  const header = headers.find((one) => isBearer(one))
+  const header = headers.find(isBearer)
   if (header === undefined) return undefined
   if (headers.length > 1) throw malformed('More than one Authorization header')
   if (header.length > maxLength) throw invalidToken('The token is too long')
@@ -38,7 +38,7 @@ function authorizationsOf({ req, headers }: Context): readonly string[] {
 }
 
 function isBearer(header: string): boolean {
-  return /^Bearer(?:[ \t]|$)/i.test(header.trimStart().slice(0, 7))
+  return /^Bearer(?:[ \t]|$)/i.test(header.slice(0, 7))
 }
 
 /** 400 `invalid_request`. */
