@@ -17,6 +17,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: [fromRoot('test/support/global-setup.ts'), fromRoot('test/trust/support/global-setup.ts')],
+    setupFiles: process.env['DATABASE_ROLE'] ? [fromRoot('test/support/as-role.ts')] : [],
     pool: 'forks',
     // On two cores the default would be one file at a time, though most of the work is PostgreSQL's.
     maxWorkers: Math.max(2, availableParallelism() - 1),

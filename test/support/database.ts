@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
 import pg, { type ClientConfig } from 'pg'
 import { inject } from 'vitest'
+import { actOutsideRequests, LOGIN, runsAsRole } from './as-role.js'
 import type { PoolMode } from './pgbouncer.js'
 
 export interface DatabaseOptions {
@@ -41,13 +42,15 @@ export async function createDatabase({ schema }: DatabaseOptions = {}): Promise<
   const pgbouncer = inject('pgbouncer')
   const connection = pgbouncer ? withDatabase(pgbouncer.connection, name) : direct
   const pool = { min: 0, max: 10 }
+  const login = runsAsRole() ? { ...connection, user: LOGIN, password: 'x' } : connection
   // A copy, because knex hides the password in the object it is given.
   const db = knex({
     client: 'pg',
-    connection: { ...connection } as Knex.PgConnectionConfig,
+    connection: { ...login } as Knex.PgConnectionConfig,
     pool,
     acquireConnectionTimeout: 5_000,
   })
+  if (runsAsRole()) actOutsideRequests(db)
   return {
     knex: db,
     connection,

@@ -5,6 +5,7 @@
 import type { ClientConfig } from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../examples/support/postgres.js'
+import { createRoles, runsAsRole } from './as-role.js'
 import { type PoolMode, startPgBouncer } from './pgbouncer.js'
 
 declare module 'vitest' {
@@ -25,6 +26,7 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const stops: (() => Promise<void>)[] = []
   const server = await provideServer(stops)
   project.provide('postgres', server)
+  if (runsAsRole()) await createRoles(server)
   const mode = modeOf(process.env['PGBOUNCER'])
   if (mode) {
     const bouncer = await startPgBouncer({ mode, server })

@@ -1,0 +1,84 @@
+/**
+ * Runs tests of the API under a database role, where `DATABASE_ROLE` says so (`npm run test:roles`): what serves a request
+ * may use the database only as that role. Connections log in as a role without any right; statements of the test itself,
+ * outside of requests, are given the role here, and those of the API have to set it themselves.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import http from 'node:http'
+import type { Knex } from 'knex'
+import pg from 'pg'
+import { APIView } from '../../lib/index.js'
+
+/** The role of all statements: it may do everything. */
+export const CALLER = 'koa_viewsets_caller'
+/** Who connections log in as: a member of that role, which inherits nothing of it. */
+export const LOGIN = 'koa_viewsets_login'
+/** Tables that are used before a role is known. */
+const OUTSIDE = ['koa_viewsets_api_keys', 'koa_viewsets_throttles', 'koa_viewsets_usage']
+
+/** True where this run is under a role. */
+export function runsAsRole(): boolean {
+  return (process.env['DATABASE_ROLE'] ?? '') !== ''
+}
+
+const requests = new AsyncLocalStorage<true>()
+
+if (runsAsRole()) {
+  APIView.databaseRole = CALLER
+  const emit = http.Server.prototype.emit
+  http.Server.prototype.emit = function emitInRequest(this: http.Server, name: string, ...values: unknown[]) {
+    const run = () => Reflect.apply(emit, this, [name, ...values]) as boolean
+    return name === 'request' ? requests.run(true, run) : run()
+  } as typeof emit
+}
+
+/** Makes the two roles, and what gives the login its rights on tables that are used outside of any role. */
+export async function createRoles(server: pg.ClientConfig): Promise<void> {
+  const client = new pg.Client({ ...server, database: 'template1' })
+  await client.connect()
+  await client.query(`
+    do $$ begin
+      if to_regrole('${CALLER}') is null then create role ${CALLER} superuser nologin; end if;
+      if to_regrole('${LOGIN}') is null then create role ${LOGIN} login noinherit password 'x'; end if;
+    end $$;
+    grant ${CALLER} to ${LOGIN};
+    create or replace function grant_outside() returns event_trigger language plpgsql as $f$
+      declare made record;
+      begin
+        for made in select * from pg_event_trigger_ddl_commands() where command_tag = 'CREATE TABLE' loop
+          if made.objid::regclass::text in (${OUTSIDE.map((name) => `'${name}'`).join(', ')}) then
+            execute format('grant all on %s to ${LOGIN}', made.object_identity);
+            execute 'grant usage on all sequences in schema public to ${LOGIN}';
+          end if;
+        end loop;
+      end $f$;
+    drop event trigger if exists grant_outside;
+    create event trigger grant_outside on ddl_command_end execute function grant_outside();`)
+  await client.end()
+}
+
+interface Connection {
+  query(text: string): Promise<unknown>
+}
+interface Client {
+  acquireConnection(): Promise<Connection>
+  releaseConnection(connection: Connection): Promise<void>
+}
+
+/** Has statements that no request sends run as the role. */
+export function actOutsideRequests(knex: Knex): void {
+  const client = knex.client as Client
+  const { acquireConnection, releaseConnection } = client
+  const acting = new WeakSet<Connection>()
+  client.acquireConnection = async () => {
+    const connection = await acquireConnection.call(client)
+    if (requests.getStore()) return connection
+    await connection.query(`set role ${CALLER}`)
+    acting.add(connection)
+    return connection
+  }
+  client.releaseConnection = async (connection) => {
+    if (acting.delete(connection)) await connection.query('reset role').catch(() => {})
+    await releaseConnection.call(client, connection)
+  }
+}
