@@ -87,32 +87,42 @@ type OrderKeys<M> = { [K in Columns<M>]: K | `-${K}` }
 /** An order: a column, or one with `-` before it. */
 export type OrderName<M> = IsUntyped<M> extends true ? string : OrderKeys<M>[Columns<M>]
 
-/**
- * Columns of a model and of those that it relates to: `title`, `author__name`, `author__country__name`. Paths are checked over
- * two relations; what comes behind a third is any string, so that models that lead to each other have an end.
- */
-export type ColumnPath<M> = IsUntyped<M> extends true ? string : PathKeys<M, []>[Declared<M>]
+/** How paths over columns of a model begin: `title`, `author__…`. What stands behind a relation is checked by `CheckedPath`. */
+export type ColumnPath<M> = IsUntyped<M> extends true ? string : PathKeys<M>[Declared<M>]
 
-type SearchKeys<M> = { [Path in PathKeys<M, []>[Declared<M>]]: Path | `${'^' | '=' | '$'}${Path}` }
+type PathKeys<M> = {
+  [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? K : `${K}__${string}`
+}
+
+type SearchKeys<M> = { [K in Declared<M>]: PathKeys<M>[K] | `${'^' | '=' | '$'}${PathKeys<M>[K]}` }
 
 /** What is searched: a column path, or one with a sign before it that says how. */
-export type SearchName<M> = IsUntyped<M> extends true ? string : SearchKeys<M>[keyof SearchKeys<M>]
+export type SearchName<M> = IsUntyped<M> extends true ? string : SearchKeys<M>[Declared<M>]
 
-/** Relations of a model and of those that it relates to, joined by dots: `author`, `author.country`; checked as `ColumnPath` is. */
-export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationKeys<M, []>[Relations<M>]
+/** How paths over relations of a model begin: `author`, `author.…`. */
+export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationKeys<M>[Relations<M>]
 
-type PathKeys<M, Depth extends 0[]> = {
-  [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never]
-    ? K
-    : `${K}__${PathsBehind<Related<M[K & keyof M]>, Depth>}`
-}
+type RelationKeys<M> = { [K in Relations<M>]: K | `${K}.${string}` }
 
-type PathsBehind<M, Depth extends 0[]> =
-  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : PathKeys<M, [...Depth, 0]>[Declared<M>]
+/**
+ * A path of names joined by `__` that leads to a column, however far: itself; for another one, the paths that there are up to
+ * its first wrong name. One path at a time: all paths of models around one that relates to many would be too many.
+ */
+export type CheckedPath<M, Path> =
+  IsUntyped<M> extends true
+    ? Path
+    : Path extends Columns<M>
+      ? Path
+      : Path extends `${infer Name extends Relations<M>}__${infer Rest}`
+        ? `${Name}__${CheckedPath<Related<M[Name & keyof M]>, Rest> & string}`
+        : ColumnPath<M>
 
-type RelationKeys<M, Depth extends 0[]> = {
-  [K in Relations<M>]: K | `${K}.${RelationsBehind<Related<M[K & keyof M]>, Depth>}`
-}
-
-type RelationsBehind<M, Depth extends 0[]> =
-  IsUntyped<M> extends true ? string : Depth['length'] extends 2 ? string : RelationKeys<M, [...Depth, 0]>[Relations<M>]
+/** True for a path of relations joined by dots, however far. */
+export type IsRelationPath<M, Path> =
+  IsUntyped<M> extends true
+    ? true
+    : Path extends Relations<M>
+      ? true
+      : Path extends `${infer Name extends Relations<M>}.${infer Rest}`
+        ? IsRelationPath<Related<M[Name & keyof M]>, Rest>
+        : false

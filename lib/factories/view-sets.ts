@@ -11,8 +11,10 @@ import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } 
 import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
 import type {
+  CheckedPath,
   ColumnName,
   ColumnPath,
+  IsRelationPath,
   ModelType,
   OrderName,
   PropertyName,
@@ -64,10 +66,24 @@ type Checked<Spec> = Spec extends { readonly serializerClass: infer S }
     : unknown
   : unknown
 
-/** What of nested objects the compiler would let pass, as types that are inferred are not closed. */
-type Closed<M, Spec> = Spec extends { readonly expandable: infer Expandable }
-  ? { readonly expandable: Unknown<Expandable, { readonly [Path in RelationPath<M>]: unknown }> }
-  : unknown
+/** Paths that lead nowhere, which the compiler would let pass behind their first relation. */
+type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer Path)[] }
+  ? { readonly filtersetFields: readonly CheckedPath<M, Path>[] }
+  : unknown) &
+  (Spec extends { readonly searchFields: readonly (infer Path)[] }
+    ? { readonly searchFields: readonly CheckedSearch<M, Path>[] }
+    : unknown) &
+  (Spec extends { readonly expandable: infer Expandable }
+    ? {
+        readonly expandable: {
+          readonly [Path in keyof Expandable]: IsRelationPath<M, Path> extends true ? unknown : never
+        }
+      }
+    : unknown)
+
+type CheckedSearch<M, Path> = Path extends `${infer How extends '^' | '=' | '$'}${infer Rest}`
+  ? `${How}${CheckedPath<M, Rest> & string}`
+  : CheckedPath<M, Path>
 
 /** The serializer that a view set gives out. */
 type SerializerOf<M extends Model, Spec> = Spec extends {

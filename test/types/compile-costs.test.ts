@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { beforeAll, expect, it } from 'vitest'
-import { type Compiler, compilers, measure, writeTypedApp } from '../support/compile-costs.js'
+import { type CompileCost, type Compiler, compilers, measure, writeTypedApp } from '../support/compile-costs.js'
 import { createFolder } from '../support/files.js'
 import { typedApp } from '../support/typed-app.js'
 
@@ -22,14 +22,20 @@ it.each([
   ['neighbours', { hub: false, most: 11_000 }],
   ['neighbours and a hub', { hub: true, most: 12_000 }],
 ] as const)('of %s', { timeout: 60_000 }, async (_relations, { hub, most }) => {
-  const counts: number[] = []
+  const costs: CompileCost[] = []
   for (const resources of [8, 16, 32]) {
     const folder = createFolder()
     writeTypedApp(folder, typedApp({ resources, form: 'factories', client: true, hub }), declarations)
-    counts.push((await measure(folder, compiler)).instantiations)
+    costs.push(await measure(folder, compiler))
   }
-  const [few = 0, some = 0, many = 0] = counts
-  const [first, second] = [(some - few) / 8, (many - some) / 16]
-  expect(second).toBeLessThan(most)
-  expect(second / first).toBeLessThan(1.1)
+  expect(growth(costs.map(({ instantiations }) => instantiations)).each).toBeLessThan(most)
+  for (const name of ['instantiations', 'types'] as const) {
+    expect([name, growth(costs.map((cost) => cost[name])).factor]).toEqual([name, expect.closeTo(1, 1)])
+  }
 })
+
+/** What one more resource costs, from 16 to 32 of them, and that in proportion to what it costs from 8 to 16. */
+function growth([few = 0, some = 0, many = 0]: readonly number[]): { each: number; factor: number } {
+  const each = (many - some) / 16
+  return { each, factor: each / ((some - few) / 8) }
+}

@@ -140,8 +140,17 @@ modelView(ListCreateAPIView, Book, { ordering: ['-nope'] })
 modelViewSet(Book, { filtersetFields: ['autor__name'] })
 // @ts-expect-error no such column of the relation
 modelViewSet(Book, { filtersetFields: ['author__nam'] })
+// @ts-expect-error no such column of the relation's relation
+modelViewSet(Book, { filtersetFields: ['author__country__nam'] })
+// @ts-expect-error no such relation of the relation
+modelViewSet(Book, { filtersetFields: ['author__contry__name'] })
+// @ts-expect-error no such column at the end of a way through all models, and back
+modelViewSet(Book, { filtersetFields: ['author__books__author__books__titel'] })
+modelViewSet(Book, { filtersetFields: ['author__books__author__books__title'] })
 // @ts-expect-error a relation is no column
 modelViewSet(Book, { filtersetFields: ['author'] })
+// @ts-expect-error a relation is no column
+modelViewSet(Book, { filtersetFields: ['author__country'] })
 // @ts-expect-error no such column
 modelViewSet(Book, { ordering: ['-nope'] })
 // @ts-expect-error no such column
@@ -152,6 +161,11 @@ modelViewSet(Book, { searchFields: ['^nope'] })
 modelViewSet(Book, { lookupField: 'slug' })
 // @ts-expect-error no such relation
 modelViewSet(Book, { expandable: { autor: BookSerializer } })
+// @ts-expect-error no such relation of the relation
+modelViewSet(Book, { expandable: { 'author.contry': BookSerializer } })
+modelViewSet(Book, { expandable: { 'author.books.author': modelSerializer(Author, { fields: ['id'] }) } })
+// @ts-expect-error no such column of the relation
+modelViewSet(Book, { searchFields: ['title', '^author__nam'] })
 // @ts-expect-error nobody reads it
 modelViewSet(Book, { pagination: PageNumberPagination })
 // @ts-expect-error no such property
