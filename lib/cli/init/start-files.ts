@@ -17,7 +17,7 @@ const AUTHENTICATION = `${importOf(['Authentications'], 'koa-viewsets', { typeOn
  *
  * - \`SessionAuthentication\`, where your app has sessions: \`new SessionAuthentication({ getUser: ({ session }) => … })\`
  * - \`TokenAuthentication\`: \`new TokenAuthentication({ getUserForToken: (token) => … })\`
- * - \`APIKeyAuthentication\`, whose keys live in your database
+ * - \`APIKeyAuthentication\` of \`koa-viewsets/api-keys\`, whose keys live in your database; \`JWTAuthentication\` of \`koa-viewsets/jwt\`
  * - a class of your own that extends \`BaseAuthentication\`
  *
  * A user that another middleware has set as \`ctx.state.user\` is taken as it is. A user has an \`id\`.
