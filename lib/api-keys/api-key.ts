@@ -141,7 +141,7 @@ export function writeKey(prefix: string, bytes: Uint8Array): string {
   return `${prefix}_${encodeBase64Url(bytes)}`
 }
 
-/** True for a text that can be a key. */
+/** True for a string that can be a key. */
 export function isKey(text: string): boolean {
   return text.length <= 64 && KEY.test(text)
 }

@@ -11,7 +11,7 @@ export function contentDigest(body: string | Uint8Array): string {
 }
 
 /**
- * What distinguishes the versions of a row: the table, its key, and the texts of the columns that every write changes.
+ * What distinguishes the versions of a row: the table, its key, and the strings of the columns that every write changes.
  * @example rowDigest('books', ['42'], ['2026-03-28T15:30:00.123456']) // '4c6838f21712be35'
  */
 export function rowDigest(table: string, key: readonly string[], texts: readonly (string | null)[]): string {

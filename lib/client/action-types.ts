@@ -20,7 +20,7 @@ type SnakeCase<Text extends string> = Text extends `${infer Head}${infer Tail}`
     : `_${Uncapitalize<Head>}${SnakeCase<Tail>}`
   : Text
 
-/** The end of an action's path: any text stands for a parameter. */
+/** The end of an action's path: any string stands for a parameter. */
 type PathOf<Name, Action> =
   SpecificationOf<Action> extends { readonly urlPath: infer Path extends string }
     ? Filled<Path>

@@ -49,7 +49,7 @@ export function linkedQuery({ origin }: Base, link: unknown): string | undefined
   return /\?([^#]*)/.exec(link)?.[1] ?? ''
 }
 
-/** @throws {TypeError} a list holds a text with a comma, which would be two */
+/** @throws {TypeError} a list holds a string with a comma, which would be two */
 export function queryText({ query: own }: Base, query: object | undefined): string {
   const parameters = new URLSearchParams(own)
   for (const [name, value] of Object.entries(query ?? {})) {

@@ -74,7 +74,7 @@ type At<M, Path> = Path extends keyof M
       : string
     : string
 
-/** Texts of few values are compared with any text. */
+/** Strings of few values are compared with any string. */
 type Filtered<T> = Wire<T> extends infer W ? (W extends string ? string : W extends boolean ? boolean : W) : never
 
 type Order<Field extends string> = [Field] extends [never] ? {} : { ordering?: (Field | `-${Field}`)[] }

@@ -3,7 +3,7 @@
 /** How objects are read for an answer. */
 export interface ExplainedReading {
   /**
-   * `rows`: texts of rows become JSON without instances of the model; `native`: PostgreSQL writes the JSON; `instances`:
+   * `rows`: strings of rows become JSON without instances of the model; `native`: PostgreSQL writes the JSON; `instances`:
    * rows become instances of the model, which serializers read.
    */
   readonly from: 'rows' | 'native' | 'instances'

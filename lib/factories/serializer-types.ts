@@ -158,7 +158,7 @@ type WrittenValue<S extends SerializerShape, K> = K extends keyof ModelOf<S>
     : Stored<Exclude<ModelOf<S>[K], undefined>>
   : unknown
 
-/** Date-times are validated as texts, which keep their microseconds. */
+/** Date-times are validated as strings, which keep their microseconds. */
 type Stored<T> = T extends Date | Interval
   ? string
   : T extends Uint8Array

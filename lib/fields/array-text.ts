@@ -6,7 +6,7 @@ const ESCAPE = /\\(.)/gs
 /** An array whose first index is not 1 begins with its bounds: `[0:1]={a,b}`. */
 const BOUNDS = /^[[\]:\d+-]+=/
 
-/** The items as text, null for NULL, lists for further dimensions; undefined for a text that is no array. */
+/** The items as strings, null for NULL, lists for further dimensions; undefined for a string that is no array. */
 export function readArrayText(text: string): unknown[] | undefined {
   const body = text.replace(BOUNDS, '')
   const open: unknown[][] = []

@@ -46,7 +46,7 @@ function wholeOptions(column: Column, size: bigint): GeneratedOptions {
   return rangeOptions(column, 0, size)
 }
 
-/** The texts that all lists of choices have in common. */
+/** The strings that all lists of choices have in common. */
 function choicesOf(checked: readonly Checked[]): readonly string[] | undefined {
   const lists = checked.flatMap(({ choices }) => (choices ? [choices] : []))
   const [first, ...others] = lists

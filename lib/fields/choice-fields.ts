@@ -115,7 +115,7 @@ class ChoiceSet {
     if (wrong !== undefined) throw optionError(field, `choices has ${quote(wrong)}; give texts and numbers`)
     const types = new Set(choices.map((choice) => typeof choice))
     this.#values = new Set(choices)
-    // Where 1 and '1' are both choices, a text means the text: what comes later in a Map wins.
+    // Where 1 and '1' are both choices, a string means the string: what comes later in a Map wins.
     const texts = choices.filter((choice) => typeof choice === 'string')
     const numbers = choices.filter((choice) => typeof choice === 'number')
     this.#byText = new Map([...numbers, ...texts].map((choice) => [String(choice), choice]))
@@ -131,7 +131,7 @@ class ChoiceSet {
     return value as Choice
   }
 
-  /** The choice that is stored: a driver reads large and decimal numbers as texts, such as `7.00`. */
+  /** The choice that is stored: a driver reads large and decimal numbers as strings, such as `7.00`. */
   show(value: unknown): unknown {
     if (this.#values.has(value)) return value
     const named = this.#byText.get(String(value))

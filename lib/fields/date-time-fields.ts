@@ -28,7 +28,7 @@ const OFFSET_TIME_PATTERN = '^\\d\\d:\\d\\d(:\\d\\d(\\.\\d{1,6})?)?(Z|[+-]\\d\\d
 
 export interface DateTimeFieldOptions extends FieldOptions {
   /**
-   * How the value is shown, in UTC: `iso`, or a text with the strftime tokens `%Y %m %d %H %M %S %f %j %z`.
+   * How the value is shown, in UTC: `iso`, or a string with the strftime tokens `%Y %m %d %H %M %S %f %j %z`.
    * Input is ISO 8601 whatever it says.
    * @default 'iso'
    */

@@ -78,7 +78,7 @@ export function readDateOf(date: Date): string | undefined {
 
 /**
  * PostgreSQL's text of a timestamp, or ISO 8601, as the wire shows it: `2026-03-28T15:30:00.1234Z`. Years beyond 9999,
- * BC and infinities are written as PostgreSQL does in JSON, in UTC; a text that is no timestamp stays as it is.
+ * BC and infinities are written as PostgreSQL does in JSON, in UTC; a string that is no timestamp stays as it is.
  */
 export function writeDateTime(text: string): string {
   const end = endOfUtc(text)
@@ -115,7 +115,7 @@ export function writeOther(value: unknown): unknown {
 }
 
 /**
- * Where the zone begins in a text like `2026-03-28 15:30:00.1234+00`, or that without zone: the forms of nearly every
+ * Where the zone begins in a string like `2026-03-28 15:30:00.1234+00`, or that without zone: the forms of nearly every
  * cell, which need no conversion. Undefined for all others, which are read with care.
  */
 function endOfUtc(text: string): number | undefined {

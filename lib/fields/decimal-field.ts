@@ -27,8 +27,8 @@ export interface DecimalFieldOptions extends FieldOptions {
 }
 
 /**
- * A decimal number, from a JSON number or a text like `"-12.50"`, stored and shown as text. Nothing is ever rounded.
- * A JSON number of more than 15 significant digits is refused, as it may have lost some already; a text is not.
+ * A decimal number, from a JSON number or a string like `"-12.50"`, stored and shown as text. Nothing is ever rounded.
+ * A JSON number of more than 15 significant digits is refused, as it may have lost some already; a string is not.
  * `NaN`, `Infinity` and `-Infinity` are taken where the column holds them and the field has no bounds; in filters they are not.
  * @throws ConfigurationError when decimalPlaces is greater than maxDigits, or a bound is no decimal number
  * @example price: new DecimalField({ maxDigits: 8, decimalPlaces: 2, minValue: 0 })

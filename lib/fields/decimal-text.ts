@@ -12,7 +12,7 @@ const EXPONENT = /^(-?)(\d)(?:\.(\d+))?e([+-]\d+)$/
 const LEADING_ZEROS = /^0+(?=\d)/
 const NOT_ZERO = /[1-9]/
 
-/** Reads a finite number or a text of the form `-?digits[.digits]`; undefined for anything else. */
+/** Reads a finite number or a string of the form `-?digits[.digits]`; undefined for anything else. */
 export function readDecimal(value: number | string): Decimal | undefined {
   const match = PLAIN.exec(typeof value === 'number' ? plainNotation(value) : value)
   if (match === null) return undefined

@@ -44,7 +44,7 @@ export function writeDuration(parts: IntervalParts): string {
   return date === '' ? 'PT0S' : `P${date}`
 }
 
-/** PostgreSQL's text of an interval, in any of its styles; any other text stays as it is. */
+/** PostgreSQL's text of an interval, in any of its styles; any other string stays as it is. */
 export function writeDurationText(text: string): string {
   const parts = readInterval(text)
   return parts ? writeDuration(parts) : text

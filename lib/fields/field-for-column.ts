@@ -27,11 +27,11 @@ const NOT_ZERO = /[1-9]/
 
 /** Options of a generated field, as `extraKwargs` takes them: those that fit the field's class are used. */
 export interface GeneratedOptions extends FieldOptions {
-  /** Texts and lists: fewest characters or items. */
+  /** Strings and lists: fewest characters or items. */
   readonly minLength?: number
-  /** Texts and lists: most characters or items. */
+  /** Strings and lists: most characters or items. */
   readonly maxLength?: number
-  /** Texts: whether empty text is accepted. */
+  /** Strings: whether an empty one is accepted. */
   readonly allowBlank?: boolean
   /** Numbers: the smallest value. */
   readonly minValue?: number

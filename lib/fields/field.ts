@@ -83,7 +83,7 @@ export interface FieldSchema {
  * - `toInternalValue(value)`: checks an input value that is not null; throws `ValidationError`
  * - `toRepresentation(value)`: a stored value that is not null, as a JSON value
  * - `fromNumeral(text)`: the JSON value that a number stands for of which JavaScript's lacks digits
- * - `fromText(text)`: the JSON value that a text of a form or a query string stands for
+ * - `fromText(text)`: the JSON value that a string of a form or a query string stands for
  * - `fromTexts(values)`: the same for a name that stands in a form several times, where the field takes lists
  * - `takesFiles`: true where the value may be a file of a form
  * - `schema()`: the JSON Schema of its value; `inputSchema()` where a client sends another one than it reads
@@ -114,7 +114,7 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
     return Number(text)
   }
 
-  /** What a text from a form or a query string stands for, before `toInternalValue`. @throws ValidationError */
+  /** What a string from a form or a query string stands for, before `toInternalValue`. @throws ValidationError */
   fromText(text: string): unknown {
     return text
   }
@@ -145,7 +145,7 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
   }
 
   /**
-   * Whether an empty text of a form is a value of its own; where it is none, it stands for null if the field takes that.
+   * Whether an empty string of a form is a value of its own; where it is none, it stands for null if the field takes that.
    * @default true of a field that checks nothing
    */
   get takesEmptyText(): boolean {

@@ -23,7 +23,7 @@ export interface FloatFieldOptions extends FieldOptions {
 
 /**
  * A number. NaN and infinities are shown as `"NaN"`, `"Infinity"` and `"-Infinity"`, as JSON has no such numbers, and
- * taken as these texts where the field has no bounds; in filters they are not.
+ * taken as these strings where the field has no bounds; in filters they are not.
  * @throws ConfigurationError when minValue is greater than maxValue
  */
 export class FloatField<const Options extends FloatFieldOptions = {}> extends SerializerField<

@@ -15,7 +15,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/
 
 /**
- * An e-mail address: something before and after one `@`, without white space. Empty text is accepted only with
+ * An e-mail address: something before and after one `@`, without white space. An empty string is accepted only with
  * `allowBlank: true`.
  */
 export class EmailField<const Options extends StringFieldOptions = {}> extends StringField<Options> {
@@ -38,7 +38,7 @@ export class EmailField<const Options extends StringFieldOptions = {}> extends S
 takesOptions(EmailField, {})
 
 /**
- * An absolute `http://` or `https://` URL, stored as it was sent. Empty text is accepted only with `allowBlank: true`.
+ * An absolute `http://` or `https://` URL, stored as it was sent. An empty string is accepted only with `allowBlank: true`.
  */
 export class URLField<const Options extends StringFieldOptions = {}> extends StringField<Options> {
   override toInternalValue(value: unknown): string {

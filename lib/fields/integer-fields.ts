@@ -20,7 +20,7 @@ export interface IntegerFieldOptions extends FieldOptions {
 }
 
 /**
- * A whole number that fits its column. A text is not a number: `"5"` is refused.
+ * A whole number that fits its column. A string is not a number: `"5"` is refused.
  * @throws ConfigurationError when minValue is greater than maxValue
  */
 export class IntegerField<const Options extends IntegerFieldOptions = {}> extends SerializerField<

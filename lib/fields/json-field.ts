@@ -7,7 +7,7 @@ import { checkJson, readJson } from './json-text.js'
 import type { ClosedOptions } from './options.js'
 
 /**
- * Any JSON value, at most 64 levels deep. A text from a form is read as JSON. Numbers keep all their digits, although
+ * Any JSON value, at most 64 levels deep. A string from a form is read as JSON. Numbers keep all their digits, although
  * JavaScript's do not have them; of a body that the application's own parser has read they are lost already.
  */
 export class JSONField<const Options extends FieldOptions = {}> extends SerializerField<

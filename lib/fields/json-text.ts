@@ -21,7 +21,7 @@ const NUMERAL = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
 /** Types that JSON.stringify drops or throws on; code may pass them. */
 const NEVER_JSON = new Set(['bigint', 'function', 'symbol'])
 
-/** What a text of a form or a query string stands for. @throws ValidationError when it is not JSON */
+/** What a string of a form or a query string stands for. @throws ValidationError when it is not JSON */
 export function readJson(text: string): unknown {
   try {
     return parseJson(text)
@@ -31,7 +31,7 @@ export function readJson(text: string): unknown {
 }
 
 /**
- * The list that the values of one name in a form stand for: one text may be a JSON array, or empty for an empty list;
+ * The list that the values of one name in a form stand for: one string may be a JSON array, or empty for an empty list;
  * else each value is an item.
  * @throws ValidationError
  */
@@ -135,7 +135,7 @@ function placeOf(root: unknown, container: object, key: string | number): string
   return String(key)
 }
 
-/** The body's parser refuses the same names; a text of a form has not been through it. */
+/** The body's parser refuses the same names; a string of a form has not been through it. */
 function checkKey(key: string, value: unknown): void {
   checkText(key)
   const pollutes =

@@ -82,7 +82,7 @@ export function objectKey(model: ModelClass, property: string): ObjectKey | unde
   return key
 }
 
-/** Types of JSON, which has no one text for each value. */
+/** Types of JSON, which has no one string for each value. */
 const JSON_TYPES = new Set(['json', 'jsonb', 'jsonpath'])
 
 /** Why no value of the column is the name of an object; undefined where each is one. */

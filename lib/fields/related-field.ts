@@ -78,7 +78,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * The keys of an input value, checked for type: external ids stay the texts that were given. With `many` a list,
+   * The keys of an input value, checked for type: external ids stay the strings that were given. With `many` a list,
    * otherwise one key. @throws {ValidationError}
    */
   override toInternalValue(value: unknown, context: SerializerContext): KeyOrKeys<Options> {

@@ -14,7 +14,7 @@ import { checkFullText, type FullTextOptions, fullTextOf, searchParameter, searc
 
 /**
  * Searches the view's `searchFields` with PostgreSQL's full-text search: `searchConfig` is its configuration,
- * `searchType` says how the query is written (`websearch` takes any text), `searchParam` names the parameter.
+ * `searchType` says how the query is written (`websearch` takes any string), `searchParam` names the parameter.
  * Fields may be those of relations to one object. An index for fields of the model itself is one on
  * `to_tsvector('english', left(coalesce(title, '') || ' ' || coalesce(body, ''), 250000))`.
  * @example

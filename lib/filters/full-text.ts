@@ -137,7 +137,7 @@ export function searchParameter({ searchParam }: FilterView): ParameterDescripti
   return { name: searchParam, description: 'Words to search for.', schema: { type: 'string' } }
 }
 
-/** The fields of a row as one text, as an index must have it to be used. */
+/** The fields of a row as one string, as an index must have it to be used. */
 function documentOf(start: PathStart, paths: readonly FieldPath[]): SqlPart {
   const values = paths.map((path) => {
     const { sql, bindings } = path.value(start, (reference) => ({ sql: textOf(path.column), bindings: [reference] }))

@@ -59,7 +59,7 @@ export class Operand {
     return this.ids?.decode(text, caller) ?? null
   }
 
-  /** The value that a text stands for. @throws ValidationError */
+  /** The value that a string stands for. @throws ValidationError */
   read(text: string): unknown {
     // the field's own message would repeat what the client has sent
     const { type, labels } = this.column

@@ -94,7 +94,7 @@ const PARAMETER = 'ordering'
 /** What clients have sent is not kept where it is longer. */
 const LONGEST_TEXT = 128
 
-/** The terms a client may ask for, by their texts. */
+/** The terms a client may ask for, by their strings. */
 const allowedTerms = oncePer(
   ({ orderingFields }: FilterView): ReadonlyMap<string, OrderTerm> =>
     new Map(orderingFields.flatMap((field) => [field, `-${field}`]).map((text) => [text, parseOrderTerm(text)])),

@@ -1,6 +1,6 @@
 /**
  * Estimates what a regular expression costs PostgreSQL for a row. Its matcher makes the states of an automaton while it
- * reads a text, for each row anew, and forgets them when they are too many (`src/backend/regex/rege_dfa.c`): a step to a
+ * reads a string, for each row anew, and forgets them when they are too many (`src/backend/regex/rege_dfa.c`): a step to a
  * state that it knows costs some nanoseconds, one to a state that it must make costs as much as the parts of the pattern
  * that are under way, and `a.{50}b` has 2^50 states.
  */
@@ -17,7 +17,7 @@ export type PatternNode =
   | { readonly kind: 'choice'; readonly branches: readonly PatternNode[] }
   | { readonly kind: 'repeat'; readonly item: PatternNode; readonly least: number; readonly most: number }
 
-/** Characters of a text that is tried: the bound is meant for rows of 1 kB. */
+/** Characters of a string that is tried: the bound is meant for rows of 1 kB. */
 const TEXT_LENGTH = 1_000
 /**
  * The most that a row may cost, in parts of the pattern that are looked at to make states. To read the row itself costs
@@ -27,7 +27,7 @@ const MOST_WORK = 2_500
 /** The most places of a pattern whose counted parts are written out. */
 const MOST_PLACES = 1_000
 
-/** True for a pattern whose states cost PostgreSQL little beside the reading of a text. */
+/** True for a pattern whose states cost PostgreSQL little beside the reading of a string. */
 export function isCheap(pattern: PatternNode): boolean {
   const automaton = new Automaton(pattern)
   return !automaton.isTooLarge && textsOf(automaton).every((text) => automaton.work(text) <= MOST_WORK)
@@ -77,7 +77,7 @@ class Automaton {
       return state
     }
     let work = 0
-    // a match does not end it: there is a text that has almost all of one
+    // a match does not end it: there is a string that has almost all of one
     let state = enter(this.#reached([this.#first], true))
     for (const character of text) {
       const letter = this.#classOf.get(character) ?? character
@@ -188,7 +188,7 @@ const TEXTS = [
   textOf((number) => WORDS[number % WORDS.length]),
 ]
 
-/** Texts that a pattern may meet: prose, random ones, and prose mixed with the pattern's own letters. */
+/** Strings that a pattern may meet: prose, random ones, and prose mixed with the pattern's own letters. */
 function textsOf({ letters }: Automaton): readonly string[][] {
   const mixed = textOf((number, index) =>
     number % 2 === 0 ? PROSE[index % PROSE.length] : letters[(number >> 1) % letters.length],

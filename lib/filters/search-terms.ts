@@ -18,7 +18,7 @@ export function splitTerms(text: string, { most, length }: { most: number; lengt
   return terms
 }
 
-/** The first characters of a text, as PostgreSQL counts them. */
+/** The first characters of a string, as PostgreSQL counts them. */
 export function cutText(text: string, length: number): string {
   if (text.length <= length) return text
   // a character is one or two code units

@@ -12,7 +12,7 @@ interface ParserError {
   readonly body?: unknown
   /** formidable. */
   readonly httpCode?: unknown
-  /** formidable: a number from 1000 on; zlib: a text. */
+  /** formidable: a number from 1000 on; zlib: a string. */
   readonly code?: unknown
 }
 

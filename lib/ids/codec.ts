@@ -24,7 +24,7 @@ export interface IDCodec {
   readonly perUser: boolean
   /** @throws {AuthenticationFailed} ids are per user, and there is none @throws {TypeError} the value has no id */
   encode(value: IDValue, context: EncodeContext): string
-  /** The value; undefined for every text that `encode` would not write for this caller and now. */
+  /** The value; undefined for every string that `encode` would not write for this caller and now. */
   decode(text: string, context: IDContext): number | string | undefined
 }
 

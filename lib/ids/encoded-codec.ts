@@ -7,7 +7,7 @@ export interface EncodedOptions {
   readonly alphabet: string
   /** Added before encoding. */
   readonly offset: number
-  /** Shorter texts are filled on the left with the first character. */
+  /** Shorter strings are filled on the left with the first character. */
   readonly width?: number
 }
 
@@ -59,7 +59,7 @@ export class EncodedCodec implements IDCodec {
     return number === undefined ? undefined : toStored(number)
   }
 
-  /** Without what was filled in; the empty text, which is no number, where the text is not of its one width. */
+  /** Without what was filled in; the empty string, which is no number, where the string is not of its one width. */
   #strip(text: string): string {
     const { alphabet, longest } = this.#number.digits
     if (text.length < this.#width || text.length > Math.max(this.#width, longest)) return ''

@@ -21,7 +21,7 @@ export interface IdentifiedModel {
 
 /** The column of stored ids. */
 const PUBLIC_ID = 'public_id'
-/** Longer texts are no ids, and are not looked at (promise R10). */
+/** Longer strings are no ids, and are not looked at (promise R10). */
 const LONGEST = 8_192
 const BITS: ReadonlyMap<string, number> = new Map([
   ['int2', 16],

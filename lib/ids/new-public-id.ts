@@ -1,4 +1,4 @@
-/** New ids for the column `public_id`: random texts, and UUIDs that grow with time (wire format, section 4). */
+/** New ids for the column `public_id`: random strings, and UUIDs that grow with time (wire format, section 4). */
 import { randomBytes } from 'node:crypto'
 
 export const RANDOM_ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'

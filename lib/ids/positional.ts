@@ -1,4 +1,4 @@
-/** Numbers in the digits of an alphabet: one text for each number (wire format, section 4). */
+/** Numbers in the digits of an alphabet: one string for each number (wire format, section 4). */
 import { GREATEST, type Integer, smallest } from './integers.js'
 
 const NO_DIGIT = 255

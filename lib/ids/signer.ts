@@ -1,4 +1,4 @@
-/** The signature of an id: `mac(key, 'id/v1', …)` of the wire format, made for short texts by the hundred. */
+/** The signature of an id: `mac(key, 'id/v1', …)` of the wire format, made for short strings by the hundred. */
 import { derive, Hmac } from '../kernel/signing.js'
 
 /** Signs for one key and table. */

@@ -67,7 +67,7 @@ export class JWTAuthentication extends BaseAuthentication {
     return claims.sub === undefined || claims.sub === '' ? null : { id: claims.sub }
   }
 
-  /** The scopes of a token: `scope` (RFC 9068) and `scp`, each a text with spaces between or a list. */
+  /** The scopes of a token: `scope` (RFC 9068) and `scp`, each a string with spaces between or a list. */
   getScopes(claims: JWTClaims): readonly string[] {
     return [...new Set([...scopesOf(claims['scope']), ...scopesOf(claims['scp'])])]
   }

@@ -7,7 +7,7 @@ import type { KeyList, KeySource, VerificationKey } from './key-list.js'
 
 /**
  * A key that verifies tokens: of `RS…`, `PS…`, `ES…` and `EdDSA` the public one, as PEM (also a certificate), JWK or `KeyObject`;
- * of `HS…` the secret, as bytes, as a text that counts as its UTF-8 bytes, JWK or `KeyObject`.
+ * of `HS…` the secret, as bytes, as a string that counts as its UTF-8 bytes, JWK or `KeyObject`.
  */
 export type JWTKey = string | Uint8Array | KeyObject | JWK
 
@@ -56,7 +56,7 @@ function toKeyObject(given: JWTKey): KeyObject {
     throw new UnusableKey('give a text, bytes, a KeyObject or a JWK')
   }
   const bytes = Buffer.from(given)
-  // a public key as a text is no secret, though it has the length of one (RFC 8725 section 2.1)
+  // a public key as a string is no secret, though it has the length of one (RFC 8725 section 2.1)
   const [, kind] = PEM.exec(bytes.toString('latin1')) ?? []
   if (kind === undefined) return createSecretKey(bytes)
   return kind.includes('PRIVATE') ? refusePrivate() : createPublicKey(bytes)

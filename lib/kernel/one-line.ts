@@ -8,7 +8,7 @@ export function oneLine(text: string): string {
   return escapeControls(JSON.stringify(text).slice(1, -1))
 }
 
-/** A text of JSON with the control characters escaped that JSON may hold. */
+/** A JSON text with the control characters escaped that JSON may hold. */
 export function escapeControls(json: string): string {
   return json.replaceAll(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

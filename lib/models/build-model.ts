@@ -102,7 +102,7 @@ function sentValue(model: ModelClass, column: Column, value: unknown): unknown {
   return value !== null && isJsonAttribute(model, column) ? writeJson(value) : value
 }
 
-/** The value in the type that the model's schema asks for: decimals are texts to us, and numbers to many schemas. */
+/** The value in the type that the model's schema asks for: decimals are strings to us, and numbers to many schemas. */
 function forSchema(column: Column | undefined, value: unknown): unknown {
   const types = typesOf(column?.schema)
   if (types.length === 0) return value

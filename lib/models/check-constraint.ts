@@ -3,7 +3,7 @@
  * joined by AND. What it does not understand is left to the database.
  */
 
-/** What a value of the column must be, NULL aside; numbers are texts with all their digits. */
+/** What a value of the column must be, NULL aside; numbers are strings with all their digits. */
 export interface Checked {
   readonly least?: Bound
   readonly greatest?: Bound

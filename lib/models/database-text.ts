@@ -39,7 +39,7 @@ interface ReadList extends Array<unknown> {
   [ITEM_TEXTS]?: readonly unknown[]
 }
 
-/** Remembers the texts that the numbers of a list were read from, and those of lists in it. */
+/** Remembers the strings that the numbers of a list were read from, and those of lists in it. */
 export function keepItemTexts(values: unknown, texts: unknown): unknown {
   if (Array.isArray(values) && Array.isArray(texts)) {
     Object.defineProperty(values, ITEM_TEXTS, { value: texts, enumerable: false })

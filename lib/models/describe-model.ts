@@ -33,7 +33,7 @@ export function describeModel(model: ModelClass): ModelDescription {
 /**
  * Reads the database catalogue for these models, in two queries for each database they live in.
  * @param knex where to read; each model's own knex when missing
- * @throws {ConfigurationError} a model is bound to no knex, its table does not exist, or settings of the database make texts
+ * @throws {ConfigurationError} a model is bound to no knex, its table does not exist, or settings of the database make strings
  * that cannot be read
  */
 export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryable): Promise<void> {

@@ -1,4 +1,4 @@
-/** Texts in json columns, which Objection takes for JSON once more (promise B17). */
+/** Strings in json columns, which Objection takes for JSON once more (promise B17). */
 import type { AnswerField, TypeParsers } from '../postgres/pg-types.js'
 import { isJsonAttribute } from './build-model.js'
 import { describeModel } from './describe-model.js'
@@ -18,7 +18,7 @@ const parsedTwice = oncePerCatalogue((model: ModelClass): readonly Column[] =>
 )
 
 /**
- * Writes texts in json columns as JSON again, in rows that the driver has parsed: from `"1"` Objection would make a number.
+ * Writes strings in json columns as JSON again, in rows that the driver has parsed: from `"1"` Objection would make a number.
  * @param types the parsers that the rows were read with; an application's own may leave JSON as it is
  * @param fields the columns of the answer, which may have other values under a column's name
  */

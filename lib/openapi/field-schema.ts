@@ -107,7 +107,7 @@ function withoutLimits(schema: FieldSchema): Schema {
   }
 }
 
-/** Limits of decimals and of large integers are texts, which JSON Schema does not know. */
+/** Limits of decimals and of large integers are strings, which JSON Schema does not know. */
 function onlyNumbers(schema: FieldSchema): Schema {
   const isText = [schema.type].flat().includes('string') && !([schema.type].flat() as unknown[]).includes('integer')
   const kept = Object.entries(schema).filter(

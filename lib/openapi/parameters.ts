@@ -34,7 +34,7 @@ export function pathParameters({ segments, parents, basename, lookup, view }: De
   })
 }
 
-/** Keys beyond 2^53 are texts, as answers show them. */
+/** Keys beyond 2^53 are strings, as answers show them. */
 const LARGE = { type: ['integer', 'string'], pattern: '^[0-9]{1,19}$' } as const
 
 function hasLargeKeys(view: unknown): boolean {

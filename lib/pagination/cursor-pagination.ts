@@ -51,7 +51,7 @@ export interface CursorPaginationOptions {
  * filters. Where the output does not show what the list is ordered by, or hides its primary keys, they are encrypted too.
  * An index on the ordering columns and the primary key, all in the same or all in the opposite direction, serves all pages.
  * @example static override paginationClass = new CursorPagination({ ordering: '-created_at' })
- * @throws BadRequest a text that the list is ordered by is too long for a token
+ * @throws BadRequest a string that the list is ordered by is too long for a token
  */
 export class CursorPagination<const Options extends CursorPaginationOptions = {}> extends BasePagination {
   /** @internal What clients must know of its options: types only. */

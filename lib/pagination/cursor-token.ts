@@ -113,7 +113,7 @@ export class CursorTokens {
     return cursor
   }
 
-  /** A value by itself where there is one: no text of PostgreSQL's begins as the others do. */
+  /** A value by itself where there is one: no string of PostgreSQL's begins as the others do. */
   #keyOf(position: Position): string {
     const [value] = position
     return position.length === 1 && typeof value === 'string' ? value : `\0${positionText(this.#scope.terms, position)}`

@@ -39,9 +39,9 @@ export interface Rows {
   position(index: number): Position
   /** The rows from `start` to before `end`, `backwards` in turned order, in their written form: the `results` of an envelope. */
   results(start: number, end: number, backwards?: boolean): unknown
-  /** A row as JSON, where rows are read as texts. */
+  /** A row as JSON, where rows are read as strings. */
   json?(index: number): string
-  /** A row as the cells of a table, where rows are read as texts: those of the serializer's readable fields. */
+  /** A row as the cells of a table, where rows are read as strings: those of the serializer's readable fields. */
   cells?(index: number): readonly string[]
 }
 

@@ -27,7 +27,7 @@ export function writeServerCursorId(scope: ServerCursorScope, id: Uint8Array, no
   return node === undefined ? text : `${node}.${text}`
 }
 
-/** The random bytes of an id that was written for the same scope; null for any other text. */
+/** The random bytes of an id that was written for the same scope; null for any other string. */
 export function readServerCursorId(scope: ServerCursorScope, text: string): Buffer | null {
   const groups = ID.exec(text)?.groups
   const bytes = decodeBase64Url(groups?.['text'] ?? '')

@@ -8,7 +8,7 @@ export interface FormLimits {
   readonly fields: number
   /** The most levels of brackets in a name, the name itself included: `a[b]` has two. */
   readonly depth: number
-  /** The most values and names in all texts that look like JSON, as fields may read them. */
+  /** The most values and names in all strings that look like JSON, as fields may read them. */
   readonly nodes: number
 }
 
@@ -66,7 +66,7 @@ export function acceptFields(body: unknown, limits: FormLimits): Record<string, 
   return copy({ ...body }, 0, '') as Record<string, unknown>
 }
 
-/** The texts of a form that a field may read as JSON. */
+/** The strings of a form that a field may read as JSON. */
 class JsonTexts {
   readonly #limits: FormLimits
   #left: number

@@ -15,14 +15,14 @@ export interface FormParserOptions {
   readonly fields?: number
   /** The most levels of brackets in a name. @default 5 */
   readonly depth?: number
-  /** The most values and names in texts that are JSON. @default 100_000 */
+  /** The most values and names in strings that are JSON. @default 100_000 */
   readonly nodes?: number
 }
 
 const MALFORMED = 'Malformed form'
 
 /**
- * Reads forms in UTF-8. A form is flat: `a[b]` is a name like any other. All values are texts, which fields read with
+ * Reads forms in UTF-8. A form is flat: `a[b]` is a name like any other. All values are strings, which fields read with
  * `fromText`; those of a repeated name are a list, of which a field that takes no lists reads the last.
  *
  * Answers 400 `Malformed form` to broken percent-encoding and to what is not UTF-8, 400 beyond `depth` or `nodes`,

@@ -35,7 +35,7 @@ export interface MultiPartParserOptions {
   readonly fields?: number
   /** The most levels of brackets in a name. @default 5 */
   readonly depth?: number
-  /** The most values and names in texts that are JSON. @default 100_000 */
+  /** The most values and names in strings that are JSON. @default 100_000 */
   readonly nodes?: number
   /** The most bytes of a part's header. @default 16_384 */
   readonly headerLimit?: number
@@ -49,7 +49,7 @@ const LARGEST_FILE = 20 * 1024 * 1024
 const LARGEST_TOTAL = 50 * 1024 * 1024
 
 /**
- * Reads forms with files. A part with a file name is an `UploadedFile`, all others are texts in UTF-8. Files lie in a
+ * Reads forms with files. A part with a file name is an `UploadedFile`, all others are strings in UTF-8. Files lie in a
  * temporary folder, readable by this process's user alone, and are removed when the request is over, whatever its outcome.
  * A file that no field of the view asks for is thrown away as it arrives.
  *
@@ -165,7 +165,7 @@ function isKept(value: unknown): value is UploadedFile {
   return value instanceof UploadedFile && value.isKept
 }
 
-/** @throws ApiError 413 the texts of a request are too long together, 400 it is not UTF-8 */
+/** @throws ApiError 413 the strings of a request are too long together, 400 it is not UTF-8 */
 async function readText(content: AsyncIterable<Buffer>, texts: { left: number }): Promise<string> {
   const text = new GrowingBuffer(texts.left)
   for await (const piece of content) text.add(piece)

@@ -21,7 +21,7 @@ export interface TakenFiles {
 /** A request body as data. */
 export interface ParsedBody {
   readonly data: unknown
-  /** True when all values are texts, as in forms: a field then reads them with `fromText`. */
+  /** True when all values are strings, as in forms: a field then reads them with `fromText`. */
   readonly textual: boolean
   /** The files among `data` that are kept, by name, as `ctx.request.files` has them. */
   readonly files?: Readonly<Record<string, UploadedFile | readonly UploadedFile[]>>

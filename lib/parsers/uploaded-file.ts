@@ -96,14 +96,14 @@ export function cleanFilename(name: string): string {
   return cutBytes(extension === '' ? text : text.slice(0, dot), room) + extension
 }
 
-/** A text without the dots and spaces at its end, which some file systems drop. */
+/** A string without the dots and spaces at its end, which some file systems drop. */
 function trimEnd(text: string): string {
   let end = text.length
   while (end > 0 && /[.\s]/u.test(text[end - 1] as string)) end--
   return text.slice(0, end)
 }
 
-/** The beginning of a text, of at most this many bytes, no character cut. */
+/** The beginning of a string, of at most this many bytes, no character cut. */
 function cutBytes(text: string, bytes: number): string {
   let length = 0
   let result = ''

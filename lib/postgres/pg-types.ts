@@ -16,7 +16,7 @@ export interface AnswerField {
   readonly dataTypeID: number
 }
 
-/** A text in PostgreSQL's notation, with the values it binds. */
+/** SQL in PostgreSQL's notation, with the values it binds. */
 export interface CompiledSql {
   readonly text: string
   readonly values: readonly unknown[]

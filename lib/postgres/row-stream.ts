@@ -11,7 +11,7 @@ import type { Queryable } from './pg-types.js'
 /** A row as PostgreSQL sent it: the text of each column, or null. */
 export type RawRow = (string | null)[]
 
-/** A page that PostgreSQL has written as JSON, behind the texts of the columns before it. */
+/** A page that PostgreSQL has written as JSON, behind the strings of the columns before it. */
 export interface RawPage {
   readonly texts: RawRow
   /** Its pieces: bytes of UTF-8, which may be cut within a character, or the text where pg has read the row. None for null. */
@@ -29,12 +29,12 @@ export interface RowFormat<Row> {
 
 const LENGTH_BYTES = 4
 const COUNT_BYTES = 2
-/** Where cells are longer than this on average, each is read as a text of its own. */
+/** Where cells are longer than this on average, each is read as a string of its own. */
 const LONG_CELL = 64
 /** As Latin-1 these are no letters, but parts of letters in UTF-8. */
 const NOT_ASCII = /[\u0080-\u00ff]/
 
-/** All columns as texts. A row is read as one text that cells are cut from, in less than half the time of one for each. */
+/** All columns as strings. A row is read as one string that cells are cut from, in less than half the time of one for each. */
 export const TEXTS: RowFormat<RawRow> = {
   read: readTexts,
   readPieces(pieces) {
@@ -44,7 +44,7 @@ export const TEXTS: RowFormat<RawRow> = {
   ofTexts: (texts) => texts,
 }
 
-/** The last column as the bytes it came in: no text is made of a page that is only sent on. */
+/** The last column as the bytes it came in: no string is made of a page that is only sent on. */
 export const PAGE: RowFormat<RawPage> = {
   read(bytes, start) {
     return readPage([bytes], start) as RawPage

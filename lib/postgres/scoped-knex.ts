@@ -122,7 +122,7 @@ interface PgConnection {
   query(query: object, done?: (error: Error | null, response?: unknown) => void): unknown
 }
 
-/** Several statements in one text, which only PostgreSQL's simple protocol takes. */
+/** Several statements in one query, which only PostgreSQL's simple protocol takes. */
 const SEVERAL = /;\s*\S/
 
 /** In place of knex's own `_query()`. */

@@ -1,5 +1,5 @@
 /**
- * Settings of the database under which PostgreSQL's texts are not the values they stand for: then it is better to answer
+ * Settings of the database under which PostgreSQL's strings are not the values they stand for: then it is better to answer
  * nothing. A role or a database may bring them, and each new connection may find others than the one before.
  */
 

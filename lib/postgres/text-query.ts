@@ -1,4 +1,4 @@
-/** A query for pg's client that is sent in one piece, and whose rows are read from the texts that PostgreSQL sends: what pg would make of them is not made. */
+/** A query for pg's client that is sent in one piece, and whose rows are read from the strings that PostgreSQL sends: what pg would make of them is not made. */
 
 import {
   type ByteStream,
@@ -23,7 +23,7 @@ interface Protocol {
 }
 
 /**
- * The values as texts; undefined where one needs pg's own conversion (dates, arrays, objects, buffers).
+ * The values as strings; undefined where one needs pg's own conversion (dates, arrays, objects, buffers).
  */
 export function asTexts(values: readonly unknown[]): (string | null)[] | undefined {
   const texts: (string | null)[] = []
@@ -182,7 +182,7 @@ const NULL_LENGTH = -1
 const FIXED_BYTES = 1 + 4 + 1 + 1 + 2 + 2 + 2 + 2
 
 /**
- * The message that runs the statement of this name with these values, all of them texts, and asks for texts: Bind, Execute
+ * The message that runs the statement of this name with these values, all of them strings, and asks for strings: Bind, Execute
  * and Sync of PostgreSQL's protocol (its documentation, section 55.7). pg sends them as three, which costs two microseconds more.
  * @param name empty for the one that was parsed last without a name
  * @param options.sync false where another statement follows in the same transaction
@@ -203,7 +203,7 @@ export function runMessage(name: string, values: readonly (string | null)[], { s
   message[5] = 0
   let end = 6 + message.write(name, 6)
   message[end++] = 0
-  // no formats: all values are texts
+  // no formats: all values are strings
   end = message.writeUInt16BE(0, end)
   end = message.writeUInt16BE(values.length, end)
   for (let index = 0; index < values.length; index++) {

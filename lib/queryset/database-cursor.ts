@@ -113,7 +113,7 @@ export class DatabaseCursor {
     })
   }
 
-  /** The next rows as texts. */
+  /** The next rows as strings. */
   async fetchRaw(size: number): Promise<RawRow[]> {
     return this.#run(() => runStatement(this.trx, { text: this.#fetchText(size), name: undefined }, []))
   }

@@ -20,7 +20,7 @@ export interface KeysetPosition {
   readonly terms: readonly KeysetTerm[]
   /** The table as the query names it. */
   readonly table: string
-  /** The values of the terms, as texts. */
+  /** The values of the terms, as strings. */
   readonly position: readonly (string | null)[]
   /** The list is read against its order. */
   readonly backwards: boolean

@@ -39,7 +39,7 @@ const DATE_ARRAYS = new Map([
 
 /**
  * Adds type parsers to a query and to those that load its relations. Values are what the application's own parsers make
- * of them; where that is a Date, it also remembers its text, microseconds included, and JSON the texts of its numbers.
+ * of them; where that is a Date, it also remembers its text, microseconds included, and JSON the strings of its numbers.
  * Other queries are not touched.
  */
 export function readExactly<Query extends AnyQueryBuilder>(query: Query): Query {

@@ -33,7 +33,7 @@ export function parseOrderTerm(text: string): OrderTerm {
   return text.startsWith('-') ? { property: text.slice(1), descending: true } : { property: text, descending: false }
 }
 
-/** The order as a text: the properties joined by commas, `-` before descending ones. Kept, as views order by one array. */
+/** The order as a string: the properties joined by commas, `-` before descending ones. Kept, as views order by one array. */
 export const orderText = oncePer((order: readonly OrderTerm[]): string =>
   order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(','),
 )

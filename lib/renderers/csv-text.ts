@@ -2,7 +2,7 @@
 import Papa from 'papaparse'
 import { hasNumerals, Numeral, writeJson } from '../kernel/json-numerals.js'
 
-/** A text that a spreadsheet would take for a formula, full-width signs included. Negative decimals are none. */
+/** A string that a spreadsheet would take for a formula, full-width signs included. Negative decimals are none. */
 const FORMULA = /^(?!-?\d+(?:\.\d+)?$)[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
 /** What begins a formula where a spreadsheet takes another character for the separator, as many do for their country. */
 const HIDDEN_FORMULA = /[;\t|] *["']?[=+\-@\t\r\n\uFF1D\uFF0B\uFF0D\uFF20]/
@@ -17,7 +17,7 @@ export function csvRecords(records: readonly (readonly string[])[]): string {
   return records.length === 0 ? '' : `${Papa.unparse(records as string[][], OPTIONS)}\r\n`
 }
 
-/** A text as a cell, before quoting: what looks like a formula gets an apostrophe. */
+/** A string as a cell, before quoting: what looks like a formula gets an apostrophe. */
 export function textCell(text: string): string {
   return FORMULA.test(text) ? `'${text}` : text
 }

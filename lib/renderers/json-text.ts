@@ -2,16 +2,16 @@
 import { toJson } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 
-/** JSON in texts, or in bytes of UTF-8, which may be cut within a character. */
+/** JSON in strings, or in bytes of UTF-8, which may be cut within a character. */
 export type JsonPieces = readonly (string | Buffer)[]
 
-/** Characters after which a text is continued in another piece. */
+/** Characters after which a string is continued in another piece. */
 export const LONGEST_PIECE = 32_768
 
 /**
  * Text that stands in an answer as it is. To everything but the JSON renderer it is the value it spells.
  *
- * A long one comes in pieces, which are put together as bytes: a text of more than 128 kB is kept by V8 until a full
+ * A long one comes in pieces, which are put together as bytes: a string of more than 128 kB is kept by V8 until a full
  * garbage collection, and pages of that size come one after the other in an export.
  */
 export class JsonText {
@@ -31,7 +31,7 @@ export class JsonText {
   }
 }
 
-/** The bytes, made once: entity tag, length and socket each would make them of a text. One piece of bytes is not copied. */
+/** The bytes, made once: entity tag, length and socket each would make them of a string. One piece of bytes is not copied. */
 export function inBytes(pieces: JsonPieces): Buffer {
   if (pieces.length === 1) return typeof pieces[0] === 'string' ? Buffer.from(pieces[0]) : (pieces[0] as Buffer)
   let length = 0

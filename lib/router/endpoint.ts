@@ -75,7 +75,7 @@ export interface Endpoint {
   readonly parents: readonly ParentLink[]
   /** The whole path, as mounted. */
   readonly segments: readonly Segment[]
-  /** What requests are matched by: until the catalogue was read, a lookup takes any text. */
+  /** What requests are matched by: until the catalogue was read, a lookup takes any string. */
   readonly matched: readonly Segment[]
   readonly pattern: string
   /** The path in the OpenAPI document, and the route in telemetry. */
@@ -215,7 +215,7 @@ export function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
   const isStored = externalIds(view.modelClass())?.stored === true
   const isKnown = prepared || (!isStored && (lookupField === 'id' || columns.has(lookupField)))
   const key = isKnown ? resourceOf(view).lookup : undefined
-  // a text that is no external id is a missing object, not a missing path
+  // a string that is no external id is a missing object, not a missing path
   const hint = key?.ids ? undefined : HINTS[key?.column.type ?? '']
   return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
 }

@@ -25,11 +25,11 @@ export interface ObjectLookup {
 /** One object that was read. */
 export interface FoundRow {
   readonly text: JsonText
-  /** The texts of the columns that were asked for besides. */
+  /** The strings of the columns that were asked for besides. */
   readonly texts: readonly (string | null)[]
 }
 
-/** One object as JSON, with the texts of `terms`; undefined when there is none, null where its query needs instances. */
+/** One object as JSON, with the strings of `terms`; undefined when there is none, null where its query needs instances. */
 export async function findRow(
   access: RowAccess,
   lookup: ObjectLookup,

@@ -37,7 +37,7 @@ const SEPARATOR = `chr(${RECORD_SEPARATOR})`
 /**
  * Compiles a list that PostgreSQL writes as one row: the count (if asked for), the number of rows, and their JSON with
  * commas between. With positions the values of each of their terms stand before the rows, and these as well as the rows are
- * separated by `RECORD_SEPARATOR`. Values that may be any text are JSON strings, others stand as they are; NULL is `null`.
+ * separated by `RECORD_SEPARATOR`. Values that may be any string are JSON strings, others stand as they are; NULL is `null`.
  */
 export function compileNative(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
   const { plan, model, positions, counting } = selection
@@ -95,7 +95,7 @@ function objectText({ members }: RowObject, plan: RowPlan): Part {
   return joined([...parts, literal(members.length === 0 ? '{}' : '}')])
 }
 
-/** Texts one after the other. As a tree, because each `||` copies what it joins. */
+/** Strings one after the other. As a tree, because each `||` copies what it joins. */
 function joined(parts: readonly Part[]): Part {
   if (parts.length === 1) return parts[0] as Part
   const middle = parts.length >> 1
@@ -104,7 +104,7 @@ function joined(parts: readonly Part[]): Part {
   return { sql: `(${left.sql} || ${right.sql})`, bindings: [...left.bindings, ...right.bindings] }
 }
 
-/** A text of SQL; backslashes and question marks, which knex looks for, in the form that escapes them. */
+/** A string of SQL; backslashes and question marks, which knex looks for, in the form that escapes them. */
 function literal(text: string): Part {
   const quoted = text.replaceAll("'", "''")
   const isPlain = !/[\\?]/.test(quoted)
@@ -129,7 +129,7 @@ const AS_IT_IS = "coalesce(??::text, 'null')"
 const IN_QUOTES = `coalesce('"' || ??::text || '"', 'null')`
 const AS_JSON = "coalesce(to_json(??)::text, 'null')"
 const BIGINT = `case when ?? between -${SAFE} and ${SAFE} then ??::text else ${IN_QUOTES} end`
-/** `to_json` writes NaN and the infinities as texts. */
+/** `to_json` writes NaN and the infinities as strings. */
 const FLOAT = `case when ?? between '-${LARGEST}'::float8 and '${LARGEST}'::float8 then ??::text else ${AS_JSON} end`
 /** UTC with `Z` in place of the last quote; beyond the years 1 to 9999 as PostgreSQL writes it. */
 const TIMESTAMPTZ =
@@ -220,7 +220,7 @@ export class NativePage implements Rows {
   }
 }
 
-/** A value as it is, but for any text, which is a JSON string. */
+/** A value as it is, but for any string, which is a JSON string. */
 function readValue(value: string): string | null {
   if (value.charCodeAt(0) === QUOTE) return JSON.parse(value) as string
   return value === 'null' ? null : value

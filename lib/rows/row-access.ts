@@ -14,7 +14,7 @@ import { schemaOf } from '../queryset/schema-of.js'
 import { isNative } from './native-page.js'
 import type { CellScope, RowPlan } from './row-plan.js'
 
-/** What a request asks of a list whose SQL can be kept: lists of one key are of one text. */
+/** What a request asks of a list whose SQL can be kept: lists of one key are one statement. */
 export interface ListKey {
   readonly text: string
   /** The values that the conditions bind, in order. */

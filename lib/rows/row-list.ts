@@ -217,7 +217,7 @@ export class RowList implements ListSource {
     return new TextRows(raw, { plan, first, offset, places }, this.#access)
   }
 
-  /** Runs the list: by a kept text where its key has one, else by a text made now. */
+  /** Runs the list: by a kept statement where its key has one, else by one made now. */
   #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: Counted): Promise<Row[]> {
     const { knex, native, client, statements } = this.#access
     const { key } = this.#options

@@ -242,7 +242,7 @@ const KINDS: ReadonlyMap<unknown, Readonly<Record<string, CellKind>>> = new Map<
   [JSONField, { json: 'json', jsonb: 'json' }],
 ])
 
-/** Choices that are stored as what they are: texts as texts, numbers as numbers. */
+/** Choices that are stored as what they are: strings as strings, numbers as numbers. */
 const CHOICE_KINDS: Readonly<Record<string, Readonly<Record<string, CellKind>>>> = {
   string: all([...TEXTS, 'enum'], 'text'),
   number: { int2: 'number', int4: 'number' },

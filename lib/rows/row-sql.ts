@@ -14,7 +14,7 @@ export interface RowSelection {
   readonly model: ModelDescription
   readonly order: readonly OrderTerm[]
   readonly backwards: boolean
-  /** The terms whose values are also selected, as a position's texts; undefined for none. */
+  /** The terms whose values are also selected, as a position's strings; undefined for none. */
   readonly positions: readonly OrderTerm[] | undefined
   /** The literal LIMIT: PostgreSQL plans a statement anew each time when the limit is a parameter. */
   readonly limit: number | undefined

@@ -16,7 +16,7 @@ export type RowWriter = (row: RawRow, scope: CellScope) => string
 
 type CellWriter = (text: string, scope: CellScope) => string
 
-/** What `JSON.stringify` would have to change in a text. */
+/** What `JSON.stringify` would have to change in a string. */
 const ESCAPED = /[\u0000-\u001f"\\\ud800-\udfff]/
 /** Beyond this length `JSON.stringify` is faster than looking first. */
 const LONG = 2048
@@ -38,7 +38,7 @@ const CELLS: Readonly<Record<Exclude<CellKind, 'value' | 'id'>, CellWriter>> = {
   time: (text) => `"${writeTime(text)}"`,
 }
 
-/** A text as JSON. */
+/** A string as JSON. */
 export function quoteText(text: string): string {
   return text.length < LONG && !ESCAPED.test(text) ? `"${text}"` : JSON.stringify(text)
 }
@@ -108,7 +108,7 @@ function cellWriter(cell: RowCell): CellWriter {
 function generate(object: RowObject, offset: number): RowWriter {
   const writers: CellWriter[] = []
   const body = `return (row, scope) => ${objectCode(object, offset, writers)}`
-  // the code is made of indexes and of JSON.stringify's texts only; test/api/row-path.test.ts compares it with closures
+  // the code is made of indexes and of JSON.stringify's strings only; test/api/row-path.test.ts compares it with closures
   // oxlint-disable-next-line typescript/no-implied-eval
   const make = new Function('writers', 'text', 'datetime', body) as (...parts: unknown[]) => RowWriter
   return make(writers, quoteText, writeDateTime)

@@ -16,7 +16,7 @@ export interface SerializerOptions<T extends object = object> {
   readonly many?: boolean
   /** Missing fields are left as they are (PATCH). @default false */
   readonly partial?: boolean
-  /** The input's values are texts, as in forms. @default false */
+  /** The input's values are strings, as in forms. @default false */
   readonly textual?: boolean
   /** The request, the caller and the transaction, for fields and hooks. */
   readonly context?: SerializerContext

@@ -94,7 +94,7 @@ function countKeys(value: unknown, bound: BoundField, budget: Budget): Found {
   return Array.isArray(keys) ? spend(keys.length, budget) : undefined
 }
 
-/** In a form one text may be a list of many. */
+/** In a form one string may be a list of many. */
 function keysOf(value: unknown, { field }: BoundField, { serializer }: Budget): unknown {
   if (!serializer.textual) return value
   try {

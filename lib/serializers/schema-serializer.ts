@@ -17,7 +17,7 @@ import { Serializer, type ValidityOptions } from './serializer.js'
  * Takes what a schema takes: the whole body, of any shape, and nothing of it is looked at before but how many objects it
  * holds. What the schema makes of it is the validated data. Numbers are those of JavaScript.
  *
- * The texts of a form become what the JSON Schema says of their names: numbers, booleans, lists, JSON. A schema that has no
+ * The strings of a form become what the JSON Schema says of their names: numbers, booleans, lists, JSON. A schema that has no
  * JSON Schema gets them as they are, and a list where a name is repeated.
  */
 export class SchemaSerializer extends Serializer {
@@ -105,7 +105,7 @@ function propertiesOf(schema: StandardSchema): Readonly<Record<string, FieldSche
   return properties ?? {}
 }
 
-/** What reads a form's texts, by the type that JSON Schema names. */
+/** What reads a form's strings, by the type that JSON Schema names. */
 const READERS: Readonly<Record<string, (allowNull: boolean, schema: FieldSchema) => SerializerField>> = {
   integer: (allowNull) => new FloatField({ allowNull }),
   number: (allowNull) => new FloatField({ allowNull }),
@@ -137,7 +137,7 @@ function fromForm(schema: StandardSchema, form: unknown): unknown {
   )
 }
 
-/** A text that stands for no value of its type is left to the schema to refuse. */
+/** A string that stands for no value of its type is left to the schema to refuse. */
 function read(reader: SerializerField, values: readonly unknown[]): unknown {
   const last = values.at(-1)
   if (last === '' && reader.allowNull && !reader.takesEmptyText) return null

@@ -145,7 +145,7 @@ function givenKey({ context }: AnySerializer, { name, column, ids }: KeyField, i
   return key === undefined ? undefined : keyText(column, key)
 }
 
-/** A key as the column holds it; numbers may come as texts, as in forms. */
+/** A key as the column holds it; numbers may come as strings, as in forms. */
 function readKey(column: Column, given: unknown): unknown {
   if (typeof given === 'string') return parseLookup(column, given)
   return typeof given === 'number' ? parseValue(column, given) : undefined

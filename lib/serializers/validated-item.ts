@@ -118,7 +118,7 @@ function defaultOf(field: SerializerField, context: SerializerContext): unknown 
 }
 
 /**
- * What a client has sent for a field: forms send texts, of which one may stand for null, and JSON numbers of which
+ * What a client has sent for a field: forms send strings, of which one may stand for null, and JSON numbers of which
  * JavaScript's lack digits. @throws ValidationError
  */
 export function convert(serializer: AnySerializer, { name, field }: BoundField, item: Item): unknown {

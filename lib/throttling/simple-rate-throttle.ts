@@ -15,7 +15,7 @@ export interface RateThrottleOptions {
   readonly rate?: string
 }
 
-/** Who is counted: a user or address, a text of the application's own, or nobody. */
+/** Who is counted: a user or address, a string of the application's own, or nobody. */
 export type CacheKey = Caller | string | number | null | undefined
 
 /** What is settled of a throttle on views of one scope. */

@@ -15,7 +15,7 @@ import {
 import { type SourceFile, sourceFile } from './header.js'
 import type { Resource, ResourceRelation } from './resource.js'
 
-/** Types that the database has made of lists of texts. */
+/** Types that the database has made of lists of strings. */
 export function enumsFile(enums: readonly EnumType[]): SourceFile {
   const texts = enums.map((one) => `${union(`export type ${one.name} =`, labelTypes(one))}\n`)
   return sourceFile('models/enums.ts', `/** Types of the database that are lists of texts. */\n\n${texts.join('\n')}`)

@@ -3,13 +3,13 @@ import type { CatalogueColumn } from '../../models/catalogue.js'
 import { className, type Names } from './names.js'
 import { literal } from './source-text.js'
 
-/** A type that the database has made of a list of texts. */
+/** A type that the database has made of a list of strings. */
 export interface EnumType {
   readonly name: string
   readonly labels: readonly string[]
 }
 
-/** The types of values by PostgreSQL's names. All others are texts, as PostgreSQL writes them. */
+/** The types of values by PostgreSQL's names. All others are strings, as PostgreSQL writes them. */
 const TYPES: Readonly<Record<string, string>> = {
   int2: 'number',
   int4: 'number',
@@ -24,12 +24,12 @@ const TYPES: Readonly<Record<string, string>> = {
   bytea: 'Buffer',
   json: 'unknown',
   jsonb: 'unknown',
-  // pg makes objects of these, which are shown as texts
+  // pg makes objects of these, which are shown as strings
   point: 'unknown',
   circle: 'unknown',
 }
 
-/** Types that are texts to pg, too, and nothing else. */
+/** Types that are strings to pg, too, and nothing else. */
 const TEXTS = new Set([
   ...[
     'text',
@@ -116,7 +116,7 @@ function typeOf(type: string, column: CatalogueColumn, enums: EnumTypes): string
   return Object.hasOwn(TYPES, type) ? (TYPES[type] as string) : 'string'
 }
 
-/** True for a type of which we know nothing, but that PostgreSQL writes it as a text. */
+/** True for a type of which we know nothing, but that PostgreSQL writes it as a string. */
 export function isForeignType({ type, element }: CatalogueColumn): boolean {
   const name = element ?? type
   return !TEXTS.has(name) && (!Object.hasOwn(TYPES, name) || name === 'point' || name === 'circle')

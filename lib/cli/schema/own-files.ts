@@ -21,7 +21,7 @@ export async function readOwn(path: string, header: string): Promise<string | un
   return text
 }
 
-/** True for a text that a command has written, and nobody taken over by removing its first line. */
+/** True for a string that a command has written, and nobody taken over by removing its first line. */
 export function hasHeader(text: string, header: string): boolean {
   return text.startsWith(`${header}\n`) || text.startsWith(`${header}\r\n`)
 }

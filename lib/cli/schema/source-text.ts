@@ -1,4 +1,4 @@
-/** Writes names and texts of a database into TypeScript, so that none of them can end what it stands in. */
+/** Writes names and strings of a database into TypeScript, so that none of them can end what it stands in. */
 
 /** The most characters of a line. */
 const WIDTH = 120
@@ -8,7 +8,7 @@ const UNSEEN = /[\p{C}\p{Zl}\p{Zp}]/gu
 const IDENTIFIER = /^[\p{ID_Start}$_][\p{ID_Continue}$]*$/u
 const CONTROL = /\p{C}/u
 
-/** A text as a literal. */
+/** A string as a literal. */
 export function literal(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
   const body = text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`)
@@ -30,7 +30,7 @@ export function isIdentifier(name: string): boolean {
   return IDENTIFIER.test(name) && !CONTROL.test(name)
 }
 
-/** A text inside a comment of either kind, in one line. */
+/** A string inside a comment of either kind, in one line. */
 export function commentText(text: string): string {
   const line = text.replace(/\s+/gu, ' ').trim()
   const closed = escapeUnseen(line).replaceAll('*/', '*\\/').replaceAll('/*', '/\\*')

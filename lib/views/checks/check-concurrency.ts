@@ -14,7 +14,7 @@ import type { GenericViewClass } from '../generic-view-class.js'
 import { concurrencyOf } from '../resource.js'
 
 /**
- * The columns must exist, have a text of their own, be out of the client's reach, and change with every write.
+ * The columns must exist, have a string of their own, be out of the client's reach, and change with every write.
  * @throws {ConfigurationError} naming class, attribute and fix
  */
 export async function checkConcurrency(view: GenericViewClass, knex: Queryable | undefined): Promise<void> {

@@ -44,7 +44,7 @@ function readersOf(policy: object, parameters: readonly ParameterDescription[]):
   return parameters.map((parameter) => ({ policy, parameter }))
 }
 
-/** Searching and ranking by one text is what two backends are for; a filter by a column is always something else. */
+/** Searching and ranking by one string is what two backends are for; a filter by a column is always something else. */
 function meanTheSame(backends: readonly BaseFilter[], one: Reader, other: Reader): boolean {
   const policies = [one.policy, other.policy]
   return (

@@ -76,7 +76,7 @@ export async function readRequest(ctx: Context, negotiation: Negotiation): Promi
   Object.assign(ctx.request, { body: body.data, ...(body.files && { files: body.files }) })
 }
 
-/** Renders a body that is plain data; streams, texts and buffers stay as they are. */
+/** Renders a body that is plain data; streams, strings and buffers stay as they are. */
 export function renderAnswer(ctx: Context, { renderers, formats, basename }: Negotiation): void {
   const data: unknown = ctx.body
   if (!isData(data) || ctx.headerSent || ctx.respond === false) return

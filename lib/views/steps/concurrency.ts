@@ -17,7 +17,7 @@ import { rendererOf } from '../request/respond.js'
 /** Separates the parts of an external id. */
 const SEPARATOR = /[._~]/
 
-/** The version of a row, from the texts of its `versionTerms`; undefined without `concurrency`. */
+/** The version of a row, from the strings of its `versionTerms`; undefined without `concurrency`. */
 export function versionOf(
   { viewClass, resource, ctx }: GenericView,
   texts: readonly (string | null)[],

@@ -30,7 +30,7 @@ import { visibleQuery } from './visible-query.js'
 export interface WantedRows {
   readonly column: Column
   readonly values: readonly unknown[]
-  /** Columns to read of a row that is held, as texts. @default none */
+  /** Columns to read of a row that is held, as strings. @default none */
   readonly terms?: readonly OrderTerm[]
 }
 
@@ -39,7 +39,7 @@ export interface HeldRows {
   readonly objects: readonly Model[]
   /** How many rows are held, whether they are still to be seen or not. */
   readonly count: number
-  /** The texts of the terms, of the first row. */
+  /** The strings of the terms, of the first row. */
   readonly texts: RawRow | undefined
 }
 
@@ -121,7 +121,7 @@ async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]
   return runLocking(view, rows)
 }
 
-/** Holds a row that the caller has been shown, by its primary key. @returns the texts of its version; undefined when it is gone */
+/** Holds a row that the caller has been shown, by its primary key. @returns the strings of its version; undefined when it is gone */
 export async function holdRow(
   view: GenericView,
   key: readonly Column[],

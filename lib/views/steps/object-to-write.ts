@@ -183,7 +183,7 @@ function keyOf(object: Model): string {
 }
 
 /**
- * Whether the row that was found is the one that the path names, as far as values alone can tell: texts may be equal in
+ * Whether the row that was found is the one that the path names, as far as values alone can show: strings may be equal in
  * ways that only the database knows, and a model may show its keys in a form of its own.
  */
 function isNamed(object: Model, { column, value }: ObjectLookup): boolean {
