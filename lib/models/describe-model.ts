@@ -98,8 +98,12 @@ function differenceOf(known: CatalogueTable, found: CatalogueTable | undefined):
   const columns = new Map(found.columns.map((column) => [column.column, JSON.stringify(column)]))
   const other = known.columns.find((column) => columns.get(column.column) !== JSON.stringify(column))
   if (other) return `has another column "${other.column}"`
-  const rest = ({ columns: own, constraints, table: _, ...others }: CatalogueTable) =>
-    JSON.stringify([own.length, others, constraints.map(({ target, ...constraint }) => [constraint, target?.columns])])
+  const rest = ({ columns: own, constraints, ...others }: CatalogueTable) =>
+    JSON.stringify([
+      own.length,
+      { ...others, table: undefined },
+      constraints.map(({ target, ...constraint }) => [constraint, target?.columns]),
+    ])
   return rest(known) === rest(found) ? undefined : 'has other constraints, triggers or policies'
 }
 

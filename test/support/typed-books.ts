@@ -6,7 +6,6 @@ import {
   CursorPagination,
   DateField,
   FieldFilter,
-  FileSystemStorage,
   FileUploadField,
   type Generated,
   genericViewSet,
@@ -28,6 +27,7 @@ import {
   ServerCursorPagination,
   StringField,
 } from 'koa-viewsets'
+import { FileSystemStorage } from 'koa-viewsets/storage'
 import { Model } from 'objection'
 
 export const BOOKS_SCHEMA = `

@@ -12,7 +12,7 @@ import type { View } from '../view.js'
 /** How many schemas are known to have the tables of a view. */
 const MOST_SCHEMAS = 10_000
 
-const schemasOf = oncePer((_: ModelledView) => new RecentMap<Promise<boolean>>(MOST_SCHEMAS))
+const schemasOf = oncePer<ModelledView, RecentMap<Promise<boolean>>>(() => new RecentMap(MOST_SCHEMAS))
 
 /** A knex whose statements run with what is declared for the view. @throws ApiError, ConfigurationError as `knexInScope()` */
 export async function databaseOf(view: View, knex: Knex, scope: DatabaseScope): Promise<Knex> {
