@@ -5,6 +5,7 @@ import { VersionScript, type VersionScriptOptions } from '../lib/assets/version-
 import type { Middleware } from '../lib/http/context.js'
 import { setting } from '../lib/kernel/settings.js'
 
+/** Options of `appVersion()`. */
 export interface AppVersionOptions extends VersionScriptOptions {
   /** Send `X-App-Version`. @default the setting `appVersionHeader`, true */
   readonly header?: boolean | undefined

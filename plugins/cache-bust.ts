@@ -6,6 +6,7 @@ import { acceptsMethod, answerJson, isPath } from '../lib/assets/own-route.js'
 import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
 
+/** Options of `cacheBust()`. */
 export interface CacheBustOptions {
   /** @default '/cache/bust' */
   readonly path?: string

@@ -5,6 +5,7 @@ import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/a
 import type { Context, Middleware } from '../lib/http/context.js'
 import { pathOf } from '../lib/http/request-path.js'
 
+/** Options of `staticAssets()`. */
 export type StaticAssetsOptions = StaticFilesOptions
 
 /**

@@ -5,6 +5,7 @@ import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
 import { setting } from '../lib/kernel/settings.js'
 
+/** Options of `versionEndpoint()`. */
 export interface VersionEndpointOptions {
   /** @default '/version' */
   readonly path?: string

@@ -8,6 +8,7 @@ import { described } from '../kernel/declarations.js'
  * are other names for `auth`; any other property is an error.
  */
 export interface Credentials {
+  /** The caller; becomes `ctx.state.user`. */
   readonly user: unknown
   /** What is known of the credentials, such as their scopes; never the secret itself. */
   readonly auth?: unknown

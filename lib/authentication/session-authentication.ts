@@ -7,6 +7,7 @@ import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { foundBy } from './authenticate.js'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
 
+/** Options of `SessionAuthentication`. */
 export interface SessionAuthenticationOptions {
   /** The user of a request's session; null or undefined when nobody is logged in. @default ctx.state.user ?? ctx.session?.user */
   readonly getUser?: (ctx: Context) => unknown

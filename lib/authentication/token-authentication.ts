@@ -6,6 +6,7 @@ import { AuthenticationFailed, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication.js'
 
+/** Options of `TokenAuthentication`. */
 export interface TokenAuthenticationOptions {
   /** The user of a token; null or undefined when there is none. */
   readonly getUserForToken?: (token: string, ctx: Context) => unknown

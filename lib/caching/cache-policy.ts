@@ -1,6 +1,7 @@
 /** What `Cache-Control` says of an answer. */
 import { ConfigurationError } from '../kernel/errors.js'
 
+/** What caches may do with an answer (RFC 9111). */
 export interface CacheOptions {
   /** How long an answer may be used again without asking, in seconds; 0 leaves `max-age` out. @default 0 */
   readonly maxAge?: number

@@ -9,9 +9,11 @@ export interface RequestOptions {
   readonly signal?: AbortSignal | undefined
   /** Milliseconds to wait for the answer. @default that of the client */
   readonly timeout?: number
+  /** Headers to send besides those of the client. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
+/** Options of a request of the client that writes. */
 export interface WriteOptions extends RequestOptions {
   /** The version of the object that is to be written: the `etag` of an earlier answer. */
   readonly ifMatch?: string | null | undefined

@@ -49,7 +49,9 @@ export type Messages = string[] | { [key: string]: Messages }
 
 /** An answer that has brought no data. */
 export interface Failure<Input = unknown> {
+  /** False: the request failed or was refused. */
   readonly ok: false
+  /** What kind of failure it is. */
   readonly kind: FailureKind
   /** The status of the answer; 0 where there was none. */
   readonly status: number
@@ -59,19 +61,25 @@ export interface Failure<Input = unknown> {
   readonly errors: FieldErrors<Input>
   /** Seconds after which to try again, where the server says so; at most what `setTimeout` can wait, 24 days. */
   readonly retryAfter: number | undefined
+  /** The answer's headers; undefined where there was no answer. */
   readonly headers: Headers | undefined
   /** What was thrown, or the reason of the caller's signal. */
   readonly cause: unknown
+  /** Never there; for destructuring before `ok` is looked at. */
   readonly data?: undefined
 }
 
 /** An answer with its data. */
 export interface Success<Data> {
+  /** True: the request was answered with a status below 400. */
   readonly ok: true
+  /** The status of the answer. */
   readonly status: number
+  /** What the answer shows. */
   readonly data: Data
   /** The version of the object, for `ifMatch`; null where the answer has none. */
   readonly etag: string | null
+  /** The answer's headers. */
   readonly headers: Headers
 }
 

@@ -4,6 +4,7 @@ import { bodyOf } from './body.js'
 import type { Method, RequestOptions } from './options.js'
 import { type Failure, failure, type Result, resultOf } from './result.js'
 
+/** Options of `createClient()`. */
 export interface ClientOptions {
   /** What sends requests. @default the global `fetch` */
   readonly fetch?: (url: string, init: RequestInit) => Promise<Response>

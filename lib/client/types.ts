@@ -18,7 +18,9 @@ import type {
 
 /** What of its objects a request wants to see: the fields `F`, and the related objects `E`. */
 export interface ShowQuery<F, E> {
+  /** Fields to show; the others are left out. */
   readonly fields?: F | readonly F[] | undefined
+  /** Related objects to show whole. */
   readonly expand?: E | readonly E[] | undefined
 }
 

@@ -34,6 +34,7 @@ export type Validator = ((value: never, context: SerializerContext) => void | Pr
 
 /** A default that depends on the request, such as `CurrentUserDefault`. */
 export interface ContextDefault {
+  /** Returns the default for this request. */
   resolve(context: SerializerContext): unknown
 }
 

@@ -9,6 +9,7 @@ import { type FieldOptions, type FieldSchema, SerializerField } from './field.js
 import { type ClosedOptions, optionError } from './options.js'
 import type { StorableFile, UploadStorage } from './upload-storage.js'
 
+/** Options of `FileUploadField`, besides those of all fields. */
 export interface FileUploadFieldOptions extends FieldOptions {
   /** The storage of the files. Without one the validated value is the file itself, for code that keeps it. */
   readonly storage?: UploadStorage
@@ -20,6 +21,7 @@ export interface FileUploadFieldOptions extends FieldOptions {
   readonly keepsReplaced?: boolean
 }
 
+/** Options of `ImageUploadField`, besides those of `FileUploadField`. */
 export interface ImageUploadFieldOptions extends FileUploadFieldOptions {
   /** Compare the first bytes with the signature of the extension's format. @default true */
   readonly verifyMagicBytes?: boolean

@@ -18,6 +18,7 @@ import {
 import { LOOKUPS, type Lookup, Operand } from './lookups.js'
 import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
 
+/** Options of `FieldFilter`. */
 export interface FieldFilterOptions {
   /** The most filters in a request. @default 50 */
   readonly maxFilters?: number

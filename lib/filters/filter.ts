@@ -17,9 +17,13 @@ export type { QueryParameters }
 export interface FilterView {
   /** The view's class name, for messages to the programmer. */
   readonly name: string
+  /** The model of the list. */
   readonly model: ModelDescription
+  /** The view's `filtersetFields`. */
   readonly filtersetFields: readonly string[]
+  /** The view's `searchFields`. */
   readonly searchFields: readonly string[]
+  /** The view's `orderingFields`. */
   readonly orderingFields: readonly string[]
   /** PostgreSQL's text search configuration. */
   readonly searchConfig: string
@@ -33,8 +37,11 @@ export interface FilterView {
 
 /** A query parameter as OpenAPI describes it. */
 export interface ParameterDescription {
+  /** The parameter's name in the query. */
   readonly name: string
+  /** A sentence for the reader of the document. */
   readonly description: string
+  /** JSON Schema of its values. */
   readonly schema: Readonly<Record<string, unknown>>
   /** Values of a list are separated by commas. */
   readonly explode?: false

@@ -28,6 +28,7 @@ const NEGATIONS = new RegExp(`(?:!\\s*){${MOST_OPERATORS}}`)
 /** Parentheses that a raw query may open: the reader goes into each, and its stack has an end. */
 const MOST_PARENTHESES = 500
 
+/** Options of `FullTextSearchFilter` and `SearchRankOrderingFilter`. */
 export interface FullTextOptions {
   /** Milliseconds that a search may take. @default 5000 */
   readonly statementTimeout?: number

@@ -7,6 +7,7 @@ import { modelName } from '../models/objection.js'
 import { hasOrder, type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
 import { BaseFilter, type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
 
+/** Options of `OrderingFilter`. */
 export interface OrderingFilterOptions {
   /** The most terms of an order. @default 10 */
   readonly maxTerms?: number

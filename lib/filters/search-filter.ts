@@ -20,6 +20,7 @@ import { refuseHidden, resolvePaths } from './resolve-paths.js'
 import { cutText, splitTerms } from './search-terms.js'
 import { checkedText, escapeLike, textOf } from './text-match.js'
 
+/** Options of `SearchFilter`. */
 export interface SearchFilterOptions {
   /** The most terms in a search. @default 32 */
   readonly maxTerms?: number

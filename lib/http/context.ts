@@ -4,6 +4,7 @@ import type Koa from 'koa'
 
 /** Koa's context. Our steps write `ctx.state.user`, `auth`, `version` and `validatedData`. */
 export type Context = Koa.Context
+/** Middleware of Koa. */
 export type Middleware = Koa.Middleware
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])

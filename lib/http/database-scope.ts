@@ -34,7 +34,9 @@ export type DatabaseSettings =
 
 /** What a router, a view or a route declares of them. */
 export interface DatabaseOptions {
+  /** The role that statements run as. */
   readonly databaseRole?: DatabaseRole
+  /** Settings of PostgreSQL that statements run with. */
   readonly databaseSettings?: DatabaseSettings
 }
 

@@ -13,6 +13,7 @@ import { type JWTClaims, verifyToken } from './verify-token.js'
 /** What `ctx.state.auth` says of a caller's token. */
 export interface JWTCredentials {
   readonly scheme: 'JWT'
+  /** The verified claims of the token. */
   readonly claims: JWTClaims
   /** What `HasScope` asks about: those of the claims `scope` and `scp`. */
   readonly scopes: readonly string[]

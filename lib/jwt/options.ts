@@ -64,6 +64,7 @@ interface CommonOptions {
   readonly now?: () => number
 }
 
+/** Options of `JWTAuthentication`. */
 export type JWTAuthenticationOptions = CommonOptions & (RemoteKeys | OwnKeys)
 
 /** Options that were checked. */

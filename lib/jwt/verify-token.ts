@@ -6,12 +6,17 @@ import { jsonObject } from './read-token.js'
 
 /** The claims of a token whose signature and times are right (RFC 7519 section 4). */
 export interface JWTClaims {
+  /** The issuer (RFC 7519 section 4.1.1). */
   readonly iss: string
+  /** The audience (RFC 7519 section 4.1.3). */
   readonly aud: string | readonly string[]
   /** In seconds since 1970, as `nbf` and `iat`. */
   readonly exp: number
+  /** The subject (RFC 7519 section 4.1.2). */
   readonly sub?: string
+  /** Unix seconds before which the token does not count (RFC 7519 section 4.1.5). */
   readonly nbf?: number
+  /** Unix seconds at which the token was issued (RFC 7519 section 4.1.6). */
   readonly iat?: number
   readonly [claim: string]: unknown
 }

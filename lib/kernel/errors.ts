@@ -17,6 +17,7 @@ export function countMessages(messages: readonly string[] | ErrorMessages): numb
   return Object.values(messages).reduce((sum, inner) => sum + countMessages(inner), 0)
 }
 
+/** Options of an `ApiError`. */
 export interface ApiErrorOptions {
   /** Messages by field, sent as `errors`. */
   errors?: ErrorMessages

@@ -20,6 +20,7 @@ export type TableRelation =
   /** Several objects, by a table between: `from` is its key to this table, `to` the one to the other. */
   | { readonly manyToMany: RelatedTable; readonly through: string; readonly from: string; readonly to: string }
 
+/** Options of `table()`. */
 export interface TableOptions {
   /** The column, or columns, of the primary key. @default 'id' */
   readonly idColumn?: string | readonly string[]

@@ -23,7 +23,9 @@ export interface SchemaOptions {
   readonly version?: string
   /** @default '' */
   readonly description?: string
+  /** `info.summary` of the document. */
   readonly summary?: string
+  /** `info.termsOfService` of the document, a URL. */
   readonly termsOfService?: string
   /** Who to ask: `{ name, url, email }`. */
   readonly contact?: Readonly<Record<string, string>>

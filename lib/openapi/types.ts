@@ -85,6 +85,7 @@ export interface Operation {
 /** The operations of a path, by method in lower case. */
 export type PathItem = Readonly<Record<string, Operation>>
 
+/** An OpenAPI 3.1 document, as far as `getSchema()` writes one. */
 export interface OpenAPIDocument {
   readonly openapi: '3.1.0'
   readonly info: InfoObject

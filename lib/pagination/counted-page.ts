@@ -10,6 +10,7 @@ import {
   type Rows,
 } from './pagination.js'
 
+/** How a paginator counts the whole list. */
 export interface CountOptions {
   /**
    * `exact` counts all rows, in the statement that reads the page where the list is known to reach so far. `estimated`

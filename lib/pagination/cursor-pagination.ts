@@ -26,6 +26,7 @@ import {
 } from './pagination.js'
 import { requestFrame } from './request-frame.js'
 
+/** Options of `CursorPagination`. */
 export interface CursorPaginationOptions {
   /** Items on a page. @default 25 */
   readonly pageSize?: number

@@ -17,6 +17,7 @@ import {
   wholeNumber,
 } from './pagination.js'
 
+/** Options of `LimitOffsetPagination`. */
 export interface LimitOffsetPaginationOptions extends CountOptions {
   /** Items in a slice. @default 25 */
   readonly defaultLimit?: number

@@ -18,6 +18,7 @@ import {
   wholeNumber,
 } from './pagination.js'
 
+/** Options of `PageNumberPagination`. */
 export interface PageNumberPaginationOptions extends CountOptions {
   /** Items on a page. @default 25 */
   readonly pageSize?: number

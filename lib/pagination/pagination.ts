@@ -15,7 +15,9 @@ export type Position = readonly (string | null)[]
 
 /** Which rows to read. */
 export interface Slice {
+  /** The most rows to read. */
   readonly limit: number
+  /** Rows to skip before the first. @default 0 */
   readonly offset?: number
   /** Only rows beyond this position. */
   readonly after?: Position
@@ -32,6 +34,7 @@ export interface Slice {
 
 /** Rows that were read. */
 export interface Rows {
+  /** How many rows there are. */
   readonly length: number
   /** The count of the whole list, when the slice asked for it; undefined where it was not needed. */
   readonly count: number | undefined
@@ -49,6 +52,7 @@ export interface Rows {
 export interface ListSource {
   /** What a position is bound to: the view's route name, or its class name. */
   readonly name: string
+  /** The model of the rows. */
   readonly model: ModelDescription
   /** The order of the list. It is total: the primary key is in it. */
   readonly order: readonly OrderTerm[]
@@ -62,6 +66,7 @@ export interface ListSource {
   readonly pool: ListPool
   /** Counts the list. `limit` is where `capped` stops. */
   count(kind?: CountKind, limit?: number): Promise<number>
+  /** Reads one slice of the list. */
   read(slice: Slice): Promise<Rows>
   /** Declares a cursor of the database for the whole list, on a connection of its own. */
   open(options: RowCursorOptions): Promise<RowCursor>
@@ -77,6 +82,7 @@ export interface ListPool {
   readonly runsWith?: string | undefined
 }
 
+/** Options of a database cursor that a list is read through. */
 export interface RowCursorOptions {
   /** The cursor's name in the database: lower-case letters, digits and `_`. */
   readonly name: string
@@ -110,6 +116,7 @@ type JSONSchema = Readonly<Record<string, unknown>>
 export interface PageDescription {
   /** What its schema is called, after the serializer's name: `Page` for `BookPage`. */
   readonly suffix: string
+  /** JSON Schema of the envelope. */
   readonly schema: JSONSchema
   /** Statuses of errors that only a page has. @default [] */
   readonly statuses?: readonly number[]
@@ -130,6 +137,7 @@ export type Named<Options, Name> = { readonly [N in Name & keyof Options]: Optio
 
 /** What a paginator reads of a request. */
 export interface PageRequest {
+  /** The request. */
   readonly ctx: Context
   /** The URL as the client sent it, to build links from. */
   readonly url: string
@@ -143,7 +151,9 @@ export interface PageRequest {
 
 /** What a paginator is checked against. */
 export interface PagedView {
+  /** The view's class name, for messages to the programmer. */
   readonly name: string
+  /** The model of the list. */
   readonly model: ModelDescription
   /** The terms of the view's default order, and all others that a client may order by. */
   readonly order: readonly OrderTerm[]

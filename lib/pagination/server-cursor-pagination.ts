@@ -29,6 +29,7 @@ import {
 } from './server-cursor-id.js'
 import { type HeldCursor, notFound, ServerCursorStore, type Used } from './server-cursor-store.js'
 
+/** Options of `ServerCursorPagination`. */
 export interface ServerCursorPaginationOptions {
   /** Items on a page. @default 100 */
   readonly pageSize?: number

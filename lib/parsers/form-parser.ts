@@ -6,6 +6,7 @@ import { acceptFields, checkLimits, FormFields } from './form-fields.js'
 import type { ParsedBody, Parser } from './parser.js'
 import { readBody } from './read-body.js'
 
+/** Options of `FormParser`: limits of the body and of its fields. */
 export interface FormParserOptions {
   /** The most bytes of a body, counted after decompression. @default 1_048_576 */
   readonly limit?: number

@@ -12,6 +12,7 @@ import { openBody, toReadError } from './read-body.js'
 import { UploadedFile } from './uploaded-file.js'
 import { type UploadLimits, Uploads } from './uploads.js'
 
+/** Options of `MultiPartParser`: limits of the body, of its files and of its fields. */
 export interface MultiPartParserOptions {
   /**
    * The most bytes of one file.

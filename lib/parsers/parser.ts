@@ -20,6 +20,7 @@ export interface TakenFiles {
 
 /** A request body as data. */
 export interface ParsedBody {
+  /** The value that the body stands for. */
   readonly data: unknown
   /** True when all values are strings, as in forms: a field then reads them with `fromText`. */
   readonly textual: boolean

@@ -7,6 +7,7 @@ import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BasePermission, type GuardedView, type GuardedViewClass } from './permission.js'
 
+/** Options of `ModelPermission`. */
 export interface ModelPermissionOptions {
   /** The model whose table counts. @default the view's model */
   readonly model?: { readonly tableName: string }

@@ -4,6 +4,7 @@ import { type Context, userId } from '../http/context.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { BasePermission, type GuardedView } from './permission.js'
 
+/** Options of `ObjectPermission`. */
 export interface ObjectPermissionOptions {
   /** The property of the object that holds its owner's id. @default 'owner_id' */
   readonly ownerField?: string

@@ -5,6 +5,7 @@ import { described } from '../kernel/declarations.js'
 
 /** What a permission may know of a view's class, before any request. */
 export interface GuardedViewClass {
+  /** The class's name, for messages to the programmer. */
   readonly name: string
   /** The model of a generic view. @throws {ConfigurationError} it has none */
   modelClass?(): { readonly tableName: string }

@@ -3,6 +3,7 @@ import type { BaseRenderer } from './renderer.js'
 
 /** A portion of a list. */
 export interface StreamedRows {
+  /** How many rows there are. */
   readonly length: number
   /** A row as JSON. */
   json(index: number): string

@@ -42,6 +42,7 @@ import type { Routed } from './routed.js'
 import { type RoutesMiddleware, routesMiddleware } from './routes-middleware.js'
 import { RunningRequests } from './running-requests.js'
 
+/** Options of `APIRouter`. */
 export interface APIRouterOptions {
   /**
    * The path of the API root, such as `/api/v1`. In `/api/{version}` the parameter takes what looks like a version, `v1` or

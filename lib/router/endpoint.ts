@@ -56,6 +56,7 @@ export interface Operation {
   readonly inputSerializer: SerializerClass | undefined
   /** Describes the answer, for actions made by `action()`. */
   readonly outputSerializer: SerializerClass | undefined
+  /** The action answers with a list of what `outputSerializer` shows. */
   readonly outputsList: boolean
   /** The role and settings that its statements run with. */
   readonly database?: DatabaseScope | undefined
@@ -63,9 +64,11 @@ export interface Operation {
 
 /** One path of the API, with all methods it takes. */
 export interface Endpoint {
+  /** What the path stands for: a list, an object, its bulk path, an action, or the API root. */
   readonly kind: RouteKind | 'root'
   /** The class that answers, without what single actions change. */
   readonly view: ViewSetClass
+  /** The name that route names begin with. */
   readonly basename: string
   /** The path is one of an object of the view set. */
   readonly detail: boolean
@@ -77,12 +80,15 @@ export interface Endpoint {
   readonly segments: readonly Segment[]
   /** What requests are matched by: until the catalogue was read, a lookup takes any string. */
   readonly matched: readonly Segment[]
+  /** The path pattern, such as `/books/{id:int}`. */
   readonly pattern: string
   /** The path in the OpenAPI document, and the route in telemetry. */
   readonly path: string
+  /** The action that answers each HTTP method. */
   readonly actions: ActionMap
   /** By method in upper case, without HEAD and OPTIONS. */
   readonly operations: ReadonlyMap<string, Operation>
+  /** The middleware that answers. */
   readonly handler: ViewHandler
   /** Formats the path may end in. */
   readonly formats: ReadonlySet<string>

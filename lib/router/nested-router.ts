@@ -7,6 +7,7 @@ import type { APIRouter, RouteParent } from './api-router.js'
 import { isGeneric, type ParentRegistration, type ViewSetClass } from './endpoint.js'
 import type { Routed } from './routed.js'
 
+/** Options of `NestedRouter`. */
 export interface NestedRouterOptions {
   /** The path parameter that names the parent object, such as `book_id`. */
   readonly lookup: string

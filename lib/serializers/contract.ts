@@ -7,6 +7,7 @@ import type { ModelClass } from '../models/objection.js'
 /** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */
 export type DeclaredFields = Readonly<Record<string, SerializerField>>
 
+/** Options of a serializer: what it validates or shows, and for whom. */
 export interface SerializerOptions<T extends object = object> {
   /** Data to validate, as the client sent it. */
   readonly inputData?: unknown

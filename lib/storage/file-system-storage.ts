@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
 
+/** Options of `FileSystemStorage`. */
 export interface FileSystemStorageOptions {
   /** The folder. It is made when the first file is kept. Never one that code runs from. */
   readonly root: string

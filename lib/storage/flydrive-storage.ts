@@ -6,14 +6,17 @@ import { ConfigurationError } from '../kernel/errors.js'
 
 /** The part of flydrive's `Disk` that is used; any object with these methods will do. */
 export interface FlydriveDisk {
+  /** Stores the stream under the key. */
   putStream(
     key: string,
     contents: Readable,
     options?: { contentType?: string; contentDisposition?: string; contentLength?: number },
   ): Promise<void>
+  /** Deletes what is stored under the key. */
   delete(key: string): Promise<void>
 }
 
+/** Options of `FlydriveStorage`. */
 export interface FlydriveStorageOptions {
   /** What URLs begin with: the address of the bucket or of its CDN. */
   readonly baseUrl: string

@@ -5,7 +5,9 @@ import { formats } from './formats.js'
 
 /** An OpenAPI 3.1 document, such as `api.getSchema()` returns. */
 export interface TestedDocument {
+  /** The paths of the document, by template. */
   readonly paths?: Readonly<Record<string, unknown>>
+  /** What the paths refer to. */
   readonly components?: unknown
 }
 
@@ -15,6 +17,7 @@ export interface Exchange {
   readonly method: string
   /** The request's path as it was sent, with the query string. */
   readonly path: string
+  /** The status of the response. */
   readonly status: number
   /** Headers of the response; names in any case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>

@@ -31,6 +31,7 @@ export class UserRateThrottle extends SimpleRateThrottle {
   }
 }
 
+/** Options of `ScopedRateThrottle`. */
 export interface ScopedRateThrottleOptions extends RateThrottleOptions {
   /** The part of the API that it limits. @default the class's `scope`, else the view's `throttleScope`, else `default` */
   readonly scope?: string

@@ -4,6 +4,7 @@ import { quote } from '../kernel/quote.js'
 
 /** The most requests in a window of some seconds. */
 export interface Rate {
+  /** The most requests in the window. */
   readonly limit: number
   /** The length of the window, in seconds. */
   readonly seconds: number

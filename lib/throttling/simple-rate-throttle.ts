@@ -10,6 +10,7 @@ import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 import { BaseThrottle, type ThrottledView, type ThrottleRate, type ThrottleState } from './throttle.js'
 import { budgetOf, keyOf } from './throttle-key.js'
 
+/** Options of throttles by a rate. */
 export interface RateThrottleOptions {
   /** `N/period`; the period is second, minute, hour, day, s, m, h or d. @default the class's `rate` */
   readonly rate?: string

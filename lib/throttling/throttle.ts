@@ -23,6 +23,7 @@ export interface ThrottleRate {
 
 /** What a throttle says of a request that it has counted. */
 export interface ThrottleState {
+  /** False where the request is refused with 429. */
   readonly allowed: boolean
   /** Requests that are left in the window. */
   readonly remaining: number

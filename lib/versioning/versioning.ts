@@ -6,6 +6,7 @@ import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { announce, type Lifecycles, readLifecycles, type VersionLifecycle } from './lifecycle.js'
 
+/** Options of all versioning schemes. */
 export interface VersioningOptions {
   /** The version of a request that names none. @default '1.0' */
   readonly defaultVersion?: string
@@ -19,8 +20,11 @@ export interface VersioningOptions {
 
 /** A query parameter, as OpenAPI describes it. */
 export interface VersionParameter {
+  /** The parameter's name on the wire. */
   readonly name: string
+  /** A sentence for the reader of the document. */
   readonly description: string
+  /** JSON Schema of its values. */
   readonly schema: Readonly<Record<string, unknown>>
 }
 

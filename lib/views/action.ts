@@ -36,6 +36,7 @@ const STATICS = [
 /** Statics of the view set that are others while the action answers. */
 export type ActionStatics = { readonly [Name in (typeof STATICS)[number]]?: (typeof GenericAPIView)[Name] }
 
+/** Options of `@action()`: the route of a method, and what is declared for it alone. */
 export interface ActionOptions<S extends SerializerClass | StandardSchema = SerializerClass | StandardSchema>
   extends ActionStatics {
   /** HTTP methods: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */

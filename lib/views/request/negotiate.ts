@@ -14,6 +14,7 @@ import { renderBody } from '../../renderers/render-body.js'
 import type { BaseRenderer } from '../../renderers/renderer.js'
 import { selectRenderer } from '../../renderers/select-renderer.js'
 
+/** Options of `contentNegotiation()`: which bodies a hand-written route reads, and how it answers. */
 export interface NegotiationOptions {
   /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */
   readonly parsers?: Policies<Parser>
