@@ -16,16 +16,17 @@ const COOLDOWN = 30
 const ROTATIONS = 5
 const CALLERS = 8
 
+/** The clock of the API: real, as the tokens are, and moved on where a cool-down has to be over. */
+let ahead = 0
+const now = () => Date.now() + ahead * 1000
+
 let closing: (() => Promise<unknown>)[] = []
 
 afterEach(async () => {
   for (const close of closing.reverse()) await close()
   closing = []
+  ahead = 0
 })
-
-/** The clock of the API: real, as the tokens are, and moved on where a cool-down has to be over. */
-let ahead = 0
-const now = () => Date.now() + ahead * 1000
 
 /** An issuer under test. */
 interface Issuer {
