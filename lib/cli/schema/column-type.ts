@@ -1,6 +1,6 @@
 /** The TypeScript type of a column: what instances of its model hold, from which the factories infer what JSON shows. */
 import type { CatalogueColumn } from '../../models/catalogue.js'
-import { className, type Names } from './names.js'
+import { enumNamesOf, type Names } from './names.js'
 import { literal } from './source-text.js'
 
 /** A type that the database has made of a list of strings. */
@@ -94,8 +94,7 @@ export class EnumTypes {
     const key = sqlType.replace(/(?:\[\])+$/, '')
     let found = this.#types.get(key)
     if (!found) {
-      const name = className(key.replaceAll('"', ''))
-      found = { name: this.#names.claim(name, `${name}Enum`), labels }
+      found = { name: this.#names.claim(...enumNamesOf(key.replaceAll('"', ''))), labels }
       this.#types.set(key, found)
     }
     return found.name

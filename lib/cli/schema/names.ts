@@ -10,6 +10,8 @@ const TAKEN = [
 
 /** Names that no file can have on some systems. */
 const NO_FILES = /^(?:con|prn|aux|nul|com\d|lpt\d|index|enums)$/
+/** What names that are made of those of classes end in. */
+const ENDINGS = /(?:Serializer|ViewSet|Row)$/
 const NOT_IN_NAMES = /(?:[^\p{ID_Continue}]|\p{C})+/gu
 const MARKS = /\p{M}+/gu
 const NOT_IN_FILES = /[^a-z0-9]+/g
@@ -46,7 +48,13 @@ export function classNames(): Names {
 /** What classes of a table may be called, the best first: `order_details` → `OrderDetail`. */
 export function classNamesOf(table: string): [string, ...string[]] {
   const one = className(singularize(table))
-  return [one, className(table), `${one}Record`]
+  return ENDINGS.test(one) ? [`${one}Record`] : [one, className(table), `${one}Record`]
+}
+
+/** What the type of a list of texts may be called, the best first. */
+export function enumNamesOf(type: string): [string, ...string[]] {
+  const name = className(type)
+  return ENDINGS.test(name) ? [`${name}Enum`] : [name, `${name}Enum`]
 }
 
 /** A name as that of a type: `mpaa_rating` → `MpaaRating`, `1st; way` → `_1stWay`. */

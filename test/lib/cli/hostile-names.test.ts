@@ -107,12 +107,23 @@ describe('an application made of hostile names', () => {
       'ones',
       'letters',
     ])
-    expect(relationsOf('letter.ts')).toEqual(['from', 'to', 'order', 'has_space', 'reply', 'letter_by_reply', 'people'])
+    expect(relationsOf('letter.ts')).toEqual([
+      'from',
+      'to',
+      'order',
+      'has_space',
+      'reply',
+      'letter_serializers',
+      'letter_by_reply',
+      'people',
+    ])
     expect(relationsOf('box.ts')).toEqual(['shelf_shelf', 'shelf_code_shelf'])
   })
 
   it('compiles, and knows what JSON shows of each type', { timeout: 60_000 }, async () => {
     writeFileSync(join(folder, 'use.ts'), USE)
+    const rows = await runFor(toUrl(database.direct), 'types', '--output', join(folder, 'src/tables.ts'))
+    expect(rows.code).toBe(0)
     expect(await compile(folder)).toBe('')
   })
 

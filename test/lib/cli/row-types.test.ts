@@ -189,7 +189,6 @@ describe('koa-viewsets types', () => {
 
   it('tells of a database that there is not, and of a schema without tables', async () => {
     const empty = await createDatabase()
-    const { database: name } = empty.direct
     try {
       const none = await runFor(toUrl(empty.direct), 'types')
       expect(none).toMatchObject({ code: 1, stdout: '' })
@@ -198,6 +197,6 @@ describe('koa-viewsets types', () => {
       await empty.drop()
     }
     const gone = await runFor(toUrl(empty.direct), 'types')
-    expect(gone.stderr).toContain(`cannot be read: database "${name}" does not exist`)
+    expect(gone.stderr).toMatch(/cannot be read: database "\w+" does not exist/)
   })
 })

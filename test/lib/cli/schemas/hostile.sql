@@ -69,6 +69,8 @@ create table letters (
 );
 create table friends (one_id int references people, other_id int references people, primary key (one_id, other_id));
 create table letter_people (letter_id int references letters, person_id int references people, since timestamptz default now(), unique (letter_id, person_id));
+create type letter_row as enum ('a');
+create table letter_serializers (id serial primary key, letter_id int references letters, kind letter_row);
 create table eggs (id serial primary key, hen_id int);
 create table hens (id serial primary key, egg_id int references eggs);
 alter table eggs add foreign key (hen_id) references hens;
