@@ -7,9 +7,13 @@ export { SessionAuthentication, type SessionAuthenticationOptions } from './auth
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
 export type { CacheOptions } from './caching/cache-policy.js'
 // Classes by factories
+// What declarations name that compilers write of an application's own classes
+export type { ActionTypes, ViewSetAction } from './factories/actions.js'
 export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
+export type { ModelSerializerClass } from './factories/model-serializer.js'
 export { modelSerializer } from './factories/model-serializer.js'
-export type { Generated, Interval } from './factories/model-types.js'
+export type { Generated, GeneratedMark, Interval } from './factories/model-types.js'
+export type { BulkStatics, GenericStatics, ModelStatics, ReadOnlyStatics, ViewTypes } from './factories/view-sets.js'
 export {
   bulkModelViewSet,
   genericViewSet,
@@ -153,7 +157,7 @@ export { NestedSerializer } from './serializers/nested-serializer.js'
 export type { Expandable } from './serializers/select-fields.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
-export type { Input, Output } from './serializers/types.js'
+export type { FieldMethods, Input, Output, SerializerTypes, Typed } from './serializers/types.js'
 // Throttling (8)
 export type { Rate } from './throttling/rate.js'
 export {

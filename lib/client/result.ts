@@ -81,6 +81,7 @@ export interface Success<Data> {
   readonly etag: string | null
   /** The answer's headers. */
   readonly headers: Headers
+  readonly errors?: undefined
 }
 
 /** What every request comes to; nothing is thrown. */

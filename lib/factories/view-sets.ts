@@ -99,10 +99,10 @@ export interface ViewTypes<C, Spec> {
   readonly [VIEW]?: { readonly model: C; readonly spec: Spec }
 }
 
-interface GenericStatics extends Omit<typeof GenericViewSet, 'prototype' | 'model'> {}
-interface ReadOnlyStatics extends Omit<typeof ReadOnlyModelViewSet, 'prototype' | 'model'> {}
-interface ModelStatics extends Omit<typeof ModelViewSet, 'prototype' | 'model'> {}
-interface BulkStatics extends Omit<typeof BulkModelViewSet, 'prototype' | 'model'> {}
+export interface GenericStatics extends Omit<typeof GenericViewSet, 'prototype' | 'model'> {}
+export interface ReadOnlyStatics extends Omit<typeof ReadOnlyModelViewSet, 'prototype' | 'model'> {}
+export interface ModelStatics extends Omit<typeof ModelViewSet, 'prototype' | 'model'> {}
+export interface BulkStatics extends Omit<typeof BulkModelViewSet, 'prototype' | 'model'> {}
 
 /** A class with statics and instances of these types. */
 type Made<Statics, Instance, C, Spec> = Statics &

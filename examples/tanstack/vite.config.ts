@@ -1,0 +1,13 @@
+/** Serves the page beside the atlas that `npm start` has started: what it asks of `/api` goes there. */
+import { fileURLToPath } from 'node:url'
+import { defineConfig } from 'vite'
+
+export default defineConfig({
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  // an application has the package in node_modules
+  resolve: {
+    alias: { 'koa-viewsets/client': fileURLToPath(new URL('../../lib/client/index.ts', import.meta.url)) },
+  },
+  esbuild: { jsx: 'automatic' },
+  server: { host: '127.0.0.1', proxy: { '/api': 'http://127.0.0.1:3000' } },
+})

@@ -1,0 +1,198 @@
+/** The types of a client survive declarations: a server that is built, and a page in another package that has only that. */
+import { execFile } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+
+const run = promisify(execFile)
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const folder = join(root, 'node_modules/.cache/koa-viewsets-declarations')
+const packages = join(folder, 'node_modules')
+
+/** The compilers: that of the package, and an older one where a workspace has it. */
+const compilers = ['package.json', 'examples/client/package.json'].flatMap((from) => {
+  try {
+    const path = createRequire(join(root, from)).resolve('typescript/package.json')
+    return [
+      { version: JSON.parse(readFileSync(path, 'utf8')).version as string, program: join(dirname(path), 'bin/tsc') },
+    ]
+  } catch {
+    return []
+  }
+})
+
+function write(path: string, text: string): string {
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, text)
+  return path
+}
+
+/** What the compiler says. */
+async function compile(program: string, options: object, files: readonly string[], at: string): Promise<string> {
+  const compilerOptions = { target: 'es2023', module: 'nodenext', strict: true, types: [], ...options }
+  const config = write(join(at, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }))
+  const { stdout } = await run(process.execPath, [program, '-p', config]).catch((error: { stdout: string }) => error)
+  return stdout
+}
+
+/** An API as an application writes it. */
+const SERVER = `
+import {
+  APIRouter, bulkModelViewSet, CursorPagination, DateField, FieldFilter, type Generated, listAction, modelSerializer,
+  modelViewSet, NestedRouter, NestedSerializer, nestedViewSet, objectAction, PageNumberPagination, readOnlyModelViewSet,
+  SearchFilter, SerializerMethodField, table,
+} from 'koa-viewsets'
+import { Model } from 'objection'
+
+class Author extends Model {
+  static override tableName = 'authors'
+  declare id: number
+  declare name: string
+}
+class Book extends Model {
+  static override tableName = 'books'
+  declare id: number
+  declare title: string
+  declare price: Generated<string>
+  declare created_at: Generated<Date>
+  declare author_id: number
+  declare author?: Author
+}
+class AuthorSerializer extends modelSerializer(Author, { fields: ['id', 'name'] }) {}
+class BookSerializer extends modelSerializer(Book, {
+  fields: ['id', 'title', 'price', 'created_at', 'author_id'],
+  readOnlyFields: ['created_at'],
+  declaredFields: {
+    label: new SerializerMethodField<string>(),
+    author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+  },
+}) {
+  getLabel(book: Book) {
+    return book.title
+  }
+}
+class BookViewSet extends bulkModelViewSet(Book, {
+  serializerClass: BookSerializer,
+  paginationClass: new PageNumberPagination({ pageSize: 50 }),
+  filterBackends: [FieldFilter, SearchFilter],
+  filtersetFields: ['price', 'created_at', 'author__name'],
+  searchFields: ['title'],
+  expandable: { author: AuthorSerializer },
+  actions: {
+    publish: objectAction({ methods: ['POST'], input: { on: new DateField() } }, (book: Book, { on }) => ({ on, at: book.created_at })),
+    top: listAction({ methods: ['GET'], output: [BookSerializer] }, () => []),
+  },
+}) {
+  override getQueryset() {
+    return super.getQueryset().where('price', '>', 0)
+  }
+}
+class Feed extends BookViewSet {
+  static override paginationClass = new CursorPagination({ ordering: '-id' })
+}
+class AuthorViewSet extends readOnlyModelViewSet(Author, { serializerClass: AuthorSerializer }) {}
+class WrittenViewSet extends nestedViewSet(Book, { serializerClass: BookSerializer, parentLookupField: 'author_id' }) {}
+const shelf = table<{ id: number; name: string }>('shelves')
+class ShelfViewSet extends modelViewSet(shelf, { serializerClass: modelSerializer(shelf, { fields: ['id', 'name'] }) }) {}
+
+export const router = new APIRouter({ prefix: '/api' })
+  .register('books', BookViewSet)
+  .register('feed', Feed, 'feed')
+  .register('authors', AuthorViewSet)
+  .register('shelves', ShelfViewSet)
+const nested = new NestedRouter(router, 'authors', { lookup: 'author_id' }).register('books', WrittenViewSet, 'written')
+export type Api = typeof router | typeof nested
+`
+
+/** A page that knows nothing of the server but its type. */
+const PAGE = `
+import type { Api } from 'books-server'
+import { createClient } from 'koa-viewsets/client'
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+const is = <_Holds extends true>(): void => undefined
+interface Shown {
+  id: number
+  title: string
+  price: string
+  created_at: string
+  author_id: number
+  label: string
+  author: { id: number; name: string }
+}
+
+export async function use(): Promise<void> {
+  const api = createClient<Api>('/api')
+  const found = await api.books.list({ price__gte: 10, created_at__lt: new Date(), search: 'x', page: 2, expand: 'author' })
+  if (found.ok) is<Equal<Omit<(typeof found.data.results)[number], 'author'>, Omit<{ [K in keyof Shown]: Shown[K] }, 'author'>>>()
+  const one = await api.books.retrieve(7)
+  // a date is the text that JSON has
+  if (one.ok) is<Equal<typeof one.data, { [K in keyof Shown]: Shown[K] }>>()
+  const made = await api.books.create({ title: 'x', author_id: 1 })
+  if (!made.ok) void made.errors.title
+  const published = await api.books.callOn(7, 'POST', 'publish', { on: '2026-01-02' })
+  if (published.ok) is<Equal<typeof published.data, { on: string; at: string }>>()
+  const top = await api.books.call('GET', 'top')
+  if (top.ok) is<Equal<(typeof top.data)[number]['label'], string>>()
+  for await (const book of api.feed.all()) is<Equal<typeof book.price, string>>()
+  const below = await api.authors.at(1).books.list()
+  if (below.ok) is<Equal<(typeof below.data)[number]['title'], string>>()
+  const shelves = await api.shelves.list()
+  if (shelves.ok) is<Equal<(typeof shelves.data)[number], { id: number; name: string }>>()
+  // @ts-expect-error no such view set
+  void api.boks
+  // @ts-expect-error no such filter
+  await api.books.list({ titel: 'x' })
+  // @ts-expect-error a field is missing
+  await api.books.create({ title: 'x' })
+  // @ts-expect-error of another type
+  await api.books.create({ title: 1, author_id: 1 })
+  // @ts-expect-error read only
+  await api.authors.create({ name: 'x' })
+  // @ts-expect-error no such action
+  await api.books.callOn(7, 'POST', 'unpublish')
+}
+`
+
+describe('declarations', { timeout: 180_000 }, () => {
+  beforeAll(async () => {
+    rmSync(folder, { recursive: true, force: true })
+    const { name, type, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    write(join(packages, 'koa-viewsets/package.json'), JSON.stringify({ name, type, exports }))
+    const dist = join(packages, 'koa-viewsets/dist')
+    const options = ['-p', join(root, '.config/tsconfig.build.json'), '--outDir', dist, '--emitDeclarationOnly']
+    await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...options])
+    write(
+      join(packages, 'books-server/package.json'),
+      JSON.stringify({
+        name: 'books-server',
+        type: 'module',
+        exports: { types: './dist/api.d.ts', default: './dist/api.js' },
+      }),
+    )
+    write(join(folder, 'server/package.json'), JSON.stringify({ type: 'module' }))
+    write(join(folder, 'server/api.ts'), SERVER)
+    write(join(folder, 'page/package.json'), JSON.stringify({ type: 'module' }))
+    write(join(folder, 'page/page.ts'), PAGE)
+  }, 120_000)
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  it.each(compilers)(
+    'are written for a server, and all that a client knows is in them: TypeScript $version',
+    async ({ program }) => {
+      const dist = join(packages, 'books-server/dist')
+      const built = await compile(
+        program,
+        { declaration: true, emitDeclarationOnly: true, outDir: dist, skipLibCheck: true, types: ['node'] },
+        ['api.ts'],
+        join(folder, 'server'),
+      )
+      expect(built).toBe('')
+      const page = { noEmit: true, skipLibCheck: true, lib: ['es2023', 'dom', 'dom.iterable'] }
+      expect(await compile(program, page, ['page.ts'], join(folder, 'page'))).toBe('')
+    },
+  )
+})
