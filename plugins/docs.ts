@@ -3,8 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { runStep } from '../lib/http/answer-error.js'
-import type { Middleware } from '../lib/http/context.js'
-import { pathOf } from '../lib/http/request-path.js'
+import { type Middleware, pathOf } from '../lib/http/context.js'
 import { answerResource, type DocsOptions, type DocumentSource, docsSite } from '../lib/openapi/docs-site.js'
 
 const require = createRequire(import.meta.url)

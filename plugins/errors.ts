@@ -1,6 +1,6 @@
 /** Answers what is thrown by the middleware after it, so that every error of the app has one form. */
-import { answerError, isUnanswered } from '../lib/http/answer-error.js'
-import type { Middleware } from '../lib/http/context.js'
+import { answerError } from '../lib/http/answer-error.js'
+import { isUnanswered, type Middleware } from '../lib/http/context.js'
 import { toParserError } from '../lib/http/parser-errors.js'
 import { NotFound } from '../lib/kernel/errors.js'
 import { subjectOf, toApiError } from '../lib/postgres/database-errors.js'

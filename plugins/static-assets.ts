@@ -2,8 +2,7 @@
 import serve from 'koa-static'
 import { describeFile, undescribe } from '../lib/assets/describe-file.js'
 import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/assets/static-files.js'
-import type { Context, Middleware } from '../lib/http/context.js'
-import { pathOf } from '../lib/http/request-path.js'
+import { type Context, type Middleware, pathOf } from '../lib/http/context.js'
 
 /** Options of `staticAssets()`. */
 export type StaticAssetsOptions = StaticFilesOptions

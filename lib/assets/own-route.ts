@@ -1,6 +1,5 @@
 /** A route that a plugin answers itself. */
-import type { Context } from '../http/context.js'
-import { pathOf } from '../http/request-path.js'
+import { type Context, pathOf } from '../http/context.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
 
 /** True for this path, with or without a slash at its end. */

@@ -1,7 +1,7 @@
 /** The way of a request through a generic view: how it reads, how it inserts, and the statements of each step. */
 
 import { isDescribed } from '../filters/filter.js'
-import { queryOf } from '../http/request-path.js'
+import { queryOf } from '../http/context.js'
 import { ApiError, ConfigurationError, NotFound } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -25,7 +25,7 @@ import { resourceOf } from '../views/resource.js'
 import { findInserter } from '../views/steps/insert-row.js'
 import { describedList } from '../views/steps/read-list.js'
 import { objectRow } from '../views/steps/read-object.js'
-import { rowAccess } from '../views/steps/read-rows.js'
+import { rowAccess } from '../views/steps/selection.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 

@@ -103,11 +103,11 @@ export function isDecidedOutside({ view, isAsked, notes }: Subject): boolean {
   if (isAsked) return false
   const names = ['getQueryset', 'getObject']
   const outer = view.parents.find(({ view: parent }) => {
-    const { prototype } = parent as unknown as typeof GenericAPIView
+    const { prototype } = parent as typeof GenericAPIView
     return !isBuiltIn(prototype, ...names)
   })
   if (!outer) return false
-  const { name, prototype } = outer.view as unknown as typeof GenericAPIView
+  const { name, prototype } = outer.view as typeof GenericAPIView
   notes.push(`decided by ${name}.${overridden(prototype, ...names)}() on each request`)
   return true
 }

@@ -5,14 +5,39 @@ import { hasNumerals, memberOf, numeralAt } from '../kernel/json-numerals.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { databaseItemText } from '../models/database-text.js'
-import { readArrayText } from './array-text.js'
 import { type FieldOptions, type FieldSchema, type SerializerContext, SerializerField } from './field.js'
 import { JSONField } from './json-field.js'
 import { readItems, readJson } from './json-text.js'
 import { narrowed } from './narrowed-schema.js'
 import { type ClosedOptions, checkLengthOptions, MOST_ITEMS } from './options.js'
 import { runValidators } from './run-validators.js'
-import { counted } from './text.js'
+import { counted } from './string-field.js'
+
+/** A quoted item, an item, or a sign. Outside quotes a backslash takes the next character as it is. */
+const TOKEN = /"((?:[^"\\]|\\.)*)"|((?:[^{}",\\]|\\.)+)|([{},])/gsy
+const ESCAPE = /\\(.)/gs
+/** An array whose first index is not 1 begins with its bounds: `[0:1]={a,b}`. */
+const BOUNDS = /^[[\]:\d+-]+=/
+
+/** The items as strings, null for NULL, lists for further dimensions; undefined for a string that is no array. */
+export function readArrayText(text: string): unknown[] | undefined {
+  const body = text.replace(BOUNDS, '')
+  const open: unknown[][] = []
+  let last: unknown[] | undefined
+  let position = 0
+  for (const [token, quoted, plain] of body.matchAll(TOKEN)) {
+    position += token.length
+    const list = open.at(-1)
+    if (quoted !== undefined) list?.push(quoted.replace(ESCAPE, '$1'))
+    else if (plain !== undefined) list?.push(plain === 'NULL' ? null : plain.replace(ESCAPE, '$1'))
+    else if (token === '{') {
+      const inner: unknown[] = []
+      list?.push(inner)
+      open.push(inner)
+    } else if (token === '}') last = open.pop()
+  }
+  return position === body.length && open.length === 0 ? last : undefined
+}
 
 export interface ArrayFieldOptions extends FieldOptions {
   /** The field of each item, with its own options; `allowNull` lets items be null. */

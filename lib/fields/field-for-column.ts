@@ -17,8 +17,7 @@ import { GeometryField } from './geometry-field.js'
 import { BigIntegerField, IntegerField } from './integer-fields.js'
 import { JSONField } from './json-field.js'
 import { RangeField, type RangeFieldOptions } from './range-field.js'
-import { StringField } from './string-field.js'
-import { counted } from './text.js'
+import { counted, StringField } from './string-field.js'
 
 /** The places of the seconds of a time type that says nothing of its own. */
 const MICROSECONDS = 6

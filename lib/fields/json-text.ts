@@ -4,7 +4,7 @@ import { knownNumerals, Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
-import { checkText } from './text.js'
+import { checkText } from './string-field.js'
 
 /** How deep arrays and objects may stand in each other. */
 const MAX_DEPTH = 64

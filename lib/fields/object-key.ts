@@ -1,14 +1,18 @@
-/** The key by which clients name a model's objects, in paths and in bodies: a column, or an external id made of one. */
+/** The key that objects are named by in paths: read as a value of its column and written (promises B1, B2), and told apart from others whatever its spelling (promise B17). */
 
 import type { IDContext, IDValue } from '../ids/codec.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
-import { ConfigurationError } from '../kernel/errors.js'
+import { ConfigurationError, ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { canCompare } from '../queryset/total-order.js'
-import { parseLookup, parseValue, writeLookup } from './parse-lookup.js'
+import { writeDateOf, writeDateTime, writeDateTimeOf } from './date-time-text.js'
+import { readDecimal, writeDecimal } from './decimal-field.js'
+import type { SerializerField } from './field.js'
+import { fieldForColumn } from './field-for-column.js'
 
 /** Reads and writes the keys of a model's objects. */
 export class ObjectKey {
@@ -103,4 +107,65 @@ function foreignKey(model: ModelClass, column: Column): ObjectKey {
   return new ObjectKey(column, undefined, {
     problem: `${modelName(model)}: objects cannot be looked up by "${column.property}", whose external ids are stored in another table; use another lookupField`,
   })
+}
+
+const fieldOf = oncePer((column: Column) => fieldForColumn({ ...column, schema: {} }, {}))
+
+/** The value that a string of a path stands for; undefined when no row can have it, so that no query need be sent. */
+export function parseLookup(column: Column, text: string): unknown {
+  return tried(column, (field) => field.toInternalValue(field.fromText(text), {}))
+}
+
+/** The value that a JSON value stands for, such as a key of a bulk request; undefined when no row can have it. */
+export function parseValue(column: Column, value: unknown): unknown {
+  return value === null || value === undefined ? undefined : tried(column, (field) => field.toInternalValue(value, {}))
+}
+
+/** What a path has for a value of the column: the same that is read of it. */
+export function writeLookup(column: Column, value: unknown): unknown {
+  return fieldOf(column).toRepresentation(value, {})
+}
+
+/** @throws {ConfigurationError} the column's values are none that a key can be */
+function tried(column: Column, read: (field: SerializerField) => unknown): unknown {
+  const field = fieldOf(column)
+  try {
+    const value = read(field)
+    if (!(value instanceof Promise)) return value
+    // a rejection that nobody waits for would end the process
+    void value.catch(() => undefined)
+  } catch (error) {
+    if (error instanceof ValidationError) return undefined
+    throw error
+  }
+  throw new ConfigurationError(`objects cannot be named by "${column.property}", whose values are lists`)
+}
+
+const TRAILING_ZEROS = /0+$/
+
+/** The text that all spellings of a key have in common: what a client gives, and what the column holds. */
+export function keyText({ type }: Column, value: unknown): string {
+  switch (type) {
+    case 'citext':
+      return String(value).toLowerCase()
+    case 'bpchar':
+      return String(value).trimEnd()
+    case 'date':
+      return value instanceof Date ? writeDateOf(value) : String(value)
+    case 'timestamp':
+    case 'timestamptz':
+      return value instanceof Date ? writeDateTimeOf(value) : writeDateTime(String(value))
+    case 'numeric':
+      return decimalText(value)
+    default:
+      return String(value)
+  }
+}
+
+/** `12.5` for `12.50`, too. */
+function decimalText(value: unknown): string {
+  const decimal = typeof value === 'string' || typeof value === 'number' ? readDecimal(value) : undefined
+  return decimal === undefined
+    ? String(value)
+    : writeDecimal({ ...decimal, fraction: decimal.fraction.replace(TRAILING_ZEROS, '') })
 }

@@ -4,7 +4,7 @@ import { takesOptions } from '../kernel/option-kinds.js'
 import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-text.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { checkLengthOptions, MOST_ITEMS } from './options.js'
-import { counted } from './text.js'
+import { counted } from './string-field.js'
 
 export interface RangeFieldOptions extends FieldOptions {
   /** What a range begins and ends with. */

@@ -4,7 +4,7 @@ import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { exactValue } from '../models/database-text.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import { groupConditions } from '../queryset/group-conditions.js'
@@ -20,8 +20,7 @@ import {
 } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 import { readItems, readJson } from './json-text.js'
-import { keyText } from './key-text.js'
-import { notAKey } from './object-key.js'
+import { keyText, notAKey } from './object-key.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
   /** The objects that may be chosen: a model, or a function that returns a query and may look at the request. */
@@ -47,8 +46,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   Options & RelatedFieldOptions
 > {
   #key: { column: Column; field: SerializerField } | undefined
-  /** The model that a queryset function was found to be of. */
+  /** The model of the queryset, or that a queryset function was found to be of. */
   #model: ModelClass | undefined
+  readonly #keyOf = oncePerCatalogue((model: ModelClass) => this.#describeKey(model))
 
   /** The property of the related model by which a client names an object. */
   protected abstract keyProperty(model: ModelClass): string
@@ -147,7 +147,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const description = describeModel(model)
     const storedProperty = property ?? this.storedProperty(model)
     const stored = description.columns.get(storedProperty)
-    const { column } = this.#describeKey(model)
+    const { column } = this.#keyOf(model)
     if (!stored) throw new ConfigurationError(`${modelName(model)}: has no property "${storedProperty}"`)
     const rows = await readColumns(whereKeys(query, column, keys), { stored, key: column })
     const found = new Map<string, unknown>()
@@ -193,8 +193,9 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
    */
   relatedModel(context?: SerializerContext): ModelClass | undefined {
     const { queryset } = this.options
-    if (queryset === undefined || isModelClass(queryset)) return queryset
-    if (!this.#model) {
+    if (this.#model || queryset === undefined) return this.#model
+    if (isModelClass(queryset)) this.#model = queryset
+    else {
       const query = context ? queryset(context) : withoutRequest(queryset)
       if (query !== undefined && !isQuery(query)) throw notAQuery(this)
       this.#model = query?.modelClass() as ModelClass | undefined
@@ -204,7 +205,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   /** The field that reads and writes the keys of a model. */
   keyFieldOf(model: ModelClass): SerializerField {
-    return this.#describeKey(model).field
+    return this.#keyOf(model).field
   }
 
   #keyFromText(text: string): unknown {

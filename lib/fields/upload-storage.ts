@@ -1,6 +1,6 @@
 /** The contract of a place where uploads are kept. */
 import type { Readable } from 'node:stream'
-import type { UploadedFile } from '../parsers/uploaded-file.js'
+import type { UploadedFile } from '../parsers/uploads.js'
 
 /** A file that has passed its field's checks. */
 export interface StorableFile {

@@ -1,7 +1,6 @@
 /** The contract of a filter backend. */
 
-import type { Context } from '../http/context.js'
-import { type QueryParameters, queryOf } from '../http/request-path.js'
+import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import type { IDContext } from '../ids/codec.js'
 import { described } from '../kernel/declarations.js'
 import type { ApiError } from '../kernel/errors.js'
@@ -152,7 +151,8 @@ export function readParts(query: QueryParameters, view: FilterView, caller: IDCo
   return parts ?? NO_PARTS
 }
 
-const NO_PARTS: readonly FilterPart[] = noneOf<FilterPart>({ shape: null, values: [], apply: () => undefined })
+/** What a request asks that asks for nothing. */
+export const NO_PARTS: readonly FilterPart[] = noneOf<FilterPart>({ shape: null, values: [], apply: () => undefined })
 
 /** The milliseconds that a statement of a list may take; undefined where no part needs a bound. */
 export function guardOf(parts: readonly FilterPart[]): number | undefined {

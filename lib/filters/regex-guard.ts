@@ -1,8 +1,17 @@
 /** Which regular expressions of clients are sent to PostgreSQL (promise C11; shown by regex-guard.test.ts). */
 
 import { RecentMap } from '../kernel/once-per.js'
-import { ANY, type CharacterSet, escaped, literal, NAMED_SETS, range, union } from './character-sets.js'
-import { isCheap, type PatternNode } from './regex-cost.js'
+import {
+  ANY,
+  type CharacterSet,
+  escaped,
+  isCheap,
+  literal,
+  NAMED_SETS,
+  type PatternNode,
+  range,
+  union,
+} from './regex-cost.js'
 
 /**
  * `safe` patterns are compiled and run in bounded time. `blocked` ones may be valid, but could cost too much or use

@@ -1,6 +1,6 @@
 /** Searches fields for terms: `?search=brown "lazy dog"` (promises C5, C8, C11, C17). */
 
-import { counted } from '../fields/text.js'
+import { counted } from '../fields/string-field.js'
 import { BadRequest, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
@@ -17,8 +17,7 @@ import {
 } from './filter.js'
 import { judgePattern } from './regex-guard.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
-import { cutText, splitTerms } from './search-terms.js'
-import { checkedText, escapeLike, textOf } from './text-match.js'
+import { checkedText, cutText, escapeLike, splitTerms, textOf } from './text-match.js'
 
 /** Options of `SearchFilter`. */
 export interface SearchFilterOptions {

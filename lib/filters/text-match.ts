@@ -1,4 +1,5 @@
 /** Matching text: patterns in which nothing of a client's is special, and columns as text (promises B7, B8, C5). */
+
 import { ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/model-description.js'
 
@@ -19,4 +20,31 @@ export function escapeLike(text: string): string {
 /** A reference to the column, as text. */
 export function textOf(column: Column): string {
   return column.sqlType !== undefined && TEXT_TYPES.has(column.type) ? '??' : '??::text'
+}
+
+/** A phrase in double quotes, its end possibly missing; or characters up to the next white space. */
+const TERM = /"([^"]*)(?:"|$)|\S+/g
+
+/**
+ * The terms of a search: at most `most` of them, each cut to `length` characters. Other quotes are plain characters,
+ * and so is a double quote inside a term (`5"`).
+ */
+export function splitTerms(text: string, { most, length }: { most: number; length: number }): string[] {
+  const terms: string[] = []
+  for (const [found, phrase] of text.matchAll(TERM)) {
+    const term = phrase ?? found
+    if (term.trim() === '') continue
+    terms.push(cutText(term, length))
+    if (terms.length === most) break
+  }
+  return terms
+}
+
+/** The first characters of a string, as PostgreSQL counts them. */
+export function cutText(text: string, length: number): string {
+  if (text.length <= length) return text
+  // a character is one or two code units
+  return Array.from(text.slice(0, length * 2))
+    .slice(0, length)
+    .join('')
 }

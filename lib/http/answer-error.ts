@@ -6,8 +6,7 @@ import { ApiError, ClientGone, type ErrorMessages, NotFound } from '../kernel/er
 import { escapeControls } from '../kernel/one-line.js'
 import { isValidationGap, subjectOf, toApiError } from '../postgres/database-errors.js'
 import { nativeError } from '../postgres/native-error.js'
-import { type Context, RequestSlot } from './context.js'
-import { isTargetError } from './request-path.js'
+import { type Context, isTargetError, RequestSlot } from './context.js'
 
 /** What of an error reaches the client. */
 interface Answer {
@@ -78,12 +77,6 @@ export function answerError(ctx: Context, error: unknown, challenge?: string): v
   if (error instanceof ApiError && isValidationGap(error)) warnOfGap(ctx, error.cause as Error)
   if (ctx.writable) write(ctx, answer, challenge)
   if (answer.status >= 500) report(ctx, error)
-}
-
-/** True when no middleware has answered: Koa would send its `Not Found` text. */
-export function isUnanswered(ctx: Context): boolean {
-  const untouched = ctx.body === undefined || ctx.body === null
-  return ctx.status === 404 && untouched && ctx.writable && !ctx.headerSent && ctx.respond !== false
 }
 
 function write(

@@ -1,5 +1,6 @@
-/** What a request brings with it: Koa's context, its method, and what the steps of dispatch leave with it for later ones. */
+/** What a request brings with it: Koa's context, its method, path and query, and what the steps of dispatch leave with it for later ones. */
 
+import { parse } from 'node:querystring'
 import type Koa from 'koa'
 
 /** Koa's context. Our steps write `ctx.state.user`, `auth`, `version` and `validatedData`. */
@@ -8,7 +9,8 @@ export type Context = Koa.Context
 export type Middleware = Koa.Middleware
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
-const WITH_CONTENT: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
+/** The methods whose requests have content. */
+export const WITH_CONTENT: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
 
 /** What policies on a hand-written route take for the view's action: the method in lower case, `get` for HEAD. */
 export function routeAction(ctx: Context): string {
@@ -35,28 +37,10 @@ export function withMethod(ctx: Context, method: string): Context {
   return Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
 }
 
-/**
- * Remembers one thing of a request. It is kept on the context itself: `ctx.state` is the application's, and may be replaced.
- * @example
- * const FORMAT = new RequestSlot<string>('the format that the path asks for')
- * FORMAT.set(ctx, 'csv')
- * FORMAT.get(ctx) // 'csv'
- */
-export class RequestSlot<Value> {
-  readonly #key: symbol
-
-  /** @param description what is remembered, for whoever looks at a context in a debugger */
-  constructor(description: string) {
-    this.#key = Symbol(description)
-  }
-
-  get(ctx: Context): Value | undefined {
-    return (ctx as { [key: symbol]: Value | undefined })[this.#key]
-  }
-
-  set(ctx: Context, value: Value | undefined): void {
-    ;(ctx as { [key: symbol]: Value | undefined })[this.#key] = value
-  }
+/** True when no middleware has answered: Koa would send its `Not Found` text. */
+export function isUnanswered(ctx: Context): boolean {
+  const untouched = ctx.body === undefined || ctx.body === null
+  return ctx.status === 404 && untouched && ctx.writable && !ctx.headerSent && ctx.respond !== false
 }
 
 export interface DescribedRequest {
@@ -88,4 +72,135 @@ export function isSafeMethod(method: string): boolean {
 /** True for a method whose requests have content, in upper case; that of `DELETE` means nothing by itself (RFC 9110 section 9.3). */
 export function hasContent(method: string): boolean {
   return WITH_CONTENT.has(method)
+}
+
+/**
+ * One thing to remember of a request. It is kept on the context itself: `ctx.state` is the application's, and may be replaced.
+ * @example
+ * const FORMAT = new RequestSlot<string>('the format that the path asks for')
+ * FORMAT.set(ctx, 'csv')
+ * FORMAT.get(ctx) // 'csv'
+ */
+export class RequestSlot<Value> {
+  readonly #key: symbol
+
+  /** @param description what is remembered, for whoever looks at a context in a debugger */
+  constructor(description: string) {
+    this.#key = Symbol(description)
+  }
+
+  get(ctx: Context): Value | undefined {
+    return (ctx as { [key: symbol]: Value | undefined })[this.#key]
+  }
+
+  set(ctx: Context, value: Value | undefined): void {
+    ;(ctx as { [key: symbol]: Value | undefined })[this.#key] = value
+  }
+}
+
+const FORMAT = new RequestSlot<string>('the format that the path asks for')
+const NAMESPACE = new RequestSlot<string>('the namespace of the route')
+
+/** The path of a request; undefined for a target that is no URL, such as `http://[`: Koa throws where one reads the path of that. */
+export function pathOf(ctx: Context): string | undefined {
+  try {
+    const path: string | null = ctx.path
+    return path ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** True for the error that Koa throws since the request's target is no URL, and for no other `ERR_INVALID_URL`. */
+export function isTargetError(ctx: Context, error: unknown): boolean {
+  if (!(error instanceof TypeError) || (error as { code?: unknown }).code !== 'ERR_INVALID_URL') return false
+  try {
+    void ctx.path
+    return false
+  } catch {
+    return true
+  }
+}
+
+/** A path without its suffix, if it ends in one of these formats: `/books.json` is `/books` asked for as JSON. */
+export function splitSuffix(path: string, formats: ReadonlySet<string>): { path: string; format: string } | undefined {
+  const dot = path.lastIndexOf('.')
+  if (dot <= path.lastIndexOf('/') + 1) return undefined
+  const format = path.slice(dot + 1)
+  return formats.has(format) ? { path: path.slice(0, dot), format } : undefined
+}
+
+/**
+ * The path of an object whose key ends in a format by chance: `/files/a.json` is the file `a`, so `a.json` is
+ * `/files/a.json.json`. Any other path is returned as it is.
+ */
+export function guardSuffix(path: string, formats: ReadonlySet<string>): string {
+  const [first] = formats
+  return first !== undefined && splitSuffix(path, formats) ? `${path}.${first}` : path
+}
+
+/** Remembers the format that the path asked for. */
+export function setFormat(ctx: Context, format: string | undefined): void {
+  FORMAT.set(ctx, format)
+}
+
+/** The format that the path asked for, as a router of ours has found it. */
+export function formatOf(ctx: Context): string | undefined {
+  return FORMAT.get(ctx)
+}
+
+/** The format that the path asks for, whoever has routed it: the one found, or else that of these which the path ends in. */
+export function requestedFormat(ctx: Context, formats: ReadonlySet<string>): string | undefined {
+  return formatOf(ctx) ?? splitSuffix(pathOf(ctx) ?? '', formats)?.format
+}
+
+/** Query parameters of a request, as Koa reads them; of repeated ones the last counts. */
+export type QueryParameters = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/**
+ * The parameters of a request. Where the application has given Koa another reader of queries (koa-qs), `?a[b]=1` may be an
+ * object: then the text is read as Koa itself would, in which `a[b]` is a name like any other.
+ */
+export function queryOf(ctx: Context): QueryParameters {
+  const { query } = ctx as { query: Readonly<Record<string, unknown>> }
+  for (const name in query) if (!isPlain(query[name])) return parse(ctx.querystring)
+  return query as QueryParameters
+}
+
+function isPlain(value: unknown): boolean {
+  return typeof value === 'string' || (Array.isArray(value) && value.every((item) => typeof item === 'string'))
+}
+
+/** Remembers the namespace of the route that a request has taken, as its cursors know it (wire format, section 2.1). */
+export function setNamespace(ctx: Context, namespace: string): void {
+  NAMESPACE.set(ctx, namespace)
+}
+
+/** A name with the request's namespace before it, if there is one: `v1:book`. */
+export function qualifiedName(ctx: Context, name: string): string {
+  const namespace = NAMESPACE.get(ctx)
+  return namespace === undefined ? name : `${namespace}:${name}`
+}
+
+const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
+
+/** The path of a request, as links have it. */
+export function requestPath(originalUrl: string): string {
+  return splitTarget(originalUrl).path
+}
+
+/** Path and query of a request's URL, as links have them. */
+export function splitTarget(originalUrl: string): { path: string; search: string } {
+  const hash = originalUrl.indexOf('#')
+  const whole = hash === -1 ? originalUrl : originalUrl.slice(0, hash)
+  const target = whole.startsWith('/') ? whole : whole.replace(AUTHORITY, '')
+  const mark = target.indexOf('?')
+  const path = mark === -1 ? target : target.slice(0, mark)
+  return { path: safePath(path), search: mark === -1 ? '' : target.slice(mark + 1) }
+}
+
+/** With one slash first, and none that a browser would make of a backslash. */
+function safePath(path: string): string {
+  if (path.startsWith('/') && path[1] !== '/' && !path.includes('\\')) return path
+  return `/${path.replace(/^\/+/, '').replaceAll('\\', '%5C')}`
 }

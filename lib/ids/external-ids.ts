@@ -32,7 +32,7 @@ const STORED_TYPES = new Set(['text', 'varchar', 'uuid'])
 
 /** Null where there are none, which is found faster than undefined: requests ask often. */
 const idsOf = oncePer((model: ModelClass): ExternalIds | null => {
-  const { describeIds } = model as unknown as Partial<IdentifiedModel>
+  const { describeIds } = model as Partial<IdentifiedModel>
   return typeof describeIds === 'function' ? new ExternalIds(model, describeIds.call(model)) : null
 })
 

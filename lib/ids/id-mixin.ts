@@ -72,7 +72,7 @@ function identified<Base extends ModelConstructor>(base: Base) {
     }
 
     override $beforeInsert(queryContext: QueryContext) {
-      idsOf(this.constructor).fill(this as unknown as Record<string, unknown>)
+      idsOf(this.constructor).fill(this as Record<string, unknown>)
       return super.$beforeInsert(queryContext)
     }
   }

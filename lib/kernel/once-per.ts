@@ -28,6 +28,15 @@ export function oncePerUntilFailed<K extends object, T>(make: (key: K) => Promis
   }
 }
 
+/**
+ * Puts a value in the place of the getter that has found it: from then on it is a property like any other.
+ * @example get lookup(): ObjectKey { return decided(this, 'lookup', findLookup(this.view)) }
+ */
+export function decided<T>(object: object, name: string, value: T): T {
+  Object.defineProperty(object, name, { value, enumerable: true })
+  return value
+}
+
 /** A function that gives true when it is first asked about an object, and false from then on. */
 export function firstTime(): (key: object) => boolean {
   const known = new WeakSet()

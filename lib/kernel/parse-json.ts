@@ -25,6 +25,9 @@ const BACKSLASH = 0x5c
 const END_OF_BRACKET = 0x5d
 const BRACE = 0x7b
 const END_OF_BRACE = 0x7d
+/** 1 for what a number is written in: a digit, a sign, the point, or e in either case. */
+const OF_NUMBER = new Uint8Array(128)
+for (const character of '0123456789+-.eE') OF_NUMBER[character.charCodeAt(0)] = 1
 
 /** What `JSON.parse` makes of a text, with the texts of the numbers that it could not keep. @throws SyntaxError */
 export function parseJson(text: string): unknown {
@@ -108,7 +111,7 @@ class Reader {
       } else if (code === END_OF_BRACE || code === END_OF_BRACKET) this.#place = this.#place?.parent
       else if (code === MINUS || (code >= ZERO && code <= NINE)) {
         const start = at
-        while (isOfNumber(text.charCodeAt(at + 1))) at++
+        while (OF_NUMBER[text.charCodeAt(at + 1)] === 1) at++
         this.#readNumber(start, at)
       }
     }
@@ -168,10 +171,10 @@ function member({ container }: Place, key: string | number): unknown {
 /** True where a text may have a number that JavaScript cannot keep; it may stand in a string. Looks at few characters only. */
 function isSuspect(text: string): boolean {
   for (let at = SHORTEST - 1; at < text.length; at += SHORTEST) {
-    if (!isOfNumber(text.charCodeAt(at))) continue
+    if (OF_NUMBER[text.charCodeAt(at)] !== 1) continue
     let start = at
-    while (isOfNumber(text.charCodeAt(start - 1))) start--
-    while (isOfNumber(text.charCodeAt(at + 1))) at++
+    while (OF_NUMBER[text.charCodeAt(start - 1)] === 1) start--
+    while (OF_NUMBER[text.charCodeAt(at + 1)] === 1) at++
     if (at - start >= SHORTEST - 1 && isLong(text, start, at)) return true
   }
   return false
@@ -193,18 +196,6 @@ function isLong(text: string, start: number, end: number): boolean {
     }
   }
   return false
-}
-
-/** A digit, a sign, the point, or e in either case. */
-function isOfNumber(code: number): boolean {
-  return (
-    (code >= ZERO && code <= NINE) ||
-    code === MINUS ||
-    code === POINT ||
-    code === 0x65 ||
-    code === 0x45 ||
-    code === PLUS
-  )
 }
 
 /** True for a number of JSON that is the one JavaScript prints for it. */

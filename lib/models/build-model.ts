@@ -22,8 +22,9 @@ export function buildModel(
   const json: Record<string, unknown> = {}
   for (const [property, value] of Object.entries(values)) {
     if (value === undefined) continue
-    if (looksLikeQuery(value)) throw refusal(model, property)
-    json[property] = forSchema(columns.get(property), value)
+    if (typeof value === 'object' && looksLikeQuery(value)) throw refusal(model, property)
+    const column = columns.get(property)
+    json[property] = column?.schema.type === undefined ? value : forSchema(column, value)
   }
   const instance = model.fromJson(json, options) as Model & Record<string, unknown>
   let isExact = true
@@ -31,9 +32,12 @@ export function buildModel(
     if (Object.hasOwn(json, property) && instance[property] === json[property]) instance[property] = values[property]
     const column = columns.get(property)
     if (!column) continue
+    // most values are no objects, and as they are
+    const value = instance[property]
+    if (typeof value !== 'object' && !JSON_TYPES.has(column.type)) continue
     // a schema with defaults copies what it checks
-    copyNumerals(values[property], instance[property])
-    instance[property] = forDatabase(model, column, instance[property])
+    copyNumerals(values[property], value)
+    instance[property] = forDatabase(model, column, value)
     if (isInexact(instance[property])) isExact = false
   }
   if (!isExact) keepDigits(instance)
@@ -80,21 +84,22 @@ export function databaseValues(model: ModelClass, instance: Model): Map<string, 
  */
 export class PlainColumn {
   readonly name: string
+  /** A value that is no object is sent as it is. */
+  readonly isPlain: boolean
   readonly #model: ModelClass
   readonly #column: Column
-  readonly #isPlain: boolean
 
   constructor(model: ModelClass, column: Column) {
     this.name = column.column
     this.#model = model
     this.#column = column
-    this.#isPlain = !isJsonAttribute(model, column) && !JSON_TYPES.has(column.type) && column.type !== 'array'
+    this.isPlain = !isJsonAttribute(model, column) && !JSON_TYPES.has(column.type) && column.type !== 'array'
   }
 
   /** What `databaseValues` would have of an instance. @throws Objection's ValidationError as `buildModel` does */
   sent(value: unknown): unknown {
     if (looksLikeQuery(value)) throw refusal(this.#model, this.#column.property)
-    return this.#isPlain ? value : sentValue(this.#model, this.#column, forDatabase(this.#model, this.#column, value))
+    return this.isPlain ? value : sentValue(this.#model, this.#column, forDatabase(this.#model, this.#column, value))
   }
 }
 

@@ -2,9 +2,9 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
+import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
-import { checkSession } from '../postgres/session-settings.js'
 import { type CatalogueTable, readCatalogue } from './catalogue.js'
 import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
@@ -13,12 +13,8 @@ import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
 
 const catalogues = new WeakMap<ModelClass, CatalogueTable>()
 const descriptions = new WeakMap<ModelClass, ModelDescription>()
+/** It grows when a catalogue was read; what was compiled from descriptions before is stale then. */
 let revision = 0
-
-/** A number that grows when a catalogue was read; what was compiled from descriptions before is stale then. */
-export function catalogueRevision(): number {
-  return revision
-}
 
 /** The description of a model; made once, and again when its catalogue was read. */
 export function describeModel(model: ModelClass): ModelDescription {
@@ -182,5 +178,17 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
       ),
     ),
     prepared: catalogue !== undefined,
+  }
+}
+
+/** The function `make`, called once for each key, and again after a catalogue was read. What it throws is not kept. */
+export function oncePerCatalogue<K extends object, T>(make: (key: K) => T): (key: K) => T {
+  const made = new WeakMap<K, { revision: number; value: T }>()
+  return (key) => {
+    const known = made.get(key)
+    if (known?.revision === revision) return known.value
+    const value = make(key)
+    made.set(key, { revision, value })
+    return value
   }
 }

@@ -1,10 +1,9 @@
 /** Strings in json columns, which Objection takes for JSON once more (promise B17). */
 import type { AnswerField, TypeParsers } from '../postgres/pg-types.js'
 import { isJsonAttribute } from './build-model.js'
-import { describeModel } from './describe-model.js'
+import { describeModel, oncePerCatalogue } from './describe-model.js'
 import type { Column } from './model-description.js'
 import type { ModelClass } from './objection.js'
-import { oncePerCatalogue } from './once-per-catalogue.js'
 
 const JSON_OIDS: Readonly<Record<string, number>> = { json: 114, jsonb: 3802 }
 

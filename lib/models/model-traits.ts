@@ -3,9 +3,8 @@
  * statement of ours does what Objection's own would.
  */
 import { isJsonAttribute } from './build-model.js'
-import { describeModel } from './describe-model.js'
+import { describeModel, oncePerCatalogue } from './describe-model.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from './objection.js'
-import { oncePerCatalogue } from './once-per-catalogue.js'
 
 /** What a model class may override, of which we compare the functions only. */
 interface Overridable {
@@ -64,7 +63,7 @@ class Traits {
 
   constructor(model: ModelClass) {
     this.#model = model
-    this.#own = model as unknown as Overridable
+    this.#own = model as ModelClass & Overridable
     this.#base = baseModel(model)
   }
 
@@ -215,7 +214,7 @@ const EXECUTING = ['execute', 'then', 'toKnexQuery'] as const
 /** True when running a query is sending its SQL: its builder executes in no way of its own. */
 export function hasPlainExecution(query: AnyQueryBuilder): boolean {
   const own = query as unknown as Record<string, unknown>
-  const { QueryBuilder } = baseModel(query.modelClass() as ModelClass) as unknown as {
+  const { QueryBuilder } = baseModel(query.modelClass() as ModelClass) as {
     QueryBuilder: { prototype: object }
   }
   const base = QueryBuilder.prototype as Record<string, unknown>

@@ -76,7 +76,7 @@ export function table<Row extends object = object>(tableName: string, options: T
     static override relationMappings = () => mappingsOf(made, relations)
   }
   Object.defineProperty(made, 'name', { value: pascalCase(singularize(tableName)) })
-  return made as unknown as TableModel<Row>
+  return made as TableModel<Row>
 }
 
 function checkRelation(where: string, relation: TableRelation): void {

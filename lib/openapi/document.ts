@@ -135,6 +135,6 @@ function forcedBy({ view, parents }: DescribedEndpoint): { property: string; par
   const link = parents.at(-1)
   const nested = view as typeof GenericAPIView & NestedViewClass
   if (!link || nested.parentLookupField === undefined) return undefined
-  const parent = (link.view as unknown as typeof GenericAPIView).modelClass()
+  const parent = (link.view as typeof GenericAPIView).modelClass()
   return { property: parentKeyOf(nested, parent).column.property, parent }
 }

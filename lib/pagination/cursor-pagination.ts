@@ -2,6 +2,7 @@
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { currentSettings, getCursorSecret } from '../kernel/settings.js'
 import type { ModelDescription } from '../models/model-description.js'
@@ -159,7 +160,7 @@ interface Kept {
 }
 
 /** The tokens of lists that nothing narrows. Kept, as views order by one array. */
-const kept = new WeakMap<readonly OrderTerm[], Kept>()
+const kept = oncePer((_order: readonly OrderTerm[]): { last?: Kept } => ({}))
 
 /** The tokens of this list. */
 function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
@@ -172,7 +173,7 @@ function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
   const settings = currentSettings()
   const filters = requestFrame(source, request)
   const sealed = source.hidesKeys === true || order.some(({ property }) => !shown.has(property))
-  const known = kept.get(order)
+  const known = kept(order).last
   if (known?.model === model && known.settings === settings) {
     const { scope } = known
     if (scope.view === name && scope.filters === filters && scope.sealed === sealed) return known.tokens
@@ -180,7 +181,7 @@ function tokensOf(source: ListSource, request: PageRequest): CursorTokens {
   const secret = getCursorSecret()
   const scope = { secret, view: name, ordering: orderText(order), filters, terms: cursorTerms(model, order), sealed }
   const tokens = new CursorTokens(scope)
-  if (filters === '') kept.set(order, { model, settings, scope, tokens })
+  if (filters === '') kept(order).last = { model, settings, scope, tokens }
   return tokens
 }
 

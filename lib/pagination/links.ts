@@ -1,6 +1,6 @@
 /** Links to other pages, built from the request's own URL and never from `Host` (wire format, section 6, "Links"). */
 
-const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i
+import { splitTarget } from '../http/context.js'
 
 /** A pair that reads and writes the same but for its commas: no other character of it changes in any form of encoding. */
 const PLAIN_PAIR = /^[\w.*-]+=[\w.*,-]*$/
@@ -87,24 +87,4 @@ function rewrite(pair: string): string {
 
 function encode(text: string): string {
   return PLAIN.test(text) ? text : String(new URLSearchParams([['', text]])).slice(1)
-}
-
-/** The path of a request, as links have it. */
-export function requestPath(originalUrl: string): string {
-  return splitTarget(originalUrl).path
-}
-
-function splitTarget(originalUrl: string): { path: string; search: string } {
-  const hash = originalUrl.indexOf('#')
-  const whole = hash === -1 ? originalUrl : originalUrl.slice(0, hash)
-  const target = whole.startsWith('/') ? whole : whole.replace(AUTHORITY, '')
-  const mark = target.indexOf('?')
-  const path = mark === -1 ? target : target.slice(0, mark)
-  return { path: safePath(path), search: mark === -1 ? '' : target.slice(mark + 1) }
-}
-
-/** With one slash first, and none that a browser would make of a backslash. */
-function safePath(path: string): string {
-  if (path.startsWith('/') && path[1] !== '/' && !path.includes('\\')) return path
-  return `/${path.replace(/^\/+/, '').replaceAll('\\', '%5C')}`
 }

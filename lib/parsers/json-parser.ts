@@ -5,9 +5,8 @@ import type { Context } from '../http/context.js'
 import { BadRequest } from '../kernel/errors.js'
 import { keepNumerals, keepNumeralsInTurns } from '../kernel/parse-json.js'
 import { nextTurn } from '../kernel/turns.js'
-import { checkLimits } from './form-fields.js'
-import { type JsonLimits, passedByText, passedByValue } from './nesting.js'
-import type { ParsedBody, Parser } from './parser.js'
+import { checkLimits } from './form-parser.js'
+import { type JsonLimits, type ParsedBody, type Parser, passedByText, passedByValue } from './parser.js'
 import { readBody } from './read-body.js'
 
 export interface JSONParserOptions {

@@ -4,13 +4,11 @@ import { tmpdir } from 'node:os'
 import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
-import { acceptFields, checkLimits, FormFields } from './form-fields.js'
-import { GrowingBuffer } from './growing-buffer.js'
+import { acceptFields, checkLimits, FormFields } from './form-parser.js'
 import { isBoundary, MultipartReader, malformed } from './multipart-reader.js'
 import type { MediaType, ParsedBody, Parser, TakenFiles } from './parser.js'
-import { openBody, toReadError } from './read-body.js'
-import { UploadedFile } from './uploaded-file.js'
-import { type UploadLimits, Uploads } from './uploads.js'
+import { GrowingBuffer, openBody, toReadError } from './read-body.js'
+import { UploadedFile, type UploadLimits, Uploads } from './uploads.js'
 
 /** Options of `MultiPartParser`: limits of the body, of its files and of its fields. */
 export interface MultiPartParserOptions {

@@ -1,6 +1,10 @@
-/** The contract of a parser: one kind of request body. */
+/** The contract of a parser, which of them reads a body, and how much may be in it, found without recursion. */
+
+import contentType from 'content-type'
 import type { Context } from '../http/context.js'
-import type { UploadedFile } from './uploaded-file.js'
+import { BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
+import { isAborted } from './read-body.js'
+import type { UploadedFile } from './uploads.js'
 
 /** A media type, read once for all who ask (promise F3). */
 export interface MediaType {
@@ -47,3 +51,186 @@ export interface Parser {
   /** Checks a body that the application's own middleware has read: `ctx.request.body`. @throws ApiError 400 or 413 */
   accept(ctx: Context, body: unknown): ParsedBody
 }
+
+/** What JSON may have. */
+export interface JsonLimits {
+  /** The most levels of objects and arrays. */
+  readonly depth: number
+  /** The most values, objects and arrays among them, and names of members. */
+  readonly nodes: number
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const COLON = 0x3a
+/** The characters that a node takes at least, with what stands between it and the next: `0,`. */
+const SHORTEST = 2
+
+const TOO_DEEP = -1
+
+/** The limit that this JSON text passes; undefined for none. Reads no further than it must, and parses nothing. */
+export function passedByText(text: string, limits: JsonLimits): keyof JsonLimits | undefined {
+  const isShort = text.length <= limits.nodes * SHORTEST
+  if (isShort && !opensMore(text, limits.depth)) return undefined
+  const found = measure(text, limits)
+  if (found === TOO_DEEP) return 'depth'
+  return found > limits.nodes ? 'nodes' : undefined
+}
+
+/** The nodes of this JSON text; any number above `most` where they are more. */
+export function countNodes(text: string, most: number): number {
+  return measure(text, { depth: Number.POSITIVE_INFINITY, nodes: most })
+}
+
+function measure(text: string, { depth, nodes }: JsonLimits): number {
+  let level = 0
+  let found = 1
+  // an array or object that is closed as soon as it is opened has no node in it
+  let isOpened = false
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (code <= 0x20) continue
+    switch (code) {
+      case 0x5b: // [
+      case 0x7b: // {
+        if (++level > depth) return TOO_DEEP
+        found++
+        isOpened = true
+        break
+      case 0x5d: // ]
+      case 0x7d: // }
+        level--
+        if (isOpened) found--
+        isOpened = false
+        break
+      case COMMA:
+      case COLON:
+        found++
+        break
+      case QUOTE:
+        at = endOfString(text, at)
+        isOpened = false
+        break
+      default:
+        isOpened = false
+    }
+    // the one above may be of an array that is closed at once
+    if (found > nodes + 1) return found
+  }
+  return found
+}
+
+/** True when the text has more opening brackets than this, in strings or not: most bodies have few, which is soon seen. */
+function opensMore(text: string, most: number): boolean {
+  let left = most
+  for (const bracket of ['{', '[']) {
+    for (let at = text.indexOf(bracket); at !== -1; at = text.indexOf(bracket, at + 1)) {
+      if (left-- === 0) return true
+    }
+  }
+  return false
+}
+
+/** The limit that this value passes; undefined for none. */
+export function passedByValue(value: unknown, { depth, nodes }: JsonLimits): keyof JsonLimits | undefined {
+  let found = 1
+  let containers = [value].filter(isContainer)
+  for (let level = 1; containers.length > 0; level++) {
+    if (level > depth) return 'depth'
+    const inner: object[] = []
+    for (const container of containers) {
+      const members: readonly unknown[] = Array.isArray(container) ? container : Object.values(container)
+      found += Array.isArray(container) ? members.length : 2 * members.length
+      if (found > nodes) return 'nodes'
+      for (const member of members) if (isContainer(member)) inner.push(member)
+    }
+    containers = inner
+  }
+  return undefined
+}
+
+function endOfString(text: string, start: number): number {
+  let at = text.indexOf('"', start + 1)
+  while (at !== -1 && isEscaped(text, at)) at = text.indexOf('"', at + 1)
+  return at === -1 ? text.length : at
+}
+
+/** True behind an odd number of backslashes. */
+function isEscaped(text: string, at: number): boolean {
+  let before = at - 1
+  while (text.charCodeAt(before) === BACKSLASH) before--
+  return (at - 1 - before) % 2 === 1
+}
+
+function isContainer(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/**
+ * Reads the body with the parser for its media type; a request without a body counts as `{}`.
+ * A body that the application's own parser has read before (koa-body, @koa/bodyparser) is taken from `ctx.request.body` and checked.
+ * @param files those that the view asks for; without it, all are kept
+ * @throws UnsupportedMediaType no parser reads the media type, it is missing or malformed, or the charset is not UTF-8
+ * @throws ApiError what the parser throws: 400, 413 or 415
+ */
+export function parseBody(
+  ctx: Context,
+  parsers: readonly Parser[],
+  files?: TakenFiles,
+): ParsedBody | Promise<ParsedBody> {
+  if (!hasBody(ctx)) return { data: {}, textual: false }
+  const mediaType = mediaTypeOf(ctx)
+  const parser = mediaType && parserOf(mediaType, parsers)
+  if (!mediaType || !parser) throw unsupported(ctx, parsers)
+  if (!isRead(ctx)) return parser.parse(ctx, mediaType, files)
+  if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
+  const { body } = ctx.request as { body?: unknown }
+  if (body === undefined) throw new Error('Something has read the request body and left no ctx.request.body')
+  return parser.accept(ctx, body)
+}
+
+/** Whether the request brings a body, from its framing alone: `ctx.request.body` may be an empty object without one. */
+function hasBody({ req }: Context): boolean {
+  if (req.headers['transfer-encoding'] !== undefined) return true
+  const length = req.headers['content-length']
+  if (length !== undefined) return Number(length) > 0
+  // HTTP/2 frames a body without either header.
+  const { stream } = req as { stream?: { endAfterHeaders?: boolean } }
+  return req.httpVersionMajor >= 2 && stream?.endAfterHeaders === false
+}
+
+function isRead({ req }: Context): boolean {
+  return req.readableDidRead || !req.readable
+}
+
+function parserOf(mediaType: MediaType, parsers: readonly Parser[]): Parser | undefined {
+  const parser = parsers.find(({ mediaTypes }) => mediaTypes.includes(mediaType.type))
+  return parser?.reads?.(mediaType) === false ? undefined : parser
+}
+
+function unsupported({ method }: Context, parsers: readonly Parser[]): UnsupportedMediaType {
+  const header = method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post'
+  return new UnsupportedMediaType({ [header]: parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ') })
+}
+
+const JSON_TYPE: MediaType = { type: 'application/json', parameters: {} }
+
+/** Undefined when it is missing, malformed, or in a charset other than UTF-8. */
+function mediaTypeOf({ req }: Context): MediaType | undefined {
+  const header = (req.headers['content-type'] ?? '').trim()
+  if (header === JSON_TYPE.type) return JSON_TYPE
+  try {
+    // The package refuses the empty parameter of `application/json;`.
+    const mediaType = contentType.parse(header.endsWith(';') ? header.slice(0, -1) : header)
+    return isUtf8Name(mediaType.parameters['charset'] ?? 'utf-8') ? mediaType : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isUtf8Name(charset: string): boolean {
+  return UTF_8.has(charset.toLowerCase())
+}
+
+const UTF_8: ReadonlySet<string> = new Set(['utf-8', 'utf8'])

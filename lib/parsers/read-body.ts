@@ -1,10 +1,130 @@
-/** The bytes of a request body, decompressed and counted while they arrive. */
-import type { Readable } from 'node:stream'
+/** Reads a request's body: decoded (RFC 9110 section 8.4), in one buffer, and no more than a limit of bytes. */
+
+import { finished, type Readable } from 'node:stream'
+import { type BrotliDecompress, createBrotliDecompress, createUnzip, type Unzip } from 'node:zlib'
 import type { Context } from '../http/context.js'
 import { ApiError, BadRequest, UnsupportedMediaType } from '../kernel/errors.js'
-import { checkRatio, decoderOf, feed } from './decoder.js'
-import { GrowingBuffer } from './growing-buffer.js'
-import { tooLarge } from './too-large.js'
+
+/** 413. */
+export function tooLarge(): ApiError {
+  return new ApiError(413, 'Request body too large')
+}
+
+/** The least that is taken at a time. */
+const LEAST = 1024
+const EMPTY = Buffer.alloc(0)
+
+/** Collects pieces. It holds at most twice what has arrived, and never more than the limit. */
+export class GrowingBuffer {
+  readonly #limit: number
+  #room: Buffer = EMPTY
+  #length = 0
+
+  /** @param limit the most bytes */
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  /** How many bytes have arrived. */
+  get length(): number {
+    return this.#length
+  }
+
+  /** @throws ApiError 413 these are more than the limit */
+  add(piece: Buffer): void {
+    const length = this.#length + piece.length
+    if (length > this.#limit) throw tooLarge()
+    // most bodies are one piece, which is not copied
+    if (this.#length === 0) this.#room = piece
+    else {
+      if (length > this.#room.length) this.#grow(length)
+      piece.copy(this.#room, this.#length)
+    }
+    this.#length = length
+  }
+
+  /** All that has arrived; what is added later may stand behind it, and changes nothing of it. */
+  bytes(): Buffer {
+    return this.#room.subarray(0, this.#length)
+  }
+
+  #grow(needed: number): void {
+    const length = Math.min(Math.max(needed, 2 * this.#room.length, LEAST), this.#limit)
+    // none of the pool's, which small pieces would keep alive
+    const room = Buffer.allocUnsafeSlow(length)
+    this.#room.copy(room, 0, 0, this.#length)
+    this.#room = room
+  }
+}
+
+export type Decoder = Unzip | BrotliDecompress
+
+/** Bytes that are decompressed at once: each piece waits for a turn of the event loop. Node has 16 kB. */
+const PIECE = { chunkSize: 65_536 }
+/** Chunks below this length are collected before they are decompressed: each takes its way through a thread. */
+const SMALL = 4_096
+/** Bytes that a body may always have after decompression, however small it was sent. */
+const ALWAYS = 65_536
+
+/** By content coding. `x-gzip` is an old name (RFC 9110 section 8.4.1.3). */
+const DECODERS: ReadonlyMap<string, () => Decoder> = new Map([
+  ['gzip', () => createUnzip(PIECE)],
+  ['x-gzip', () => createUnzip(PIECE)],
+  ['deflate', () => createUnzip(PIECE)],
+  ['br', () => createBrotliDecompress(PIECE)],
+])
+
+/** Makes the decoder of a coding; undefined for one that is not known. */
+export function decoderOf(coding: string): (() => Decoder) | undefined {
+  return DECODERS.get(coding)
+}
+
+/** @throws ApiError 413 the bytes are more than `ratio` times those that were sent for them */
+export function checkRatio(decoder: Decoder, bytes: number, ratio: number): void {
+  if (bytes <= ALWAYS || bytes <= ratio * decoder.bytesWritten) return
+  throw new ApiError(413, `Request body is compressed more than ${ratio} times`)
+}
+
+/**
+ * Lets a request's body run into its decoder, small chunks together: a body in one-byte chunks would else take its way
+ * through a thread for each byte. Returns what stops it.
+ */
+export function feed({ req }: Context, decoder: Decoder): () => void {
+  let waiting = new GrowingBuffer(SMALL)
+  let isScheduled = false
+  const flush = () => {
+    isScheduled = false
+    if (waiting.length === 0 || decoder.destroyed) return
+    const bytes = waiting.bytes()
+    waiting = new GrowingBuffer(SMALL)
+    if (!decoder.write(bytes)) req.pause()
+  }
+  const take = (chunk: Buffer) => {
+    if (waiting.length + chunk.length > SMALL) flush()
+    if (chunk.length >= SMALL) {
+      if (!decoder.write(chunk)) req.pause()
+      return
+    }
+    waiting.add(chunk)
+    if (isScheduled) return
+    isScheduled = true
+    setImmediate(flush)
+  }
+  const resume = () => void req.resume()
+  const end = () => {
+    flush()
+    decoder.end()
+  }
+  req.on('data', take).on('end', end)
+  decoder.on('drain', resume)
+  // that the source broke off must be reported: the decoder would wait for ever
+  const forget = finished(req, (error) => error && decoder.destroy(error))
+  return () => {
+    forget()
+    req.off('data', take).off('end', end)
+    decoder.off('drain', resume)
+  }
+}
 
 export interface BodyLimits {
   /** The most bytes after decompression; also the most that `Content-Length` may announce. */

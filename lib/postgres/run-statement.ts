@@ -1,27 +1,20 @@
 /** Runs SQL on a connection of knex's own pool: prepared by name, rows as raw text (promise I21). */
 
-import { createHash } from 'node:crypto'
 import type { Knex } from 'knex'
 import { ClientGone } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
 import { type CancellableConnection, cancelStatement } from './cancel-statement.js'
-import { type ConnectionQueue, type ConnectionSource, queueOf } from './connection-queue.js'
+import { type ConnectionQueue, type ConnectionSource, knownSession, queueOf, refusalOf } from './connection-queue.js'
 import type { LocalSettings } from './local-settings.js'
 import type { AnswerField, Queryable, TypeParsers } from './pg-types.js'
 import { type RawRow, type RowFormat, TEXTS } from './row-stream.js'
 import { type KnexScope, scopeOf } from './scoped-knex.js'
 import { queryWithSettings, SettingsPrefix } from './scoped-query.js'
-import { knownSession, refusalOf } from './session-settings.js'
+import { isLost, POOLED, STALE, type Statement, statementOf, warnOfPooler } from './statement.js'
 import { asTexts, TextQuery } from './text-query.js'
 
 export type { RawRow } from './row-stream.js'
-
-/** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
-export interface Statement {
-  readonly text: string
-  /** Undefined: sent without a name. */
-  name: string | undefined
-}
+export { type Statement, statementOf }
 
 /** The connection of pg that knex hands out, as far as we use it. */
 interface Connection extends CancellableConnection {
@@ -63,32 +56,11 @@ interface Client extends ConnectionSource<Connection> {
   emit(event: string, ...values: unknown[]): void
 }
 
-/** Named statements, all view sets together: each costs memory on every connection, and clients choose the shapes. */
-const MOST_NAMES = 500
-/** A named statement met a migration, or a pooler that gave it another connection. */
-const STALE = new Set(['0A000', '26000', '42P05'])
-/** The latter: it is not known there, or is already. */
-const POOLED = new Set(['26000', '42P05'])
 /** Leaves every value as the text that PostgreSQL sent. */
 const asText = (text: string) => text
 const RAW = { getTypeParser: () => asText }
 
 const NO_ROWS: Answer<never> = { rows: [] }
-
-const statements = new Map<string, Statement>()
-let hasWarned = false
-
-/** The statement of a SQL text; the same text is prepared once for each connection. */
-export function statementOf(text: string): Statement {
-  let statement = statements.get(text)
-  if (!statement) {
-    if (statements.size >= MOST_NAMES) return { text, name: undefined }
-    // by its text, because another copy of this package may use the same connections
-    statement = { text, name: `koa_viewsets_${createHash('sha256').update(text).digest('hex').slice(0, 32)}` }
-    statements.set(text, statement)
-  }
-  return statement
-}
 
 /**
  * Runs a statement and returns its rows as text. Inside a transaction it is sent without a name: a stale one would end
@@ -210,17 +182,6 @@ export async function runAsPg(
   return (await send(sender, { text, name: undefined, settings: scope?.settings }, values, types)) as PgAnswer
 }
 
-/** Every shape of a list fails once in PostgreSQL before it is sent without a name: right, but slow, and noisy in its log. */
-function warnOfPooler(): void {
-  if (hasWarned) return
-  hasWarned = true
-  process.emitWarning(
-    'Named statements do not stay on their connections: a pooler hands these out by transaction. ' +
-      'Set PREPARED_STATEMENTS=false, or configure({ preparedStatements: false }).',
-    { code: 'KOA_VIEWSETS_POOLER' },
-  )
-}
-
 /** What a statement is sent by: the connection, and where it comes from. */
 interface Sender {
   readonly knex: Queryable
@@ -289,7 +250,7 @@ function send<Row>(
     if ('getTypeParser' in format) {
       const query = { text, values: bindings, types: format }
       if (settings) queryWithSettings(connection, settings, query, done as never)
-      else connection.query(query, done as unknown as Done<Cells>)
+      else connection.query(query, done as Done<Cells>)
       return
     }
     const texts = sendsPlainly(connection) ? undefined : asTexts(bindings)
@@ -316,12 +277,6 @@ function dispose(connection: Connection, reason: unknown): void {
 /** True where rows can be read this way: knex over pg's own JavaScript client. */
 export function readsRawRows(knex: Queryable): boolean {
   return (knex.client as { driverName?: string }).driverName === 'pg'
-}
-
-/** True of an error after which the connection is gone. One without a SQLSTATE comes from the connection itself. */
-export function isLost(error: unknown): boolean {
-  const { code } = error as { code?: unknown }
-  return typeof code !== 'string' || code.length !== 5 || /^(?:08|57P|25P0[34])/.test(code)
 }
 
 /** Whoever waits for the rows of a statement: the socket of a request. */

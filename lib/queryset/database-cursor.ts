@@ -3,7 +3,8 @@
 import type { Knex } from 'knex'
 import { type CancellableConnection, cancelStatement } from '../postgres/cancel-statement.js'
 import type { AnswerField, Queryable } from '../postgres/pg-types.js'
-import { isLost, type RawRow, runStatement } from '../postgres/run-statement.js'
+import { type RawRow, runStatement } from '../postgres/run-statement.js'
+import { isLost } from '../postgres/statement.js'
 import { exactTypes } from './read-exactly.js'
 
 export interface DatabaseCursorOptions {
@@ -106,7 +107,7 @@ export class DatabaseCursor {
   /** The next rows, as objects with the values that the application's own parsers make. */
   async fetch(size: number): Promise<FetchedRows> {
     return this.#run(async () => {
-      const query = this.trx.raw(this.#fetchText(size)) as unknown as {
+      const query = this.trx.raw(this.#fetchText(size)) as {
         options(options: object): PromiseLike<FetchedRows>
       }
       return query.options({ types: exactTypes(this.trx) })

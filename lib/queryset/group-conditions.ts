@@ -1,5 +1,7 @@
 /** Keeps the conditions of an application apart from those that are added to them. */
+
 import type { Knex } from 'knex'
+import { oncePer } from '../kernel/once-per.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { quietHooks } from './context-hooks.js'
 
@@ -61,8 +63,15 @@ interface Conditioned {
 
 /** Conditions that stand by themselves. */
 const grouped = new WeakSet<Condition>()
-/** The conditions that a query was declared with, which is being built. */
-const declared = new WeakMap<object, readonly Condition[]>()
+/** A query that is being built. */
+interface Building {
+  /** The conditions that it was declared with. */
+  declared?: readonly Condition[]
+  /** Those that it had before the hooks of its context add to them. */
+  before?: ReadonlySet<Condition>
+}
+
+const building = oncePer((_query: object): Building => ({}))
 /** Hooks that change nothing an application would notice. */
 const ours = new WeakSet<object>([group])
 
@@ -72,14 +81,15 @@ function group(knexQuery: Knex.QueryBuilder): void {
   const conditions = query._statements.filter((statement) => statement.grouping === 'where' && !grouped.has(statement))
   const [first] = conditions
   if (!first) return
-  if (!declared.has(query)) declared.set(query, conditions)
+  const own = building(query)
+  own.declared ??= conditions
   const isFirst = query._statements.find(({ grouping }) => grouping === 'where') === first
   if (conditions.every((one) => isWhole(one) && (one.bool === 'and' || (isFirst && one === first)))) {
     for (const condition of conditions) grouped.add(condition)
     return
   }
   const group = enclose(query, conditions)
-  if (declared.get(query) === conditions) declared.set(query, [group])
+  if (own.declared === conditions) own.declared = [group]
 }
 
 /** Puts conditions in parentheses, in which they stand as they stood outside. */
@@ -172,17 +182,14 @@ function isGroup({ func }: Operation): boolean {
   return func === group
 }
 
-/** The conditions of a query that is built, before the hooks of its context add to them. */
-const before = new WeakMap<object, ReadonlySet<Condition>>()
-
 function begin(knexQuery: Knex.QueryBuilder): void {
-  before.set(knexQuery, new Set((knexQuery as unknown as Conditioned)._statements))
+  building(knexQuery).before = new Set((knexQuery as unknown as Conditioned)._statements)
 }
 
 function end(knexQuery: Knex.QueryBuilder): void {
   const query = knexQuery as unknown as Conditioned
-  const known = before.get(knexQuery)
+  const { before: known, declared = [] } = building(knexQuery)
   const added = query._statements.filter((one) => one.grouping === 'where' && !known?.has(one))
-  const joined = added[0]?.bool === 'or' ? (declared.get(query) ?? []) : []
+  const joined = added[0]?.bool === 'or' ? declared : []
   if (added.length > 0) enclose(query, [...joined, ...added])
 }

@@ -73,11 +73,11 @@ async function loadRelation(
   const options = knex === undefined ? {} : { transaction: knex }
   const query = model.fetchGraph([...objects] as never[], { [name]: {} }, options)
   if (parent) {
-    void (query as unknown as Child).childQueryOf(parent, { fork: true })
+    void (query as typeof query & Child).childQueryOf(parent, { fork: true })
     if (knex) void query.transacting(knex as never)
   }
   if (single === false) void query.modifyGraph(name, (related) => orderByKey(related as AnyQueryBuilder))
-  await readExactly(query as unknown as AnyQueryBuilder)
+  await readExactly(query as AnyQueryBuilder)
 }
 
 /** Objection's own way to hand a query's schema, context and transaction to another; it is not in its types. */

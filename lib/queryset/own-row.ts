@@ -9,7 +9,7 @@ import { groupConditions } from './group-conditions.js'
 /** The object's `$query()`. What the model adds to all of its queries only narrows it. */
 export function ownRow(object: Model, knex: Queryable | undefined): ReturnType<Model['$query']> {
   const query = object.$query(knex)
-  if (!traitsOf(modelOf(object)).plainQueries) groupConditions(query as unknown as AnyQueryBuilder)
+  if (!traitsOf(modelOf(object)).plainQueries) groupConditions(query as AnyQueryBuilder)
   return query
 }
 

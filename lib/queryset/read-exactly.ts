@@ -8,8 +8,8 @@ import { keepItemTexts, keepText } from '../models/database-text.js'
 import { inPostgresStyle } from '../models/interval-text.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { refusalOfUid } from '../postgres/connection-queue.js'
 import type { AnswerField, Queryable, TypeParsers } from '../postgres/pg-types.js'
-import { refusalOfUid } from '../postgres/session-settings.js'
 import { quietHooks } from './context-hooks.js'
 
 type Parse = (text: string) => unknown

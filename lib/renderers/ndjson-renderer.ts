@@ -1,9 +1,8 @@
 /** Writes one JSON value a line, for programs that read lists of any length. */
 import { memberOf, writeJson } from '../kernel/json-numerals.js'
 import { parseJson } from '../kernel/parse-json.js'
-import { JsonText } from './json-text.js'
-import { BaseRenderer } from './renderer.js'
-import { mapRows, type StreamedRows, type StreamingRenderer } from './streaming.js'
+import { JsonText } from './json-renderer.js'
+import { BaseRenderer, mapRows, type StreamedRows, type StreamingRenderer } from './renderer.js'
 
 /**
  * Renders JSON lines, as `application/x-ndjson` and for the suffix `.ndjson`: the `results` of a page, the items of a list,

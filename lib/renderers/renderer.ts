@@ -1,5 +1,9 @@
-/** The contract of a renderer: data as a response body of one media type. */
+/** The contract of a renderer, how one is chosen (by suffix, then `Accept`, then the first), and how it writes the answer. */
+
+import Negotiator from 'negotiator'
+import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
+import { ApiError } from '../kernel/errors.js'
 
 /** What a renderer may know of the answer besides its data. */
 export interface RenderContext {
@@ -27,3 +31,89 @@ export abstract class BaseRenderer {
 }
 
 described(BaseRenderer)
+
+/** Sets body, `Content-Type` and what other headers the renderer has. */
+export function renderBody(ctx: Context, renderer: BaseRenderer, data: unknown, context: RenderContext): void {
+  const body = renderer.render(data, context)
+  if (!ctx.res.headersSent) ctx.res.setHeader('Content-Type', renderer.contentType)
+  const headers = renderer.headers(context)
+  if (headers) ctx.set(headers as Record<string, string>)
+  ctx.body = body
+}
+
+/** Parameters other than the weight say nothing about the type: `application/json; version=2` is JSON. */
+const PARAMETERS = /;(?!\s*q\s*=)[^;,]*/gi
+
+export interface SelectOptions {
+  /** The suffix of the path, if it had one. */
+  readonly format?: string | undefined
+  /** Refuse what no renderer writes, in place of the first. @default false */
+  readonly strict?: boolean
+}
+
+/**
+ * The renderer for a request. `renderers` has at least one entry.
+ * @throws ApiError 406 `Accept` names nothing that a renderer writes, with `strict`
+ */
+export function selectRenderer(
+  ctx: Context,
+  renderers: readonly BaseRenderer[],
+  { format, strict = false }: SelectOptions = {},
+): BaseRenderer {
+  const [first] = renderers as [BaseRenderer]
+  if (format !== undefined) return renderers.find((renderer) => renderer.format === format) ?? first
+  if (renderers.length === 1 && !strict) return first
+  const accept = ctx.headers.accept
+  if (accept === undefined) return first
+  const negotiator = new Negotiator({ headers: { accept: accept.replace(PARAMETERS, '') } })
+  const [chosen] = negotiator.mediaTypes(renderers.map((renderer) => renderer.mediaType))
+  const renderer = renderers.find(({ mediaType }) => mediaType === chosen)
+  if (renderer) return renderer
+  if (strict) throw new ApiError(406, 'Not acceptable')
+  return first
+}
+
+/** A portion of a list. */
+export interface StreamedRows {
+  /** How many rows there are. */
+  readonly length: number
+  /** A row as JSON. */
+  json(index: number): string
+  /** A row as the cells of a table, in the order of the columns; not quoted yet. */
+  cells(index: number): readonly string[]
+}
+
+/** A renderer that needs no more than a portion of a list at a time. */
+export interface StreamingRenderer extends BaseRenderer {
+  /** What stands before the rows. */
+  begin(columns: readonly string[]): string
+  /** A portion; `first` for the one after the beginning. */
+  writeRows(rows: StreamedRows, first: boolean): string
+  /** What stands after the rows. */
+  end(): string
+}
+
+export function canStream(renderer: BaseRenderer): renderer is StreamingRenderer {
+  const { begin, writeRows, end } = renderer as Partial<StreamingRenderer>
+  return [begin, writeRows, end].every((method) => typeof method === 'function')
+}
+
+/** Calls `write` for each row of a portion. */
+export function mapRows<T>({ length }: StreamedRows, write: (index: number) => T): T[] {
+  return Array.from({ length }, (_, index) => write(index))
+}
+
+type Named = readonly { readonly name: string }[]
+
+const columns = new WeakMap<object, Named>()
+
+/** Remembers the columns of an output: a list of objects, or one. */
+export function nameColumns<Data extends object>(data: Data, fields: Named): Data {
+  columns.set(data, fields)
+  return data
+}
+
+/** The columns of an output; none where no serializer has made it. */
+export function columnsOf(data: object): readonly string[] {
+  return columns.get(data)?.map(({ name }) => name) ?? []
+}

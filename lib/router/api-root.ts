@@ -1,5 +1,5 @@
 /** The API root: where each resource is. */
-import { requestPath } from '../pagination/links.js'
+import { requestPath } from '../http/context.js'
 import { APIView } from '../views/api-view.js'
 import type { Versioning } from '../views/statics.js'
 

@@ -4,17 +4,9 @@ import type { Knex } from 'knex'
 import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
 import type { Explanation } from '../explain/explanation.js'
 import { answerError } from '../http/answer-error.js'
-import type { Context, Middleware } from '../http/context.js'
-import {
-  type DatabaseOptions,
-  type DatabaseRole,
-  type DatabaseSettings,
-  databaseScope,
-} from '../http/database-scope.js'
-import { guardSuffix, pathOf } from '../http/request-path.js'
+import { type Context, guardSuffix, type Middleware, pathOf } from '../http/context.js'
+import type { DatabaseOptions } from '../http/database-scope.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
-import type { Kind } from '../kernel/kinds.js'
-import { checkKinds } from '../kernel/option-kinds.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
@@ -36,32 +28,10 @@ import {
 import { matchedEndpoint, mountOn } from './mount.js'
 import { prepareViews } from './prepare-views.js'
 import { rootEndpoint } from './root-endpoint.js'
-import { byFixedParts, RouteTable } from './route-table.js'
-import { writePattern } from './route-tree.js'
+import { byFixedParts, RouteTable, writePattern } from './route-table.js'
 import type { Routed } from './routed.js'
-import { type RoutesMiddleware, routesMiddleware } from './routes-middleware.js'
-import { RunningRequests } from './running-requests.js'
-
-/** Options of `APIRouter`. */
-export interface APIRouterOptions {
-  /**
-   * The path of the API root, such as `/api/v1`. In `/api/{version}` the parameter takes what looks like a version, `v1` or
-   * `2.1`, and all other paths are left to the app; `{version:slug}` takes any name. @default ''
-   */
-  readonly prefix?: string
-  /**
-   * The database role of all view sets that name none of their own, or a function of the request that chooses it.
-   * @default null
-   */
-  readonly databaseRole?: DatabaseRole
-  /** Settings that the statements of all view sets run with, or a function of the request that makes them. @default null */
-  readonly databaseSettings?: DatabaseSettings
-}
-
-const OPTIONS = { prefix: 'text', databaseRole: 'any', databaseSettings: 'any' } as const satisfies Record<
-  keyof APIRouterOptions,
-  Kind
->
+import { type APIRouterOptions, settleOptions } from './router-options.js'
+import { type RoutesMiddleware, RunningRequests, routesMiddleware } from './routes-middleware.js'
 
 /** A route: method, pattern, handler and name. */
 export type RouteTuple = readonly [method: string, pattern: string, handler: ViewHandler, name: string]
@@ -92,18 +62,21 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   readonly #registrations: Registration[] = []
   /** The documents that are served. */
   readonly #documents: SchemaOptions[] = []
-  #table: RouteTable | undefined
   #preparing: Promise<void> | undefined
-  #prepared = false
   #mounted = false
-  readonly #running = new RunningRequests()
+  /** What its middleware reads: the paths as they are known by now, and the requests that run. */
+  readonly #served = {
+    table: undefined as RouteTable<Endpoint> | undefined,
+    isPrepared: false,
+    running: new RunningRequests(),
+    routes: () => this.#routes(),
+    prepare: (ctx: Context) => this.#prepareFor(ctx),
+  }
 
   constructor(options: APIRouterOptions = {}) {
-    checkKinds('APIRouter', options, { kinds: OPTIONS })
-    this.prefix = options.prefix ?? ''
-    const { databaseRole = null, databaseSettings = null } = options
-    this.#database = { databaseRole, databaseSettings }
-    databaseScope('APIRouter', this.#database)
+    const { prefix, database } = settleOptions(options)
+    this.prefix = prefix
+    this.#database = database
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
 
@@ -158,7 +131,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     checkPaths(registration, this.#prefix)
     checkVersionParameter(registration)
     this.#registrations.push(registration)
-    this.#table = undefined
+    this.#served.table = undefined
   }
 
   /** @internal The view set that is registered under a prefix of this router or of one nested in it. */
@@ -177,7 +150,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     this.#preparing ??= this.#prepare(options.knex)
     try {
       await this.#preparing
-      this.#prepared = true
+      this.#served.isPrepared = true
     } catch (error) {
       this.#preparing = undefined
       throw error
@@ -190,12 +163,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * that are registered by then, for telemetry.
    */
   routes(): RoutesMiddleware {
-    return routesMiddleware({
-      routes: () => this.#routes(),
-      isPrepared: () => this.#prepared,
-      prepare: (ctx) => this.#prepareFor(ctx),
-      serve: (ctx, handler) => this.#running.answer(ctx, handler),
-    })
+    return routesMiddleware(this.#served)
   }
 
   /**
@@ -232,8 +200,8 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
         namespace: options.namespace,
         current,
         rivals: () => this.#routes().rivalsOf(current()),
-        prepare: async (ctx) => this.#prepared || this.#prepareFor(ctx),
-        serve: (ctx, handler) => this.#running.answer(ctx, handler),
+        prepare: async (ctx) => this.#served.isPrepared || this.#prepareFor(ctx),
+        serve: (ctx, handler) => this.#served.running.answer(ctx, handler),
       })
     }
     return this
@@ -297,13 +265,13 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
 
   /** @internal The document will be served: `prepare()` builds it, too, and reports what is wrong with it. */
   checkSchema(options: SchemaOptions): void {
-    if (this.#prepared) this.getSchema(options)
+    if (this.#served.isPrepared) this.getSchema(options)
     else this.#documents.push(options)
   }
 
   /** Refuses new requests with 503, waits until those that run are answered, closes server cursors and writes usage. */
   async close(): Promise<void> {
-    await this.#running.end()
+    await this.#served.running.end()
     await Promise.all(this.#viewClasses().map(closeView))
   }
 
@@ -312,7 +280,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
     for (const options of this.#documents) buildDocument(table.endpoints, options)
-    this.#table = table
+    this.#served.table = table
   }
 
   /** The registered classes, and those that answer single actions. */
@@ -331,12 +299,12 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     }
   }
 
-  #routes(): RouteTable {
-    this.#table ??= this.#build({ prepared: false })
-    return this.#table
+  #routes(): RouteTable<Endpoint> {
+    this.#served.table ??= this.#build({ prepared: false })
+    return this.#served.table
   }
 
-  #build({ prepared }: { prepared: boolean }): RouteTable {
+  #build({ prepared }: { prepared: boolean }): RouteTable<Endpoint> {
     const options = { prefix: this.#prefix, prepared, database: this.#database }
     return new RouteTable([
       rootEndpoint(this.#registrations, this.#prefix),

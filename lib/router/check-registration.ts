@@ -4,7 +4,7 @@ import { singularize } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { quote } from '../kernel/quote.js'
 import { collectionOf, isGeneric, lookupSegment, type Registration, type ViewSetClass } from './endpoint.js'
-import { writePattern } from './route-tree.js'
+import { writePattern } from './route-table.js'
 import { routesOf } from './routes.js'
 
 /** @throws {ConfigurationError} an argument of `register()` is none */

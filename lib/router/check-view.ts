@@ -50,7 +50,7 @@ function checkNested(view: typeof GenericAPIView): void {
 
 /** Checks what the catalogue says of a nested view set: its foreign key. @throws {ConfigurationError} */
 export function prepareNested(view: typeof APIView, parent: typeof APIView): void {
-  const nested = view as unknown as NestedViewClass
+  const nested = view as typeof view & NestedViewClass
   const above = parent as typeof GenericAPIView
   const looksUp = parent.prototype instanceof GenericAPIView && isBuiltIn(parent.prototype, 'getObject')
   const problem = looksUp && (above.model || above.queryset) ? resourceOf(above).lookup.problem : undefined

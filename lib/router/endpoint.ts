@@ -15,7 +15,7 @@ import { policiesOf } from '../views/policies.js'
 import { resourceOf } from '../views/resource.js'
 import type { ActionMap, ParentLink } from '../views/view.js'
 import type { ViewHandler } from '../views/view-handler.js'
-import { writePattern } from './route-tree.js'
+import { writePattern } from './route-table.js'
 import { type RouteKind, type RouteTemplate, routeSuffix, routesOf } from './routes.js'
 
 /** A view set class. */

@@ -1,12 +1,10 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
 import type Router from '@koa/router'
-import type { Context } from '../http/context.js'
-import { setFormat, setNamespace, splitSuffix } from '../http/request-path.js'
+import { type Context, setFormat, setNamespace, splitSuffix } from '../http/context.js'
 import { decodeSegment, matchesHint, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
-import { matchesToo } from './route-table.js'
-import { literalText } from './route-tree.js'
+import { literalText, matchesToo } from './route-table.js'
 
 /** What is mounted. */
 export interface Mounted {
@@ -76,7 +74,7 @@ export function mountOn(router: Router, options: MountOptions): void {
       ...(name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }),
     })
     adaptLayer(layer, options)
-    ;(layer as unknown as Layer)[MOUNTED] = options
+    ;(layer as Layer)[MOUNTED] = options
   }
 }
 

@@ -4,7 +4,7 @@ import { documentedPath } from '../openapi/documented-path.js'
 import type { Versioning } from '../views/statics.js'
 import { apiRoot } from './api-root.js'
 import type { Endpoint, Registration } from './endpoint.js'
-import { writePattern } from './route-tree.js'
+import { writePattern } from './route-table.js'
 
 /** The endpoint of the API root, which lists the collections. */
 export function rootEndpoint(registrations: readonly Registration[], prefix: readonly Segment[]): Endpoint {

@@ -1,14 +1,13 @@
 /** Inserts rows by kept statements and returns them in their written form, where nothing of the application is between. */
 
 import { RelatedField } from '../fields/related-field.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
-import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement, type Statement, statementOf } from '../postgres/run-statement.js'
-import { JsonText, jsonList } from '../renderers/json-text.js'
+import { JsonText, jsonList } from '../renderers/json-renderer.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
@@ -29,7 +28,7 @@ const METHODS = ['isValid', 'validate', 'save', 'create', 'createMany'] as const
  */
 export const insertObstacle: (serializer: SerializerClass) => string | null = oncePerCatalogue((serializer) => {
   const { name, prototype } = serializer
-  const own = prototype as unknown as Record<string, unknown>
+  const own = prototype as Record<string, unknown>
   const ours = ModelSerializer.prototype as unknown as Record<string, unknown>
   const overridden = METHODS.find((method) => own[method] !== ours[method])
   if (overridden !== undefined) return `${name} overrides ${overridden}()`

@@ -7,7 +7,7 @@ import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-type
 import type { RawPage } from '../postgres/row-stream.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
-import { inBytes, JsonText } from '../renderers/json-text.js'
+import { inBytes, JsonText } from '../renderers/json-renderer.js'
 import type { CellKind, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 import { fromClause, LIST, type Part, pageParts, type QueryPart, type RowSelection } from './row-sql.js'
 
@@ -51,7 +51,7 @@ export function compileNative(query: AnyQueryBuilder, selection: RowSelection): 
   const page = `select count(*), ${lists.join('')}${list} from (${rows.sql}) as r`
   const sql = counting ? `${before.sql}select ${count.sql}page.* from (${page}) as page` : page
   const bindings = [...before.bindings, ...count.bindings, ...rows.bindings]
-  return nativeSql((query.knex() as unknown as Queryable).raw(sql, bindings as never))
+  return nativeSql((query.knex() as Queryable).raw(sql, bindings as never))
 }
 
 /** Compiles one object that PostgreSQL writes: its position (if asked for), then its JSON. */
@@ -60,7 +60,7 @@ export function compileNativeRow(query: AnyQueryBuilder, asked: RowSelection): C
   const { plan, positions = [] } = selection
   const { source } = sourceOf(query, selection)
   const { sql, bindings } = nativeRows(positions, objectText(plan.object, plan), source)
-  return nativeSql((query.knex() as unknown as Queryable).raw(sql, bindings as never))
+  return nativeSql((query.knex() as Queryable).raw(sql, bindings as never))
 }
 
 /** What a selection reads from, and what its count needs. */

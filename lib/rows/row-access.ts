@@ -66,21 +66,25 @@ export class StatementCache {
   }
 }
 
-/** By the database's configuration (it may rename identifiers), and by output. */
-const caches = oncePer<object, (plan: RowPlan) => StatementCache>(() => oncePer(() => new StatementCache()))
+/** The statements of an output, by the configuration of a database: it may rename identifiers. */
+export class Statements {
+  /** The configuration that was asked for last. */
+  config: object | undefined = undefined
+  cache = new StatementCache()
+  readonly #caches = oncePer((_config: object) => new StatementCache())
 
-/** The cache of an output on a database. */
-export function statementCache(knex: Queryable, plan: RowPlan): StatementCache {
-  const { config } = knex.client as { config: object }
-  return caches(config)(plan)
+  choose(config: object): void {
+    this.config = config
+    this.cache = this.#caches(config)
+  }
 }
 
 export interface RowAccessOptions {
   readonly model: ModelDescription
   readonly plan: RowPlan
   readonly knex: Queryable
-  /** Statements of the plan on this database. */
-  readonly statements: StatementCache
+  /** Those of the plan. */
+  readonly statements: Statements
   readonly context: () => SerializerContext
   /** The client that the rows are for. */
   readonly client: StatementClient
@@ -109,7 +113,9 @@ export class RowAccess implements CellScope {
     this.knex = knex
     this.client = client
     this.native = native && isNative(plan)
-    this.statements = statements
+    const { config } = knex.client as { config: object }
+    if (statements.config !== config) statements.choose(config)
+    this.statements = statements.cache
     this.#makeContext = context
     this.#context = undefined
   }

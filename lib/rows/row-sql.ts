@@ -1,5 +1,6 @@
 /** The SQL behind a row plan: the list inside, the tables joined to it around it. */
 
+import { oncePer } from '../kernel/once-per.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
@@ -63,7 +64,7 @@ export function compileRows(query: AnyQueryBuilder, selection: RowSelection): Co
   const columns = outerColumns(selection)
   const from = fromClause(selection)
   const { before, count, list } = pageParts(query, selection)
-  const knex = query.knex() as unknown as Queryable
+  const knex = query.knex() as Queryable
   const bindings = [...before.bindings, ...count.bindings, ...columns.bindings, ...list.bindings, ...from.bindings]
   const sql = `${before.sql}select ${count.sql}${columns.sql} from ${list.sql}${from.sql}`
   return nativeSql(knex.raw(sql, bindings as never))
@@ -142,7 +143,7 @@ function selectPage(query: AnyQueryBuilder, selection: RowSelection, wrapped: bo
   const { model, order, backwards, limit, offset } = selection
   const page = selectColumns(query, selection, wrapped)
   orderBy(page, model, order, backwards)
-  const built = page.toKnexQuery() as unknown as KnexQuery
+  const built = page.toKnexQuery() as KnexQuery
   if (limit !== undefined) built.limit(limit, { skipBinding: true })
   if (offset > 0) built.offset(offset)
   return built
@@ -170,22 +171,29 @@ const SAME_TEXT: ReadonlySet<string> = new Set(['int2', 'int4', 'int8', 'numeric
 /** The plan's column for each term of an order, or undefined. */
 type Places = readonly (number | undefined)[]
 
-const places = new WeakMap<readonly OrderTerm[], { plan: RowPlan; model: ModelDescription; found: Places }>()
+interface Placed {
+  plan?: RowPlan
+  model?: ModelDescription
+  found?: Places
+}
+
+/** The places that were asked for last, of an order. */
+const placed = oncePer((_order: readonly OrderTerm[]): Placed => ({}))
 
 /**
  * Finds for each term the column of the plan that says its position, or undefined where it must be selected by itself. Kept, as
  * views order by one array.
  */
 export function positionCells(plan: RowPlan, model: ModelDescription, order: readonly OrderTerm[]): Places {
-  const known = places.get(order)
-  if (known?.plan === plan && known.model === model) return known.found
+  const known = placed(order)
+  if (known.found && known.plan === plan && known.model === model) return known.found
   const found = order.map(({ property }) => {
     const wanted = model.columns.get(property)
     if (!wanted || !SAME_TEXT.has(wanted.type)) return undefined
     const index = plan.columns.findIndex(({ table, column }) => table === 0 && column === wanted)
     return index === -1 ? undefined : index
   })
-  places.set(order, { plan, model, found })
+  Object.assign(known, { plan, model, found })
   return found
 }
 

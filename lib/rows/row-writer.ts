@@ -7,8 +7,8 @@ import { oncePer } from '../kernel/once-per.js'
 import { parseJson } from '../kernel/parse-json.js'
 import type { Position, Rows } from '../pagination/pagination.js'
 import type { RawRow } from '../postgres/row-stream.js'
-import { textCell, valueCell } from '../renderers/csv-text.js'
-import { type JsonText, jsonList } from '../renderers/json-text.js'
+import { textCell, valueCell } from '../renderers/csv-renderer.js'
+import { type JsonText, jsonList } from '../renderers/json-renderer.js'
 import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
 
 /** Writes one row; `offset` columns stand before those of the plan. */

@@ -3,7 +3,7 @@
 import { ValidationError } from '../kernel/errors.js'
 import { subjectOf, toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { type Path, placed, under } from './under.js'
+import { type Path, placed } from './under.js'
 
 interface Placed {
   /** Where it stands in the input. */
@@ -33,13 +33,11 @@ export async function allAtOnce<Item extends Placed, Result>(together: Together<
   const { tell = (error: unknown) => refusal(error) ?? error } = together
   const [first] = items
   if (first && items.length === 1) {
-    return under(first.path, async () => {
-      try {
-        return await write(items, knex)
-      } catch (error) {
-        throw tell(error, first)
-      }
-    })
+    try {
+      return await write(items, knex)
+    } catch (error) {
+      throw placed(first.path, tell(error, first))
+    }
   }
   try {
     return await knex.transaction((trx) => write(items, trx))

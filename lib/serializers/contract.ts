@@ -155,6 +155,7 @@ export interface SerializerPlan {
   readonly fields: readonly BoundField[]
   readonly readable: readonly BoundField[]
   readonly writable: readonly BoundField[]
+  readonly byName: ReadonlyMap<string, BoundField>
   /** All field names, in order. */
   readonly fieldNames: readonly string[]
   readonly readOnlyFields: ReadonlySet<string>
@@ -169,6 +170,8 @@ export interface SerializerPlan {
   readonly hasHooks: boolean
   /** Checks of an object as a whole. */
   readonly validators: readonly Validator[]
+  /** Fields whose keys need no look-up: the database checks them when the row is written. */
+  readonly trusted: ReadonlySet<BoundField>
   /** Fields whose input holds other objects, or lists of their keys. */
   readonly nesting: readonly BoundField[]
   /** Fields of which an input may not give both. */

@@ -19,7 +19,6 @@ interface Budget {
  * which they are too many. Lists that are longer than their own field allows are not looked into: they are refused anyway.
  */
 export function tooManyNested(serializer: AnySerializer, input: unknown, many: boolean): ErrorMessages | undefined {
-  if (serializer.plan.nesting.length === 0) return undefined
   const most = mostNested(serializer)
   const budget = { left: most, serializer, message: tooMany(most) }
   const found = many ? countItems(input, serializer.plan, budget) : countFields(input, serializer.plan, budget)

@@ -117,7 +117,7 @@ async function relatedTo(owners: readonly Model[], { relation, knex, narrow }: R
   const options = knex === undefined ? {} : { transaction: knex }
   const query = model.fetchGraph([...known.values()], { [relation.name]: {} }, options)
   void query.modifyGraph(relation.name, (related) => void narrow(related as AnyQueryBuilder))
-  await readExactly(query as unknown as AnyQueryBuilder)
+  await readExactly(query as AnyQueryBuilder)
   return standIns.map((standIn) => [standIn[relation.name] ?? []].flat() as Model[])
 }
 

@@ -90,7 +90,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   }
 
   get #model(): ModelClass {
-    return (this.constructor as typeof ModelSerializer).modelClass()
+    return this.plan.model?.model as ModelClass
   }
 
   get #knex(): Queryable | undefined {
@@ -120,7 +120,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   }
 
   async #writeOne(entry: WriteEntry): Promise<M> {
-    const items = await toItems(this, [entry])
+    const items = toItems(this, [entry])
     return this.#atomically(items.some(hasRelated), async () => {
       const [row] = await writeTree(this, items)
       return this.#reloadOne(row as M)
@@ -137,7 +137,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
       rows.set(entry, await under(path, () => (instance ? this.update(instance as M, data) : this.create(data))))
     }
     const others = entries.filter((entry) => !rows.has(entry))
-    const written = await writeTree(this, await toItems(this, others))
+    const written = await writeTree(this, toItems(this, others))
     for (const [index, entry] of others.entries()) rows.set(entry, written[index] as Model)
     return entries.map((entry) => rows.get(entry) as Model)
   }

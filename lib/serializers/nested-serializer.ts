@@ -25,6 +25,8 @@ export class NestedSerializer<
   const Options extends NestedSerializerOptions = {},
 > extends SerializerField<OneOrMany<S, Options>, Options & NestedSerializerOptions> {
   readonly serializerClass: S
+  readonly many: boolean
+  readonly maxItems: number
 
   constructor(
     serializerClass: S,
@@ -32,14 +34,8 @@ export class NestedSerializer<
   ) {
     super(options)
     this.serializerClass = serializerClass
-  }
-
-  get many(): boolean {
-    return this.options.many === true
-  }
-
-  get maxItems(): number {
-    return (this.options as NestedSerializerOptions).maxItems ?? 100
+    this.many = this.options.many === true
+    this.maxItems = (this.options as NestedSerializerOptions).maxItems ?? 100
   }
 
   override schema(): FieldSchema {

@@ -17,11 +17,10 @@ import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { isJsonAttribute } from '../models/build-model.js'
 import { isLostOnUpdate, nameProblem } from '../models/column-names.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
-import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
 import type { BoundField, RelatedKey, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
@@ -29,6 +28,7 @@ import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
+import { isCheckedByDatabase } from './validate-related.js'
 
 /** Classes whose plan is being made: one of them again is a circle. */
 const compiling = new Set<SerializerClass>()
@@ -64,6 +64,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
     fields: bound,
     readable,
     writable,
+    byName: new Map(bound.map((field) => [field.name, field])),
     fieldNames: bound.map((field) => field.name),
     readOnlyFields: new Set(bound.filter((f) => f.readable && !f.writable).map((f) => f.name)),
     writableFields: new Set(writable.map((field) => field.name)),
@@ -72,6 +73,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
     hasHooks: writable.some(({ field, hook }) => hook !== undefined || field.options.validators !== undefined),
     validators: serializer.validators,
     isIdentity: bound.length > 0 && bound.every(isIdentity),
+    trusted: new Set(writable.filter((field) => isCheckedByDatabase(model, field))),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
     relations: merge(graphOf(bound.filter(isLoaded)), relations),

@@ -1,6 +1,6 @@
 /** Fields that write one relation in two ways: by the keys of its objects, and by the objects themselves. */
 import { HiddenField } from '../fields/hidden-field.js'
-import { keyText } from '../fields/key-text.js'
+import { keyText } from '../fields/object-key.js'
 import { RelatedField } from '../fields/related-field.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'

@@ -1,5 +1,5 @@
 /** Tells rows of a model by their primary keys. */
-import { keyText } from '../fields/key-text.js'
+import { keyText } from '../fields/object-key.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'

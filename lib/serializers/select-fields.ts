@@ -4,7 +4,7 @@ import type { SerializerField } from '../fields/field.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import type { RelationDescription } from '../models/model-description.js'
-import { nameColumns } from '../renderers/columns.js'
+import { nameColumns } from '../renderers/renderer.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
 import { neededRelations } from './needed-relations.js'
 import { NestedSerializer } from './nested-serializer.js'
@@ -63,7 +63,7 @@ function makeClass(
   expandable: Expandable,
   { fields, expand }: Selection,
 ): SerializerClass {
-  const base = serializer as unknown as typeof Serializer
+  const base = serializer as typeof Serializer
   const heads = new Set([...expand].map((name) => headOf(name)))
   const isWhole = !writesByPlan(base.prototype)
   const isKept = (name: string) => !fields || fields.has(name) || heads.has(name)

@@ -3,7 +3,7 @@
 import type { SerializerContext, Validator } from '../fields/field.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
-import { nameColumns } from '../renderers/columns.js'
+import { nameColumns } from '../renderers/renderer.js'
 import type {
   AnySerializer,
   BoundField,
@@ -93,10 +93,12 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   readonly textual: boolean
   /** @internal */
   readonly forced: ForcedValues | undefined
+  /** What the serializer knows of its surroundings. */
+  context: SerializerContext
+  /** What is known of the class before any request. */
+  readonly plan: SerializerPlan
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
-  #context: SerializerContext
-  #plan: SerializerPlan | undefined
   #outcome: Validity | undefined
   readonly #children = new Map<BoundField, AnySerializer>()
 
@@ -107,18 +109,8 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     this.partial = options.partial ?? false
     this.textual = options.textual ?? false
     this.forced = options.forced
-    this.#context = options.context ?? {}
-  }
-
-  /** What the serializer knows of its surroundings. */
-  get context(): SerializerContext {
-    return this.#context
-  }
-
-  /** What is known of the class before any request. */
-  get plan(): SerializerPlan {
-    this.#plan ??= serializerPlan(this.constructor as SerializerClass)
-    return this.#plan
+    this.context = options.context ?? {}
+    this.plan = serializerPlan(this.constructor as SerializerClass)
   }
 
   /** The names of all fields, in order. */
@@ -260,7 +252,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   child(field: BoundField, serializerClass: SerializerClass): AnySerializer {
     let child = this.#children.get(field)
     if (!child) {
-      child = new serializerClass({ partial: this.partial, textual: this.textual, context: this.#context })
+      child = new serializerClass({ partial: this.partial, textual: this.textual, context: this.context })
       this.#children.set(field, child)
     }
     return child
@@ -268,7 +260,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 
   /** Runs `work` with another connection or transaction in the context, nested serializers included. */
   protected async withContext<Result>(context: SerializerContext, work: () => Promise<Result>): Promise<Result> {
-    const before = this.#context
+    const before = this.context
     this.#setContext(context)
     try {
       return await work()
@@ -278,13 +270,13 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   }
 
   #setContext(context: SerializerContext): void {
-    this.#context = context
+    this.context = context
     for (const child of this.#children.values()) if (child instanceof Serializer) child.#setContext(context)
   }
 
   #validate(scope: ValidationScope): Validity | Promise<Validity> {
     const { inputData } = this
-    const tooMany = tooManyNested(this, inputData, this.many)
+    const tooMany = this.plan.nesting.length > 0 ? tooManyNested(this, inputData, this.many) : undefined
     if (tooMany) return { valid: false, value: undefined, errors: tooMany }
     if (!this.many) {
       const outcomes = validateItems(this, [{ input: inputData, current: this.obj }], scope)

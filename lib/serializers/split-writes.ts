@@ -2,9 +2,8 @@
 
 import { RelatedField } from '../fields/related-field.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { oncePer } from '../kernel/once-per.js'
 import type { RelationDescription } from '../models/model-description.js'
-import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
+import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { DECIDED } from './validated-item.js'
 
@@ -41,23 +40,18 @@ export interface NestedWrite {
   readonly value: Data | readonly Data[] | null
 }
 
-const fieldsByName = oncePer(
-  ({ fields }: SerializerPlan): ReadonlyMap<string, BoundField> => new Map(fields.map((bound) => [bound.name, bound])),
-)
-
 /**
  * Sorts validated data (and what `save(extra)` adds: field names or properties of the model) by where it is written.
  * @throws {ConfigurationError} a key is neither a field nor a property, or nested data has no relation
  */
 export function splitWrites(serializer: AnySerializer, data: Data): Writes {
   const { plan } = serializer
-  const fields = fieldsByName(plan)
   const columns: Data = {}
   const before: NestedWrite[] = []
   const after: NestedWrite[] = []
   const sets: KeySet[] = []
   for (const [name, value] of Object.entries(data)) {
-    const bound = fields.get(name)
+    const bound = plan.byName.get(name)
     const { relation } = bound ?? {}
     if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
       if (!relation)
@@ -70,7 +64,7 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
         throw unwritable(serializer, name, 'is a list of keys without a many-to-many relation')
       sets.push({ name, field: bound.field, relation, keys: value as unknown[] })
     } else {
-      columns[propertyOf(serializer, name)] = value
+      columns[bound?.column?.property ?? propertyOf(serializer, name)] = value
     }
   }
   const { [DECIDED]: decided } = data as { [DECIDED]?: Data }
@@ -83,7 +77,7 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
  */
 export function propertyOf(serializer: AnySerializer, name: string): string {
   const { plan } = serializer
-  const bound = fieldsByName(plan).get(name)
+  const bound = plan.byName.get(name)
   const property = bound?.column?.property ?? (bound?.source.length === 1 ? bound.source[0] : undefined) ?? name
   if (plan.model?.columns.has(property)) return property
   throw unwritable(serializer, name, 'is neither a field nor a column of the model')

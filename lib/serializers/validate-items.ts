@@ -9,12 +9,11 @@ import type { NestedSerializer } from './nested-serializer.js'
 import { checkRivals } from './rivals.js'
 import { runObjectValidators } from './run-object-validators.js'
 import { validateNested } from './validate-nested.js'
-import { checkTrusted, isTrusted, validateRelated } from './validate-related.js'
+import { checkTrusted, validateRelated } from './validate-related.js'
 import {
   type Candidate,
   convert,
   fail,
-  forcedBy,
   type Item,
   isForced,
   type Outcome,
@@ -24,6 +23,8 @@ import {
   toOutcomes,
   type ValidationScope,
 } from './validated-item.js'
+
+const NOTHING: ReadonlyMap<string, unknown> = new Map()
 
 /**
  * Validates each candidate by the serializer's plan and hooks. A promise only where a field or a hook waits.
@@ -65,16 +66,17 @@ function validateObjects(
 function runAllHooks(serializer: AnySerializer, items: readonly Item[], start = 0): Promise<void> | undefined {
   for (let index = start; index < items.length; index++) {
     const item = items[index] as Item
-    force(serializer, item)
+    const forced = serializer.forced && item.current === undefined
+    if (forced) force(serializer, item)
     const waiting = runHooks(serializer, item)
+    // a hook may have returned data without them
     if (waiting) {
       return waiting.then(() => {
-        force(serializer, item)
+        if (forced) force(serializer, item)
         return runAllHooks(serializer, items, index + 1)
       })
     }
-    // a hook may have returned data without them
-    force(serializer, item)
+    if (forced) force(serializer, item)
   }
   return undefined
 }
@@ -87,10 +89,11 @@ function validateFields(
   start = 0,
 ): Promise<void> | undefined {
   const { writable } = serializer.plan
-  const forced = forcedBy(serializer, scope)
+  const forced = scope.forced ?? serializer.forced
   for (let index = start; index < writable.length; index++) {
     const bound = writable[index] as BoundField
-    const waiting = isForced(forced, bound) ? undefined : validateField(serializer, bound, items, scope)
+    const waiting =
+      forced !== undefined && isForced(forced, bound) ? undefined : validateField(serializer, bound, items, scope)
     if (waiting) return waiting.then(() => validateFields(serializer, items, scope, index + 1))
   }
   return undefined
@@ -106,15 +109,14 @@ function validateField(
   if (input === 'objects') {
     return validateNested(serializer, bound, field as NestedSerializer, items, validateItems)
   }
-  if (input === 'keys' && !(scope.trustKeys === true && isTrusted(serializer, bound))) {
+  if (input === 'keys' && !(scope.trustKeys === true && serializer.plan.trusted.has(bound))) {
     return validateRelated(serializer, bound, field as RelatedField, items)
   }
   return validateValues(serializer, bound, items)
 }
 
-/** Values that the input cannot set; a stored object has them. */
-function force({ forced, plan }: AnySerializer, item: Item): void {
-  if (!forced || item.current !== undefined) return
+/** Values that the input cannot set, of a new object: a stored one has them. */
+function force({ forced = NOTHING, plan }: AnySerializer, item: Item): void {
   for (const [property, value] of forced) {
     if (value === undefined) throw new Error(`The value of "${property}", which the input cannot set, is not known yet`)
     const field = plan.fields.find(({ column }) => column?.property === property)
@@ -130,15 +132,12 @@ function validateValues(
   start = 0,
 ): Promise<void> | undefined {
   for (let index = start; index < items.length; index++) {
-    const waiting = validateValue(serializer, bound, items[index] as Item) ?? turnAfter(index)
+    // lists give way to other requests now and then; one object never waits for a turn
+    const waiting =
+      validateValue(serializer, bound, items[index] as Item) ?? (index > 0 && isTurnOver() ? nextTurn() : undefined)
     if (waiting) return waiting.then(() => validateValues(serializer, bound, items, index + 1))
   }
   return undefined
-}
-
-/** Lists give way to other requests now and then; one object never waits for a turn. */
-function turnAfter(index: number): Promise<void> | undefined {
-  return index > 0 && isTurnOver() ? nextTurn() : undefined
 }
 
 function validateValue(serializer: AnySerializer, bound: BoundField, item: Item): Promise<void> | undefined {

@@ -1,12 +1,12 @@
 /** Objects inside the input of others, validated together for a whole list. */
 
 import { ExternalIdField } from '../fields/external-id-field.js'
-import { keyText } from '../fields/key-text.js'
-import { parseLookup, parseValue } from '../fields/parse-lookup.js'
+import { keyText, parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
-import type { AnySerializer, BoundField } from './contract.js'
+import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
 import {
   type Candidate,
@@ -36,8 +36,8 @@ export async function validateNested(
   validate: Validate,
 ): Promise<void> {
   const child = serializer.child(bound, field.serializerClass)
-  const forced = forcedBy(serializer, bound)
-  const keys = keysOf(child, forced)
+  const known = nestedPlans(serializer.plan)
+  const { forced, keys } = known.get(bound) ?? decide(known, bound, { own: serializer.plan, inner: child.plan })
   const entries: { item: Item; position: number | undefined; again?: boolean; candidate: Candidate }[] = []
   for (const item of items) {
     const input = take(serializer, bound, item)
@@ -53,10 +53,10 @@ export async function validateNested(
       continue
     }
     item.value[bound.name] = []
-    const known = byKey(current, keys)
+    const related = byKey(current, keys)
     const named = new Set<object>()
     for (const [position, element] of (input as unknown[]).entries()) {
-      const target = matching(child, element, known, keys)
+      const target = matching(child, element, related, keys)
       const again = target !== undefined && named.has(target)
       if (target) named.add(target)
       entries.push({ item, position, again, candidate: { input: element, current: target } })
@@ -85,8 +85,26 @@ function listProblem(input: unknown, maxItems: number): string | undefined {
   return input.length > maxItems ? `Ensure this field has no more than ${maxItems} items.` : undefined
 }
 
+interface NestedPlan {
+  readonly forced: Forced
+  readonly keys: NestedKeys
+}
+
+const nestedPlans = oncePerCatalogue((_plan: SerializerPlan) => new Map<BoundField, NestedPlan>())
+
+function decide(
+  known: Map<BoundField, NestedPlan>,
+  bound: BoundField,
+  { own, inner }: { own: SerializerPlan; inner: SerializerPlan },
+): NestedPlan {
+  const forced = forcedBy(own, bound)
+  const decided = { forced, keys: keysOf(inner, forced) }
+  known.set(bound, decided)
+  return decided
+}
+
 /** Keys of the related model that the surrounding object decides. */
-function forcedBy({ plan }: AnySerializer, { relation }: BoundField): Forced {
+function forcedBy(plan: SerializerPlan, { relation }: BoundField): Forced {
   const forced = relation && (relation.kind === 'has-one' || relation.kind === 'has-many')
   const properties = new Set(forced ? relation.relatedProperties : [])
   return plan.model ? Object.assign(properties, { parent: plan.model.model }) : properties
@@ -189,7 +207,7 @@ interface NestedKeys {
   readonly areOwned: boolean
 }
 
-function keysOf({ plan }: AnySerializer, forced: Forced): NestedKeys {
+function keysOf(plan: SerializerPlan, forced: Forced): NestedKeys {
   const isOwn = ({ field, column }: BoundField) => column?.primary === true || field instanceof ExternalIdField
   const own = plan.readable.filter(
     (bound): bound is KeyField => bound.source.length === 1 && bound.column !== undefined && isOwn(bound),

@@ -5,10 +5,9 @@ import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../field
 import { MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import { describeModel } from '../models/describe-model.js'
-import type { Column } from '../models/model-description.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { oncePerCatalogue } from '../models/once-per-catalogue.js'
-import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
+import type { AnySerializer, BoundField } from './contract.js'
 import {
   convert,
   fail,
@@ -22,18 +21,11 @@ import {
   type ValidationScope,
 } from './validated-item.js'
 
-const trustedFields = oncePerCatalogue(
-  (plan: SerializerPlan): ReadonlySet<BoundField> =>
-    new Set(plan.writable.filter((bound) => isCheckedByDatabase(plan, bound))),
-)
-
-/** True for keys that need no look-up: the database checks them when the row is written. */
-export function isTrusted(serializer: AnySerializer, bound: BoundField): boolean {
-  return bound.relation !== undefined && trustedFields(serializer.plan).has(bound)
-}
-
 /** A key of the whole related table, all of whose rows the caller may see: a foreign key of the database checks it. */
-function isCheckedByDatabase({ model }: SerializerPlan, { field, relation, column, ids }: BoundField): boolean {
+export function isCheckedByDatabase(
+  model: ModelDescription | undefined,
+  { field, relation, column, ids }: BoundField,
+): boolean {
   const made: unknown = field.constructor
   if (made !== PrimaryKeyRelatedField || !relation || !column || ids) return false
   const key = model?.foreignKeys.get(column.property)
@@ -62,7 +54,7 @@ function isAsWide(column: Column, target: Column): boolean {
 export async function checkTrusted(serializer: AnySerializer, items: readonly Item[], scope: ValidationScope) {
   const forced = forcedBy(serializer, scope)
   for (const bound of serializer.plan.writable) {
-    if (isForced(forced, bound) || !isTrusted(serializer, bound)) continue
+    if (isForced(forced, bound) || !serializer.plan.trusted.has(bound)) continue
     const asking = items.filter((item) => !item.errors || !Object.hasOwn(item.errors, bound.name))
     await validateRelated(serializer, bound, bound.field as RelatedField, asking)
   }

@@ -39,9 +39,9 @@ interface Secret {
 /** The columns that look like secrets and that a serializer has not named; each is given once. */
 function secretsOf(serializer: SerializerClass): readonly Secret[] {
   const { model, readable } = serializerPlan(serializer)
-  if (!model || (serializer as unknown as Partial<typeof ModelSerializer>).fields !== '__all__') return []
+  if (!model || (serializer as Partial<typeof ModelSerializer>).fields !== '__all__') return []
   const declared = declaredFieldsOf(serializer)
-  const { extraKwargs = {} } = serializer as unknown as Partial<typeof ModelSerializer>
+  const { extraKwargs = {} } = serializer as Partial<typeof ModelSerializer>
   const known = told(model.model)
   const found: Secret[] = []
   for (const { name, column, relation, ids } of readable) {

@@ -16,7 +16,7 @@ import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { rowKey } from './row-keys.js'
 import type { Writes } from './split-writes.js'
-import { under } from './under.js'
+import { placed, under } from './under.js'
 import { changeOf, insertRows, knexOf, type RowChange, updateRows, updatesRows } from './write-rows.js'
 
 type Data = Record<string, unknown>
@@ -33,16 +33,14 @@ export interface WriteItem extends WriteEntry {
 export async function writeOwnRows(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   const model = serializer.plan.model?.model as ModelClass
   const knex = knexOf(serializer)
-  await update(
-    serializer,
-    items.filter(({ instance }) => instance !== undefined),
-    { model, knex },
-  )
-  await insert(
-    serializer,
-    items.filter(({ instance }) => instance === undefined),
-    { model, knex },
-  )
+  const stored: WriteItem[] = []
+  const added: WriteItem[] = []
+  for (const item of items) {
+    if (item.instance === undefined) added.push(item)
+    else stored.push(item)
+  }
+  if (stored.length > 0) await update(serializer, stored, { model, knex })
+  if (added.length > 0) await insert(serializer, added, { model, knex })
 }
 
 interface Target {
@@ -64,12 +62,14 @@ async function telling<Result>(serializer: AnySerializer, data: Data, work: () =
 }
 
 async function insert(serializer: AnySerializer, items: readonly WriteItem[], { model, knex }: Target): Promise<void> {
-  if (items.length === 0) return
   // hooks change instances: the second time a row is written, it is made anew
   const fresh = new Map<WriteItem, Model>()
   for (const item of items) {
-    const { path, data, writes } = item
-    fresh.set(item, await under(path, () => telling(serializer, data, () => buildModel(model, writes.columns))))
+    try {
+      fresh.set(item, buildModel(model, item.writes.columns))
+    } catch (error) {
+      throw placed(item.path, inOwnTerms(serializer, item.data, error))
+    }
   }
   const take = (item: WriteItem) => {
     const made = fresh.get(item) ?? buildModel(model, item.writes.columns)
@@ -157,7 +157,7 @@ async function updateOne(model: ModelClass, instance: Model, columns: Data, knex
   }
   const rows: unknown = await byExactKey(instance, () => {
     const query = ownRow(instance, knex).patch(patch as never)
-    return readExactly(query.returning('*') as unknown as AnyQueryBuilder)
+    return readExactly(query.returning('*') as AnyQueryBuilder)
   })
   const row: unknown = Array.isArray(rows) ? rows[0] : rows
   if (!row) throw new NotFound()

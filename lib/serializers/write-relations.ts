@@ -1,6 +1,6 @@
 /** Writes what belongs to objects besides their own rows, level by level: nested objects and many-to-many relations. */
 import type { Model } from 'objection'
-import { keyText } from '../fields/key-text.js'
+import { keyText } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
 import { exactValue } from '../models/database-text.js'
 import type { RelationDescription } from '../models/model-description.js'
@@ -11,7 +11,7 @@ import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { rowKey } from './row-keys.js'
 import type { NestedWrite } from './split-writes.js'
-import { type Path, under } from './under.js'
+import { type Path, placed, under } from './under.js'
 import { DECIDED, TARGET } from './validated-item.js'
 import { type KeyLink, relate, relatedQuery, replaceSets } from './write-links.js'
 import type { WriteItem } from './write-own-rows.js'
@@ -41,11 +41,9 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
       path,
     }))
     const given = entries.filter(({ data }) => data !== null)
-    await lockCurrent(serializer, relation, asked)
-    await lockDistinct(
-      given.flatMap(({ instance }) => instance ?? []),
-      serializer,
-    )
+    const stored = given.flatMap(({ instance }) => instance ?? [])
+    if (stored.length > 0) await lockCurrent(serializer, relation, asked)
+    if (stored.length > 1) await lockDistinct(stored, serializer)
     const written = await writeEntries(
       child,
       given.map((entry) => ({ ...entry, instance: entry.instance ?? undefined })),
@@ -54,7 +52,11 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
     for (const [index, one] of asked.entries()) {
       const entry = entries[index] as (typeof entries)[number]
       const object = (related.get(entry) ?? null) as Data | null
-      await under(one.item.path, () => takeKeys(serializer, one, { object, isNew: !entry.instance }))
+      try {
+        takeKeys(serializer, one, { object, isNew: !entry.instance })
+      } catch (error) {
+        throw placed(one.item.path, error)
+      }
     }
   }
 }
@@ -74,10 +76,12 @@ function byField(
       else asked.set(write.bound, [one])
     }
   }
-  return plan.fields.flatMap((bound) => {
+  const ordered: [BoundField, readonly Asked[]][] = []
+  for (const bound of plan.fields) {
     const own = asked.get(bound)
-    return own ? [[bound, own] as const] : []
-  })
+    if (own) ordered.push([bound, own])
+  }
+  return ordered
 }
 
 /** Objects that are there already must still be those that the rows point to. */
@@ -185,7 +189,7 @@ async function writeRelated(serializer: AnySerializer, child: AnySerializer, ask
     })
   })
   const links = entries.flatMap(({ owner, instance }) => (instance ? [{ owner, target: instance }] : []))
-  await lockTargets(links, relation, knexOf(serializer))
+  if (links.length > 0) await lockTargets(links, relation, knexOf(serializer))
   const written = await writeEntries(child, entries)
   if (!relation.through) return
   const created = entries.flatMap(({ owner, instance, path }, index): KeyLink[] => {

@@ -47,7 +47,7 @@ async function insertPart(model: ModelClass, part: readonly Model[], knex: Query
         returned = rows
       })
     })
-  const created = (await readExactly(query as unknown as AnyQueryBuilder)) as Model[]
+  const created = (await readExactly(query as AnyQueryBuilder)) as Model[]
   if (Array.isArray(returned) && returned.length < part.length) throw rowsSkippedError()
   return created
 }

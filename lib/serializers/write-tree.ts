@@ -2,16 +2,20 @@
 import type { Model } from 'objection'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { splitWrites } from './split-writes.js'
-import { under } from './under.js'
+import { placed } from './under.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
 import { writeAfter, writeBefore } from './write-relations.js'
 
 /** Sorts the data of objects by where it is written. @throws {ConfigurationError} */
-export async function toItems(serializer: AnySerializer, entries: readonly WriteEntry[]): Promise<WriteItem[]> {
+export function toItems(serializer: AnySerializer, entries: readonly WriteEntry[]): WriteItem[] {
   const items: WriteItem[] = []
   for (const { data, instance, path } of entries) {
-    const writes = await under(path, () => splitWrites(serializer, data))
-    items.push({ data, instance: instance as Model | undefined, path, writes, row: undefined })
+    try {
+      const writes = splitWrites(serializer, data)
+      items.push({ data, instance: instance as Model | undefined, path, writes, row: undefined })
+    } catch (error) {
+      throw placed(path, error)
+    }
   }
   return items
 }
@@ -22,8 +26,16 @@ export async function toItems(serializer: AnySerializer, entries: readonly Write
  * are written one by one.
  */
 export async function writeTree(serializer: AnySerializer, items: readonly WriteItem[]): Promise<Model[]> {
-  await writeBefore(serializer, items)
+  let hasBefore = false
+  let hasAfter = false
+  for (const { writes } of items) {
+    if (writes.before.length > 0) hasBefore = true
+    if (writes.after.length + writes.sets.length > 0) hasAfter = true
+  }
+  if (hasBefore) await writeBefore(serializer, items)
   await writeOwnRows(serializer, items)
-  await writeAfter(serializer, items)
-  return items.map(({ row }) => row as Model)
+  if (hasAfter) await writeAfter(serializer, items)
+  const rows: Model[] = []
+  for (const { row } of items) rows.push(row as Model)
+  return rows
 }

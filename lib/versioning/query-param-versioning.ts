@@ -1,7 +1,6 @@
 /** The version in the query: `?version=2.0`. */
 
-import type { Context } from '../http/context.js'
-import { pathOf, queryOf } from '../http/request-path.js'
+import { type Context, pathOf, queryOf } from '../http/context.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { BaseVersioning, type VersionParameter } from './versioning.js'
 

@@ -1,7 +1,6 @@
 /** The version in the path: `/api/v2/books`. */
 
-import type { Context } from '../http/context.js'
-import { pathOf } from '../http/request-path.js'
+import { type Context, pathOf } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import { BaseVersioning } from './versioning.js'

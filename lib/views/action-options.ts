@@ -36,11 +36,13 @@ export interface ActionClass {
   readonly prototype: object
 }
 
-const settingsOf = new WeakMap<object, ActionSettings>()
+const SETTINGS = Symbol('what action() has said of the method')
+
+type ActionMethod = object & { [SETTINGS]?: ActionSettings }
 
 /** Remembers what was said of a method. */
-export function keepSettings(method: object, settings: ActionSettings): void {
-  settingsOf.set(method, settings)
+export function keepSettings(method: ActionMethod, settings: ActionSettings): void {
+  method[SETTINGS] = settings
 }
 
 /**
@@ -55,7 +57,7 @@ function findActions(prototype: object): Map<string, ActionDescription> {
   const parent = Object.getPrototypeOf(prototype) as object | null
   const found = parent ? findActions(parent) : new Map<string, ActionDescription>()
   for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
-    const settings = typeof value === 'function' ? settingsOf.get(value as object) : undefined
+    const settings = typeof value === 'function' ? (value as ActionMethod)[SETTINGS] : undefined
     if (settings) found.set(name, describe(name, settings))
     // something else has taken the name
     else if (typeof value !== 'function') found.delete(name)

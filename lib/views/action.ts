@@ -7,6 +7,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { serializerOfSchema } from '../serializers/schema-serializer.js'
 import type { Input } from '../serializers/types.js'
 import { keepSettings } from './action-options.js'
+import { METHODS } from './actions.js'
 import { isOurs } from './built-in.js'
 import type { GenericAPIView } from './generic-api-view.js'
 
@@ -85,8 +86,6 @@ const OPTIONS = {
   ...(Object.fromEntries(STATICS.map((name) => [name, 'any'])) as Readonly<Record<keyof ActionStatics, 'any'>>),
 } as const satisfies Record<keyof ActionOptions, Kind>
 
-const METHODS = new Set(['get', 'post', 'put', 'patch', 'delete'])
-
 /**
  * Declares an action of a view set; the router gives it a route. Validated input is also `this.validatedData` and
  * `ctx.state.validatedData`. Input that is not valid is answered 400 with messages by field, and the method is not called.
@@ -116,7 +115,7 @@ export function action<S extends SerializerClass | StandardSchema = never>(
   const { detail = false, urlPath, urlName, inputSerializer, outputSerializer: output } = options
   const methods = (options as Partial<ActionOptions>).methods ?? []
   const lowered = methods.map((method) => method.toLowerCase())
-  const unknown = lowered.find((method) => !METHODS.has(method))
+  const unknown = lowered.find((method) => !METHODS.some((known) => known === method))
   if (lowered.length === 0 || unknown !== undefined) {
     throw new ConfigurationError(
       `action(): methods is ${JSON.stringify(methods)}; name one or more of GET, POST, PUT, PATCH and DELETE`,

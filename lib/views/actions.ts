@@ -1,12 +1,17 @@
 /** The actions that come with the package: one row says all that the package knows of each. */
-import type { ActionMap } from './view.js'
+
+/** The HTTP methods that actions answer, in lower case and in the order in which `Allow` lists them. */
+export const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+
+/** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */
+export type ActionMap = Readonly<Record<string, string>>
 
 /** What an action does; an application's own actions have no row. */
 export interface Action {
   /** The name of the view's method. */
   readonly name: string
   /** The HTTP method that it answers, in lower case. */
-  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete'
+  readonly method: (typeof METHODS)[number]
   /** Which of the paths of a resource it answers on: its list, one object, or its bulk path. */
   readonly path: 'list' | 'detail' | 'bulk'
   /** What its answer shows. */
@@ -15,6 +20,8 @@ export interface Action {
   readonly writes: 'insert' | 'update' | 'delete' | undefined
   /** The methods of the view that an application may write by in its own way; the one of a single object last. */
   readonly hooks: readonly string[]
+  /** The method of the view that makes its answer, besides the action itself. */
+  readonly answers?: string
   /** The method of the serializer that writes. */
   readonly serializerMethod: 'create' | 'update' | undefined
 }
@@ -26,7 +33,7 @@ const deleting = { writes: 'delete', serializerMethod: undefined } as const
 
 /** The actions of the package, in the order in which they are routed. */
 export const ACTIONS: readonly Action[] = [
-  { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading },
+  { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading, answers: 'getList' },
   { name: 'create', method: 'post', path: 'list', shows: 'object', ...inserting, hooks: ['performCreate'] },
   {
     name: 'bulkCreate',
@@ -52,7 +59,7 @@ export const ACTIONS: readonly Action[] = [
     ...deleting,
     hooks: ['performBulkDestroy', 'performDestroy'],
   },
-  { name: 'retrieve', method: 'get', path: 'detail', shows: 'object', ...reading },
+  { name: 'retrieve', method: 'get', path: 'detail', shows: 'object', ...reading, answers: 'getDetail' },
   { name: 'update', method: 'put', path: 'detail', shows: 'object', ...updating, hooks: ['performUpdate'] },
   { name: 'partialUpdate', method: 'patch', path: 'detail', shows: 'object', ...updating, hooks: ['performUpdate'] },
   { name: 'destroy', method: 'delete', path: 'detail', shows: 'nothing', ...deleting, hooks: ['performDestroy'] },
@@ -108,3 +115,20 @@ export function takesWholeObjects(name: string): boolean {
   const action = byName.get(name)
   return action?.writes === 'insert' || action?.method === 'put'
 }
+
+/**
+ * The methods of a path in the order in which `Allow` lists them (wire format, section 6).
+ * @param options.describes the path takes OPTIONS
+ */
+export function allowedMethods(
+  actions: ActionMap,
+  { describes = true }: { readonly describes?: boolean } = {},
+): readonly string[] {
+  const mapped = new Set(Object.keys(actions).map((method) => method.toUpperCase()))
+  if (mapped.has('GET')) mapped.add('HEAD')
+  if (describes) mapped.add('OPTIONS')
+  const known = ORDER.filter((method) => mapped.has(method))
+  return [...known, ...[...mapped].filter((method) => !ORDER.includes(method))]
+}
+
+const ORDER = [...METHODS, 'head', 'options'].map((method) => method.toUpperCase())

@@ -1,11 +1,13 @@
 /** What is decided of the answers that a serializer class writes, before any request. */
+
+import { oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
-import { oncePerCatalogue } from '../models/once-per-catalogue.js'
+import { Statements } from '../rows/row-access.js'
 import { decideRows, type RowDecision, shownColumns } from '../rows/row-plan.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 
-export interface AnswerPlan {
+export class AnswerPlan {
   readonly serializer: SerializerClass
   /** The model of what it shows; undefined for a serializer without one. */
   readonly model: ModelClass | undefined
@@ -15,16 +17,18 @@ export interface AnswerPlan {
   readonly rows: RowDecision
   /** The model's columns that it shows as they are. */
   readonly columns: ReadonlySet<string>
+  /** Those that read and insert its rows. */
+  readonly statements = new Statements()
+
+  constructor(serializer: SerializerClass) {
+    const { model, needsUser } = serializerPlan(serializer)
+    this.serializer = serializer
+    this.model = model?.model
+    this.needsUser = needsUser
+    this.rows = decideRows(serializer)
+    this.columns = shownColumns(serializer)
+  }
 }
 
 /** The answers of a serializer class, the same for as long as the catalogue is. @throws {ConfigurationError} */
-export const answerPlan = oncePerCatalogue((serializer: SerializerClass): AnswerPlan => {
-  const { model, needsUser } = serializerPlan(serializer)
-  return {
-    serializer,
-    model: model?.model,
-    needsUser,
-    rows: decideRows(serializer),
-    columns: shownColumns(serializer),
-  }
-})
+export const answerPlan = oncePerCatalogue((serializer: SerializerClass) => new AnswerPlan(serializer))

@@ -21,19 +21,11 @@ import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { takenFiles } from '../serializers/taken-files.js'
 import { actionsOf } from './action-options.js'
+import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
-import { policiesOf } from './policies.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
-import {
-  type ActionMap,
-  allowedMethods,
-  type OpenRoute,
-  type ParentLink,
-  type RegisteredRoute,
-  type View,
-  type ViewPolicies,
-} from './view.js'
-import { methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
+import type { ActionMap, OpenRoute, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
+import { decidedOf, methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
 
 /**
  * A view: one instance answers one request. Statics describe it, methods act.
@@ -158,7 +150,8 @@ export class APIView implements View {
   }
 
   /** @internal The view that answers a request. */
-  static open(ctx: Context, { action, actions, basename, parents = [], database }: OpenRoute): APIView {
+  static open(ctx: Context, { action, actions, basename, parents = [], database, decided }: OpenRoute): APIView {
+    const { policies, inputSerializer } = decided ?? decidedOf(this, action)
     // in one call, which is never compiled for some shapes of view
     return Object.assign(new this(), {
       ctx,
@@ -167,8 +160,8 @@ export class APIView implements View {
       basename,
       parents,
       database,
-      policies: policiesOf(this),
-      inputSerializer: actionsOf(this).get(action)?.inputSerializer,
+      policies,
+      inputSerializer,
       body: { data: {}, textual: false },
     })
   }
@@ -231,7 +224,10 @@ export class APIView implements View {
    * it to add to the headers: `super.finalizeResponse()` first. Errors that were thrown do not come this way.
    */
   finalizeResponse(): void {
-    keepPrivate(this.ctx, this.policies.authentication)
+    const { authentication } = this.policies
+    // nobody is told apart
+    if (authentication.length === 0 && !this.ctx.state['user']) return
+    keepPrivate(this.ctx, authentication)
   }
 
   /** The answer for an error: what the database refused, in terms the client knows; any other error as it is. */

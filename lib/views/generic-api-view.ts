@@ -5,6 +5,7 @@ import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
 import { type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
+import type { Context } from '../http/context.js'
 import { roleRefusal } from '../http/database-scope.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -16,11 +17,7 @@ import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { Inserter } from '../rows/inserter.js'
-import type {
-  SerializerClass as AnySerializerClass,
-  SerializerOptions,
-  SerializerPlan,
-} from '../serializers/contract.js'
+import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import type { Expandable, Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
@@ -38,7 +35,7 @@ import { findInserter, inserterOf } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
-import type { ActionMap, RegisteredRoute } from './view.js'
+import type { ActionMap, OpenRoute, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
 
 /**
@@ -115,18 +112,14 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal What of its objects the client wants to see, once that was read; null for all. */
   declare clientSelection: Selection | null | undefined
 
-  /** @internal The resource, once it was asked for. */
-  declare compiled: Resource | undefined
-
   /** @internal What is decided of the class. */
-  get resource(): Resource {
-    this.compiled ??= resourceOf(this.viewClass)
-    return this.compiled
-  }
-
+  declare readonly resource: Resource
   /** @internal The class, for the steps that work on any generic view. */
-  get viewClass(): typeof GenericAPIView {
-    return this.constructor as typeof GenericAPIView
+  declare readonly viewClass: typeof GenericAPIView
+
+  /** @internal */
+  static override open(ctx: Context, route: OpenRoute): GenericAPIView {
+    return Object.assign(super.open(ctx, route) as GenericAPIView, { viewClass: this, resource: resourceOf(this) })
   }
 
   /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
@@ -158,7 +151,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** @internal */
-  static override takingSerializers(): AnySerializerClass[] {
+  static override takingSerializers(): SerializerClass[] {
     const own = this.serializerClass ? [this.serializerClass] : []
     return [...own, ...super.takingSerializers()]
   }
@@ -177,7 +170,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     const { queryset, model, name } = this.viewClass
     const knex = this.trx ?? this.knex
     if (!(queryset || model)) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
-    let query = (queryset ? queryset() : model?.query(knex)) as unknown as AnyQueryBuilder
+    let query = (queryset ? queryset() : model?.query(knex)) as AnyQueryBuilder
     if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
     // what code of the application's reads by it has its microseconds, too; the package's own steps see to that themselves
     return (this.resource.overrides.has(this.action) ? readExactly(query) : query) as unknown as QueryBuilder<M>
@@ -254,7 +247,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /** The serializer class for this request; override it to choose by `this.action` or by the caller. */
-  getSerializerClass(): AnySerializerClass {
+  getSerializerClass(): SerializerClass {
     const { serializerClass, name } = this.viewClass
     if (!serializerClass) {
       throw new ConfigurationError(`${name}: set static serializerClass, or override getSerializerClass()`)
@@ -326,7 +319,6 @@ described(GenericAPIView, {
 
 Object.assign(GenericAPIView.prototype, {
   rowVersion: undefined,
-  compiled: undefined,
   pathKey: undefined,
   inserter: undefined,
   clientSelection: undefined,

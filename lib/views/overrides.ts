@@ -1,9 +1,32 @@
 /** What of a view the application does in its own way: asked of each class once, never by a request. */
-import { ConfigurationError } from '../kernel/errors.js'
+import { actionNamed } from './actions.js'
 import { builtInMethods } from './built-in.js'
 
 /** What chooses objects, and who may have them. */
-const CHOOSING = ['getQueryset', 'filterQueryset', 'getObject', 'checkObjectPermissions', 'getSerializerClass']
+export const CHOOSING = ['getQueryset', 'filterQueryset', 'getObject', 'checkObjectPermissions', 'getSerializerClass']
+
+const SHOWING = ['getSerializer', 'loadRelated'] as const
+export const INPUT = ['getInputSerializer', 'getSerializerClass'] as const
+
+export type InsertAction = 'create' | 'bulkCreate'
+/** What is answered with rows. A stream is a list that is written row by row. */
+export type RowAnswer = InsertAction | 'list' | 'stream' | 'retrieve'
+
+/** The methods that have a say in an answer of rows. */
+export function rowMethods(answer: RowAnswer): readonly string[] {
+  if (answer === 'stream') return ['list', ...SHOWING]
+  return [answer, ...SHOWING, actionNamed(answer)?.answers ?? []].flat()
+}
+
+/** What of a request is ours to check. */
+export interface RequestChecks {
+  /** The action is as it comes with the package. */
+  readonly isOurs: boolean
+  /** Its body is a list. */
+  readonly isBulk: boolean
+  /** The path names the object that it changes. */
+  readonly hasKey: boolean
+}
 
 /**
  * The methods that an application has put in the place of ours, in the class or as fields of its instances. Each is true where
@@ -36,19 +59,6 @@ export class Overrides {
     this.objectPermissions = this.has('checkObjectPermissions')
     this.loading = this.has('loadRelated')
     this.serializerClass = this.has('getSerializerClass')
-  }
-
-  /**
-   * Refuses a view that has got a method of its own since it was made: nobody would ask it, and it may be there to hide rows.
-   * @throws {ConfigurationError} code of the request has written `this.getQueryset = …` or the like
-   */
-  refuseAssigned(view: object): void {
-    for (const name of CHOOSING) {
-      if (!Object.hasOwn(view, name) || this.has(name)) continue
-      throw new ConfigurationError(
-        `${view.constructor.name}: ${name}() was set on a view while it answers, where nobody asks it; override it in the class`,
-      )
-    }
   }
 
   /** True for a method that is not ours: the application has overridden it, or the view has none of that name. */

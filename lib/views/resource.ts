@@ -1,26 +1,39 @@
 /** What a generic view class needs to answer requests, decided once: a request only reads it. */
 
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
+import { FieldFilter } from '../filters/field-filter.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
-import { externalIds } from '../ids/external-ids.js'
+import { FullTextSearchFilter } from '../filters/full-text-search-filter.js'
+import { OrderingFilter } from '../filters/ordering-filter.js'
+import { SEPARATOR } from '../filters/resolve-paths.js'
+import { SearchFilter } from '../filters/search-filter.js'
+import { SearchRankOrderingFilter } from '../filters/search-rank-ordering-filter.js'
+import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
-import { oncePer } from '../kernel/once-per.js'
+import { decided, oncePer } from '../kernel/once-per.js'
 import { resolvePolicies, resolvePolicy } from '../kernel/policy.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
-import { oncePerCatalogue } from '../models/once-per-catalogue.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { actionNamed } from './actions.js'
+import { actionNamed, changesObject } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import type { GenericViewClass } from './generic-view-class.js'
-import { Overrides } from './overrides.js'
+import {
+  CHOOSING,
+  INPUT,
+  type InsertAction,
+  Overrides,
+  type RequestChecks,
+  type RowAnswer,
+  rowMethods,
+} from './overrides.js'
 import { policiesOf } from './policies.js'
 
 /** The policies of a class's lists; one set for as long as the process runs, as a paginator may hold connections. */
@@ -29,94 +42,78 @@ interface ListPolicies {
   readonly filters: readonly BaseFilter[]
 }
 
-const NO_TERMS: readonly OrderTerm[] = []
-
-const SHOWING = ['getSerializer', 'loadRelated'] as const
-const INPUT = ['getInputSerializer', 'getSerializerClass'] as const
-
-/** What is answered with rows, and the methods that have a say in it. A stream is a list that is written row by row. */
-const ROW_METHODS = {
-  list: ['list', ...SHOWING, 'getList'],
-  stream: ['list', ...SHOWING],
-  retrieve: ['retrieve', ...SHOWING, 'getDetail'],
-  create: ['create', ...SHOWING],
-  bulkCreate: ['bulkCreate', ...SHOWING],
-} as const
-
-export type RowAnswer = keyof typeof ROW_METHODS
-export type InsertAction = 'create' | 'bulkCreate'
+/** Backends that do nothing without a parameter of theirs. */
+const OUR_FILTERS: ReadonlySet<unknown> = new Set([
+  FieldFilter,
+  FullTextSearchFilter,
+  OrderingFilter,
+  SearchFilter,
+  SearchRankOrderingFilter,
+])
 
 /**
  * A generic view class as requests need it. What the catalogue has a say in is made when it is first asked for, and then
  * kept: registration needs no database.
  */
 export class Resource {
-  readonly #view: GenericViewClass
-  readonly #policies: ListPolicies
-  #filterView: FilterView | undefined
-  #parameterNames: ReadonlySet<string> | undefined
-  #defaultOrder: readonly OrderTerm[] | undefined
-  #lookup: ObjectKey | undefined
-  #versionTerms: readonly OrderTerm[] | undefined
-  #describesLists: boolean | undefined
+  readonly view: GenericViewClass
+  /** Cuts lists into pages; undefined where they are answered whole. */
+  readonly paginator: BasePagination | undefined
+  /** The filter backends, in the order in which they narrow a list. */
+  readonly filters: readonly BaseFilter[]
+  /** The paginator keeps connections between requests. */
+  readonly keepsConnections: boolean
   #answers: AnswerPlan | undefined
   #instance: object | undefined
-  #overrides: Overrides | undefined
-  #isWholeTable: boolean | undefined
-  #guardsObjects: boolean | undefined
-  #objectObstacle: string | null | undefined
-  #namesPerUser: boolean | undefined
   readonly #rowObstacles = new Map<RowAnswer, string | null>()
+  readonly #requestChecks = new Map<string, RequestChecks>()
   readonly #insertObstacles = new Map<InsertAction, string | null>()
   /** The total order of terms that a filter backend gives out again and again. */
   readonly totalOf = oncePer((terms: readonly OrderTerm[]) => totalOrder(this.model, terms))
 
   /** @throws {ConfigurationError} a paginator or filter backend is none */
   constructor(view: GenericViewClass) {
-    this.#view = view
-    this.#policies = listPoliciesOf(view)
-  }
-
-  /** Cuts lists into pages; undefined where they are answered whole. */
-  get paginator(): BasePagination | undefined {
-    return this.#policies.paginator
-  }
-
-  /** The filter backends, in the order in which they narrow a list. */
-  get filters(): readonly BaseFilter[] {
-    return this.#policies.filters
-  }
-
-  /** The paginator keeps connections between requests. */
-  get keepsConnections(): boolean {
-    return this.#policies.paginator?.keepsConnections === true
+    const { paginator, filters } = listPoliciesOf(view)
+    this.view = view
+    this.paginator = paginator
+    this.filters = filters
+    this.keepsConnections = paginator?.keepsConnections === true
   }
 
   get model(): ModelDescription {
-    return this.filterView.model
+    return decided(this, 'model', describeModel(this.view.modelClass()))
   }
 
   /** What filter backends know of the class. */
   get filterView(): FilterView {
-    this.#filterView ??= filterViewOf(this.#view, this.#policies.filters)
-    return this.#filterView
+    return decided(this, 'filterView', filterViewOf(this.view, this.model, this.filters))
   }
 
   /** The names of the query parameters that the filter backends read. */
   get parameterNames(): ReadonlySet<string> {
-    if (!this.#parameterNames) {
-      const view = this.filterView
-      this.#parameterNames = new Set(
-        view.backends.flatMap((backend) => backend.parameters(view).map(({ name }) => name)),
-      )
-    }
-    return this.#parameterNames
+    const view = this.filterView
+    const names = view.backends.flatMap((backend) => backend.parameters(view).map(({ name }) => name))
+    return decided(this, 'parameterNames', new Set(names))
+  }
+
+  /** All filter backends are ours: they do nothing without a parameter of theirs. */
+  get isQuiet(): boolean {
+    const isQuiet = this.filters.every((backend) => OUR_FILTERS.has(backend.constructor))
+    return decided(this, 'isQuiet', isQuiet)
+  }
+
+  /** The parameters of the paginator that none of our filter backends looks at. */
+  get pagingNames(): ReadonlySet<string> {
+    const names = (this.paginator?.parameters() ?? []).map(({ name }) => name)
+    const filtered = (name: string) =>
+      this.parameterNames.has(name) ||
+      this.view.filtersetFields.some((field) => name === field || name.startsWith(field + SEPARATOR))
+    return decided(this, 'pagingNames', new Set(names.filter((name) => !filtered(name))))
   }
 
   /** The total order of a list that no request has asked for. */
   get defaultOrder(): readonly OrderTerm[] {
-    this.#defaultOrder ??= totalOrder(this.model, this.declaredOrder())
-    return this.#defaultOrder
+    return decided(this, 'defaultOrder', totalOrder(this.model, this.declaredOrder()))
   }
 
   /**
@@ -124,12 +121,11 @@ export class Resource {
    * own, else the paginator's.
    */
   declaredOrder(): readonly OrderTerm[] {
-    const { ordering } = this.#view
-    const { backends, model } = this.filterView
-    const { paginator } = this
+    const { ordering } = this.view
+    const { paginator, model, filters } = this
     const isOwn = paginator?.ordering !== undefined && paginator.ordering !== DEFAULT_ORDERING
     const declared =
-      ordering.length > 0 && (backends.some(orders) || !isOwn) ? ordering : (paginator?.ordering ?? ordering)
+      ordering.length > 0 && (filters.some(orders) || !isOwn) ? ordering : (paginator?.ordering ?? ordering)
     return [declared].flat().flatMap((text) => {
       const term = parseOrderTerm(text)
       // `id` is the primary key, whatever its name
@@ -140,25 +136,24 @@ export class Resource {
 
   /** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */
   get lookup(): ObjectKey {
-    this.#lookup ??= findLookup(this.#view)
-    return this.#lookup
+    return decided(this, 'lookup', findLookup(this.view, this.model))
   }
 
   /** The columns that distinguish versions of a row: its key, then those the view names; none without `concurrency`. */
   get versionTerms(): readonly OrderTerm[] {
-    if (this.#view.concurrency === null) return NO_TERMS
-    this.#versionTerms ??= [...this.versionKey, ...concurrencyOf(this.#view)].map((property) => ({
-      property,
-      descending: false,
-    }))
-    return this.#versionTerms
+    const names = this.view.concurrency === null ? [] : [...this.versionKey, ...concurrencyOf(this.view)]
+    const terms = names.map((property) => ({ property, descending: false }))
+    return decided(this, 'versionTerms', terms)
   }
 
   /** The columns that name the row in a version: its primary key, or `public_id` where that stands for it. */
   get versionKey(): readonly string[] {
-    const model = this.#view.modelClass()
-    const ids = externalIds(model)
-    return ids?.stored ? [ids.property] : describeModel(model).primaryKey
+    return this.ids?.stored ? [this.ids.property] : this.model.primaryKey
+  }
+
+  /** The external ids of its objects; undefined where they have none. */
+  get ids(): ExternalIds | undefined {
+    return decided(this, 'ids', externalIds(this.model.model))
   }
 
   /** What is decided of the answers of a serializer class: the view's own most often. */
@@ -167,64 +162,72 @@ export class Resource {
     return this.#answers
   }
 
+  /** Only a known user may be shown what these serializer classes write, or the keys in it. */
+  needsUser(own: SerializerClass, shown: SerializerClass): boolean {
+    return this.namesPerUser || this.answers(own).needsUser || (shown !== own && this.answers(shown).needsUser)
+  }
+
   /** What the application does in its own way. */
   get overrides(): Overrides {
-    this.#overrides ??= new Overrides(this.#sample)
-    return this.#overrides
+    return decided(this, 'overrides', new Overrides(this.#sample))
+  }
+
+  /**
+   * Refuses a view that has got a method of its own since it was made: nobody would ask it, and it may be there to hide rows.
+   * @throws {ConfigurationError} code of the request has written `this.getQueryset = …` or the like
+   */
+  refuseAssigned(view: object): void {
+    for (const name of CHOOSING) {
+      if (!Object.hasOwn(view, name) || this.overrides.has(name)) continue
+      throw new ConfigurationError(
+        `${this.view.name}: ${name}() was set on a view while it answers, where nobody asks it; override it in the class`,
+      )
+    }
   }
 
   /** The view's queryset is all rows of its model, or those of the object that it is nested in. */
   get isWholeTable(): boolean {
-    this.#isWholeTable ??=
-      !this.overrides.queryset && this.#view.queryset === null && traitsOf(this.#view.modelClass()).plainQueries
-    return this.#isWholeTable
+    const isWhole =
+      !this.overrides.queryset && this.view.queryset === null && traitsOf(this.view.modelClass()).plainQueries
+    return decided(this, 'isWholeTable', isWhole)
   }
 
   /** The model and the filter backends say all there is to know of a list's SQL. */
   get describesLists(): boolean {
-    this.#describesLists ??=
-      this.isWholeTable && !this.overrides.filtering && this.filterView.backends.every(isDescribed)
-    return this.#describesLists
+    const describes = this.isWholeTable && !this.overrides.filtering && this.filters.every(isDescribed)
+    return decided(this, 'describesLists', describes)
   }
 
   /** Code of the application's looks at each object before it is shown or changed. */
   get guardsObjects(): boolean {
-    this.#guardsObjects ??= this.overrides.objectPermissions || this.#guard !== undefined
-    return this.#guardsObjects
+    return this.overrides.objectPermissions || this.#guard !== undefined
   }
 
   /** Why an object that the path names needs an instance, whatever is shown of it, as a sentence; null where it needs none. */
   get objectObstacle(): string | null {
-    if (this.#objectObstacle === undefined) {
-      const guard = this.#guard
-      this.#objectObstacle =
-        this.#overridden(['getObject', 'checkObjectPermissions']) ??
-        (guard ? `${permissionName(guard)} is asked about each object` : null)
-    }
-    return this.#objectObstacle
+    const guard = this.#guard
+    const obstacle =
+      this.#overridden(['getObject', 'checkObjectPermissions']) ??
+      (guard ? `${permissionName(guard)} is asked about each object` : null)
+    return decided(this, 'objectObstacle', obstacle)
   }
 
   /** The first permission that is asked about each object. */
   get #guard(): BasePermission | undefined {
-    return policiesOf(this.#view).permissions.find((permission) => permission.guardsObjects())
+    return policiesOf(this.view).permissions.find((permission) => permission.guardsObjects())
   }
 
   /** Objects have external ids that are others for each user. */
   get namesPerUser(): boolean {
-    this.#namesPerUser ??=
-      (this.#view.model !== null || this.#view.queryset !== null) &&
-      externalIds(this.#view.modelClass())?.perUser === true
-    return this.#namesPerUser
+    const hasModel = this.view.model !== null || this.view.queryset !== null
+    return decided(this, 'namesPerUser', hasModel && externalIds(this.view.modelClass())?.perUser === true)
   }
 
-  /**
-   * Why an answer cannot be made of rows, as far as the class says, as a sentence; null where nothing of the
-   * class stands in the way.
-   */
+  /** Why an answer cannot be made of rows, as far as the class tells, as a sentence; null where nothing of it stands in the way. */
   rowObstacle(answer: RowAnswer): string | null {
     let obstacle = this.#rowObstacles.get(answer)
     if (obstacle === undefined) {
-      obstacle = this.#overridden(ROW_METHODS[answer])
+      obstacle = this.#overridden(rowMethods(answer))
       this.#rowObstacles.set(answer, obstacle)
     }
     return obstacle
@@ -240,14 +243,26 @@ export class Resource {
     return obstacle
   }
 
+  /** What is checked of a request for an action before its transaction; nothing where code of the application's answers. */
+  requestChecks(action: string): RequestChecks {
+    let checks = this.#requestChecks.get(action)
+    if (!checks) {
+      const isOurs = !this.overrides.hasPartOf(action)
+      const isBulk = isOurs && actionNamed(action)?.path === 'bulk'
+      checks = { isOurs, isBulk, hasKey: isOurs && changesObject(action) && !this.overrides.writtenLookup }
+      this.#requestChecks.set(action, checks)
+    }
+    return checks
+  }
+
   /** An instance as every request gets one, with the fields that the application gives it. */
   get #sample(): object {
-    this.#instance ??= new this.#view()
+    this.#instance ??= new this.view()
     return this.#instance
   }
 
   #findInsertObstacle(action: InsertAction): string | null {
-    const { name, concurrency, serializerClass } = this.#view
+    const { name, concurrency, serializerClass } = this.view
     if (concurrency !== null && action === 'create') return `${name} tells versions of rows apart (concurrency)`
     const hooks = actionNamed(action)?.hooks.filter((hook) => hook in this.#sample) ?? []
     const overridden = this.#overridden([action, ...hooks, ...INPUT])
@@ -257,7 +272,7 @@ export class Resource {
 
   #overridden(methods: readonly string[]): string | null {
     const method = this.overrides.first(methods)
-    return method === undefined ? null : `${this.#view.name} overrides ${method}()`
+    return method === undefined ? null : `${this.view.name} overrides ${method}()`
   }
 }
 
@@ -283,11 +298,11 @@ const listPoliciesOf = oncePer(
   }),
 )
 
-function filterViewOf(view: GenericViewClass, backends: readonly BaseFilter[]): FilterView {
+function filterViewOf(view: GenericViewClass, model: ModelDescription, backends: readonly BaseFilter[]): FilterView {
   const { name, filtersetFields, searchFields, orderingFields, searchConfig, searchType, searchParam } = view
   return {
     name,
-    model: describeModel(view.modelClass()),
+    model,
     filtersetFields,
     searchFields,
     orderingFields,
@@ -298,8 +313,7 @@ function filterViewOf(view: GenericViewClass, backends: readonly BaseFilter[]): 
   }
 }
 
-function findLookup(view: GenericViewClass): ObjectKey {
-  const model = describeModel(view.modelClass())
+function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey {
   // `id` is the default for any single primary key, whatever its name
   const [key] = model.primaryKey
   const property = view.lookupField === 'id' && !model.columns.has('id') && key !== undefined ? key : view.lookupField

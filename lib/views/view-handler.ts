@@ -1,14 +1,14 @@
 /** The Koa handler of a view class: which action of it answers which method. */
 
 import { answerError } from '../http/answer-error.js'
-import type { Context } from '../http/context.js'
+import { type Context, formatOf, requestedFormat, setFormat } from '../http/context.js'
 import { type DatabaseOptions, databaseScope } from '../http/database-scope.js'
-import { formatOf, requestedFormat, setFormat } from '../http/request-path.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
-import { type ActionClass, actionClass } from './action-options.js'
+import { type ActionClass, actionClass, actionsOf } from './action-options.js'
+import { allowedMethods, METHODS } from './actions.js'
 import { type GovernedClass, policiesOf } from './policies.js'
 import { dispatch } from './request/dispatch.js'
-import { type ActionMap, allowedMethods, type OpenRoute, type RegisteredRoute, type View } from './view.js'
+import type { ActionMap, DecidedAction, OpenRoute, RegisteredRoute, View } from './view.js'
 
 /** A Koa handler that answers with a view. */
 export type ViewHandler = (ctx: Context) => Promise<void>
@@ -22,8 +22,6 @@ export interface HandledClass extends GovernedClass, ActionClass, DatabaseOption
   /** The view that answers a request. */
   open(ctx: Context, route: OpenRoute): View
 }
-
-const METHODS = ['get', 'post', 'put', 'patch', 'delete']
 
 /**
  * The HTTP methods a class answers: by its static actions, and by methods of the same name.
@@ -55,6 +53,12 @@ export function methodsTaken(view: HandledClass, actions: ActionMap): readonly s
 interface Answering {
   readonly view: HandledClass
   readonly route: OpenRoute
+  readonly formats: ReadonlySet<string>
+}
+
+/** What of an action its class tells. @throws {ConfigurationError} a policy list holds something else */
+export function decidedOf(view: GovernedClass & ActionClass, action: string): DecidedAction {
+  return { policies: policiesOf(view), inputSerializer: actionsOf(view).get(action)?.inputSerializer }
 }
 
 /**
@@ -72,7 +76,9 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
       return Promise.resolve()
     }
-    if (isRouted && isOtherFormat(answering.view, ctx)) {
+    // our router has told the format; only other methods of the path may write it
+    const format = isRouted ? formatOf(ctx) : undefined
+    if (format !== undefined && ctx.req.method !== 'OPTIONS' && !answering.formats.has(format)) {
       answerError(ctx, new NotFound())
       return Promise.resolve()
     }
@@ -84,8 +90,7 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       answerError(ctx, error)
       return Promise.resolve()
     }
-    // our router has said which format
-    if (!isRouted) setFormat(ctx, requestedFormat(ctx, formatsOf(opened)))
+    if (!isRouted) setFormat(ctx, requestedFormat(ctx, answering.formats))
     return dispatch(opened)
   }
 }
@@ -113,14 +118,18 @@ function answeringByMethod(
 ): ReadonlyMap<string, Answering> {
   // each with the same properties in the same order: to V8 one shape
   const byMethod = new Map<string, Answering>()
+  const answering = (own: HandledClass, action: string, { isOptions = false } = {}): Answering => {
+    const decided = decidedOf(own, action)
+    // OPTIONS asks no database
+    const database = isOptions ? undefined : databaseScope(own.name, own, outer)
+    const formats = new Set(decided.policies.renderers.map(({ format }) => format))
+    return { view: own, route: { basename, parents, action, actions, database, decided }, formats }
+  }
   for (const [method, action] of Object.entries(actions)) {
     if (!hasMethod(view, action)) {
       throw new ConfigurationError(`${view.name}: has no method ${action}() for ${method.toUpperCase()}`)
     }
-    const own = actionClass(view, action)
-    policiesOf(own)
-    const database = databaseScope(own.name, own, outer)
-    byMethod.set(method.toUpperCase(), { view: own, route: { basename, parents, action, actions, database } })
+    byMethod.set(method.toUpperCase(), answering(actionClass(view, action), action))
   }
   const get = byMethod.get('GET')
   if (get && !byMethod.has('HEAD')) byMethod.set('HEAD', get)
@@ -128,18 +137,7 @@ function answeringByMethod(
   const [first] = byMethod.values()
   const describing = first?.view ?? view
   if (policiesOf(describing).metadata) {
-    const route = { basename, parents, action: 'metadata', actions, database: undefined }
-    byMethod.set('OPTIONS', { view: describing, route })
+    byMethod.set('OPTIONS', answering(describing, 'metadata', { isOptions: true }))
   }
   return byMethod
-}
-
-/** True where the path asks for a format that only other methods of it write. */
-function isOtherFormat(view: HandledClass, ctx: Context): boolean {
-  const format = ctx.req.method === 'OPTIONS' ? undefined : formatOf(ctx)
-  return format !== undefined && policiesOf(view).renderers.every((renderer) => renderer.format !== format)
-}
-
-function formatsOf({ policies }: View): ReadonlySet<string> {
-  return new Set(policies.renderers.map(({ format }) => format))
 }

@@ -1,10 +1,12 @@
 /** View sets: several actions of one resource in one class, routed by `APIRouter`. */
+// biome-ignore-all lint/suspicious/noUnsafeDeclarationMerging: interfaces name the types of methods that the bases have
+// biome-ignore-all lint/correctness/noUnusedVariables: they use the serializer's type
+/* oxlint-disable typescript/no-unsafe-declaration-merging, no-unused-vars */
 import type { Model, QueryBuilder } from 'objection'
 import { described } from '../kernel/declarations.js'
 import type { SerializerOptions } from '../serializers/contract.js'
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import { APIView } from './api-view.js'
-import { markBuiltIn } from './built-in.js'
 import { GenericAPIView } from './generic-api-view.js'
 import { BulkCreateMixin } from './mixins/bulk-create-mixin.js'
 import { BulkDestroyMixin } from './mixins/bulk-destroy-mixin.js'
@@ -26,27 +28,31 @@ const ReadOnlyActions = RetrieveMixin(ListMixin(GenericViewSet<any>))
 const AllActions = DestroyMixin(UpdateMixin(CreateMixin(ReadOnlyActions)))
 const BulkActions = BulkDestroyMixin(BulkUpdateMixin(BulkCreateMixin(AllActions)))
 
+/** What the methods of `ReadOnlyModelViewSet` take and give. */
+export interface ReadOnlyModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> {
+  getQueryset(): QueryBuilder<M>
+  getObject(): Promise<M>
+  getObjectToWrite(): Promise<M>
+  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  getSerializer(options?: SerializerOptions<any>): S
+}
+
 /** `list` and `retrieve`. */
 export class ReadOnlyModelViewSet<
   M extends Model = Model,
   S extends SerializerOfAny = Serializer<M>,
-> extends ReadOnlyActions {
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
+> extends ReadOnlyActions {}
 
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
-
-  override getObjectToWrite(): Promise<M> {
-    return super.getObjectToWrite() as Promise<M>
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: the type of an action does not always say what it has read
-  override getSerializer(options: SerializerOptions<any> = {}): S {
-    return super.getSerializer(options) as S
-  }
+/** What the methods of `ModelViewSet` take and give. */
+export interface ModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> {
+  getQueryset(): QueryBuilder<M>
+  getObject(): Promise<M>
+  getObjectToWrite(): Promise<M>
+  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  getSerializer(options?: SerializerOptions<any>): S
+  performCreate(serializer: S): Promise<unknown>
+  performUpdate(serializer: S, instance: M): Promise<unknown>
+  performDestroy(instance: M): Promise<unknown>
 }
 
 /**
@@ -58,35 +64,21 @@ export class ReadOnlyModelViewSet<
  * }
  * new APIRouter({ prefix: '/api' }).register('books', BookViewSet)
  */
-export class ModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends AllActions {
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
+export class ModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends AllActions {}
 
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
-
-  override getObjectToWrite(): Promise<M> {
-    return super.getObjectToWrite() as Promise<M>
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: the type of an action does not always say what it has read
-  override getSerializer(options: SerializerOptions<any> = {}): S {
-    return super.getSerializer(options) as S
-  }
-
-  override performCreate(serializer: S): Promise<unknown> {
-    return super.performCreate(serializer)
-  }
-
-  override performUpdate(serializer: S, instance: M): Promise<unknown> {
-    return super.performUpdate(serializer, instance)
-  }
-
-  override performDestroy(instance: M): Promise<unknown> {
-    return super.performDestroy(instance)
-  }
+/** What the methods of `BulkModelViewSet` take and give. */
+export interface BulkModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> {
+  getQueryset(): QueryBuilder<M>
+  getObject(): Promise<M>
+  getObjectToWrite(): Promise<M>
+  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
+  getSerializer(options?: SerializerOptions<any>): S
+  performCreate(serializer: S): Promise<unknown>
+  performUpdate(serializer: S, instance: M): Promise<unknown>
+  performDestroy(instance: M): Promise<unknown>
+  performBulkCreate(serializer: S): Promise<unknown>
+  performBulkUpdate(serializer: S, instances: readonly M[]): Promise<unknown>
+  performBulkDestroy(instances: readonly M[]): Promise<unknown>
 }
 
 /**
@@ -99,50 +91,6 @@ export class ModelViewSet<M extends Model = Model, S extends SerializerOfAny = S
  *   static override maxBulkSize = 500
  * }
  */
-export class BulkModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends BulkActions {
-  override getQueryset(): QueryBuilder<M> {
-    return super.getQueryset() as QueryBuilder<M>
-  }
-
-  override getObject(): Promise<M> {
-    return super.getObject() as Promise<M>
-  }
-
-  override getObjectToWrite(): Promise<M> {
-    return super.getObjectToWrite() as Promise<M>
-  }
-
-  // biome-ignore lint/suspicious/noExplicitAny: the type of an action does not always say what it has read
-  override getSerializer(options: SerializerOptions<any> = {}): S {
-    return super.getSerializer(options) as S
-  }
-
-  override performCreate(serializer: S): Promise<unknown> {
-    return super.performCreate(serializer)
-  }
-
-  override performUpdate(serializer: S, instance: M): Promise<unknown> {
-    return super.performUpdate(serializer, instance)
-  }
-
-  override performDestroy(instance: M): Promise<unknown> {
-    return super.performDestroy(instance)
-  }
-
-  override performBulkCreate(serializer: S): Promise<unknown> {
-    return super.performBulkCreate(serializer)
-  }
-
-  override performBulkUpdate(serializer: S, instances: readonly M[]): Promise<unknown> {
-    return super.performBulkUpdate(serializer, instances)
-  }
-
-  override performBulkDestroy(instances: readonly M[]): Promise<unknown> {
-    return super.performBulkDestroy(instances)
-  }
-}
+export class BulkModelViewSet<M extends Model = Model, S extends SerializerOfAny = Serializer<M>> extends BulkActions {}
 
 for (const made of [ViewSet, GenericViewSet, ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet]) described(made)
-
-// these overrides only name the model: a view that has them is as it comes
-for (const { prototype } of [ReadOnlyModelViewSet, ModelViewSet, BulkModelViewSet]) markBuiltIn(prototype)

@@ -11,6 +11,9 @@ import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
+import type { ActionMap } from './actions.js'
+
+export type { ActionMap }
 
 /** The policies of a view class, as instances; made once. */
 export interface ViewPolicies {
@@ -114,24 +117,12 @@ export interface OpenRoute extends Omit<RegisteredRoute, 'database'> {
   readonly action: string
   /** Which methods the path takes. */
   readonly actions: ActionMap
+  /** What of the action's class was decided before. @default decided now */
+  readonly decided?: DecidedAction
 }
 
-/** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */
-export type ActionMap = Readonly<Record<string, string>>
-
-/**
- * The methods of a path in the order in which `Allow` lists them (wire format, section 6).
- * @param options.describes the path takes OPTIONS
- */
-export function allowedMethods(
-  actions: ActionMap,
-  { describes = true }: { readonly describes?: boolean } = {},
-): readonly string[] {
-  const mapped = new Set(Object.keys(actions).map((method) => method.toUpperCase()))
-  if (mapped.has('GET')) mapped.add('HEAD')
-  if (describes) mapped.add('OPTIONS')
-  const known = ORDER.filter((method) => mapped.has(method))
-  return [...known, ...[...mapped].filter((method) => !ORDER.includes(method))]
+/** What is decided of an action before any request. */
+export interface DecidedAction {
+  readonly policies: ViewPolicies
+  readonly inputSerializer: SerializerClass | undefined
 }
-
-const ORDER = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS']

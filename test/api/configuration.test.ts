@@ -2,7 +2,7 @@
 import knex from 'knex'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { parseLookup } from '../../lib/fields/parse-lookup.js'
+import { parseLookup } from '../../lib/fields/object-key.js'
 import {
   AnonRateThrottle,
   APIRouter,

@@ -1,8 +1,13 @@
 /** What can be wrong with the query that a view works on, whatever the request (promise I23). */
+import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { schemaOf } from '../../queryset/schema-of.js'
 import { isBuiltIn } from '../built-in.js'
+import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
+import { resourceOf } from '../resource.js'
 
 /**
  * Asks a view for its queryset as no request does, and checks what it is. One that looks at the request cannot be asked: it
@@ -29,8 +34,13 @@ const UNKNOWN = Symbol('a queryset that only a request can make')
 
 function queryWithoutRequest(view: GenericViewClass): unknown {
   try {
-    const asked = new (view as unknown as new () => { getQueryset(): unknown })()
-    return Object.assign(asked, { action: 'list', parents: [] }).getQueryset()
+    const asked = new (view as new () => { getQueryset(): unknown })()
+    return Object.assign(asked, {
+      action: 'list',
+      parents: [],
+      viewClass: view,
+      resource: resourceOf(view),
+    }).getQueryset()
   } catch {
     return UNKNOWN
   }
@@ -66,5 +76,33 @@ interface Clearing {
 
 /** True for a query with `withGraphJoined`: its graph stays when those that are fetched are cleared. */
 function joinsGraph(query: AnyQueryBuilder): boolean {
-  return query.hasWithGraph() && (query.clone() as unknown as Clearing).clearWithGraphFetched().hasWithGraph()
+  return query.hasWithGraph() && (query.clone() as AnyQueryBuilder & Clearing).clearWithGraphFetched().hasWithGraph()
+}
+
+/**
+ * A queryset must be one that pages and lookups can narrow, in the database that the request works on; it is bound to the
+ * request's transaction, if it is in none.
+ * @throws {ConfigurationError} it has a limit, is a union, joins what it loads, or reads elsewhere than it writes
+ */
+export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
+  const { name } = view.viewClass
+  const own = view.trx ?? view.knex
+  if (own && configOf(query.knex()) !== configOf(own)) {
+    throw new ConfigurationError(
+      `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,
+    )
+  }
+  refuseShape(name, query)
+  if (!isSafeMethod(view.ctx.method) && schemaOf(query) !== undefined) {
+    throw new ConfigurationError(
+      `${name}: its queryset reads another schema than its writes go to; name the schema in the model's tableName, or override getKnex()`,
+    )
+  }
+  // an application's own may have forgotten the request's transaction
+  if (own && query.knex() !== own && !(query.knex() as Queryable).isTransaction) void query.transacting(own as never)
+}
+
+/** What a pool and its transactions have in common. */
+function configOf(knex: unknown): unknown {
+  return (knex as { client?: { config?: unknown } } | undefined)?.client?.config
 }

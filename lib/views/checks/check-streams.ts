@@ -1,7 +1,6 @@
 /** What can be wrong with a view that has `StreamMixin` before any request. */
 import { ConfigurationError } from '../../kernel/errors.js'
-import type { BaseRenderer } from '../../renderers/renderer.js'
-import { canStream } from '../../renderers/streaming.js'
+import { type BaseRenderer, canStream } from '../../renderers/renderer.js'
 
 /** What the mixin reads of a view class. */
 export interface StreamingView {
@@ -16,7 +15,7 @@ export interface StreamingView {
 export function checkStreams(view: object, renderers: readonly BaseRenderer[]): void {
   if (!('streamFormats' in view)) return
   const { name, streamFormats, maxStreamsPerUser, streamRows, maxStreamIdleSeconds, maxStreamSeconds } =
-    view as unknown as StreamingView & { name: string }
+    view as StreamingView & { name: string }
   const usable = renderers.filter(canStream).map(({ format }) => format)
   if (!streamFormats.some((format) => usable.includes(format))) {
     throw new ConfigurationError(

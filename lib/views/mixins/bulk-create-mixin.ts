@@ -3,10 +3,9 @@ import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
 import { markBuiltIn } from '../built-in.js'
-import { requireUser } from '../request/require-user.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../steps/bulk-objects.js'
 import { insertRows } from '../steps/insert-row.js'
-import { representSaved, selectionOf } from '../steps/selection.js'
+import { checkAnswer, representSaved } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `bulkCreate` (`POST /<prefix>/bulk`): all objects of a list, or none. 201 with the objects as they were stored. */
@@ -16,9 +15,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
     static maxBulkSize = DEFAULT_BULK_SIZE
 
     async bulkCreate(): Promise<unknown> {
-      requireUser(this)
-      // a wrong name is refused before anything is written
-      selectionOf(this)
+      checkAnswer(this)
       bulkItems(this)
       const rows = await insertRows(this)
       this.ctx.status = 201
@@ -36,7 +33,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
      */
     // biome-ignore lint/suspicious/noExplicitAny: the serializer is the subclass's own
     async performBulkCreate(serializer: Serializer<any>): Promise<unknown> {
-      const view = this as unknown as ItemHook
+      const view = this as ItemHook
       if (!view.performCreate || !this.resource.overrides.has('performCreate')) return serializer.save()
       const items = serializer.items()
       for (const [position, item] of items.entries()) await under([position], async () => view.performCreate?.(item))

@@ -30,7 +30,7 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
      */
     // biome-ignore lint/suspicious/noExplicitAny: the objects are the subclass's own
     async performBulkDestroy(instances: readonly any[]): Promise<unknown> {
-      const view = this as unknown as ItemHook
+      const view = this as ItemHook
       if (!view.performDestroy || !this.resource.overrides.has('performDestroy')) return deleteObjects(this, instances)
       for (const instance of instances as readonly Model[]) await view.performDestroy(instance)
       return instances

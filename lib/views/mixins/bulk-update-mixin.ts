@@ -38,7 +38,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
      */
     // biome-ignore lint/suspicious/noExplicitAny: serializer and objects are the subclass's own
     async performBulkUpdate(serializer: Serializer<any>, instances: readonly any[]): Promise<unknown> {
-      const view = this as unknown as ItemHook
+      const view = this as ItemHook
       if (!view.performUpdate || !this.resource.overrides.has('performUpdate')) return serializer.save()
       const items = serializer.items()
       for (const [position, item] of items.entries()) {

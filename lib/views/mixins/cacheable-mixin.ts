@@ -27,7 +27,7 @@ export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
 
     override finalizeResponse(): void {
       if (isRead(this.action)) {
-        cacheResponse(this.ctx, policyOf(this.constructor as unknown as Cacheable), { row: this.rowVersion })
+        cacheResponse(this.ctx, policyOf(this.viewClass as typeof this.viewClass & Cacheable), { row: this.rowVersion })
       }
       super.finalizeResponse()
     }

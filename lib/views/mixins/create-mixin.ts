@@ -1,28 +1,29 @@
 /** The action `create`. */
+
+import { formatOf, guardSuffix, requestPath } from '../../http/context.js'
 import { described } from '../../kernel/declarations.js'
+import { encodeValue } from '../../kernel/path-pattern.js'
 import type { Serializer } from '../../serializers/serializer.js'
+import { ACTIONS } from '../actions.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
-import { requireUser } from '../request/require-user.js'
+import type { GenericView } from '../generic-view.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { insertRow } from '../steps/insert-row.js'
-import { locationOf } from '../steps/location.js'
-import { representSaved, selectionOf } from '../steps/selection.js'
+import { checkAnswer, representSaved } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `create`: 201 with the object as it was stored, and its `Location`. */
 export function CreateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     async create(): Promise<unknown> {
-      requireUser(this)
-      // a wrong name is refused before anything is written
-      selectionOf(this)
+      checkAnswer(this)
       const row = await insertRow(this)
       if (row) return created(this, row.object, row.text)
       const serializer = this.getInputSerializer()
       await serializer.isValid({ raiseException: true })
       await this.performCreate(serializer)
-      await readNewVersion(this, serializer.obj)
+      if (this.viewClass.concurrency !== null) await readNewVersion(this, serializer.obj)
       return created(this, serializer.obj, await representSaved(this, serializer))
     }
 
@@ -42,4 +43,38 @@ function created(view: GenericAPIView, object: unknown, body: unknown): unknown 
   if (location !== undefined && !ctx.res.headersSent) ctx.res.setHeader('Location', location)
   ctx.status = 201
   return body
+}
+
+const DETAIL = ACTIONS.filter(({ path }) => path === 'detail').map(({ name }) => name)
+/** Keys that paths have as they are. */
+const PLAIN = /^\w+$/
+
+/** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
+export function locationOf(view: GenericView, object: unknown): string | undefined {
+  if (typeof object !== 'object' || object === null || !hasObjectPaths(view)) return undefined
+  const lookup = view.resource.lookup
+  const { property, primary, unique } = lookup.column
+  if ((primary && !unique) || lookup.problem !== undefined) return undefined
+  const key = lookup.toText((object as Record<string, unknown>)[property], { user: view.ctx.state['user'] })
+  const path = requestPath(view.ctx.originalUrl)
+  const format = formatOf(view.ctx)
+  const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
+  try {
+    const isPlain = typeof key === 'number' || (typeof key === 'string' && PLAIN.test(key))
+    const own = `/${isPlain ? key : encodeValue(property, 'str', key)}`
+    const location = collection + (own.includes('.') ? guardFormat(view, own) : own)
+    return view.policies.versioning?.keepVersion(view.ctx, location) ?? location
+  } catch {
+    return undefined
+  }
+}
+
+/** A view set has paths of objects by its actions; beside a view of an application's own router there may be one. */
+export function hasObjectPaths(view: { readonly basename: string | undefined }): boolean {
+  return view.basename === undefined || DETAIL.some((name) => name in view)
+}
+
+/** The path, where its end looks like one of the view's formats. */
+function guardFormat({ policies }: GenericView, path: string): string {
+  return guardSuffix(path, new Set(policies.renderers.map(({ format }) => format)))
 }

@@ -1,7 +1,7 @@
 /** Opt-in export of whole lists (promises G3 and I11). */
 import { described, exclusiveTo } from '../../kernel/declarations.js'
 import { oncePer } from '../../kernel/once-per.js'
-import { canStream } from '../../renderers/streaming.js'
+import { canStream } from '../../renderers/renderer.js'
 import { isBuiltIn, markBuiltIn } from '../built-in.js'
 import type { StreamingView } from '../checks/check-streams.js'
 import { rendererOf } from '../request/respond.js'
@@ -58,7 +58,7 @@ export function StreamMixin<Base extends ViewConstructor>(base: Base) {
 
     async list(): Promise<unknown> {
       const renderer = rendererOf(this)
-      const { streamFormats } = this.constructor as unknown as StreamingView
+      const { streamFormats } = this.viewClass as typeof this.viewClass & StreamingView
       if (!streamFormats.includes(renderer.format) || !canStream(renderer)) {
         return inherited ? inherited.call(this) : this.getList()
       }
@@ -67,7 +67,7 @@ export function StreamMixin<Base extends ViewConstructor>(base: Base) {
       ctx.set('Content-Type', renderer.contentType)
       const headers = renderer.headers({ basename: this.basename ?? this.constructor.name })
       if (headers) ctx.set(headers as Record<string, string>)
-      await streamsOf(this.constructor as unknown as StreamingView).start(this, renderer)
+      await streamsOf(this.viewClass as typeof this.viewClass & StreamingView).start(this, renderer)
       return undefined
     }
   }

@@ -1,12 +1,13 @@
 /** Answers OPTIONS: what a path takes, as far as the caller may use it (promise E16). */
-import { withMethod } from '../../http/context.js'
+import { hasContent, withMethod } from '../../http/context.js'
 import { ApiError } from '../../kernel/errors.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { actionClass } from '../action-options.js'
+import { METHODS } from '../actions.js'
 import type { ParentViewClass, View } from '../view.js'
 
 /** The methods that take an object, in the order in which one is described. */
-const TAKING = ['post', 'put', 'patch']
+const TAKING = METHODS.filter((method) => hasContent(method.toUpperCase()))
 
 /** The body of the answer. It asks no database, unless a permission does. */
 export async function answerOptions(view: View): Promise<unknown> {

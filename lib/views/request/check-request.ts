@@ -1,6 +1,5 @@
 /** What a request that writes is refused for before its transaction takes a connection (promise R5). */
 import { NotFound } from '../../kernel/errors.js'
-import { actionNamed, changesObject } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { resourceOf } from '../resource.js'
 import { bulkItems } from '../steps/bulk-objects.js'
@@ -20,15 +19,16 @@ export function checkRequest(view: GenericView): void {
   if ((resource as unknown) === undefined) return
   const params = ctx['params'] as Record<string, string> | undefined
   for (const { view: parent, param } of parents) {
-    const viewClass = parent as unknown as GenericView['viewClass']
+    const viewClass = parent as typeof parent & GenericView['viewClass']
     const text = params?.[param]
     if (text === undefined || resourceOf(viewClass).overrides.lookup) continue
     if (resourceOf(viewClass).lookup.fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
   }
-  if (resource.overrides.hasPartOf(action)) return
+  const { isOurs, isBulk, hasKey } = resource.requestChecks(action)
+  if (!isOurs) return
   selectionOf(view)
-  if (actionNamed(action)?.path === 'bulk') bulkItems(view)
-  if (!changesObject(action) || resource.overrides.writtenLookup) return
+  if (isBulk) bulkItems(view)
+  if (!hasKey) return
   view.pathKey = keyOnPath(view)
-  requireOwner(view)
+  if (resource.namesPerUser) requireOwner(view)
 }

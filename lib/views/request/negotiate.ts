@@ -1,18 +1,14 @@
 /** Content negotiation for hand-written routes: the same parsers, renderers and answers as on views. */
-import type { Context } from '../../http/context.js'
-import { requestedFormat } from '../../http/request-path.js'
+import { type Context, requestedFormat, WITH_CONTENT } from '../../http/context.js'
 import { isGone, whenResponseEnds } from '../../http/response-end.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { type Policies, resolvePolicies } from '../../kernel/policy.js'
 import { FormParser } from '../../parsers/form-parser.js'
 import { JSONParser } from '../../parsers/json-parser.js'
 import { MultiPartParser } from '../../parsers/multi-part-parser.js'
-import { parseBody } from '../../parsers/parse-body.js'
-import type { ParsedBody, Parser } from '../../parsers/parser.js'
+import { type ParsedBody, type Parser, parseBody } from '../../parsers/parser.js'
 import { JSONRenderer } from '../../renderers/json-renderer.js'
-import { renderBody } from '../../renderers/render-body.js'
-import type { BaseRenderer } from '../../renderers/renderer.js'
-import { selectRenderer } from '../../renderers/select-renderer.js'
+import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
 
 /** Options of `contentNegotiation()`: which bodies a hand-written route reads, and how it answers. */
 export interface NegotiationOptions {
@@ -47,7 +43,7 @@ export function settleNegotiation(options: NegotiationOptions): Negotiation {
   const {
     parsers = PARSERS,
     renderers = RENDERERS,
-    methods = ['POST', 'PUT', 'PATCH'],
+    methods = [...WITH_CONTENT],
     strictAccept = false,
     basename = 'data',
   } = options

@@ -1,10 +1,9 @@
 /** By which columns the objects of a nested view set belong to those of the view set it is nested in. */
 import { ConfigurationError } from '../../kernel/errors.js'
 import { oncePer } from '../../kernel/once-per.js'
-import { describeModel } from '../../models/describe-model.js'
+import { describeModel, oncePerCatalogue } from '../../models/describe-model.js'
 import { type Column, relationOfKey } from '../../models/model-description.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
-import { oncePerCatalogue } from '../../models/once-per-catalogue.js'
 
 /** What a nested view set's class says of the parent of its objects. */
 export interface NestedViewClass {

@@ -129,7 +129,7 @@ export function forcedValues(view: GenericView): ForcedValues | undefined {
   const link = view.parents.at(-1)
   const { viewClass } = view
   if (!link || viewClass.parentLookupField === undefined) return undefined
-  const parent = (link.view as unknown as GenericView['viewClass']).modelClass()
+  const parent = (link.view as typeof link.view & GenericView['viewClass']).modelClass()
   const { column } = parentKeyOf(viewClass, parent)
   return Object.assign(new Map([[column.property, view.parentKey]]), { parent })
 }

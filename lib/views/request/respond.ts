@@ -1,12 +1,9 @@
 /** Sends what an action returned, in the form the client asked for. */
 import { STATUS_CODES } from 'node:http'
-import type { Context } from '../../http/context.js'
-import { formatOf } from '../../http/request-path.js'
+import { type Context, formatOf } from '../../http/context.js'
 import { ApiError, NotFound } from '../../kernel/errors.js'
 import { JSONRenderer } from '../../renderers/json-renderer.js'
-import { renderBody } from '../../renderers/render-body.js'
-import type { BaseRenderer } from '../../renderers/renderer.js'
-import { selectRenderer } from '../../renderers/select-renderer.js'
+import { type BaseRenderer, renderBody, selectRenderer } from '../../renderers/renderer.js'
 import type { View } from '../view.js'
 
 /**

@@ -1,9 +1,8 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
-import { isSafeMethod } from '../../http/context.js'
-import { formatOf } from '../../http/request-path.js'
-import { parseBody } from '../../parsers/parse-body.js'
-import { selectRenderer } from '../../renderers/select-renderer.js'
+import { formatOf, isSafeMethod } from '../../http/context.js'
+import { parseBody } from '../../parsers/parser.js'
+import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
@@ -27,7 +26,7 @@ export async function runAction(view: View): Promise<unknown> {
     const asked = own instanceof Promise ? await own : own
     const knex = asked && view.database ? await databaseOf(view, asked, view.database) : asked
     view.knex = knex
-    ;(view as Partial<GenericView>).resource?.overrides.refuseAssigned(view)
+    ;(view as Partial<GenericView>).resource?.refuseAssigned(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     if (isSafeMethod(ctx.req.method ?? '')) {

@@ -1,6 +1,6 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked. */
 import type { Model } from 'objection'
-import { keyText } from '../../fields/key-text.js'
+import { keyText } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
 import { ApiError, BadRequest, type ErrorMessages, NotFound, ValidationError } from '../../kernel/errors.js'
 import { quote } from '../../kernel/quote.js'
@@ -131,7 +131,7 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
     }
   } else {
     const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
-    const deleted: unknown = await whereKeys(ownRows(model, knex).delete() as unknown as AnyQueryBuilder, key, keys)
+    const deleted: unknown = await whereKeys(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
     if (typeof deleted === 'number' && deleted < keys.length) throw new NotFound()
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)

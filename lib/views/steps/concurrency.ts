@@ -2,7 +2,6 @@
 
 import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../../caching/entity-tags.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
-import { externalIds } from '../../ids/external-ids.js'
 import { ApiError } from '../../kernel/errors.js'
 import { exactValue } from '../../models/database-text.js'
 import { describeModel } from '../../models/describe-model.js'
@@ -26,7 +25,7 @@ export function versionOf(
   const model = viewClass.modelClass()
   const { length } = resource.versionKey
   const key = texts.slice(0, length).map(String)
-  const ids = externalIds(model)
+  const { ids } = resource
   if (ids?.hidesKeys && !ids.stored) {
     // who knows all else of the row could find a hidden key by trying; the number in an id is known anyway
     const [number = ''] = ids.encode(key[0] as string, { user: ctx.state['user'] }).split(SEPARATOR, 1)

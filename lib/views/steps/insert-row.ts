@@ -4,8 +4,8 @@ import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { externalIds } from '../../ids/external-ids.js'
 import { ValidationError } from '../../kernel/errors.js'
-import { oncePer } from '../../kernel/once-per.js'
 import { buildModel, databaseValues, isExpression, PlainColumn } from '../../models/build-model.js'
+import { oncePerCatalogue } from '../../models/describe-model.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
 import type { ModelClass } from '../../models/objection.js'
@@ -19,10 +19,9 @@ import { propertyOf } from '../../serializers/split-writes.js'
 import { under } from '../../serializers/under.js'
 import { MOST_PARAMETERS } from '../../serializers/write-rows.js'
 import type { GenericView } from '../generic-view.js'
-import type { InsertAction } from '../resource.js'
+import type { InsertAction } from '../overrides.js'
 import { shapingQuery } from './read-again.js'
-import { rowAccess, type Tell } from './read-rows.js'
-import { representSaved } from './selection.js'
+import { representSaved, rowAccess, type Tell } from './selection.js'
 
 /** Foreign keys are left to the database. */
 const TRUSTING = { trustKeys: true }
@@ -50,7 +49,8 @@ export function findInserter(view: GenericView, action: InsertAction, tell?: Tel
   const obstacle = view.resource.insertObstacle(action)
   if (obstacle !== null) return tell?.(obstacle)
   // last, so that a create of the application's begins before its queryset is asked for
-  if (shapingQuery(view)) return tell?.('its queryset makes more of its rows than the table has')
+  if (!view.resource.isWholeTable && shapingQuery(view))
+    return tell?.('its queryset makes more of its rows than the table has')
   const rows = rowAccess(view, action, { tell })
   const inserter = rows && new Inserter(rows)
   return inserter?.obstacle === undefined ? inserter : tell?.(inserter.obstacle)
@@ -119,13 +119,15 @@ function rowOf(
   model: ModelClass,
   data: Readonly<Record<string, unknown>>,
 ): Map<string, unknown> | undefined {
-  if (externalIds(model) || !traitsOf(model).plainInput) return builtRow(serializer, model, data)
+  const columns = plainColumns(serializer.plan)
+  if (!columns) return builtRow(serializer, model, data)
   const values = new Map<string, unknown>()
   for (const name of Object.keys(data)) {
     const value = data[name]
-    if (isExpression(value)) return undefined
-    const column = plainColumn(serializer, name)
-    if (value !== undefined) values.set(column.name, column.sent(value))
+    if (value === undefined) continue
+    if (typeof value === 'object' && isExpression(value)) return undefined
+    const column = columns.get(name) ?? plainColumn(serializer, name, columns)
+    values.set(column.name, column.isPlain && typeof value !== 'object' ? value : column.sent(value))
   }
   return values
 }
@@ -146,17 +148,15 @@ function builtRow(
   return databaseValues(model, instance)
 }
 
-const plainColumns = oncePer<SerializerPlan, Map<string, PlainColumn>>(() => new Map())
+/** Where values of validated data go, by name; undefined where the model parses its input or has external ids. */
+const plainColumns = oncePerCatalogue(({ model }: SerializerPlan): Map<string, PlainColumn> | undefined => {
+  const made = model?.model
+  return made && !externalIds(made) && traitsOf(made).plainInput ? new Map() : undefined
+})
 
-/** The column that a value of validated data goes to. */
-function plainColumn(serializer: AnySerializer, name: string): PlainColumn {
-  const { plan } = serializer
-  const known = plainColumns(plan)
-  let column = known.get(name)
-  if (!column) {
-    const { model, columns } = plan.model as ModelDescription
-    column = new PlainColumn(model, columns.get(propertyOf(serializer, name)) as Column)
-    known.set(name, column)
-  }
+function plainColumn(serializer: AnySerializer, name: string, known: Map<string, PlainColumn>): PlainColumn {
+  const { model, columns } = serializer.plan.model as ModelDescription
+  const column = new PlainColumn(model, columns.get(propertyOf(serializer, name)) as Column)
+  known.set(name, column)
   return column
 }

@@ -1,7 +1,7 @@
 /** Reads objects that were written once more, where the view's queryset makes more of its rows than the table has. */
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
-import { keyText } from '../../fields/key-text.js'
+import { keyText } from '../../fields/object-key.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
@@ -13,12 +13,12 @@ import { whereKeys } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
- * The view's queryset, where it selects, masks or loads something of its own: what a write returns is then not yet what
+ * The queryset of a view that has one of its own, where it selects, masks or loads something of its own: what a write returns is then not yet what
  * reads show.
  */
 export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
-  const query = view.resource.isWholeTable ? undefined : (view.getQueryset() as AnyQueryBuilder)
-  return query && !readsWholeRows(query) ? query : undefined
+  const query = view.getQueryset() as AnyQueryBuilder
+  return readsWholeRows(query) ? undefined : query
 }
 
 /**

@@ -1,10 +1,8 @@
 /** Answers a list: filters, order, and the page that the paginator cuts. */
 import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
-import { type FilterPart, type FilterView, guardOf, type QueryParameters, readParts } from '../../filters/filter.js'
-import type { Context } from '../../http/context.js'
-import { qualifiedName, queryOf } from '../../http/request-path.js'
-import { externalIds } from '../../ids/external-ids.js'
+import { type FilterPart, guardOf, NO_PARTS, type QueryParameters, readParts } from '../../filters/filter.js'
+import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { NotFound, ValidationError } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource, PageRequest } from '../../pagination/pagination.js'
@@ -16,23 +14,24 @@ import { listKey } from '../../rows/row-access.js'
 import { RowList } from '../../rows/row-list.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
+import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { confirmParents } from '../request/parents.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
-import { checkQueryset, rowAccess, type Tell } from './read-rows.js'
-import { loadShown, narrowed, represent, selectionParameters } from './selection.js'
+import { loadShown, narrowed, represent, rowAccess, selectionParameters, type Tell } from './selection.js'
 
 /** What the steps of one list ask again and again. */
 interface Listing {
   readonly view: GenericView
   readonly viewClass: GenericViewClass
   readonly resource: Resource
-  readonly declared: FilterView
   readonly ctx: Context
   readonly query: QueryParameters
+  /** Filter backends may have a say in it, or the request selects fields. */
+  readonly asks: boolean
   /** The view's serializer class, and the part of it that the answer shows. */
   readonly own: SerializerClass
   readonly shown: SerializerClass
@@ -43,17 +42,10 @@ interface Listing {
 function listingOf(view: GenericView, writesRows = false): Listing {
   const { viewClass, ctx, resource } = view
   const own = view.getSerializerClass()
-  return {
-    view,
-    viewClass,
-    resource,
-    declared: resource.filterView,
-    ctx,
-    query: queryOf(ctx),
-    own,
-    shown: narrowed(view, own),
-    writesRows,
-  }
+  const query = queryOf(ctx)
+  let asks = !resource.isQuiet || resource.overrides.filtering
+  for (const name in query) if (!resource.pagingNames.has(name)) asks = true
+  return { view, viewClass, resource, ctx, query, asks, own, shown: asks ? narrowed(view, own) : own, writesRows }
 }
 
 /** The body of a list answer: filtered, in a total order, one page of it if a pagination class is set. */
@@ -64,7 +56,7 @@ export function readList(view: GenericView): Promise<unknown> {
     // all pages of a cursor have one URL
     if (keepsConnections) answerOnce(listing.ctx)
     const parts = askedParts(listing)
-    const timeout = keepsConnections ? undefined : guardOf(parts)
+    const timeout = keepsConnections || parts === NO_PARTS ? undefined : guardOf(parts)
     return timeout === undefined ? readPage(listing, parts) : readGuardedPage(listing, parts, timeout)
   } catch (error) {
     return rejection(error)
@@ -113,15 +105,15 @@ export function describedList(view: GenericView, tell: Tell): ListSource {
 
 /** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
 function askedParts(listing: Listing): readonly FilterPart[] {
-  const { view, viewClass, declared, query, ctx } = listing
-  requireUser(view, listing)
+  const { view, viewClass, resource, query, ctx, own, shown, asks } = listing
+  if (resource.needsUser(own, shown)) requireUser(view)
   if (viewClass.strictParams) refuseUnknown(query, view)
-  return readParts(query, declared, { user: ctx.state['user'] })
+  return asks ? readParts(query, resource.filterView, { user: ctx.state['user'] }) : NO_PARTS
 }
 
-/** Refuses what is wrong with a request before a connection is taken. */
-function checkOrdering({ declared, query }: Listing): void {
-  for (const backend of declared.backends) backend.ordering(query, declared)
+/** What a request has wrong is told before a connection is taken. */
+function checkOrdering({ resource: { filterView }, query }: Listing): void {
+  for (const backend of filterView.backends) backend.ordering(query, filterView)
 }
 
 function readPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
@@ -160,14 +152,15 @@ async function readAll(source: ListSource): Promise<unknown> {
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
 function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell): ListSource {
-  const { view, viewClass, resource, declared, own, shown, writesRows } = listing
+  const { view, viewClass, resource, asks, own, shown, writesRows } = listing
+  const { filterView, model } = resource
   const description = {
     name: qualifiedName(view.ctx, view.basename ?? viewClass.name),
     parameters: resource.parameterNames,
     shown: resource.answers(own).columns,
-    hidesKeys: externalIds(declared.model.model)?.hidesKeys === true,
+    hidesKeys: resource.ids?.hidesKeys === true,
   }
-  const statementMilliseconds = guardOf(asked)
+  const statementMilliseconds = asked === NO_PARTS ? undefined : guardOf(asked)
   const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
   const scope = view.parentScope()
   if (rows && isDescribedWhole(listing, asked) && scope?.shape !== null) {
@@ -177,17 +170,18 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
       for (const part of asked) part.apply(conditions)
       return conditions
     }
-    const key = listKey(declared, scope ? [scope, ...asked] : asked)
+    const key = listKey(filterView, scope ? [scope, ...asked] : asked)
     return new RowList(rows, { description, order, key, query, statementMilliseconds })
   }
   const objects = view.getQueryset() as AnyQueryBuilder
-  const filtered = view.filterQueryset(resource.isWholeTable ? objects : groupConditions(objects))
+  const narrowedBy = resource.isWholeTable ? objects : groupConditions(objects)
+  const filtered = asks ? view.filterQueryset(narrowedBy) : narrowedBy
   const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
   scope?.apply(query)
   checkQueryset(view, query)
   const wanted = wantedOrder(listing, query)
-  const order = canOrderBy(query, declared.model, wanted) ? wanted : []
+  const order = canOrderBy(query, model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
     return new RowList(rows, { description, order, key: undefined, query: () => query.clone(), statementMilliseconds })
   }
@@ -210,17 +204,18 @@ function isDescribedWhole({ resource }: Listing, asked: readonly FilterPart[]): 
 
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
 function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): readonly OrderTerm[] {
-  const { resource, declared } = listing
+  const { resource, asks } = listing
+  const { filterView, model } = resource
   // a paginator with an order of its own knows rows by their place in it
   if (query && resource.paginator?.ordering !== undefined) query.clearOrder()
-  for (const backend of declared.backends) {
-    const asked = backend.ordering(listing.query, declared)
+  for (const backend of asks ? filterView.backends : []) {
+    const asked = backend.ordering(listing.query, filterView)
     if (!asked) continue
     const order = resource.totalOf(asked)
-    if (query && canOrderBy(query, declared.model, order)) query.clearOrder()
+    if (query && canOrderBy(query, model, order)) query.clearOrder()
     return order
   }
-  return query?.has(/^orderBy/) ? totalOrder(declared.model, []) : resource.defaultOrder
+  return query?.has(/^orderBy/) ? totalOrder(model, []) : resource.defaultOrder
 }
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */

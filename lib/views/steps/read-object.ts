@@ -7,20 +7,22 @@ import type { RowAccess } from '../../rows/row-access.js'
 import type { GenericView, PathKey } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
-import { rowAccess, type Tell } from './read-rows.js'
-import { representFound } from './selection.js'
+import { representFound, rowAccess, type Tell } from './selection.js'
 import { visibleQuery } from './visible-query.js'
 
 /** The body of a detail answer. @throws NotFound there is no such object, or not for this caller */
 export async function readDetail(view: GenericView): Promise<unknown> {
-  if (!view.resource.overrides.lookup) requireOwner(view)
+  const { resource } = view
+  if (resource.namesPerUser && !resource.overrides.lookup) requireOwner(view)
   const rows = objectRow(view)
   if (!rows) return readInstance(view)
-  const found = await lookedUp(view, () => findRow(rows, lookupOf(view), view.resource.versionTerms))
+  const found = await lookedUp(view, () => findRow(rows, lookupOf(view), resource.versionTerms))
   if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
-  view.rowVersion = versionOf(view, found.texts)
-  if (view.rowVersion !== undefined) checkIfMatch(view)
+  if (resource.versionTerms.length > 0) {
+    view.rowVersion = versionOf(view, found.texts)
+    checkIfMatch(view)
+  }
   return found.text
 }
 

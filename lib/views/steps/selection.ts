@@ -1,12 +1,14 @@
-/** What of its objects a request wants to see: `?fields=title,price` and `?expand=author`. */
+/** What an answer shows: what of its objects a request wants to see (`?fields=title,price` and `?expand=author`), of rows or of instances. */
 
 import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
-import { queryOf } from '../../http/request-path.js'
+import { queryOf } from '../../http/context.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { readsRawRows } from '../../postgres/run-statement.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
+import { RowAccess } from '../../rows/row-access.js'
 import type { SerializerClass, SerializerPlan } from '../../serializers/contract.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { canExpand, type Selection, selectFields } from '../../serializers/select-fields.js'
@@ -14,6 +16,9 @@ import type { Serializer } from '../../serializers/serializer.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
+import type { RowAnswer } from '../overrides.js'
+import { requireUser } from '../request/require-user.js'
+import { rendererOf, writesJson } from '../request/respond.js'
 import { resourceOf } from '../resource.js'
 import { readAgain, shapingQuery } from './read-again.js'
 
@@ -108,6 +113,16 @@ export function narrowed(view: GenericView, serializer: SerializerClass): Serial
   return selection ? selectFields(serializer, view.viewClass.expandable, selection) : serializer
 }
 
+/**
+ * Refuses what could not be answered, before anything is written: a wrong name, and an anonymous caller where only a known
+ * user may see the answer.
+ * @throws ValidationError, AuthenticationFailed
+ */
+export function checkAnswer(view: GenericView): void {
+  const own = view.getSerializerClass()
+  if (view.resource.needsUser(own, narrowed(view, own))) requireUser(view)
+}
+
 /** Objects in their written form, once what it shows of related ones was loaded. */
 export function represent(view: GenericView, obj: object, many = false): unknown {
   const whole = view.getSerializer({ obj, many })
@@ -182,7 +197,7 @@ export async function representFound(view: GenericView, object: object): Promise
 /** The written form of what a serializer has saved. */
 export async function representSaved(view: GenericView, serializer: Serializer): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
-  const query = shapingQuery(view)
+  const query = view.resource.isWholeTable ? undefined : shapingQuery(view)
   if (!selected && !query) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object != null)
   const model = view.viewClass.modelClass()
@@ -213,4 +228,47 @@ export function checkExpandable(view: GenericViewClass): void {
       throw new ConfigurationError(`${name}: ${error.message}`)
     }
   }
+}
+
+/** Gets the reason why rows are not read, as a sentence for `explain()`; without it none is made. */
+export type Tell = (because: string) => undefined
+
+export interface RowAccessRequest {
+  /** The serializer class of the answer. */
+  readonly shown?: SerializerClass
+  readonly tell?: Tell | undefined
+}
+
+/** The view's rows, where nothing of the application needs instances of them; else undefined. */
+export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAccessRequest = {}): RowAccess | undefined {
+  const { tell } = options
+  const { resource } = view
+  const obstacle = resource.rowObstacle(answer)
+  if (obstacle !== null) return tell?.(obstacle)
+  // whatever the form, and whoever asks for it
+  const isStream = answer === 'stream'
+  // code of the application's may look at what it gets
+  if (!isStream && view.action !== answer) return tell?.(`${view.action}() is the application's own`)
+  const serializer = options.shown ?? answerClass(view)
+  const { viewClass } = view
+  const { model } = resource
+  const answers = resource.answers(serializer)
+  // a serializer may be shared by views of several tables
+  if (answers.model !== model.model) {
+    return tell?.(`${serializer.name} is of another model than ${viewClass.name}`)
+  }
+  const { plan, because } = answers.rows
+  if (!plan) return tell?.(because)
+  const knex = view.trx ?? view.knex
+  if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
+  if (!(isStream || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
+  return new RowAccess({
+    model,
+    plan,
+    knex,
+    statements: answers.statements,
+    client: view.ctx.req.socket,
+    native: viewClass.useNativeJson,
+    context: () => view.getSerializerContext(),
+  })
 }

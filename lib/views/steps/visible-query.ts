@@ -2,8 +2,8 @@
 
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
+import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
-import { checkQueryset } from './read-rows.js'
 
 /**
  * The view's queryset, with the condition that its objects belong to the one before them on the path.

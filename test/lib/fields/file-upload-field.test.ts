@@ -6,7 +6,7 @@ import {
 } from '../../../lib/fields/file-upload-field.js'
 import type { StorableFile } from '../../../lib/fields/upload-storage.js'
 import { ConfigurationError, ValidationError } from '../../../lib/kernel/errors.js'
-import { UploadedFile } from '../../../lib/parsers/uploaded-file.js'
+import { UploadedFile } from '../../../lib/parsers/uploads.js'
 
 const named = (filename: string, content: string | Buffer = 'x') => Object.assign(Buffer.from(content), { filename })
 const storage = { save: async () => 'key', delete: async () => {}, url: (key: string) => `https://files.test/${key}` }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cutText, splitTerms } from '../../../lib/filters/search-terms.js'
+import { cutText, splitTerms } from '../../../lib/filters/text-match.js'
 
 const limits = { most: 32, length: 200 }
 

@@ -3,8 +3,9 @@ import { connect } from 'node:net'
 import { Readable } from 'node:stream'
 import Koa from 'koa'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { answerError, isUnanswered } from '../../../lib/http/answer-error.js'
+import { answerError } from '../../../lib/http/answer-error.js'
 import type { Context } from '../../../lib/http/context.js'
+import { isUnanswered } from '../../../lib/http/context.js'
 import {
   ApiError,
   AuthenticationFailed,

@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { expect, it } from 'vitest'
 import type { Context } from '../../../lib/http/context.js'
-import { type Decoder, decoderOf, feed } from '../../../lib/parsers/decoder.js'
+import { type Decoder, decoderOf, feed } from '../../../lib/parsers/read-body.js'
 import { seededRandom } from '../../support/seeded-random.js'
 
 const KB = 1024

@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { answerError } from '../../../lib/http/answer-error.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { FormParser } from '../../../lib/parsers/form-parser.js'
-import { parseBody } from '../../../lib/parsers/parse-body.js'
+import { parseBody } from '../../../lib/parsers/parser.js'
 import { serve, type TestServer } from '../../support/server.js'
 
 let server: TestServer

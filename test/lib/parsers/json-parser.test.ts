@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest
 import { answerError } from '../../../lib/http/answer-error.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { JSONParser } from '../../../lib/parsers/json-parser.js'
-import { parseBody } from '../../../lib/parsers/parse-body.js'
+import { parseBody } from '../../../lib/parsers/parser.js'
 import { heapInUse } from '../../support/heap.js'
 import { exchange, serve, type TestServer } from '../../support/server.js'
 

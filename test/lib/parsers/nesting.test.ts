@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { countNodes, passedByText, passedByValue } from '../../../lib/parsers/nesting.js'
+import { countNodes, passedByText, passedByValue } from '../../../lib/parsers/parser.js'
 
 const nested = (levels: number, open = '[', close = ']') => open.repeat(levels) + close.repeat(levels)
 

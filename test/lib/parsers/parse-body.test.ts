@@ -8,8 +8,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { answerError } from '../../../lib/http/answer-error.js'
 import type { Context } from '../../../lib/http/context.js'
 import { JSONParser } from '../../../lib/parsers/json-parser.js'
-import { parseBody } from '../../../lib/parsers/parse-body.js'
-import type { Parser } from '../../../lib/parsers/parser.js'
+import { type Parser, parseBody } from '../../../lib/parsers/parser.js'
 import { exchange, serve, type TestServer } from '../../support/server.js'
 
 class LinesParser implements Parser {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { cleanFilename, UploadedFile } from '../../../lib/parsers/uploaded-file.js'
+import { cleanFilename, UploadedFile } from '../../../lib/parsers/uploads.js'
 
 describe('[F10] the name of a file', () => {
   it.each([

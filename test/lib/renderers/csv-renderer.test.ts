@@ -1,8 +1,8 @@
 import { parse } from 'secure-json-parse'
 import { describe, expect, it } from 'vitest'
-import { nameColumns } from '../../../lib/renderers/columns.js'
 import { CSVRenderer } from '../../../lib/renderers/csv-renderer.js'
-import { JsonText } from '../../../lib/renderers/json-text.js'
+import { JsonText } from '../../../lib/renderers/json-renderer.js'
+import { nameColumns } from '../../../lib/renderers/renderer.js'
 
 const renderer = new CSVRenderer()
 const named = (rows: object, ...names: string[]) =>

@@ -1,8 +1,7 @@
 /** JSON that is written in pieces, compared with what it spells. */
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { JSONRenderer } from '../../../lib/renderers/json-renderer.js'
-import { JsonText, LONGEST_PIECE } from '../../../lib/renderers/json-text.js'
+import { JSONRenderer, JsonText, LONGEST_PIECE } from '../../../lib/renderers/json-renderer.js'
 
 const renderer = new JSONRenderer()
 const value = fc.oneof(fc.string({ unit: 'grapheme', maxLength: 30 }), fc.constant('é'.repeat(LONGEST_PIECE)), fc.nat())

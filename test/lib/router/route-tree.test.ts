@@ -1,6 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
 import { parsePattern } from '../../../lib/kernel/path-pattern.js'
-import { RouteTree, writePattern } from '../../../lib/router/route-tree.js'
+import { RouteTree, writePattern } from '../../../lib/router/route-table.js'
 
 function treeOf(...patterns: string[]): RouteTree<string> {
   const tree = new RouteTree<string>()

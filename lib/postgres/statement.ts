@@ -1,0 +1,48 @@
+/** SQL texts, the names they are prepared under on each connection, and what their errors say of names and connections. */
+
+import { createHash } from 'node:crypto'
+
+/** A SQL text in PostgreSQL's notation, and the name it is prepared under. */
+export interface Statement {
+  readonly text: string
+  /** Undefined: sent without a name. */
+  name: string | undefined
+}
+
+/** Named statements, all view sets together: each costs memory on every connection, and clients choose the shapes. */
+const MOST_NAMES = 500
+/** A named statement met a migration, or a pooler that gave it another connection. */
+export const STALE = new Set(['0A000', '26000', '42P05'])
+/** The latter: it is not known there, or is already. */
+export const POOLED = new Set(['26000', '42P05'])
+const statements = new Map<string, Statement>()
+let hasWarned = false
+
+/** The statement of a SQL text; the same text is prepared once for each connection. */
+export function statementOf(text: string): Statement {
+  let statement = statements.get(text)
+  if (!statement) {
+    if (statements.size >= MOST_NAMES) return { text, name: undefined }
+    // by its text, because another copy of this package may use the same connections
+    statement = { text, name: `koa_viewsets_${createHash('sha256').update(text).digest('hex').slice(0, 32)}` }
+    statements.set(text, statement)
+  }
+  return statement
+}
+
+/** Every shape of a list fails once in PostgreSQL before it is sent without a name: right, but slow, and noisy in its log. */
+export function warnOfPooler(): void {
+  if (hasWarned) return
+  hasWarned = true
+  process.emitWarning(
+    'Named statements do not stay on their connections: a pooler hands these out by transaction. ' +
+      'Set PREPARED_STATEMENTS=false, or configure({ preparedStatements: false }).',
+    { code: 'KOA_VIEWSETS_POOLER' },
+  )
+}
+
+/** True of an error after which the connection is gone. One without a SQLSTATE comes from the connection itself. */
+export function isLost(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return typeof code !== 'string' || code.length !== 5 || /^(?:08|57P|25P0[34])/.test(code)
+}

@@ -1,0 +1,42 @@
+/** The options of a router. */
+import {
+  type DatabaseOptions,
+  type DatabaseRole,
+  type DatabaseSettings,
+  databaseScope,
+} from '../http/database-scope.js'
+import type { Kind } from '../kernel/kinds.js'
+import { checkKinds } from '../kernel/option-kinds.js'
+
+/** Options of `APIRouter`. */
+export interface APIRouterOptions {
+  /**
+   * The path of the API root, such as `/api/v1`. In `/api/{version}` the parameter takes what looks like a version, `v1` or
+   * `2.1`, and all other paths are left to the app; `{version:slug}` takes any name. @default ''
+   */
+  readonly prefix?: string
+  /**
+   * The database role of all view sets that name none of their own, or a function of the request that chooses it.
+   * @default null
+   */
+  readonly databaseRole?: DatabaseRole
+  /** Settings that the statements of all view sets run with, or a function of the request that makes them. @default null */
+  readonly databaseSettings?: DatabaseSettings
+}
+
+const OPTIONS = { prefix: 'text', databaseRole: 'any', databaseSettings: 'any' } as const satisfies Record<
+  keyof APIRouterOptions,
+  Kind
+>
+
+/** What the options say of the path and of the database. @throws {ConfigurationError} one is unknown, or of another kind */
+export function settleOptions(options: APIRouterOptions): {
+  readonly prefix: string
+  readonly database: DatabaseOptions
+} {
+  checkKinds('APIRouter', options, { kinds: OPTIONS })
+  const { prefix = '', databaseRole = null, databaseSettings = null } = options
+  const database = { databaseRole, databaseSettings }
+  databaseScope('APIRouter', database)
+  return { prefix, database }
+}
