@@ -4,8 +4,9 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
-import type { Carried, IsTyped } from '../serializers/types.js'
+import type { Carried, IsTyped, OfMany, OfPart } from '../serializers/types.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import type { ViewConstructor } from '../views/mixins/mixin.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { type ActionFor, addActions } from './actions.js'
@@ -106,7 +107,31 @@ export interface BulkStatics extends Omit<typeof BulkModelViewSet, 'prototype' |
 
 /** A class with statics and instances of these types. */
 type Made<Statics, Instance, C, Spec> = Statics &
-  ViewTypes<C, Spec> & { new (): Instance; readonly model: ModelClass; readonly prototype: Instance }
+  ViewTypes<C, Spec> & {
+    new (): Instance & MixedIn<Spec, Instance>
+    readonly model: ModelClass
+    readonly prototype: Instance & MixedIn<Spec, Instance>
+  }
+
+/** What the mixins of a specification add to instances. */
+type MixedIn<Spec, Instance> = Spec extends { readonly mixins: infer Mixins extends readonly unknown[] }
+  ? Omit<Members<Mixins[number]>, keyof Instance>
+  : unknown
+
+/** Of all mixins together. */
+type Members<Mixin> = (Mixin extends unknown ? (value: Added<Mixin>) => void : never) extends (value: infer All) => void
+  ? All
+  : never
+
+type Added<Mixin> = Mixin extends (base: ViewConstructor) => infer Made
+  ? 0 extends 1 & Made
+    ? {}
+    : Made extends abstract new (
+          ...args: never[]
+        ) => infer Instance
+      ? Instance
+      : {}
+  : {}
 
 /**
  * A view set with all actions of a model, to be extended: a `ModelViewSet` with these statics, whose names are checked against
@@ -152,7 +177,12 @@ export function bulkModelViewSet<C extends ModelType, const Spec extends ViewSet
 export function genericViewSet<C extends ModelType, const Spec extends ViewSetSpec<InstanceType<C>>>(
   model: C,
   spec: Spec & Unknown<Spec, ViewSetSpec<InstanceType<C>>> & Checked<Spec> & Closed<InstanceType<C>, Spec>,
-): Made<GenericStatics, GenericViewSet<InstanceType<C>>, C, Spec> {
+): Made<
+  GenericStatics,
+  ModelViewMethods<InstanceType<C>, SerializerOf<InstanceType<C>, Spec>> & GenericViewSet<InstanceType<C>>,
+  C,
+  Spec
+> {
   return make('genericViewSet', GenericViewSet, model, spec) as never
 }
 
@@ -178,13 +208,17 @@ export function nestedViewSet<C extends ModelType, const Spec extends NestedSpec
 /** A generic view's class, of any model. */
 type AnyViewClass = abstract new () => object
 
+// biome-ignore lint/suspicious/noExplicitAny: the type of a view does not always say what it has read
+type AnyOptions = SerializerOptions<any>
+
 /** What a view of a model knows of its objects. */
-export interface ModelViewMethods<M extends Model, S> {
+export interface ModelViewMethods<M extends Model, S extends SerializerOfAny> {
   getQueryset(): QueryBuilder<M>
   getObject(): Promise<M>
   getObjectToWrite(): Promise<M>
-  // biome-ignore lint/suspicious/noExplicitAny: the type of a view does not always say what it has read
-  getSerializer(options?: SerializerOptions<any>): S
+  getSerializer(options: AnyOptions & { readonly many: true }): OfMany<S>
+  getSerializer(options: AnyOptions & { readonly partial: true }): OfPart<S>
+  getSerializer(options?: AnyOptions): S
 }
 
 /**

@@ -152,3 +152,19 @@ type OutputOfDeclared<S> = Simplify<{
  * with declared properties.
  */
 export type Output<S> = IsTyped<S> extends true ? Carried<S, 'shown'> : OutputOfDeclared<S>
+
+interface ShowsAndTakes {
+  readonly data: unknown
+  readonly validatedData: unknown
+}
+
+/** A serializer of a list of objects: `many: true`. */
+export type OfMany<S extends ShowsAndTakes> = Omit<S, 'data' | 'validatedData'> & {
+  readonly data: S['data'][]
+  readonly validatedData: S['validatedData'][]
+}
+
+/** A serializer of some fields of an object: `partial: true`. */
+export type OfPart<S extends ShowsAndTakes> = Omit<S, 'validatedData'> & {
+  readonly validatedData: Partial<S['validatedData']>
+}

@@ -6,6 +6,7 @@ import type { Model, QueryBuilder } from 'objection'
 import { described } from '../kernel/declarations.js'
 import type { SerializerOptions } from '../serializers/contract.js'
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
+import type { OfMany, OfPart } from '../serializers/types.js'
 import { APIView } from './api-view.js'
 import { GenericAPIView } from './generic-api-view.js'
 import { BulkCreateMixin } from './mixins/bulk-create-mixin.js'
@@ -16,6 +17,9 @@ import { DestroyMixin } from './mixins/destroy-mixin.js'
 import { ListMixin } from './mixins/list-mixin.js'
 import { RetrieveMixin } from './mixins/retrieve-mixin.js'
 import { UpdateMixin } from './mixins/update-mixin.js'
+
+// biome-ignore lint/suspicious/noExplicitAny: the type of an action does not always say what it has read
+type AnyOptions = SerializerOptions<any>
 
 /** A view set without model and actions: add methods named as the routes' actions (`list`, `retrieve` …). */
 export class ViewSet extends APIView {}
@@ -33,8 +37,9 @@ export interface ReadOnlyModelViewSet<M extends Model = Model, S extends Seriali
   getQueryset(): QueryBuilder<M>
   getObject(): Promise<M>
   getObjectToWrite(): Promise<M>
-  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
-  getSerializer(options?: SerializerOptions<any>): S
+  getSerializer(options: AnyOptions & { readonly many: true }): OfMany<S>
+  getSerializer(options: AnyOptions & { readonly partial: true }): OfPart<S>
+  getSerializer(options?: AnyOptions): S
 }
 
 /** `list` and `retrieve`. */
@@ -48,8 +53,9 @@ export interface ModelViewSet<M extends Model = Model, S extends SerializerOfAny
   getQueryset(): QueryBuilder<M>
   getObject(): Promise<M>
   getObjectToWrite(): Promise<M>
-  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
-  getSerializer(options?: SerializerOptions<any>): S
+  getSerializer(options: AnyOptions & { readonly many: true }): OfMany<S>
+  getSerializer(options: AnyOptions & { readonly partial: true }): OfPart<S>
+  getSerializer(options?: AnyOptions): S
   performCreate(serializer: S): Promise<unknown>
   performUpdate(serializer: S, instance: M): Promise<unknown>
   performDestroy(instance: M): Promise<unknown>
@@ -71,8 +77,9 @@ export interface BulkModelViewSet<M extends Model = Model, S extends SerializerO
   getQueryset(): QueryBuilder<M>
   getObject(): Promise<M>
   getObjectToWrite(): Promise<M>
-  // biome-ignore lint/suspicious/noExplicitAny: what an action has read is not always told by its type
-  getSerializer(options?: SerializerOptions<any>): S
+  getSerializer(options: AnyOptions & { readonly many: true }): OfMany<S>
+  getSerializer(options: AnyOptions & { readonly partial: true }): OfPart<S>
+  getSerializer(options?: AnyOptions): S
   performCreate(serializer: S): Promise<unknown>
   performUpdate(serializer: S, instance: M): Promise<unknown>
   performDestroy(instance: M): Promise<unknown>

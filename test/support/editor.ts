@@ -17,6 +17,8 @@ export interface Editor {
 export interface OpenFile {
   /** What the compiler says is wrong, a message each. */
   readonly errors: readonly string[]
+  /** The code that it underlines for each of them. */
+  readonly underlined: readonly string[]
   /** What the editor strikes through or suggests, a message each. */
   readonly suggestions: readonly string[]
   /** What is shown over the last place where this stands. */
@@ -52,8 +54,10 @@ export function openEditor(): Editor {
     open(code) {
       text = code
       version++
+      const found = [...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)]
       return {
-        errors: flat([...service.getSyntacticDiagnostics(file), ...service.getSemanticDiagnostics(file)]),
+        errors: flat(found),
+        underlined: found.map(({ start = 0, length = 0 }) => code.slice(start, start + length)),
         suggestions: flat(service.getSuggestionDiagnostics(file)),
         hover: (place) => {
           const info = service.getQuickInfoAtPosition(file, code.lastIndexOf(place))
