@@ -6,20 +6,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import http from 'node:http'
 import type { Knex } from 'knex'
-import pg from 'pg'
 import { APIView } from '../../lib/index.js'
-
-/** The role of all statements: it may do everything. */
-export const CALLER = 'koa_viewsets_caller'
-/** Who connections log in as: a member of that role, which inherits nothing of it. */
-export const LOGIN = 'koa_viewsets_login'
-/** Tables that are used before a role is known. */
-const OUTSIDE = ['koa_viewsets_api_keys', 'koa_viewsets_throttles', 'koa_viewsets_usage']
-
-/** True where this run is under a role. */
-export function runsAsRole(): boolean {
-  return (process.env['DATABASE_ROLE'] ?? '') !== ''
-}
+import { CALLER, runsAsRole } from './roles.js'
 
 const requests = new AsyncLocalStorage<true>()
 
@@ -30,31 +18,6 @@ if (runsAsRole()) {
     const run = () => Reflect.apply(emit, this, [name, ...values]) as boolean
     return name === 'request' ? requests.run(true, run) : run()
   } as typeof emit
-}
-
-/** Makes the two roles, and what gives the login its rights on tables that are used outside of any role. */
-export async function createRoles(server: pg.ClientConfig): Promise<void> {
-  const client = new pg.Client({ ...server, database: 'template1' })
-  await client.connect()
-  await client.query(`
-    do $$ begin
-      if to_regrole('${CALLER}') is null then create role ${CALLER} superuser nologin; end if;
-      if to_regrole('${LOGIN}') is null then create role ${LOGIN} login noinherit password 'x'; end if;
-    end $$;
-    grant ${CALLER} to ${LOGIN};
-    create or replace function grant_outside() returns event_trigger language plpgsql as $f$
-      declare made record;
-      begin
-        for made in select * from pg_event_trigger_ddl_commands() where command_tag = 'CREATE TABLE' loop
-          if made.objid::regclass::text in (${OUTSIDE.map((name) => `'${name}'`).join(', ')}) then
-            execute format('grant all on %s to ${LOGIN}', made.object_identity);
-            execute 'grant usage on all sequences in schema public to ${LOGIN}';
-          end if;
-        end loop;
-      end $f$;
-    drop event trigger if exists grant_outside;
-    create event trigger grant_outside on ddl_command_end execute function grant_outside();`)
-  await client.end()
 }
 
 interface Connection {

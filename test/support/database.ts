@@ -3,8 +3,9 @@ import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
 import pg, { type ClientConfig } from 'pg'
 import { inject } from 'vitest'
-import { actOutsideRequests, LOGIN, runsAsRole } from './as-role.js'
+import { actOutsideRequests } from './as-role.js'
 import type { PoolMode } from './pgbouncer.js'
+import { LOGIN, runsAsRole } from './roles.js'
 
 export interface DatabaseOptions {
   /** SQL to run in the new database: one or more statements. */

@@ -5,8 +5,8 @@
 import type { ClientConfig } from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startPostgres } from '../../examples/support/postgres.js'
-import { createRoles, runsAsRole } from './as-role.js'
 import { type PoolMode, startPgBouncer } from './pgbouncer.js'
+import { createRoles, runsAsRole } from './roles.js'
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -15,6 +15,7 @@ import knexLibrary, { type Knex } from 'knex'
 import Koa from 'koa'
 import {
   APIRouter,
+  APIView,
   type Authentications,
   action,
   BasePermission,
@@ -64,6 +65,7 @@ import { appVersion, errors, versionEndpoint } from 'koa-viewsets/plugins'
 import { FileSystemStorage } from 'koa-viewsets/storage'
 import { DatabaseAnonThrottle, DatabaseThrottle, MemoryStore } from 'koa-viewsets/throttling'
 import { Model } from 'objection'
+import { CALLER } from '../../support/roles.js'
 import type { TrialState } from './trial.js'
 
 const {
@@ -76,6 +78,7 @@ const {
   CURSORS,
   READ_ONLY,
   METERED,
+  LOGIN_URL,
 } = process.env
 const STOP_MILLISECONDS = 9_000
 /** How long those who are connected are still answered. */
@@ -110,8 +113,11 @@ const reading = {
     connection.query('set default_transaction_read_only = on', done)
   },
 }
-const knex = knexLibrary(READ_ONLY ? { ...settings, pool: reading } : settings)
-const stores = READ_ONLY ? knexLibrary({ ...settings, pool: { min: 0, max: 2 } }) : knex
+// a login that has no right but to become the role
+const connection = LOGIN_URL ? { ...(settings.connection as object), connectionString: LOGIN_URL } : settings.connection
+if (LOGIN_URL) APIView.databaseRole = CALLER
+const knex = knexLibrary({ ...settings, connection, ...(READ_ONLY && { pool: reading }) } as Knex.Config)
+const stores = READ_ONLY || LOGIN_URL ? knexLibrary({ ...settings, pool: { min: 0, max: 2 } }) : knex
 Model.knex(knex)
 
 const belongsTo = (modelClass: typeof Model, from: string) => ({

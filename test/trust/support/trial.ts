@@ -10,6 +10,7 @@ import type { TestedDocument } from 'koa-viewsets/testing'
 import pg from 'pg'
 import { type Postgres, startPostgres } from '../../../examples/support/postgres.js'
 import { findFreePort } from '../../support/program.js'
+import { createRoles, LOGIN, runsAsRole } from '../../support/roles.js'
 
 /** What the app's process holds. */
 export interface TrialState {
@@ -145,6 +146,7 @@ export async function startTrialDatabase(): Promise<TrialDatabase> {
       rmSync(folder, { recursive: true, force: true })
     },
   }
+  if (runsAsRole()) await createRoles({ connectionString: url })
   await result.query(SCHEMA)
   await result.query(ROWS)
   return result
@@ -156,6 +158,14 @@ async function startOpen(folder: string, start: () => Promise<Postgres>): Promis
   mkdirSync(join(folder, 'parent'), { mode: 0o777 })
   chmodSync(join(folder, 'parent'), 0o777)
   return start()
+}
+
+/** The same for who may only become the role that all statements run as. */
+function loginUrl(text: string): string {
+  const url = new URL(text)
+  url.username = LOGIN
+  url.password = 'x'
+  return url.href
 }
 
 /** Starts the app over a database, or over what stands before one. */
@@ -177,6 +187,7 @@ export async function startTrialServer(url: string, options: TrialOptions = {}):
       ACQUIRE_TIMEOUT: String(acquireTimeout),
       QUERY_TIMEOUT: String(queryTimeout),
       CURSORS: String(cursors),
+      ...(runsAsRole() && { LOGIN_URL: loginUrl(url) }),
       ...(readOnly && { READ_ONLY: 'true' }),
       ...(metered && { METERED: 'true' }),
     },
