@@ -123,7 +123,7 @@ async function runScoped<Row>(
   const asking = knownSession(connection)
   if (asking) await asking
   const sender = { knex: base, queue, connection }
-  if (sendsPlainly(connection) || asTexts(values) === undefined) {
+  if (sendsPlainly(connection)) {
     await giveBack(sender)
     return knex.transaction((trx) => runStatementAs(format, trx, statement, values))
   }
@@ -132,7 +132,7 @@ async function runScoped<Row>(
   const asked = { text: statement.text, name: names ? statement.name : undefined }
   const prefix = new SettingsPrefix(settings, names ? setting.name : undefined)
   try {
-    return (await send(sender, { ...asked, prefix }, values, format, recipient)).rows
+    return (await send(sender, { ...asked, prefix, settings }, values, format, recipient)).rows
   } catch (error) {
     const { code = '' } = error as { code?: string }
     if (!names || !STALE.has(code)) throw error
@@ -142,7 +142,7 @@ async function runScoped<Row>(
       setting.name = undefined
       warnOfPooler()
     }
-    const again = { text: statement.text, name: undefined, prefix: new SettingsPrefix(settings) }
+    const again = { text: statement.text, name: undefined, prefix: new SettingsPrefix(settings), settings }
     return (await send({ ...sender, connection: await queue.acquire() }, again, values, format, recipient)).rows
   }
 }
@@ -260,7 +260,8 @@ function send<Row>(
       const query = { text, values: bindings, rowMode: 'array', types: RAW } as const
       const read: Done<RawRow> = (error, result) =>
         result ? done(error, { rows: result.rows.map(format.ofTexts) }) : done(error)
-      connection.query(name === undefined ? query : { ...query, name }, read)
+      if (settings) queryWithSettings(connection, settings, query, read as never)
+      else connection.query(name === undefined ? query : { ...query, name }, read)
     }
   })
 }

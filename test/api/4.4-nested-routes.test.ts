@@ -34,6 +34,7 @@ import {
 } from '../../lib/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 
 configure({ secretKey: '0123456789abcdef0123456789abcdef' })
 
@@ -424,7 +425,8 @@ describe('[E11] the chain of parents', () => {
     expect((await get('/api/authors/2/books/1/reviews')).text).toBe(MISSING)
   })
 
-  it('is checked for view sets without a model, and for actions', async () => {
+  // what has no model asks the database by itself
+  it.skipIf(runsAsRole())('is checked for view sets without a model, and for actions', async () => {
     class Report extends ViewSet {
       list() {
         return { of: this.ctx['params'] }
