@@ -86,7 +86,7 @@ function tagOf({ headers }: TestResponse): string {
 const kinds: [string, () => Promise<Client>][] = [
   ['on a view set', () => served(Books)],
   // which asks the database by itself
-  ...(runsAsRole() ? [] : [['on a hand-written route', handwritten] as const]),
+  ...(runsAsRole() ? [] : [['on a hand-written route', handwritten] satisfies (typeof kinds)[number]]),
 ]
 
 describe.each(kinds)('a conditional request %s', (_kind, start) => {
