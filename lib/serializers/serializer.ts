@@ -3,6 +3,7 @@
 import type { SerializerContext, Validator } from '../fields/field.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { decided } from '../kernel/once-per.js'
 import { nameColumns } from '../renderers/renderer.js'
 import type {
   AnySerializer,
@@ -95,8 +96,6 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   readonly forced: ForcedValues | undefined
   /** What the serializer knows of its surroundings. */
   context: SerializerContext
-  /** What is known of the class before any request. */
-  readonly plan: SerializerPlan
   /** The object (or list) that is shown, updated, or was created by `save()`. */
   obj: T | readonly T[] | undefined
   #outcome: Validity | undefined
@@ -110,7 +109,11 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     this.textual = options.textual ?? false
     this.forced = options.forced
     this.context = options.context ?? {}
-    this.plan = serializerPlan(this.constructor as SerializerClass)
+  }
+
+  /** What is known of the class before any request. */
+  get plan(): SerializerPlan {
+    return decided(this, 'plan', serializerPlan(this.constructor as SerializerClass))
   }
 
   /** The names of all fields, in order. */

@@ -4,16 +4,16 @@ import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
-import { type FilterPart, isDescribed, type ParameterDescription } from '../filters/filter.js'
+import type { FilterPart, ParameterDescription } from '../filters/filter.js'
 import type { Context } from '../http/context.js'
 import { roleRefusal } from '../http/database-scope.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { decided } from '../kernel/once-per.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { TakenFiles } from '../parsers/parser.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { groupConditions } from '../queryset/group-conditions.js'
 import { loadRelations } from '../queryset/load-relations.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import type { Inserter } from '../rows/inserter.js'
@@ -28,13 +28,14 @@ import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import type { PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
-import { type Resource, resourceOf } from './resource.js'
+import { modelClassOf, type Resource, resourceOf } from './resource.js'
 import type { Concurrency, Filters, Pagination, Queryset, ViewSerializer } from './statics.js'
 import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
+import { filteredQuery } from './steps/visible-query.js'
 import type { ActionMap, OpenRoute, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
 
@@ -113,22 +114,26 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   declare clientSelection: Selection | null | undefined
 
   /** @internal What is decided of the class. */
-  declare readonly resource: Resource
+  get resource(): Resource {
+    return resourceOf(this.viewClass)
+  }
+
   /** @internal The class, for the steps that work on any generic view. */
-  declare readonly viewClass: typeof GenericAPIView
+  get viewClass(): typeof GenericAPIView {
+    return this.constructor as typeof GenericAPIView
+  }
 
   /** @internal */
   static override open(ctx: Context, route: OpenRoute): GenericAPIView {
-    return Object.assign(super.open(ctx, route) as GenericAPIView, { viewClass: this, resource: resourceOf(this) })
+    const view = super.open(ctx, route) as GenericAPIView
+    decided(view, 'viewClass', this)
+    decided(view, 'resource', resourceOf(this))
+    return view
   }
 
   /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
   static modelClass(): ModelClass {
-    if (this.model) return this.model
-    if (this.queryset) return this.queryset().modelClass() as ModelClass
-    throw new ConfigurationError(
-      `${this.name}: set static model, or static queryset to a function that returns a query`,
-    )
+    return modelClassOf(this)
   }
 
   /**
@@ -183,12 +188,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** The query with the conditions of all filter backends, in order. */
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder {
-    const view = this.resource.filterView
-    return view.backends.reduce((narrowed, backend) => {
-      // ours add conditions that are whole
-      if (isDescribed(backend)) return backend.filterQueryset(narrowed, this.ctx, view)
-      return groupConditions(backend.filterQueryset(groupConditions(narrowed), this.ctx, view))
-    }, query)
+    return filteredQuery(this.resource.filterView, this.ctx, query)
   }
 
   /**
@@ -279,8 +279,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** What serializers know of the request. */
   getSerializerContext(): SerializerContext {
-    const { ctx } = this
-    return { ctx, view: this, user: ctx.state['user'], knex: this.trx ?? this.knex }
+    return { ctx: this.ctx, view: this, user: this.ctx.state['user'], knex: this.trx ?? this.knex }
   }
 
   override finalizeResponse(): void {

@@ -1,9 +1,11 @@
 /** The policies of a view class as instances, made once. */
 import type { BaseAuthentication } from '../authentication/authentication.js'
+import type { BaseFilter } from '../filters/filter.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
+import type { BasePagination } from '../pagination/pagination.js'
 import type { Parser, TakenFiles } from '../parsers/parser.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
@@ -57,3 +59,25 @@ function resolve(view: GovernedClass): ViewPolicies {
     strictAccept: view.strictAccept,
   }
 }
+
+/** What a view class declares of its lists. */
+export interface ListingClass {
+  readonly name: string
+  readonly paginationClass: Policy<BasePagination> | null
+  readonly filterBackends: Policies<BaseFilter>
+}
+
+/** The policies of a class's lists; one set for as long as the process runs, as a paginator may hold connections. */
+interface ListPolicies {
+  readonly paginator: BasePagination | undefined
+  readonly filters: readonly BaseFilter[]
+}
+
+export const listPoliciesOf = oncePer(
+  (view: ListingClass): ListPolicies => ({
+    paginator: view.paginationClass
+      ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
+      : undefined,
+    filters: resolvePolicies(`${view.name}.filterBackends`, view.filterBackends, 'filterQueryset'),
+  }),
+)

@@ -11,11 +11,10 @@ import { SearchRankOrderingFilter } from '../filters/search-rank-ordering-filter
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { decided, oncePer } from '../kernel/once-per.js'
-import { resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { modelName } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
@@ -34,13 +33,7 @@ import {
   type RowAnswer,
   rowMethods,
 } from './overrides.js'
-import { policiesOf } from './policies.js'
-
-/** The policies of a class's lists; one set for as long as the process runs, as a paginator may hold connections. */
-interface ListPolicies {
-  readonly paginator: BasePagination | undefined
-  readonly filters: readonly BaseFilter[]
-}
+import { listPoliciesOf, policiesOf } from './policies.js'
 
 /** Backends that do nothing without a parameter of theirs. */
 const OUR_FILTERS: ReadonlySet<unknown> = new Set([
@@ -289,15 +282,6 @@ export function orders(backend: BaseFilter): boolean {
   return backend.ordering !== BaseFilter.prototype.ordering
 }
 
-const listPoliciesOf = oncePer(
-  (view: GenericViewClass): ListPolicies => ({
-    paginator: view.paginationClass
-      ? resolvePolicy(`${view.name}.paginationClass`, view.paginationClass, 'paginate')
-      : undefined,
-    filters: resolvePolicies(`${view.name}.filterBackends`, view.filterBackends, 'filterQueryset'),
-  }),
-)
-
 function filterViewOf(view: GenericViewClass, model: ModelDescription, backends: readonly BaseFilter[]): FilterView {
   const { name, filtersetFields, searchFields, orderingFields, searchConfig, searchType, searchParam } = view
   return {
@@ -324,4 +308,15 @@ function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey 
     )
   }
   return found
+}
+
+/** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */
+export function modelClassOf({
+  name,
+  model,
+  queryset,
+}: Pick<GenericViewClass, 'name' | 'model' | 'queryset'>): ModelClass {
+  if (model) return model
+  if (queryset) return (queryset() as AnyQueryBuilder).modelClass() as ModelClass
+  throw new ConfigurationError(`${name}: set static model, or static queryset to a function that returns a query`)
 }

@@ -7,7 +7,6 @@ import { schemaOf } from '../../queryset/schema-of.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
-import { resourceOf } from '../resource.js'
 
 /**
  * Asks a view for its queryset as no request does, and checks what it is. One that looks at the request cannot be asked: it
@@ -35,12 +34,7 @@ const UNKNOWN = Symbol('a queryset that only a request can make')
 function queryWithoutRequest(view: GenericViewClass): unknown {
   try {
     const asked = new (view as new () => { getQueryset(): unknown })()
-    return Object.assign(asked, {
-      action: 'list',
-      parents: [],
-      viewClass: view,
-      resource: resourceOf(view),
-    }).getQueryset()
+    return Object.assign(asked, { action: 'list', parents: [] }).getQueryset()
   } catch {
     return UNKNOWN
   }

@@ -1,5 +1,7 @@
 /** The query of the objects of a view that a caller sees, to which conditions may be added. */
 
+import { type FilterView, isDescribed } from '../../filters/filter.js'
+import type { Context } from '../../http/context.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { checkQueryset } from '../checks/check-queryset.js'
@@ -16,4 +18,13 @@ export function visibleQuery(view: GenericView): AnyQueryBuilder {
   // an application's own queryset may have lost it
   if (view.resource.overrides.queryset) view.parentScope()?.apply(visible)
   return visible
+}
+
+/** The query with the conditions of all filter backends, in order. */
+export function filteredQuery(view: FilterView, ctx: Context, query: AnyQueryBuilder): AnyQueryBuilder {
+  return view.backends.reduce((narrowed, backend) => {
+    // ours add conditions that are whole
+    if (isDescribed(backend)) return backend.filterQueryset(narrowed, ctx, view)
+    return groupConditions(backend.filterQueryset(groupConditions(narrowed), ctx, view))
+  }, query)
 }
