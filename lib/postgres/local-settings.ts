@@ -1,6 +1,7 @@
 /** Role and settings that hold for one transaction, as `set_config(…, true)` sets them (PostgreSQL's manual, 9.28.1). */
 
 import { ConfigurationError } from '../kernel/errors.js'
+import { RecentMap } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 
 /** What a transaction begins with: one statement that sets all, each name and value a parameter of it. */
@@ -47,24 +48,46 @@ export class UnusableSetting extends Error {}
  * @throws {UnusableSetting} the role cannot be a role, or a value cannot be sent
  */
 export function localSettings({ role, settings = {}, readOnly = false }: LocalSettingsOptions): LocalSettings {
-  const calls: string[] = []
   const values: string[] = []
+  let shape = readOnly ? 'read' : 'write'
+  let size = 0
+  let searchPath: string | undefined
   if (role !== undefined) {
-    calls.push(`set_config('role', $${values.push(checkRole(role))}, true)`)
+    shape += ' role'
+    values.push(checkRole(role))
   }
   for (const [name, value] of Object.entries(settings)) {
-    checkName(name)
-    // none: an empty one would find no table
+    // an empty one would find no table
     if (name === 'search_path' && (value === undefined || value === null)) continue
-    calls.push(`set_config($${values.push(name)}, $${values.push(textOf(name, value))}, true)`)
+    const text = textOf(name, value)
+    if (name === 'search_path') searchPath = text
+    shape += `\n${name}`
+    size += text.length
+    values.push(name, text)
   }
-  if (readOnly) calls.push(`set_config('transaction_read_only', 'on', true)`)
-  if (values.reduce((sum, { length }) => sum + length, 0) > LONGEST_VALUES) {
+  if (size > LONGEST_VALUES) {
     throw new UnusableSetting(`the settings of a transaction have more than ${LONGEST_VALUES} characters`)
   }
-  const path = settings['search_path']
-  const searchPath = path === undefined || path === null ? undefined : textOf('search_path', path)
-  return { text: `select ${calls.join(', ') || '1'}`, values, readOnly, searchPath }
+  // so that no name can be taken for two
+  shape += `\n${values.length}`
+  let text = texts.get(shape)
+  if (text === undefined) {
+    for (const name of Object.keys(settings)) checkName(name)
+    text = write(role !== undefined, values.length, readOnly)
+    texts.set(shape, text)
+  }
+  return { text, values, readOnly, searchPath }
+}
+
+/** The statement by what is set: names are the application's, and few. */
+const texts = new RecentMap<string>(200)
+
+/** @param count of all values: the role's, and two for each setting */
+function write(hasRole: boolean, count: number, readOnly: boolean): string {
+  const calls = hasRole ? [`set_config('role', $1, true)`] : []
+  for (let place = calls.length + 1; place < count; place += 2) calls.push(`set_config($${place}, $${place + 1}, true)`)
+  if (readOnly) calls.push(`set_config('transaction_read_only', 'on', true)`)
+  return `select ${calls.join(', ') || '1'}`
 }
 
 /** `none` is the role of the login itself (PostgreSQL's manual, SET ROLE), which nobody may ask for. */

@@ -26,15 +26,14 @@ export class SettingsPrefix implements SentBefore {
     this.#name = name
   }
 
-  /** Writes what sets them, and no Sync. */
-  write(connection: Protocol): void {
+  /** What sets them, without a Sync; they are prepared first, where they are not. */
+  message(connection: Protocol): Buffer {
     const { text, values } = this.#settings
-    const { stream, parsedStatements } = connection
     this.#connection = connection
-    if (this.#name === '' || parsedStatements[this.#name] !== text) {
+    if (this.#name === '' || connection.parsedStatements[this.#name] !== text) {
       connection.parse({ text, name: this.#name, types: [] })
     }
-    if (stream.writable) stream.write(runMessage(this.#name, values, { sync: false }))
+    return runMessage(this.#name, values, { sync: false })
   }
 
   /** Their row has come. */
@@ -99,7 +98,8 @@ const scopedQueryOf = oncePer(
         const { stream } = connection
         stream.cork?.()
         try {
-          this.#prefix.write(connection)
+          const message = this.#prefix.message(connection)
+          if (stream.writable) stream.write(message)
           return super.submit(connection)
         } finally {
           stream.uncork?.()

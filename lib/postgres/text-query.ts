@@ -42,7 +42,8 @@ export function asTexts(values: readonly unknown[]): (string | null)[] | undefin
 export interface SentBefore {
   /** The row of the settings has come. */
   readonly isSet: boolean
-  write(connection: Protocol): void
+  /** Sees to it that it is prepared, and returns what runs it. */
+  message(connection: Protocol): Uint8Array
   settle(): void
   /** What an error says that has come before the statement's own answer. */
   refusal(error: Error, name: string): Error
@@ -111,13 +112,19 @@ export class TextQuery<Row> implements RowSink {
     const message = runMessage(name, this.#values)
     this.#rowStream = rowStreamOf(stream)
     this.#rowStream?.begin(this)
-    if (known !== undefined && !this.#prefix) {
+    const prefix = this.#prefix
+    if (known !== undefined && !prefix) {
       if (stream.writable) stream.write(message)
       return null
     }
     stream.cork?.()
     try {
-      this.#prefix?.write(connection)
+      const before = prefix?.message(connection)
+      if (before && known !== undefined) {
+        if (stream.writable) stream.write(Buffer.concat([before, message]))
+        return null
+      }
+      if (before && stream.writable) stream.write(before)
       if (known === undefined) {
         connection.parse({ text, name, types: [] })
         if (submittedNamedStatements && name !== '') submittedNamedStatements[name] = text
