@@ -1,7 +1,18 @@
 /** How the tests run: real PostgreSQL, one process a test file, the package imported by its own name. */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig } from 'vitest/config'
+
+/** Tests that run compilers, over whole applications: `npm run check:compiled`. */
+const COMPILED = [
+  'test/api/client-declarations.test.ts',
+  'test/api/client-document.test.ts',
+  'test/lib/cli/hostile-names.test.ts',
+  'test/lib/cli/init.test.ts',
+  'test/lib/factories/editor.test.ts',
+  'test/types/compile-costs.test.ts',
+]
+const isCompiled = process.env['COMPILED'] === 'true'
 
 const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 
@@ -15,7 +26,8 @@ export default defineConfig({
     ],
   },
   test: {
-    include: ['test/**/*.test.ts'],
+    include: isCompiled ? COMPILED : ['test/**/*.test.ts'],
+    exclude: isCompiled ? configDefaults.exclude : [...configDefaults.exclude, ...COMPILED],
     globalSetup: [fromRoot('test/support/global-setup.ts'), fromRoot('test/trust/support/global-setup.ts')],
     setupFiles: process.env['DATABASE_ROLE'] ? [fromRoot('test/support/as-role.ts')] : [],
     pool: 'forks',
