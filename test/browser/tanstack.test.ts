@@ -98,24 +98,28 @@ describe.skipIf(!chromium || !isInstalled())('in Chromium the page', { timeout: 
     expect(troubles).toEqual([])
   })
 
+  /** The page has asked, and shows its answer soon. */
+  const soon = { timeout: 15_000 }
   const textsOf = (selector: string) => page.locator(selector).allTextContents()
 
   it('shows the lists that fit', async () => {
-    expect((await textsOf('ul li span')).sort()).toEqual(['Deserts', 'Islands'])
+    await expect.poll(async () => (await textsOf('ul li span')).sort(), soon).toEqual(['Deserts', 'Islands'])
     await page.getByPlaceholder('Part of a title').fill('isl')
     await page.getByText('Deserts').waitFor({ state: 'detached' })
-    expect(await textsOf('ul li span')).toEqual(['Islands'])
+    await expect.poll(() => textsOf('ul li span'), soon).toEqual(['Islands'])
   })
 
   it('shows the error of a field beside it, and what was created', async () => {
     await page.locator('input[name=title]').fill('x')
     await page.getByText('Create').click()
     await page.locator('em[data-field=title]:not(:empty)').waitFor()
-    expect(await textsOf('em[data-field=title]')).toEqual(['Ensure this field has at least 2 characters.'])
+    await expect
+      .poll(() => textsOf('em[data-field=title]'), soon)
+      .toEqual(['Ensure this field has at least 2 characters.'])
     await page.locator('input[name=title]').fill('Mountains')
     await page.getByText('Create').click()
     await page.locator('ul li span', { hasText: 'Mountains' }).waitFor()
-    expect(await textsOf('em[data-field=title]')).toEqual([''])
+    await expect.poll(() => textsOf('em[data-field=title]'), soon).toEqual([''])
   })
 
   it('shows a change at once, and takes it back where somebody else was first', async () => {
@@ -124,7 +128,7 @@ describe.skipIf(!chromium || !isInstalled())('in Chromium the page', { timeout: 
     await page.locator('li span', { hasText: /^Islands!$/ }).waitFor()
     await page.waitForLoadState('networkidle')
     expect(await database.knex('lists').where({ title: 'Islands!' })).toHaveLength(1)
-    expect(await textsOf('li em[role=alert]')).toEqual([])
+    await expect.poll(() => textsOf('li em[role=alert]'), soon).toEqual([])
 
     // held back, so that what is shown meanwhile can be seen
     let release: () => void = () => undefined
@@ -140,21 +144,21 @@ describe.skipIf(!chromium || !isInstalled())('in Chromium the page', { timeout: 
     await page.locator('li span', { hasText: /^Islands!!$/ }).waitFor()
     release()
     await page.locator('li span', { hasText: /^Atolls$/ }).waitFor()
-    expect(await textsOf('li em[role=alert]')).toEqual(['Somebody else was first.'])
+    await expect.poll(() => textsOf('li em[role=alert]'), soon).toEqual(['Somebody else was first.'])
     expect(await database.knex('lists').where({ title: 'Atolls' })).toHaveLength(1)
   })
 
   it('goes on to the next cities by cursor, of the country that is asked for', async () => {
-    expect(await textsOf('ol li')).toEqual(['City 7: 700', 'City 6: 600', 'City 5: 500'])
+    await expect.poll(() => textsOf('ol li'), soon).toEqual(['City 7: 700', 'City 6: 600', 'City 5: 500'])
     await page.getByText('More').click()
     await page.getByText('City 2: 200').waitFor()
     await page.getByText('More').click()
     await page.getByText('City 0: 0').waitFor()
-    expect(await textsOf('ol li')).toHaveLength(8)
-    expect(await page.getByText('More').count()).toBe(0)
+    await expect.poll(() => textsOf('ol li'), soon).toHaveLength(8)
+    await expect.poll(() => page.getByText('More').count(), soon).toBe(0)
     await page.getByPlaceholder('Country').fill('Chad')
     await page.getByText('City 6').waitFor({ state: 'detached' })
-    expect(await textsOf('ol li')).toEqual(['City 7: 700'])
+    await expect.poll(() => textsOf('ol li'), soon).toEqual(['City 7: 700'])
   })
 
   it('holds nothing of the server', async () => {
