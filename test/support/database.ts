@@ -3,9 +3,8 @@ import { randomBytes } from 'node:crypto'
 import knex, { type Knex } from 'knex'
 import pg, { type ClientConfig } from 'pg'
 import { inject } from 'vitest'
-import { actOutsideRequests } from './as-role.js'
 import type { PoolMode } from './pgbouncer.js'
-import { LOGIN, runsAsRole } from './roles.js'
+import { actOutsideRequests, LOGIN, runsAsRole } from './roles.js'
 
 export interface DatabaseOptions {
   /** SQL to run in the new database: one or more statements. */

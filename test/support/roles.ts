@@ -1,4 +1,6 @@
 /** The two roles of `npm run test:roles`: who connections log in as, and who all statements of the API run as. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { Knex } from 'knex'
 import pg from 'pg'
 
 /** The role of all statements: it may do everything. */
@@ -36,4 +38,33 @@ export async function createRoles(server: pg.ClientConfig): Promise<void> {
     drop event trigger if exists grant_outside;
     create event trigger grant_outside on ddl_command_end execute function grant_outside();`)
   await client.end()
+}
+
+/** True while a request is served. */
+export const requests = new AsyncLocalStorage<true>()
+
+interface Connection {
+  query(text: string): Promise<unknown>
+}
+interface Client {
+  acquireConnection(): Promise<Connection>
+  releaseConnection(connection: Connection): Promise<void>
+}
+
+/** Has statements that no request sends run as the role. */
+export function actOutsideRequests(knex: Knex): void {
+  const client = knex.client as Client
+  const { acquireConnection, releaseConnection } = client
+  const acting = new WeakSet<Connection>()
+  client.acquireConnection = async () => {
+    const connection = await acquireConnection.call(client)
+    if (requests.getStore()) return connection
+    await connection.query(`set role ${CALLER}`)
+    acting.add(connection)
+    return connection
+  }
+  client.releaseConnection = async (connection) => {
+    if (acting.delete(connection)) await connection.query('reset role').catch(() => {})
+    await releaseConnection.call(client, connection)
+  }
 }
