@@ -70,7 +70,7 @@ export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.
 // Errors (7)
 export { answerError } from './http/answer-error.js'
 export type { Context, Middleware } from './http/context.js'
-export type { DatabaseOptions, DatabaseRole, DatabaseSettings } from './http/database-scope.js'
+export type { DatabaseOptions, DatabaseRole, DatabaseSettings } from './http/database-role.js'
 // External ids (2.3)
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'

@@ -1,7 +1,7 @@
 /** Runs a hand-written route in one transaction, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
 import type { Context, Middleware } from '../lib/http/context.js'
-import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-scope.js'
+import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-role.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { inTransaction } from '../lib/postgres/in-transaction.js'

@@ -1,5 +1,5 @@
 /** What of an API is described: the narrow view that this chapter has of a router's paths and of the views behind them. */
-import type { DatabaseScope } from '../http/database-scope.js'
+import type { DatabaseScope } from '../http/database-role.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { APIView } from '../views/api-view.js'

@@ -111,7 +111,7 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 }
 
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
-export async function applySettings(trx: Knex.Transaction, { text, values }: LocalSettings): Promise<void> {
+async function applySettings(trx: Knex.Transaction, { text, values }: LocalSettings): Promise<void> {
   const client = trx.client as { acquireConnection(): Promise<PgConnection> }
   await sendSettings(await client.acquireConnection(), { text, values })
 }

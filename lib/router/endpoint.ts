@@ -1,6 +1,6 @@
 /** What a router knows of each of its paths: for routing, for names, and for the OpenAPI document. */
 
-import { type DatabaseOptions, type DatabaseScope, databaseScope } from '../http/database-scope.js'
+import { type DatabaseOptions, type DatabaseScope, databaseScope } from '../http/database-role.js'
 import { externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Hint, Segment } from '../kernel/path-pattern.js'

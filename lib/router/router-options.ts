@@ -1,10 +1,5 @@
 /** The options of a router. */
-import {
-  type DatabaseOptions,
-  type DatabaseRole,
-  type DatabaseSettings,
-  databaseScope,
-} from '../http/database-scope.js'
+import { type DatabaseOptions, type DatabaseRole, type DatabaseSettings, databaseScope } from '../http/database-role.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 

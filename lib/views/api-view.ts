@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
-import { type DatabaseRole, type DatabaseScope, type DatabaseSettings, roleRefusal } from '../http/database-scope.js'
+import { type DatabaseRole, type DatabaseScope, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'

@@ -2,7 +2,7 @@
 
 import { answerError } from '../http/answer-error.js'
 import { type Context, formatOf, requestedFormat, setFormat } from '../http/context.js'
-import { type DatabaseOptions, databaseScope } from '../http/database-scope.js'
+import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { type ActionClass, actionClass, actionsOf } from './action-options.js'
 import { allowedMethods, METHODS } from './actions.js'

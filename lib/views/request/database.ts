@@ -1,7 +1,7 @@
 /** The database of a request: the pool of its queries, and the role, settings and schema that they run with. */
 
 import type { Knex } from 'knex'
-import { type DatabaseScope, knexInScope } from '../../http/database-scope.js'
+import { type DatabaseScope, knexInScope } from '../../http/database-role.js'
 import { NotFound } from '../../kernel/errors.js'
 import { oncePer, RecentMap } from '../../kernel/once-per.js'
 import { findsSameTables } from '../../models/describe-model.js'

@@ -109,7 +109,7 @@ export async function knexInScope(ctx: Context, knex: Knex, scope: DatabaseScope
 }
 
 /** What the statements of a request run with. */
-export async function settingsOfRequest(ctx: Context, { role, settings }: DatabaseScope): Promise<LocalSettings> {
+async function settingsOfRequest(ctx: Context, { role, settings }: DatabaseScope): Promise<LocalSettings> {
   const given = typeof role === 'function' ? await role(ctx) : (role ?? undefined)
   if (role !== null && (given === undefined || given === null)) throw refusal(ctx)
   const all: Record<string, SettingValue> = {}
