@@ -7,7 +7,9 @@
  * is given back before. So a statement takes one round trip, as it does without a role.
  */
 
+import type { Readable } from 'node:stream'
 import type { Knex } from 'knex'
+import { ConfigurationError } from '../kernel/errors.js'
 import { queriesPlainly } from '../kernel/settings.js'
 import { type LocalSettings, refusesSettings, SettingsRefused } from './local-settings.js'
 import type { Queryable } from './pg-types.js'
@@ -33,6 +35,7 @@ export function scopeOf(knex: Queryable): KnexScope | undefined {
 
 /** What knex gives a builder to run with. */
 interface Client {
+  readonly driverName?: unknown
   queryBuilder(): Knex.QueryBuilder & { table(table: string, options: unknown): Knex.QueryBuilder }
   _query(connection: object, query: KnexQuery): Promise<KnexQuery>
 }
@@ -57,8 +60,11 @@ const CLIENT = {
   _query(this: Client & Scoped, connection: PgConnection, query: KnexQuery): Promise<KnexQuery> {
     return queryScoped(this[SCOPE], connection, query)
   },
-  async _stream(): Promise<never> {
-    throw new Error('a query that is read as a stream needs a transaction: this.knex.transaction(…)')
+  async _stream(_connection: object, _query: KnexQuery, stream: Readable): Promise<never> {
+    const error = new Error('a query that is read as a stream needs a transaction: this.knex.transaction(…)')
+    // knex itself tells nobody, and gives the connection back when the stream is closed
+    stream.destroy(error)
+    throw error
   },
 }
 const CONTEXT = {
@@ -73,9 +79,11 @@ const CONTEXT = {
 /**
  * The knex of one request. It inherits from the application's, its listeners included: a copy, as `withUserParams()` makes
  * it, takes a hundred times as long.
+ * @throws {ConfigurationError} the knex sends statements in another way, and would leave the settings out
  */
 export function scopedKnex(base: Knex, settings: LocalSettings): Knex {
   const own = base as Knex & { readonly context: Context }
+  checkClient(own.context.client)
   const scope: Scoped = { [SCOPE]: { base, settings } }
   const client = Object.assign(Object.create(own.context.client) as Client, CLIENT, scope)
   const context = Object.assign(Object.create(own.context) as Context, CONTEXT, { client })
@@ -85,6 +93,14 @@ export function scopedKnex(base: Knex, settings: LocalSettings): Knex {
   }
   // models that Objection binds to the application's own are not bound to this one
   return Object.assign(Object.setPrototypeOf(scoped, own) as Knex, scope, { context, $$objection: undefined })
+}
+
+/** What is put in the place of knex's own has to be what knex calls. */
+function checkClient({ driverName, _query }: Client): void {
+  if (driverName === 'pg' && typeof _query === 'function') return
+  throw new ConfigurationError(
+    "databaseRole and databaseSettings need knex over pg's own client: new knex({ client: 'pg' })",
+  )
 }
 
 /** A transaction that begins with the settings. Without a container it is the caller's to end, as knex has it. */
