@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 
-/** Tests that run compilers, over whole applications: `npm run test:compiled`. */
+/** Tests that run compilers, over whole applications: `npm run check:compiled`. */
 const COMPILED = [
   'test/api/client-declarations.test.ts',
   'test/api/client-document.test.ts',
