@@ -96,8 +96,9 @@ export function scopedKnex(base: Knex, settings: LocalSettings): Knex {
 }
 
 /** What is put in the place of knex's own has to be what knex calls. */
-function checkClient({ driverName, _query }: Client): void {
-  if (driverName === 'pg' && typeof _query === 'function') return
+function checkClient(client: Client): void {
+  const { driverName } = client
+  if (driverName === 'pg' && typeof client._query === 'function') return
   throw new ConfigurationError(
     "databaseRole and databaseSettings need knex over pg's own client: new knex({ client: 'pg' })",
   )
