@@ -27,6 +27,9 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (operation.method !== 'GET' && exposesTriggers(view)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)
   if (endpoint.detail || endpoint.parents.length > 0) statuses.add(404)
+  // the path with a suffix that only its other methods write
+  const written = policies.renderers.map(({ format }) => format)
+  if ([...endpoint.formats].some((format) => !written.includes(format))) statuses.add(404)
   if (hasBody) statuses.add(413).add(415)
   if (operation.method === 'DELETE' || mayConflict(serializer, operation)) statuses.add(409)
   // an object that the database keeps, or that is gone by now

@@ -28,6 +28,7 @@ import { type Client, serveApp } from '../support/client.js'
 import { undescribed } from '../support/contract.js'
 import { countQueries } from '../support/database.js'
 import { Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import { runsAsRole } from '../support/roles.js'
 import { surfaces } from '../support/surfaces.js'
 
 const users: Record<string, object> = {
@@ -196,7 +197,10 @@ const tables: [string, Permissions, Row[]][] = [
   ['not(IsAuthenticated)', [not(IsAuthenticated)], [['GET', '/books/1', [200, 403, 403, 403]]]],
 ]
 
-describe.each(Object.entries(shelves))('on %s', (_name, serve) => {
+// what is written by hand asks the database by itself
+const kinds = Object.entries(shelves).filter(([name]) => name === 'a view set' || !runsAsRole())
+
+describe.each(kinds)('on %s', (_name, serve) => {
   describe.each(tables)('%s', (_rules, rules, rows) => {
     it.each(
       rows.flatMap(([method, path, expected]) =>

@@ -40,6 +40,7 @@ import {
   useDescribedBooks,
 } from '../support/described-books.js'
 import { lint } from '../support/redocly.js'
+import { runsAsRole } from '../support/roles.js'
 
 useDescribedBooks()
 
@@ -367,7 +368,7 @@ describe('the whole resource', () => {
     })
   })
 
-  it('says of actions what they take and answer', async () => {
+  it.skipIf(runsAsRole())('says of actions what they take and answer', async () => {
     const document = (await whole()).getSchema()
     expect(operationOf(document, '/api/books/{id}/publish', 'post')).toMatchObject({
       description: 'Gives the book to its readers.',
