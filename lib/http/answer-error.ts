@@ -70,13 +70,13 @@ export function answerError(ctx: Context, error: unknown, challenge?: string): v
     // An answer that is not complete must not look complete.
     if (!ctx.res.writableEnded) ctx.res.destroy()
     ctx.respond = false
-    report(ctx, error)
+    reportError(ctx, error)
     return
   }
   const answer = answerFor(isTargetError(ctx, error) ? new NotFound() : error)
   if (error instanceof ApiError && isValidationGap(error)) warnOfGap(ctx, error.cause as Error)
   if (ctx.writable) write(ctx, answer, challenge)
-  if (answer.status >= 500) report(ctx, error)
+  if (answer.status >= 500) reportError(ctx, error)
 }
 
 function write(
@@ -148,7 +148,8 @@ function warnOfGap(ctx: Context, cause: Error): void {
   )
 }
 
-function report(ctx: Context, error: unknown): void {
+/** Reports an error by the `error` event of the app. */
+export function reportError(ctx: Context, error: unknown): void {
   // Without a listener, which Koa adds when it serves, the event itself would throw.
   if (ctx.app.listenerCount('error') === 0) return
   ctx.app.emit(

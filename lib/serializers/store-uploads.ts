@@ -6,6 +6,7 @@ import { CheckedFile, FileUploadField } from '../fields/file-upload-field.js'
 import type { UploadStorage } from '../fields/upload-storage.js'
 import { oncePer } from '../kernel/once-per.js'
 import { oneLine } from '../kernel/one-line.js'
+import { type EndWork, isTransaction, whenEnded } from '../postgres/transaction-end.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -57,11 +58,7 @@ export async function withUploads<Result>(
     }
     const result = await write(stored)
     if (changes.added.length > 0 || changes.replaced.length > 0) {
-      whenSettled(
-        knex,
-        () => remove(changes.replaced),
-        () => remove(changes.added),
-      )
+      afterEnd(knex, { committed: () => remove(changes.replaced), rolledBack: () => remove(changes.added) })
     }
     return result
   } catch (error) {
@@ -75,11 +72,13 @@ export function dropUploads(plan: SerializerPlan, objects: readonly object[], kn
   if (!keepsUploads(plan)) return
   const dropped = objects.flatMap((object) => plan.fields.flatMap((bound) => keptBy(bound, object)))
   if (dropped.length === 0) return
-  whenSettled(
-    knex,
-    () => remove(dropped),
-    () => {},
-  )
+  afterEnd(knex, { committed: () => remove(dropped) })
+}
+
+/** Calls back when the transaction has ended, or at once where there is none. */
+function afterEnd(knex: Knex | undefined, work: EndWork): void {
+  if (isTransaction(knex)) whenEnded(knex, work)
+  else void work.committed()
 }
 
 async function store(plan: SerializerPlan, data: Data, current: object | undefined, changes: Changes): Promise<Data> {
@@ -145,33 +144,6 @@ export function uploadField(field: SerializerField): FileUploadField | undefined
   const own: unknown = field instanceof ArrayField ? field.options.child : field
   return own instanceof FileUploadField ? own : undefined
 }
-
-/** Calls back when the outermost transaction has ended, or at once where there is none. */
-function whenSettled(knex: Knex | undefined, committed: () => unknown, rolledBack: () => unknown): void {
-  if (!knex?.isTransaction) {
-    void committed()
-    return
-  }
-  const trx = knex as Knex.Transaction
-  for (let outer: Knex.Transaction | undefined = trx; outer; outer = outer.parentTransaction) endOf(outer)
-  trx.executionPromise.then(
-    () => (endOf(trx).isUndone ? rolledBack() : whenSettled(trx.parentTransaction, committed, rolledBack)),
-    () => rolledBack(),
-  )
-}
-
-/** How a transaction ends, noted from the first call on: knex fulfils the promise of one that was rolled back for no error. */
-const endOf = oncePer((trx: Knex.Transaction) => {
-  const end = { isUndone: false }
-  const rollback = trx.rollback.bind(trx)
-  const noting = (error?: unknown) => {
-    // after the end it changes nothing
-    if (!trx.isCompleted()) end.isUndone = true
-    return rollback(error)
-  }
-  trx.rollback = noting
-  return end
-})
 
 /** Storages that have refused to remove a file, since one was last removed. */
 const failing = new WeakSet<UploadStorage>()

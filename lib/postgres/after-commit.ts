@@ -1,0 +1,101 @@
+/** Work that waits for COMMIT: mails, webhooks, jobs, messages (docs/reference/after-commit.md). */
+
+import { setTimeout as delay } from 'node:timers/promises'
+import { oneLine } from '../kernel/one-line.js'
+import type { Queryable } from './pg-types.js'
+import { isTransaction, whenEnded } from './transaction-end.js'
+
+/** What is done after COMMIT. It takes nothing, and what it returns is awaited and dropped. */
+export type AfterCommitWork = () => unknown
+
+/** Takes an error of work that was done after COMMIT. */
+export type ReportError = (error: unknown) => void
+
+const REPORT = Symbol('what takes the errors of work after COMMIT')
+
+interface Reporting {
+  [REPORT]?: ReportError
+}
+
+/** Says who takes the errors of work that waits for this transaction's COMMIT. */
+export function reportTo(trx: Queryable, report: ReportError): void {
+  ;(trx as Reporting)[REPORT] = report
+}
+
+/**
+ * Calls `work` once the transaction is committed, with the transaction that it is a savepoint of; never where one of them
+ * was rolled back. What was asked for first is done first, each when the one before it has ended. The answer of the request
+ * waits for none of it, and an error in it changes nothing of the answer: it is reported by the `error` event of the app, or
+ * outside of requests by a warning of the process. Without a transaction, a statement is committed when it returns: then
+ * the work is done at once.
+ *
+ * It is lost with the process, and where the connection is lost between COMMIT and its answer: what may never be lost
+ * belongs in a table (docs/reference/after-commit.md).
+ * @param knex the transaction, as hooks of models have it: `queryContext.transaction`
+ * @throws {Error} the transaction has ended
+ * @example
+ * $afterInsert(queryContext) {
+ *   afterCommit(queryContext.transaction, () => mailer.welcome(this.email))
+ * }
+ */
+export function afterCommit(knex: Queryable | undefined, work: AfterCommitWork): void {
+  if (typeof work !== 'function') throw new TypeError('afterCommit(): give a function')
+  if (!isTransaction(knex)) {
+    void track(run(work, reportOf(knex)))
+    return
+  }
+  if (knex.isCompleted()) throw new Error('afterCommit(): the transaction has ended; await what belongs to it')
+  const report = reportOf(knex)
+  whenEnded(knex, { committed: () => track(run(work, report)) })
+}
+
+/** Does work outside of any transaction, in order. */
+export function runAll(works: readonly AfterCommitWork[], report: ReportError): void {
+  void track(
+    (async () => {
+      for (const work of works) await run(work, report)
+    })(),
+  )
+}
+
+function reportOf(knex: Queryable | undefined): ReportError {
+  let trx = knex
+  while (isTransaction(trx)) {
+    const report = (trx as Reporting)[REPORT]
+    if (report) return report
+    trx = trx.parentTransaction
+  }
+  return warn
+}
+
+function warn(error: unknown): void {
+  const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  process.emitWarning(`Work after a commit has failed: "${oneLine(text)}"`, { code: 'KOA_VIEWSETS_AFTER_COMMIT' })
+}
+
+async function run(work: AfterCommitWork, report: ReportError): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    report(error)
+  }
+}
+
+const running = new Set<Promise<void>>()
+
+function track(work: Promise<void>): Promise<void> {
+  running.add(work)
+  return work.finally(() => running.delete(work))
+}
+
+/** Waits until all that is being done after commits is done, at most so many milliseconds. */
+export async function afterCommitWorkEnded(timeout: number): Promise<void> {
+  const stop = new AbortController()
+  const late = delay(timeout, undefined, { signal: stop.signal, ref: false }).catch(() => {})
+  const ended = (async () => {
+    // one may begin when another has ended
+    while (running.size > 0) await Promise.all(running)
+  })()
+  await Promise.race([ended, late])
+  stop.abort()
+}
