@@ -138,6 +138,8 @@ export { ObjectPermission, type ObjectPermissionOptions } from './permissions/ob
 export { and, not, or } from './permissions/operators.js'
 export { AllowAny, BasePermission, type GuardedView, type GuardedViewClass } from './permissions/permission.js'
 export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permissions/user-permissions.js'
+// After COMMIT
+export { type AfterCommitWork, afterCommit } from './postgres/after-commit.js'
 export { toApiError } from './postgres/database-errors.js'
 // Queries (4.8)
 export { whereRaw } from './queryset/where-raw.js'

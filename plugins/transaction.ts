@@ -1,15 +1,18 @@
 /** Runs a hand-written route in one transaction, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
+import { reportError } from '../lib/http/answer-error.js'
 import type { Context, Middleware } from '../lib/http/context.js'
 import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-role.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
+import { type AfterCommitWork, afterCommit, reportTo } from '../lib/postgres/after-commit.js'
 import { inTransaction } from '../lib/postgres/in-transaction.js'
 
 /**
  * Runs what comes after it in a transaction, `ctx.state.trx`: committed when it returns, rolled back when it throws or has
  * set a status of 400 or more; where it has answered nothing, a middleware around it may. The answer is sent when that
  * is done, so a body that is a stream must not read from it. Errors rise, those of COMMIT too: `errors()` answers them.
+ * `ctx.afterCommit(work)` calls a function once it is committed, and never where it is rolled back.
  *
  * With `databaseRole` and `databaseSettings` it begins with them, as requests of view sets do: what the role may not do is
  * 401 or 403, and GET and HEAD cannot write. Give it behind `authentication()`, where they depend on the caller.
@@ -25,6 +28,8 @@ export function transaction(knex: Knex, options: DatabaseOptions = {}): Middlewa
   return async function runInTransaction(ctx, next) {
     const work = async (trx: Knex.Transaction) => {
       ctx.state['trx'] = trx
+      ctx['afterCommit'] = (work: AfterCommitWork) => afterCommit(trx, work)
+      reportTo(trx, (error) => reportError(ctx, error))
       await next()
     }
     try {
@@ -34,6 +39,7 @@ export function transaction(knex: Knex, options: DatabaseOptions = {}): Middlewa
       throw (scope && roleRefusal(ctx, error)) ?? error
     } finally {
       delete ctx.state['trx']
+      delete ctx['afterCommit']
     }
   }
 }

@@ -39,4 +39,6 @@ export interface DescribedEndpoint {
   readonly segments: readonly Segment[]
   /** By method in upper case, without HEAD and OPTIONS. */
   readonly operations: ReadonlyMap<string, DescribedOperation>
+  /** Formats the path may end in. */
+  readonly formats: ReadonlySet<string>
 }

@@ -74,7 +74,8 @@ async function isUndone(trx: Knex.Transaction): Promise<boolean> {
 
 const endOf = oncePer((trx: Knex.Transaction): End => {
   const end: End = { waiting: [], isUndone: false, answer: undefined }
-  const { rollback, commit } = trx as { rollback(error?: unknown): unknown; commit(value?: unknown): unknown }
+  const rollback = trx.rollback.bind(trx)
+  const commit = trx.commit.bind(trx)
   Object.assign(trx, {
     // knex fulfils the promise of one that was rolled back for no error
     rollback: (error?: unknown) => {
@@ -83,7 +84,7 @@ const endOf = oncePer((trx: Knex.Transaction): End => {
       return rollback(error)
     },
     commit: (value?: unknown) => {
-      const answered = commit(value) as Promise<Ended | undefined>
+      const answered = commit(value) as unknown as Promise<Ended | undefined>
       end.answer ??= answered.then(
         (answer) => answer?.response?.command,
         () => undefined,

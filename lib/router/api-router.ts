@@ -10,6 +10,7 @@ import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../ker
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
+import { afterCommitWorkEnded } from '../postgres/after-commit.js'
 import { classesOf } from '../views/action-options.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
@@ -59,6 +60,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   readonly prefix: string
   readonly #prefix: readonly Segment[]
   readonly #database: DatabaseOptions
+  readonly #closeTimeout: number
   readonly #registrations: Registration[] = []
   /** The documents that are served. */
   readonly #documents: SchemaOptions[] = []
@@ -74,7 +76,8 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   constructor(options: APIRouterOptions = {}) {
-    const { prefix, database } = settleOptions(options)
+    const { prefix, database, closeTimeout } = settleOptions(options)
+    this.#closeTimeout = closeTimeout
     this.prefix = prefix
     this.#database = database
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
@@ -269,9 +272,13 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     else this.#documents.push(options)
   }
 
-  /** Refuses new requests with 503, waits until those that run are answered, closes server cursors and writes usage. */
+  /**
+   * Refuses new requests with 503, waits until those that run are answered, and at most `closeTimeout` for what is done
+   * after their commits; then closes server cursors and writes usage.
+   */
   async close(): Promise<void> {
     await this.#served.running.end()
+    await afterCommitWorkEnded(this.#closeTimeout)
     await Promise.all(this.#viewClasses().map(closeView))
   }
 

@@ -17,21 +17,29 @@ export interface APIRouterOptions {
   readonly databaseRole?: DatabaseRole
   /** Settings that the statements of all view sets run with, or a function of the request that makes them. @default null */
   readonly databaseSettings?: DatabaseSettings
+  /**
+   * How long `close()` waits for what is done after commits (`afterCommit()`), in milliseconds; it is that of the whole
+   * process. @default 10_000
+   */
+  readonly closeTimeout?: number
 }
 
-const OPTIONS = { prefix: 'text', databaseRole: 'any', databaseSettings: 'any' } as const satisfies Record<
-  keyof APIRouterOptions,
-  Kind
->
+const OPTIONS = {
+  prefix: 'text',
+  databaseRole: 'any',
+  databaseSettings: 'any',
+  closeTimeout: 'size',
+} as const satisfies Record<keyof APIRouterOptions, Kind>
 
 /** What the options say of the path and of the database. @throws {ConfigurationError} one is unknown, or of another kind */
 export function settleOptions(options: APIRouterOptions): {
   readonly prefix: string
   readonly database: DatabaseOptions
+  readonly closeTimeout: number
 } {
   checkKinds('APIRouter', options, { kinds: OPTIONS })
-  const { prefix = '', databaseRole = null, databaseSettings = null } = options
+  const { prefix = '', databaseRole = null, databaseSettings = null, closeTimeout = 10_000 } = options
   const database = { databaseRole, databaseSettings }
   databaseScope('APIRouter', database)
-  return { prefix, database }
+  return { prefix, database, closeTimeout }
 }

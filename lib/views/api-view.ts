@@ -13,6 +13,7 @@ import { MultiPartParser } from '../parsers/multi-part-parser.js'
 import type { ParsedBody, TakenFiles } from '../parsers/parser.js'
 import { checkObjectPermissions } from '../permissions/check-permissions.js'
 import { AllowAny } from '../permissions/permission.js'
+import { type AfterCommitWork, afterCommit } from '../postgres/after-commit.js'
 import { subjectOf, toApiError } from '../postgres/database-errors.js'
 import { JSONRenderer } from '../renderers/json-renderer.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
@@ -125,6 +126,8 @@ export class APIView implements View {
   /** @internal */
   declare unheld: boolean
   /** @internal */
+  declare afterAction: AfterCommitWork[] | undefined
+  /** @internal */
   declare taking: View | undefined
 
   /**
@@ -214,6 +217,27 @@ export class APIView implements View {
     return this.inputSerializer && serializerPlan(this.inputSerializer)
   }
 
+  /**
+   * Calls `work` once the request's transaction is committed, never where it is rolled back, also by a status of 400 or
+   * more. Works are done in the order they were asked for. The answer waits for none of them, and an error in one is
+   * reported by the `error` event of the app. Without a transaction they are done when the action has succeeded.
+   * `afterCommit()` is the same for code that has no view; docs/reference/after-commit.md says what may get lost.
+   * @throws {Error} the transaction has ended
+   * @example
+   * override async performCreate(serializer: OrderSerializer) {
+   *   await super.performCreate(serializer)
+   *   this.afterCommit(() => mailer.confirm(serializer.obj))
+   * }
+   */
+  afterCommit(work: AfterCommitWork): void {
+    if (this.trx?.isTransaction) {
+      afterCommit(this.trx, work)
+      return
+    }
+    this.afterAction ??= []
+    this.afterAction.push(work)
+  }
+
   /** The permissions on one object. @throws AuthenticationFailed, PermissionDenied */
   async checkObjectPermissions(object: object): Promise<void> {
     await checkObjectPermissions(this.ctx, this, this.policies.permissions, object)
@@ -270,6 +294,7 @@ Object.assign(APIView.prototype, {
   knex: undefined,
   trx: undefined,
   unheld: false,
+  afterAction: undefined,
   taking: undefined,
 })
 

@@ -7,6 +7,7 @@ import type { DatabaseOptions, DatabaseScope } from '../http/database-role.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
+import type { AfterCommitWork } from '../postgres/after-commit.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
@@ -57,6 +58,8 @@ export interface View {
   trx: Knex.Transaction | undefined
   /** The database does not let the caller hold rows, though it lets them be deleted. */
   unheld: boolean
+  /** What waits for the end of an action that has no transaction. */
+  readonly afterAction: AfterCommitWork[] | undefined
   getKnex(): Knex | undefined | Promise<Knex | undefined>
   /** Whether the action takes a body. */
   readsBody(): boolean

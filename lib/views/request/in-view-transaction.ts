@@ -1,5 +1,7 @@
 /** The transaction of a request that writes. */
 import type { Knex } from 'knex'
+import { reportError } from '../../http/answer-error.js'
+import { reportTo } from '../../postgres/after-commit.js'
 import { inTransaction } from '../../postgres/in-transaction.js'
 import type { View } from '../view.js'
 
@@ -21,6 +23,7 @@ export class LockRefused extends Error {
 export async function inViewTransaction(view: View, knex: Knex, work: () => unknown): Promise<unknown> {
   const attempt = async (trx: Knex.Transaction) => {
     view.trx = trx
+    reportTo(trx, (error) => reportError(view.ctx, error))
     return await work()
   }
   const options = { name: `${view.action}()`, work: attempt, refused: () => view.ctx.status >= 400 }

@@ -1,7 +1,9 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
+import { reportError } from '../../http/answer-error.js'
 import { formatOf, isSafeMethod } from '../../http/context.js'
 import { parseBody } from '../../parsers/parser.js'
+import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
@@ -32,14 +34,21 @@ export async function runAction(view: View): Promise<unknown> {
     if (isSafeMethod(ctx.req.method ?? '')) {
       // code that knows of this.trx only has no other way to its caller's rows
       if (view.database) view.trx = knex as Knex.Transaction | undefined
-      return await call(view)
+      return done(view, await call(view))
     }
     checkRequest(view as GenericView)
-    return await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view))
+    return done(view, await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view)))
   } finally {
     const body = view.body
     if (body.dispose) await body.dispose()
   }
+}
+
+/** Begins what has waited for an action without a transaction. */
+function done(view: View, data: unknown): unknown {
+  const { ctx, afterAction } = view
+  if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))
+  return data
 }
 
 function call(view: View): unknown {
