@@ -1,14 +1,15 @@
 /** A serializer class compiled: its fields in order, each bound to where its value comes from and goes to. */
 
+import { BigIntegerField } from '../fields/big-integer-field.js'
 import { BooleanField } from '../fields/boolean-field.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { SerializerField } from '../fields/field.js'
 import { FileUploadField } from '../fields/file-upload-field.js'
 import { FloatField } from '../fields/float-field.js'
 import { HiddenField } from '../fields/hidden-field.js'
-import { BigIntegerField, IntegerField } from '../fields/integer-fields.js'
+import { IntegerField } from '../fields/integer-field.js'
 import { JSONField } from '../fields/json-field.js'
-import { PrimaryKeyRelatedField } from '../fields/key-related-fields.js'
+import { PrimaryKeyRelatedField } from '../fields/primary-key-related-field.js'
 import { ReadOnlyField } from '../fields/read-only-field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { StringField } from '../fields/string-field.js'

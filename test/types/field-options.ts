@@ -1,11 +1,13 @@
 /** Options of fields keep their literal types, and wrong ones do not compile. Checked by `tsc`, never run. */
 import { ArrayField } from '../../lib/fields/array-field.js'
-import { ChoiceField, MultipleChoiceField } from '../../lib/fields/choice-fields.js'
-import { DateField, DateTimeField } from '../../lib/fields/date-time-fields.js'
+import { ChoiceField } from '../../lib/fields/choice-field.js'
+import { DateField } from '../../lib/fields/date-field.js'
+import { DateTimeField } from '../../lib/fields/date-time-field.js'
 import { DecimalField } from '../../lib/fields/decimal-field.js'
 import type { SerializerField } from '../../lib/fields/field.js'
 import { CurrentUserDefault, HiddenField } from '../../lib/fields/hidden-field.js'
-import { IntegerField } from '../../lib/fields/integer-fields.js'
+import { IntegerField } from '../../lib/fields/integer-field.js'
+import { MultipleChoiceField } from '../../lib/fields/multiple-choice-field.js'
 import { ReadOnlyField } from '../../lib/fields/read-only-field.js'
 import { StringField } from '../../lib/fields/string-field.js'
 

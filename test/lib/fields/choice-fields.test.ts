@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { ChoiceField, MultipleChoiceField } from '../../../lib/fields/choice-fields.js'
+import { ChoiceField } from '../../../lib/fields/choice-field.js'
+import { MultipleChoiceField } from '../../../lib/fields/multiple-choice-field.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, textRefusal } from './refusal.js'
 

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, test } from 'vitest'
-import { DateField, DateTimeField, OffsetTimeField, TimeField } from '../../../lib/fields/date-time-fields.js'
+import { DateField } from '../../../lib/fields/date-field.js'
+import { DateTimeField } from '../../../lib/fields/date-time-field.js'
+import { OffsetTimeField, TimeField } from '../../../lib/fields/time-fields.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { keepText } from '../../../lib/models/database-text.js'
 import { refusal, shown } from './refusal.js'
@@ -289,7 +291,7 @@ test('all describe their format', () => {
 test.each(['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'])(
   '[B15] shows the same bytes under TZ=%s',
   (zone) => {
-    const module = fileURLToPath(new URL('../../../lib/fields/date-time-fields.ts', import.meta.url))
+    const module = fileURLToPath(new URL('../../../lib/index.ts', import.meta.url))
     const script = `
     const { DateField, DateTimeField } = await import(${JSON.stringify(module)})
     const field = new DateTimeField()

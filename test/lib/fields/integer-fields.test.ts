@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { BigIntegerField, IntegerField } from '../../../lib/fields/integer-fields.js'
+import { BigIntegerField } from '../../../lib/fields/big-integer-field.js'
+import { IntegerField } from '../../../lib/fields/integer-field.js'
 import { ConfigurationError } from '../../../lib/kernel/errors.js'
 import { refusal, shown, textRefusal } from './refusal.js'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { writeDuration } from '../../../lib/fields/duration-field.js'
+import { writeDuration } from '../../../lib/fields/duration-text.js'
 import { inPostgresStyle, readInterval } from '../../../lib/models/interval-text.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
