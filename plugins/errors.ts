@@ -3,7 +3,8 @@ import { answerError } from '../lib/http/answer-error.js'
 import { isUnanswered, type Middleware } from '../lib/http/context.js'
 import { toParserError } from '../lib/http/parser-errors.js'
 import { NotFound } from '../lib/kernel/errors.js'
-import { subjectOf, toApiError } from '../lib/postgres/database-errors.js'
+import { toApiError } from '../lib/postgres/database-errors.js'
+import { subjectOf } from '../lib/postgres/failed-statement.js'
 
 /**
  * Turns errors into `{detail, status}` as JSON, and the app's own unanswered 404 too. Mount it first, before a parser of

@@ -135,12 +135,12 @@ class RoadBook {
     return { ...NOTHING, insert, statements: this.#statements, transaction }
   }
 
-  async change({ name, writes, hooks, path }: Action): Promise<Road> {
+  async change({ name, runs = name, writes, hooks, path }: Action): Promise<Road> {
     const view = this.#view
     const transaction = true
     const finding = ['getObject', 'getObjectToWrite']
     const asked = isDecided(this.#subject, ...CHOOSING, ...finding) || isDecidedOutside(this.#subject)
-    const own = this.#overridden(name, ...(name === 'partialUpdate' ? ['update'] : []))
+    const own = this.#overridden(name, runs)
     if (own || asked) return { ...NOTHING, transaction }
     if (path === 'bulk') {
       this.#subject.notes.push(

@@ -2,15 +2,18 @@
 
 import { parse } from 'node:querystring'
 import type Koa from 'koa'
+import { ALL_METHODS } from '../kernel/methods.js'
 
 /** Koa's context. Our steps write `ctx.state.user`, `auth`, `version` and `validatedData`. */
 export type Context = Koa.Context
 /** Middleware of Koa. */
 export type Middleware = Koa.Middleware
 
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+const SAFE: ReadonlySet<string> = new Set(ALL_METHODS.filter(({ does }) => does === 'read').map(({ name }) => name))
 /** The methods whose requests have content. */
-export const WITH_CONTENT: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
+export const WITH_CONTENT: ReadonlySet<string> = new Set(
+  ALL_METHODS.filter(({ hasContent }) => hasContent).map(({ name }) => name),
+)
 
 /** What policies on a hand-written route take for the view's action: the method in lower case, `get` for HEAD. */
 export function routeAction(ctx: Context): string {
@@ -64,12 +67,12 @@ export function describingContext({ method, path = '/', params = {}, version }: 
   return { ...own, state: { version }, req, res, request } as unknown as Context
 }
 
-/** True for a method that only reads (RFC 9110 section 9.2.1), in upper case. `TRACE` is none of ours. */
+/** True for a method that only reads (RFC 9110 section 9.2.1), in upper case. */
 export function isSafeMethod(method: string): boolean {
   return SAFE.has(method)
 }
 
-/** True for a method whose requests have content, in upper case; that of `DELETE` means nothing by itself (RFC 9110 section 9.3). */
+/** True for a method whose requests have content, in upper case. */
 export function hasContent(method: string): boolean {
   return WITH_CONTENT.has(method)
 }

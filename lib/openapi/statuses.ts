@@ -2,7 +2,7 @@
 
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
-import { exposesTriggers } from '../postgres/database-errors.js'
+import { exposesTriggers } from '../postgres/failed-statement.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'

@@ -1,32 +1,20 @@
 /** What slips past validation: errors of PostgreSQL, pg, knex and Objection as answers for the client. */
-import {
-  ApiError,
-  BadRequest,
-  Conflict,
-  type ErrorMessages,
-  NotFound,
-  PermissionDenied,
-  ServiceUnavailable,
-  ValidationError,
-} from '../kernel/errors.js'
-import { quote } from '../kernel/quote.js'
-import { type NativeError, nativeError, nativeMessage } from './native-error.js'
 
-/** What the caller knows of the statement that failed, so that a constraint is reported under the client's field. */
-export interface ConstraintSubject {
-  /** What the statement was meant to do: `write` is an insert or update. */
-  readonly operation: 'write' | 'delete' | 'read'
-  /** Columns of a named constraint or unique index of a table, from the catalogue. */
-  columnsOf(table: string, constraint: string): readonly string[] | undefined
-  /** The client's field for a column of that table, if there is one. */
-  fieldOf(table: string, column: string): string | undefined
-  /** The value the client sent for that field. */
-  valueOf(field: string): unknown
-  /** The client's field for a property of the model, if there is one; when missing, fields are named as properties. */
-  fieldOfProperty?(property: string): string | undefined
-  /** What a trigger says by `RAISE EXCEPTION` is meant for the client. @default false */
-  readonly exposesTriggers?: boolean
-}
+import { ApiError, BadRequest, PermissionDenied, ServiceUnavailable, ValidationError } from '../kernel/errors.js'
+import {
+  type Answer,
+  check,
+  excluded,
+  INVALID,
+  notNull,
+  raised,
+  reference,
+  referenced,
+  unique,
+} from './constraint-errors.js'
+import { type ConstraintSubject, subjectOf } from './failed-statement.js'
+import { type NativeError, nativeError } from './native-error.js'
+import { answerObjection } from './objection-errors.js'
 
 /**
  * The answer for an error that came from the database or on the way to it; an `ApiError` is its own answer.
@@ -45,32 +33,6 @@ export function sqlStateOf(error: unknown): string | undefined {
   const code = error instanceof Error ? nativeError(error).code : undefined
   return typeof code === 'string' && code.length === 5 ? code : undefined
 }
-
-/** A subject that knows no names, only what a request of this method is about to do, and for which view. */
-export function subjectOf(method: string, view?: unknown): ConstraintSubject {
-  return {
-    operation: OPERATIONS.get(method) ?? 'write',
-    exposesTriggers: exposesTriggers(view),
-    columnsOf: () => undefined,
-    fieldOf: () => undefined,
-    valueOf: () => undefined,
-  }
-}
-
-/** True for a view that shows its clients what triggers say. */
-export function exposesTriggers(view: unknown): boolean {
-  const viewClass = (view as { constructor?: { exposeTriggerMessages?: unknown } } | null | undefined)?.constructor
-  return viewClass?.exposeTriggerMessages === true
-}
-
-const OPERATIONS: ReadonlyMap<string, ConstraintSubject['operation']> = new Map([
-  ['GET', 'read'],
-  ['HEAD', 'read'],
-  ['OPTIONS', 'read'],
-  ['DELETE', 'delete'],
-])
-
-type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
 
 /**
  * SQLSTATEs of a bad value that no field has refused: a type, a length or a range that only the database knows.
@@ -106,9 +68,6 @@ function isAboutSql({ file, position, internalPosition }: NativeError): boolean 
   return position !== undefined || internalPosition !== undefined || file === 'postgres.c'
 }
 
-const INVALID = 'Invalid value.'
-const NOT_UNIQUE = 'This field must be unique.'
-
 const invalid: Answer = (cause) => new ValidationError(INVALID, { cause })
 /** Another code of a value: `invalid` where the text of a type was read, else null. */
 const invalidInput: Answer = (cause, subject) =>
@@ -129,68 +88,10 @@ const invalidSyntax: Answer = (cause, subject) =>
 const invalidName: Answer = (cause, subject) =>
   NAME_INPUT_FILES.has(cause.file) && !isAboutSql(cause) ? invalid(cause, subject) : null
 const denied: Answer = (cause) => new PermissionDenied(undefined, { cause })
-const referenced: Answer = (cause) => new Conflict('Object is referenced by other objects.', { cause })
 const unavailable: Answer = (cause) => new ServiceUnavailable(1, { cause })
 /** A pooler that has lost its server, or that has no connection to give; PostgreSQL names the file of its own errors. */
 const pooler: Answer = (cause, subject) => (cause.file === undefined ? unavailable(cause, subject) : null)
 const standby: Answer = (cause, { operation }) => (operation === 'read' ? null : new ServiceUnavailable(1, { cause }))
-
-type OfField = (field: string, subject: ConstraintSubject) => string
-type OfNoField = (fields: readonly string[], columns: readonly string[]) => string
-
-/** One message under the only field among the columns of the constraint, else another under no field. */
-function constrained(message: OfField, general: OfNoField): Answer {
-  return (cause, subject) => {
-    const { columns, fields } = namesOf(cause, subject)
-    const [field] = fields
-    const errors: ErrorMessages =
-      field !== undefined && fields.length === 1
-        ? { [field]: [message(field, subject)] }
-        : { non_field_errors: [general(fields, columns)] }
-    return new ValidationError(errors, { cause })
-  }
-}
-
-const unique = constrained(
-  () => NOT_UNIQUE,
-  (fields, columns) =>
-    fields.length > 1 && fields.length === columns.length
-      ? `The fields ${fields.join(', ')} must make a unique set.`
-      : NOT_UNIQUE,
-)
-const notNull = constrained(
-  () => 'This field may not be null.',
-  () => 'This field may not be null.',
-)
-const check = constrained(
-  () => INVALID,
-  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} do not fit together.` : INVALID),
-)
-const excluded = constrained(
-  () => INVALID,
-  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} conflict with another object.` : INVALID),
-)
-const missingTarget = constrained(
-  (field, subject) => missingObject(subject.valueOf(field)),
-  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} name no object that exists.` : INVALID),
-)
-/** `RAISE EXCEPTION` of a trigger, under the field of its `COLUMN` and `TABLE` where it names them. */
-const raised: Answer = (cause, subject) => {
-  if (subject.exposesTriggers !== true || subject.operation === 'read') return null
-  const message = nativeMessage(cause)
-  return constrained(
-    () => message,
-    () => message,
-  )(cause, subject)
-}
-/** A delete, or a change of a key that others refer to. */
-const reference: Answer = (cause, subject) =>
-  (subject.operation === 'delete' || isStillReferenced(cause) ? referenced : missingTarget)(cause, subject)
-
-/** Only the detail distinguishes it from a key that leads nowhere: the table and the constraint are the same. */
-function isStillReferenced({ detail }: NativeError): boolean {
-  return typeof detail === 'string' && / is still referenced from table "[^"]*"\.$/.test(detail)
-}
 
 /** By SQLSTATE, its class of two characters, or the code of a system error; the longer key wins. */
 const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
@@ -256,56 +157,7 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
   return answer?.(error, subject) ?? null
 }
 
-/** Objection's own errors. `modelClass` distinguishes its NotFoundError from that of http-errors, which has the same name. */
-function answerObjection(
-  error: Error & { type?: unknown; data?: unknown },
-  subject: ConstraintSubject,
-): ApiError | null {
-  if (!('modelClass' in error)) return null
-  if (error.name === 'NotFoundError') return new NotFound(undefined, { cause: error })
-  if (error.name !== 'ValidationError' || error.type !== 'ModelValidation') return null
-  const failures = typeof error.data === 'object' && error.data !== null ? Object.entries(error.data) : []
-  if (failures.length === 0) return new ValidationError(INVALID, { cause: error })
-  const errors: ErrorMessages = {}
-  for (const [path, failure] of failures) {
-    errors[fieldOfPath(path, subject) ?? 'non_field_errors'] = [modelMessage(failure)]
-  }
-  return new ValidationError(errors, { cause: error })
-}
-
-/** A failure deep inside a JSON value has a path: `meta.tags.0`. */
-function fieldOfPath(path: string, subject: ConstraintSubject): string | undefined {
-  const [property] = path.split('.', 1)
-  return subject.fieldOfProperty ? subject.fieldOfProperty(property as string) : path
-}
-
-/** `failure` is a list of `{ keyword, message }`; the validator's own text names things a client does not know. */
-function modelMessage(failure: unknown): string {
-  const first: unknown = Array.isArray(failure) ? failure[0] : failure
-  const keyword = typeof first === 'object' && first !== null && 'keyword' in first ? first.keyword : undefined
-  return keyword === 'required' ? 'This field is required.' : INVALID
-}
-
 /** True for an answer to a value that PostgreSQL has refused and a field should have. */
 export function isValidationGap({ status, cause }: ApiError): boolean {
   return status === 400 && cause instanceof Error && VALUE_STATES.includes(String(nativeError(cause).code))
-}
-
-/** The columns that the violated constraint covers, and the client's fields among them. */
-function namesOf(error: NativeError, subject: ConstraintSubject) {
-  const { table, column, constraint } = error
-  if (typeof table !== 'string') return { columns: [], fields: [] }
-  const columns =
-    typeof column === 'string'
-      ? [column]
-      : ((typeof constraint === 'string' ? subject.columnsOf(table, constraint) : undefined) ?? [])
-  const fields = columns.map((name) => subject.fieldOf(table, name)).filter((field) => field !== undefined)
-  return { columns, fields }
-}
-
-/** Without a value the client did not choose the target: a default or the path did. */
-function missingObject(value: unknown): string {
-  if (value === undefined || value === null) return INVALID
-  const numeric = typeof value === 'number' || typeof value === 'bigint'
-  return `Invalid pk ${quote(numeric ? String(value) : value)} - object does not exist.`
 }

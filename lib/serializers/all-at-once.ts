@@ -1,7 +1,8 @@
 /** Writes many rows by one statement, and finds the row that it was refused for (promise I4). */
 
 import { ValidationError } from '../kernel/errors.js'
-import { subjectOf, toApiError } from '../postgres/database-errors.js'
+import { toApiError } from '../postgres/database-errors.js'
+import { subjectOf } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { type Path, placed } from './under.js'
 

@@ -1,7 +1,7 @@
 /** Names what the database or the model refuses by the client's fields. */
 
 import { HiddenField } from '../fields/hidden-field.js'
-import { type ConstraintSubject, exposesTriggers } from '../postgres/database-errors.js'
+import { type ConstraintSubject, exposesTriggers } from '../postgres/failed-statement.js'
 import type { BoundField, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { GIVEN } from './validated-item.js'

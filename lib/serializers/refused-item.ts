@@ -1,7 +1,8 @@
 /** Finds the item of a list that the database has refused, when all were written by one statement (promise I4). */
 
 import { ValidationError } from '../kernel/errors.js'
-import { subjectOf, toApiError } from '../postgres/database-errors.js'
+import { toApiError } from '../postgres/database-errors.js'
+import { subjectOf } from '../postgres/failed-statement.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { under } from './under.js'
 

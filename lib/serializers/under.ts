@@ -1,7 +1,8 @@
 /** Puts what is wrong with a part of the input under the place where it stands. */
 
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
-import { subjectOf, toApiError } from '../postgres/database-errors.js'
+import { toApiError } from '../postgres/database-errors.js'
+import { subjectOf } from '../postgres/failed-statement.js'
 
 /** Names of fields and positions in lists, from the outside in. */
 export type Path = readonly (string | number)[]

@@ -1,13 +1,13 @@
 /** Actions of a view set beside list, create and the like. */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
+import { METHODS } from '../kernel/methods.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { isStandardSchema, type StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerOfSchema } from '../serializers/schema-serializer.js'
 import type { Input } from '../serializers/types.js'
 import { keepSettings } from './action-options.js'
-import { METHODS } from './actions.js'
 import { isOurs } from './built-in.js'
 import type { GenericAPIView } from './generic-api-view.js'
 

@@ -1,7 +1,9 @@
-/** The actions that come with the package: one row says all that the package knows of each. */
+/**
+ * The actions that come with the package: one row says all that the package knows of each. Sets of actions are asked of this table,
+ * and sets of methods of `kernel/methods.ts`; what a single class or route answers is declared where it stands, by name.
+ */
 
-/** The HTTP methods that actions answer, in lower case and in the order in which `Allow` lists them. */
-export const METHODS = ['get', 'post', 'put', 'patch', 'delete'] as const
+import { type ActionMethod, ALL_METHODS } from '../kernel/methods.js'
 
 /** Which method of a view answers which HTTP method, in lower case: `{ get: 'list', post: 'create' }`. */
 export type ActionMap = Readonly<Record<string, string>>
@@ -11,7 +13,7 @@ export interface Action {
   /** The name of the view's method. */
   readonly name: string
   /** The HTTP method that it answers, in lower case. */
-  readonly method: (typeof METHODS)[number]
+  readonly method: ActionMethod
   /** Which of the paths of a resource it answers on: its list, one object, or its bulk path. */
   readonly path: 'list' | 'detail' | 'bulk'
   /** What its answer shows. */
@@ -20,6 +22,8 @@ export interface Action {
   readonly writes: 'insert' | 'update' | 'delete' | undefined
   /** The methods of the view that an application may write by in its own way; the one of a single object last. */
   readonly hooks: readonly string[]
+  /** The action whose method it runs, by another HTTP method. */
+  readonly runs?: string
   /** The method of the view that makes its answer, besides the action itself. */
   readonly answers?: string
   /** The method of the serializer that writes. */
@@ -61,7 +65,15 @@ export const ACTIONS: readonly Action[] = [
   },
   { name: 'retrieve', method: 'get', path: 'detail', shows: 'object', ...reading, answers: 'getDetail' },
   { name: 'update', method: 'put', path: 'detail', shows: 'object', ...updating, hooks: ['performUpdate'] },
-  { name: 'partialUpdate', method: 'patch', path: 'detail', shows: 'object', ...updating, hooks: ['performUpdate'] },
+  {
+    name: 'partialUpdate',
+    method: 'patch',
+    path: 'detail',
+    shows: 'object',
+    ...updating,
+    hooks: ['performUpdate'],
+    runs: 'update',
+  },
   { name: 'destroy', method: 'delete', path: 'detail', shows: 'nothing', ...deleting, hooks: ['performDestroy'] },
 ]
 
@@ -131,4 +143,4 @@ export function allowedMethods(
   return [...known, ...[...mapped].filter((method) => !ORDER.includes(method))]
 }
 
-const ORDER = [...METHODS, 'head', 'options'].map((method) => method.toUpperCase())
+const ORDER = ALL_METHODS.map(({ name }) => name)

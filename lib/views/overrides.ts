@@ -73,6 +73,7 @@ export class Overrides {
 
   /** True for an action that does not come with the package, or that the application has overridden in whole or in part. */
   hasPartOf(action: string): boolean {
-    return this.has(action) || (action === 'partialUpdate' && this.has('update'))
+    const { runs } = actionNamed(action) ?? {}
+    return this.has(action) || (runs !== undefined && this.has(runs))
   }
 }

@@ -1,9 +1,9 @@
 /** Answers OPTIONS: what a path takes, as far as the caller may use it (promise E16). */
 import { hasContent, withMethod } from '../../http/context.js'
 import { ApiError } from '../../kernel/errors.js'
+import { METHODS } from '../../kernel/methods.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { actionClass } from '../action-options.js'
-import { METHODS } from '../actions.js'
 import type { ParentViewClass, View } from '../view.js'
 
 /** The methods that take an object, in the order in which one is described. */

@@ -1,5 +1,5 @@
 /** What a database error of a view is about, in terms of its client's fields. */
-import { type ConstraintSubject, subjectOf } from '../../postgres/database-errors.js'
+import { type ConstraintSubject, subjectOf } from '../../postgres/failed-statement.js'
 import { constraintSubject } from '../../serializers/constraint-subject.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import type { GenericView } from '../generic-view.js'

@@ -4,7 +4,8 @@ import knex, { type Knex } from 'knex'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ConfigurationError, NotFound } from '../../../lib/kernel/errors.js'
-import { type ConstraintSubject, subjectOf, toApiError } from '../../../lib/postgres/database-errors.js'
+import { toApiError } from '../../../lib/postgres/database-errors.js'
+import { type ConstraintSubject, subjectOf } from '../../../lib/postgres/failed-statement.js'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 
 const schema = `

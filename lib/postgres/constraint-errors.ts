@@ -1,0 +1,89 @@
+/** Violations of constraints, and what triggers raise, as messages under the client's fields. */
+
+import { type ApiError, Conflict, type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { quote } from '../kernel/quote.js'
+import type { ConstraintSubject } from './failed-statement.js'
+import { type NativeError, nativeMessage } from './native-error.js'
+
+/** The answer for an error of PostgreSQL; null where it is not the client's. */
+export type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
+
+export const INVALID = 'Invalid value.'
+const NOT_UNIQUE = 'This field must be unique.'
+
+type OfField = (field: string, subject: ConstraintSubject) => string
+type OfNoField = (fields: readonly string[], columns: readonly string[]) => string
+
+/** One message under the only field among the columns of the constraint, else another under no field. */
+function constrained(message: OfField, general: OfNoField): Answer {
+  return (cause, subject) => {
+    const { columns, fields } = namesOf(cause, subject)
+    const [field] = fields
+    const errors: ErrorMessages =
+      field !== undefined && fields.length === 1
+        ? { [field]: [message(field, subject)] }
+        : { non_field_errors: [general(fields, columns)] }
+    return new ValidationError(errors, { cause })
+  }
+}
+
+export const unique = constrained(
+  () => NOT_UNIQUE,
+  (fields, columns) =>
+    fields.length > 1 && fields.length === columns.length
+      ? `The fields ${fields.join(', ')} must make a unique set.`
+      : NOT_UNIQUE,
+)
+export const notNull = constrained(
+  () => 'This field may not be null.',
+  () => 'This field may not be null.',
+)
+export const check = constrained(
+  () => INVALID,
+  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} do not fit together.` : INVALID),
+)
+export const excluded = constrained(
+  () => INVALID,
+  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} conflict with another object.` : INVALID),
+)
+const missingTarget = constrained(
+  (field, subject) => missingObject(subject.valueOf(field)),
+  (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} name no object that exists.` : INVALID),
+)
+/** `RAISE EXCEPTION` of a trigger, under the field of its `COLUMN` and `TABLE` where it names them. */
+export const raised: Answer = (cause, subject) => {
+  if (subject.exposesTriggers !== true || subject.operation === 'read') return null
+  const message = nativeMessage(cause)
+  return constrained(
+    () => message,
+    () => message,
+  )(cause, subject)
+}
+export const referenced: Answer = (cause) => new Conflict('Object is referenced by other objects.', { cause })
+/** A delete, or a change of a key that others refer to. */
+export const reference: Answer = (cause, subject) =>
+  (subject.operation === 'delete' || isStillReferenced(cause) ? referenced : missingTarget)(cause, subject)
+
+/** Only the detail distinguishes it from a key that leads nowhere: the table and the constraint are the same. */
+function isStillReferenced({ detail }: NativeError): boolean {
+  return typeof detail === 'string' && / is still referenced from table "[^"]*"\.$/.test(detail)
+}
+
+/** The columns that the violated constraint covers, and the client's fields among them. */
+function namesOf(error: NativeError, subject: ConstraintSubject) {
+  const { table, column, constraint } = error
+  if (typeof table !== 'string') return { columns: [], fields: [] }
+  const columns =
+    typeof column === 'string'
+      ? [column]
+      : ((typeof constraint === 'string' ? subject.columnsOf(table, constraint) : undefined) ?? [])
+  const fields = columns.map((name) => subject.fieldOf(table, name)).filter((field) => field !== undefined)
+  return { columns, fields }
+}
+
+/** Without a value the client did not choose the target: a default or the path did. */
+function missingObject(value: unknown): string {
+  if (value === undefined || value === null) return INVALID
+  const numeric = typeof value === 'number' || typeof value === 'bigint'
+  return `Invalid pk ${quote(numeric ? String(value) : value)} - object does not exist.`
+}

@@ -1,0 +1,40 @@
+/** What is known of a statement that has failed, so that its error can be answered in the client's words. */
+
+import { ALL_METHODS } from '../kernel/methods.js'
+
+/** What the caller knows of the statement that failed, so that a constraint is reported under the client's field. */
+export interface ConstraintSubject {
+  /** What the statement was meant to do: `write` is an insert or update. */
+  readonly operation: 'write' | 'delete' | 'read'
+  /** Columns of a named constraint or unique index of a table, from the catalogue. */
+  columnsOf(table: string, constraint: string): readonly string[] | undefined
+  /** The client's field for a column of that table, if there is one. */
+  fieldOf(table: string, column: string): string | undefined
+  /** The value the client sent for that field. */
+  valueOf(field: string): unknown
+  /** The client's field for a property of the model, if there is one; when missing, fields are named as properties. */
+  fieldOfProperty?(property: string): string | undefined
+  /** What a trigger says by `RAISE EXCEPTION` is meant for the client. @default false */
+  readonly exposesTriggers?: boolean
+}
+
+/** A subject that knows no names, only what a request of this method is about to do, and for which view. */
+export function subjectOf(method: string, view?: unknown): ConstraintSubject {
+  return {
+    operation: OPERATIONS.get(method) ?? 'write',
+    exposesTriggers: exposesTriggers(view),
+    columnsOf: () => undefined,
+    fieldOf: () => undefined,
+    valueOf: () => undefined,
+  }
+}
+
+/** True for a view that shows its clients what triggers say. */
+export function exposesTriggers(view: unknown): boolean {
+  const viewClass = (view as { constructor?: { exposeTriggerMessages?: unknown } } | null | undefined)?.constructor
+  return viewClass?.exposeTriggerMessages === true
+}
+
+const OPERATIONS: ReadonlyMap<string, ConstraintSubject['operation']> = new Map(
+  ALL_METHODS.map(({ name, does }) => [name, does]),
+)
