@@ -14,20 +14,14 @@ import { afterCommitWorkEnded } from '../postgres/after-commit.js'
 import { classesOf } from '../views/action-options.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
+import { checkEndpoints, checkVersionParameter } from './check-endpoints.js'
 import { checkNames, checkPaths, defaultBasename } from './check-registration.js'
 import { checkView, closeView } from './check-view.js'
-import {
-  checkEndpoints,
-  checkVersionParameter,
-  type Endpoint,
-  endpointsOf,
-  type Operation,
-  type ParentRegistration,
-  type Registration,
-  type ViewSetClass,
-} from './endpoint.js'
+import type { Endpoint, Operation } from './endpoint.js'
+import { endpointsOf } from './endpoints-of.js'
 import { matchedEndpoint, mountOn } from './mount.js'
 import { prepareViews } from './prepare-views.js'
+import type { ParentRegistration, Registration, ViewSetClass } from './registration.js'
 import { rootEndpoint } from './root-endpoint.js'
 import { byFixedParts, RouteTable, writePattern } from './route-table.js'
 import type { Routed } from './routed.js'

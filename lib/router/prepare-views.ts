@@ -6,7 +6,8 @@ import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { prepareNested, prepareView } from './check-view.js'
-import { isGeneric, type Registration, type ViewSetClass } from './endpoint.js'
+import { isGeneric } from './lookup-segment.js'
+import type { Registration, ViewSetClass } from './registration.js'
 
 /**
  * @param views the registered classes, and those that answer single actions

@@ -3,7 +3,8 @@ import { buildPath, type Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
 import type { Versioning } from '../views/statics.js'
 import { apiRoot } from './api-root.js'
-import type { Endpoint, Registration } from './endpoint.js'
+import type { Endpoint } from './endpoint.js'
+import type { Registration } from './registration.js'
 import { writePattern } from './route-table.js'
 
 /** The endpoint of the API root, which lists the collections. */

@@ -1,0 +1,131 @@
+/** Makes the endpoints of a registered view set. */
+
+import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
+import type { Segment } from '../kernel/path-pattern.js'
+import { documentedPath } from '../openapi/documented-path.js'
+import { actionClass, actionsOf } from '../views/action-options.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
+import { policiesOf } from '../views/policies.js'
+import type { ParentLink } from '../views/view.js'
+import type { Endpoint, Operation } from './endpoint.js'
+import { lookupSegment } from './lookup-segment.js'
+import type { Registration, ViewSetClass } from './registration.js'
+import { writePattern } from './route-table.js'
+import { type RouteTemplate, routeSuffix, routesOf } from './routes.js'
+
+export interface EndpointOptions {
+  /** The path of the router. */
+  readonly prefix: readonly Segment[]
+  /** The catalogue was read, so that the types of keys are known. */
+  readonly prepared: boolean
+  /** What the router declares of the database role and settings of its views. */
+  readonly database?: DatabaseOptions
+}
+
+/** The endpoints of a registered view set. @throws {ConfigurationError} its actions do not go together */
+export function endpointsOf(registration: Registration, options: EndpointOptions): readonly Endpoint[] {
+  const { view, basename } = registration
+  const parents = parentsOf(registration)
+  const collection = collectionOf(registration, options)
+  return routesOf(view).map((template) => {
+    const { kind, detail, path, actions } = template
+    const own = detail ? [lookupSegment(view)] : []
+    const segments = [...collection.segments, ...own, ...path]
+    const loose = own.map((segment): Segment => (options.prepared ? segment : { ...segment, hint: 'str' }))
+    const operations = operationsOf(registration, template, options.database)
+    return {
+      kind,
+      view,
+      basename,
+      detail,
+      lookup: own[0]?.name,
+      parents,
+      segments,
+      matched: [...collection.matched, ...loose, ...path],
+      pattern: writePattern(segments),
+      path: documentedPath({ kind, segments }),
+      actions,
+      operations,
+      formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),
+      handler: view.asView(actions, { basename, parents, database: options.database }),
+    }
+  })
+}
+
+/** What the renderers of a class write. */
+function formatsOf(view: ViewSetClass): ReadonlySet<string> {
+  return new Set(policiesOf(view).renderers.map(({ format }) => format))
+}
+
+function operationsOf(
+  registration: Registration,
+  { actions }: RouteTemplate,
+  outer: DatabaseOptions | undefined,
+): ReadonlyMap<string, Operation> {
+  const { view, basename } = registration
+  const prefix = operationPrefix(registration)
+  return new Map(
+    Object.entries(actions).map(([lowered, action]) => {
+      const method = lowered.toUpperCase()
+      const suffix = routeSuffix(view, action)
+      const described = actionsOf(view).get(action)
+      const several = (described?.methods.length ?? 1) > 1
+      const answering = actionClass(view, action)
+      const operation: Operation = {
+        method,
+        action,
+        name: `${basename}-${suffix}`,
+        operationId: underscored(`${prefix}${basename}_${suffix}${several ? `_${lowered}` : ''}`),
+        view: answering,
+        database: databaseScope(answering.name, answering, outer),
+        inputSerializer: described?.inputSerializer,
+        outputSerializer: described?.outputSerializer,
+        outputsList: described?.outputsList ?? false,
+      }
+      return [method, operation]
+    }),
+  )
+}
+
+/** The prefixes of the view sets it is nested in: `books_` of `books/{book_id}/reviews`. */
+function operationPrefix({ parent }: Registration): string {
+  if (!parent) return ''
+  const { registration } = parent
+  const texts = registration.prefix.flatMap((segment) => (segment.kind === 'literal' ? [segment.text] : []))
+  return `${operationPrefix(registration)}${texts.map((text) => `${text}_`).join('')}`
+}
+
+function underscored(text: string): string {
+  return text.replace(/-/g, '_')
+}
+
+interface Path {
+  readonly segments: readonly Segment[]
+  readonly matched: readonly Segment[]
+}
+
+/** The path of a registered view set's list. */
+export function collectionOf({ prefix, parent }: Registration, options: EndpointOptions): Path {
+  if (!parent) {
+    const segments = [...options.prefix, ...prefix]
+    return { segments, matched: segments }
+  }
+  const outer = collectionOf(parent.registration, options)
+  const { lookup, lookupType, registration } = parent
+  const own: Segment = { kind: 'param', name: lookup, hint: lookupType ?? lookupSegment(registration.view).hint }
+  const isLoose = !options.prepared && lookupType === undefined
+  return {
+    segments: [...outer.segments, own, ...prefix],
+    matched: [...outer.matched, isLoose ? { ...own, hint: 'str' } : own, ...prefix],
+  }
+}
+
+/** The view sets that one is nested in, the outermost first. */
+export function parentsOf({ parent }: Registration): readonly ParentLink[] {
+  if (!parent) return []
+  const { registration, lookup } = parent
+  return [
+    ...parentsOf(registration),
+    { view: registration.view as typeof GenericAPIView, basename: registration.basename, param: lookup },
+  ]
+}

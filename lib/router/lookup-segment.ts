@@ -1,0 +1,27 @@
+/** The part of a path that names an object. */
+
+import { externalIds } from '../ids/external-ids.js'
+import type { Hint, Segment } from '../kernel/path-pattern.js'
+import { describeModel } from '../models/describe-model.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { resourceOf } from '../views/resource.js'
+import type { ViewSetClass } from './registration.js'
+
+const HINTS: Readonly<Record<string, Hint>> = { int2: 'int', int4: 'int', int8: 'int', uuid: 'uuid' }
+
+/** The path parameter of a detail route; its hint is the type of the column that objects are looked up by. */
+export function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
+  if (!isGeneric(view)) return { kind: 'param', name: 'id', hint: 'str' }
+  const { lookupField } = view
+  const { columns, prepared } = describeModel(view.modelClass())
+  const isStored = externalIds(view.modelClass())?.stored === true
+  const isKnown = prepared || (!isStored && (lookupField === 'id' || columns.has(lookupField)))
+  const key = isKnown ? resourceOf(view).lookup : undefined
+  // a string that is no external id is a missing object, not a missing path
+  const hint = key?.ids ? undefined : HINTS[key?.column.type ?? '']
+  return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
+}
+
+export function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {
+  return view.prototype instanceof GenericAPIView
+}
