@@ -23,12 +23,15 @@ export {
 } from './factories/view-sets.js'
 // Fields (2.2)
 export { ArrayField } from './fields/array-field.js'
+export { BigIntegerField } from './fields/big-integer-field.js'
 export { BinaryField } from './fields/binary-field.js'
 export { BooleanField } from './fields/boolean-field.js'
-export { ChoiceField, MultipleChoiceField } from './fields/choice-fields.js'
-export { DateField, DateTimeField, TimeField } from './fields/date-time-fields.js'
+export { ChoiceField } from './fields/choice-field.js'
+export { DateField } from './fields/date-field.js'
+export { DateTimeField } from './fields/date-time-field.js'
 export { DecimalField } from './fields/decimal-field.js'
 export { DurationField } from './fields/duration-field.js'
+export { EmailField, URLField } from './fields/email-and-url-fields.js'
 export {
   type ContextDefault,
   type FieldOptions,
@@ -45,14 +48,18 @@ export {
   type ImageUploadFieldOptions,
 } from './fields/file-upload-field.js'
 export { FloatField } from './fields/float-field.js'
-export { EmailField, IPAddressField, URLField, UUIDField } from './fields/formatted-text-fields.js'
 export { CurrentUserDefault, HiddenField } from './fields/hidden-field.js'
-export { BigIntegerField, IntegerField } from './fields/integer-fields.js'
+export { IntegerField } from './fields/integer-field.js'
+export { IPAddressField } from './fields/ip-address-field.js'
 export { JSONField } from './fields/json-field.js'
-export { PrimaryKeyRelatedField, SlugRelatedField } from './fields/key-related-fields.js'
+export { MultipleChoiceField } from './fields/multiple-choice-field.js'
+export { PrimaryKeyRelatedField } from './fields/primary-key-related-field.js'
 export { ReadOnlyField } from './fields/read-only-field.js'
+export { SlugRelatedField } from './fields/slug-related-field.js'
 export { StringField } from './fields/string-field.js'
+export { TimeField } from './fields/time-fields.js'
 export type { NamedBytes, StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
+export { UUIDField } from './fields/uuid-field.js'
 // Filters (4.8)
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
 export {
@@ -163,12 +170,8 @@ export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { FieldMethods, Input, Output, SerializerTypes, Typed } from './serializers/types.js'
 // Throttling (8)
 export type { Rate } from './throttling/rate.js'
-export {
-  AnonRateThrottle,
-  ScopedRateThrottle,
-  type ScopedRateThrottleOptions,
-  UserRateThrottle,
-} from './throttling/rate-throttles.js'
+export { AnonRateThrottle, UserRateThrottle } from './throttling/rate-throttles.js'
+export { ScopedRateThrottle, type ScopedRateThrottleOptions } from './throttling/scoped-rate-throttle.js'
 export { type CacheKey, type RateThrottleOptions, SimpleRateThrottle } from './throttling/simple-rate-throttle.js'
 export {
   BaseThrottle,

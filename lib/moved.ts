@@ -57,8 +57,6 @@ export type {
 export {
   /** @deprecated Import it from `koa-viewsets/assets`. */
   UnknownAppVersion,
-  /** @deprecated Import it from `koa-viewsets/assets`. */
-  type VersionRoutes,
 } from './assets/route-version.js'
 export {
   /** @deprecated Import it from `koa-viewsets/assets`. */
@@ -74,6 +72,10 @@ export {
   /** @deprecated Import it from `koa-viewsets/assets`. */
   registerVersionComponent,
 } from './assets/version-components.js'
+export type {
+  /** @deprecated Import it from `koa-viewsets/assets`. */
+  VersionRoutes,
+} from './assets/version-routes.js'
 export type {
   /** @deprecated Import it from `koa-viewsets/tools`. */
   ExplainedInsert,

@@ -1,5 +1,6 @@
 /** Names the backend of the version that a client asks for (wire format, section 8). */
-import { checkVersionRoutes, routeVersion, type VersionRoutes } from '../lib/assets/route-version.js'
+import { routeVersion } from '../lib/assets/route-version.js'
+import { checkVersionRoutes, type VersionRoutes } from '../lib/assets/version-routes.js'
 import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
 

@@ -1,23 +1,8 @@
 /** Which backend answers for the version of the application that a client asks for (wire format, section 8). */
 import type { Context } from '../http/context.js'
-import { ApiError, ConfigurationError } from '../kernel/errors.js'
+import { ApiError } from '../kernel/errors.js'
+import type { VersionTable } from './version-routes.js'
 
-export interface VersionRoutes {
-  /** Backends by version. */
-  readonly versionMap: Readonly<Record<string, string>>
-  /** The version of clients that ask for none. @default none: nothing is set for them */
-  readonly defaultVersion?: string | undefined
-}
-
-/** Routes that are checked. */
-export interface VersionTable {
-  readonly backends: ReadonlyMap<string, string>
-  readonly defaultVersion: string | undefined
-  /** In code-unit order. */
-  readonly versions: readonly string[]
-}
-
-const VISIBLE = /^[!-~]+$/
 const COOKIE = 'app_version'
 
 /** 409: the client asks for a version that there is not. */
@@ -28,24 +13,6 @@ export class UnknownAppVersion extends ApiError {
       members: { available_versions: versions },
     })
   }
-}
-
-/** Checks the routes. @throws ConfigurationError */
-export function checkVersionRoutes({ versionMap, defaultVersion }: VersionRoutes): VersionTable {
-  const backends = new Map(Object.entries(versionMap))
-  if (backends.size === 0) throw new ConfigurationError('versionRouter(): versionMap has no version; add one')
-  for (const [version, backend] of backends) {
-    if (VISIBLE.test(version) && typeof backend === 'string' && VISIBLE.test(backend)) continue
-    throw new ConfigurationError(
-      `versionRouter(): versionMap has ${JSON.stringify({ [version]: backend })}; give both as characters from ! to ~`,
-    )
-  }
-  if (defaultVersion !== undefined && !backends.has(defaultVersion)) {
-    throw new ConfigurationError(
-      `versionRouter(): defaultVersion ${JSON.stringify(defaultVersion)} is not in versionMap; add it`,
-    )
-  }
-  return { backends, defaultVersion, versions: [...backends.keys()].sort() }
 }
 
 /**

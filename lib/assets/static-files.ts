@@ -8,7 +8,8 @@ import { currentSettings, type Settings, setting } from '../kernel/settings.js'
 import { encodeAssetName, encodeSuffix, isAssetName, isHidden } from './asset-name.js'
 import { contentHash } from './content-hash.js'
 import { isWithin } from './find-sources.js'
-import { loadManifest, type Manifest } from './manifest.js'
+import type { Manifest } from './manifest.js'
+import { loadManifest } from './read-manifest.js'
 import { currentGeneration, refresh } from './refresh.js'
 
 export interface StaticFilesOptions {

@@ -2,8 +2,8 @@
 import { AuthenticationFailed } from '../kernel/errors.js'
 import { equalBytes } from '../kernel/signing.js'
 import { callerId, type EncodeContext, type IDCodec, type IDContext, type IDValue } from './codec.js'
-import { type EncodedOptions, KeyNumber } from './encoded-codec.js'
 import { toStored } from './integers.js'
+import { type EncodedOptions, KeyNumber } from './key-number.js'
 import { Signer } from './signer.js'
 
 export interface SignedOptions extends EncodedOptions {

@@ -1,8 +1,9 @@
 /** Throttles that count in Redis or Valkey, so that all machines share the counts. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
-import { AnonRateThrottle, ScopedRateThrottle, UserRateThrottle } from './rate-throttles.js'
+import { AnonRateThrottle, UserRateThrottle } from './rate-throttles.js'
 import { type RedisClient, RedisStore } from './redis-store.js'
+import { ScopedRateThrottle } from './scoped-rate-throttle.js'
 import type { ThrottleBackendOptions } from './shared-store.js'
 import { SimpleRateThrottle } from './simple-rate-throttle.js'
 import type { ThrottleStore } from './store.js'

@@ -1,5 +1,6 @@
 import { describe, expect, it, vi } from 'vitest'
-import { createManifest, loadManifest, parseManifest, writeManifest } from '../../../lib/assets/manifest.js'
+import { createManifest, writeManifest } from '../../../lib/assets/manifest.js'
+import { loadManifest, parseManifest } from '../../../lib/assets/read-manifest.js'
 import { createFolder } from '../../support/files.js'
 
 const paths = new Map([

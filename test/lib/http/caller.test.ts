@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { callerOf, canonicalAddress } from '../../../lib/http/caller.js'
+import { callerOf } from '../../../lib/http/caller.js'
+import { canonicalAddress } from '../../../lib/http/client-address.js'
 import type { Context } from '../../../lib/http/context.js'
 
 describe('canonicalAddress', () => {
