@@ -1,12 +1,10 @@
 /** Runs a hand-written route in one transaction, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
-import { reportError } from '../lib/http/answer-error.js'
-import type { Context, Middleware } from '../lib/http/context.js'
+import type { Middleware } from '../lib/http/context.js'
 import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-role.js'
+import { inRouteTransaction } from '../lib/http/route-transaction.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
-import { type AfterCommitWork, afterCommit, reportTo } from '../lib/postgres/after-commit.js'
-import { inTransaction } from '../lib/postgres/in-transaction.js'
 
 /**
  * Runs what comes after it in a transaction, `ctx.state.trx`: committed when it returns, rolled back when it throws or has
@@ -26,27 +24,11 @@ export function transaction(knex: Knex, options: DatabaseOptions = {}): Middlewa
   checkKinds('transaction()', options, { kinds: { databaseRole: 'any', databaseSettings: 'any' } })
   const scope = databaseScope('transaction()', options)
   return async function runInTransaction(ctx, next) {
-    const work = async (trx: Knex.Transaction) => {
-      ctx.state['trx'] = trx
-      ctx['afterCommit'] = (work: AfterCommitWork) => afterCommit(trx, work)
-      reportTo(trx, (error) => reportError(ctx, error))
-      await next()
-    }
     try {
       const own = scope ? await knexInScope(ctx, knex, scope) : knex
-      await inTransaction(own, { name: 'transaction()', work, refused: () => hasRefused(ctx) })
+      await inRouteTransaction(ctx, { name: 'transaction()', knex: own }, next)
     } catch (error) {
       throw (scope && roleRefusal(ctx, error)) ?? error
-    } finally {
-      delete ctx.state['trx']
-      delete ctx['afterCommit']
     }
   }
-}
-
-/** Koa begins with 404: one that nobody has set says nothing of the work, which another middleware may still answer for. */
-function hasRefused({ response }: Context): boolean {
-  const { _explicitStatus: isSet = false } = response as { readonly _explicitStatus?: boolean }
-  const isUnanswered = response.status === 404 && !isSet && !response.headerSent
-  return response.status >= 400 && !isUnanswered
 }

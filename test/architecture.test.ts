@@ -21,7 +21,7 @@ const layers = [
     'assets',
     'models',
   ],
-  ['ids'],
+  ['ids', 'idempotency'],
   ['queryset'],
   ['api-keys', 'jwt'],
   ['fields'],

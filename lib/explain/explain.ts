@@ -2,6 +2,8 @@
  * Tells of one method of a path what a request passes, how its answer is read and which SQL is sent. Statements are recorded
  * on the way that a request takes, by a copy of the application's knex that sends nothing: what is described is what is done.
  */
+import { isSafeMethod } from '../http/context.js'
+import type { IdempotencyRule } from '../idempotency/rule.js'
 import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'
 import { actionNamed } from '../views/actions.js'
@@ -39,6 +41,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
     ...road,
     database: view.database?.described ?? null,
+    idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
     transaction: road.transaction ?? false,
     notes: [...new Set(notes)],
   }
@@ -57,6 +60,12 @@ function policiesOf({ policies }: APIView): ExplainedPolicies {
     permissions: permissions.map(permissionName),
     throttles: throttles.map(nameOf),
   }
+}
+
+function describeRule(rule: IdempotencyRule | undefined): string | null {
+  if (!rule) return null
+  const caller = rule.scope ? 'idempotencyScope' : 'the id of ctx.state.user'
+  return `Idempotency-Key ${rule.isRequired ? 'required with POST and PATCH' : 'taken'}, one transaction with it; callers by ${caller}`
 }
 
 function nameOf(policy: object): string {

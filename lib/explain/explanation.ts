@@ -58,6 +58,8 @@ export interface Explanation {
   readonly parameters: readonly string[]
   /** What says which role and settings the statements run with; null for those of the connection. */
   readonly database: string | null
+  /** What is done of an `Idempotency-Key`; null where the header means nothing. */
+  readonly idempotency: string | null
   /** The request is one transaction. */
   readonly transaction: boolean
   readonly reading: ExplainedReading | null

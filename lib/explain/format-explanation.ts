@@ -25,6 +25,7 @@ function format(explanation: Explanation): string {
     ['reads', reading ? withReason(reading.from, reading.because) : ''],
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
     ['runs with', explanation.database ?? ''],
+    ['once', explanation.idempotency ?? ''],
     ['transaction', explanation.transaction ? 'one' : ''],
     ...statements.map(({ does, sql }) => [does, sql] as const),
     ...notes.map((note) => ['note', note] as const),

@@ -11,6 +11,8 @@ type PlainName =
   | 'description'
   | 'exposeTriggerMessages'
   | 'filterBackends'
+  | 'idempotencyScope'
+  | 'idempotent'
   | 'lookupUrlKwarg'
   | 'maxNestedObjects'
   | 'metadataClass'

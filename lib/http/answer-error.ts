@@ -41,6 +41,7 @@ const ENTITY_HEADERS = [
   'Content-Type',
   'ETag',
   'Expires',
+  'Idempotency-Replayed',
   'Last-Modified',
   'Location',
   'Trailer',

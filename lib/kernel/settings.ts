@@ -53,12 +53,22 @@ export interface Settings {
    * @default the environment variable STATIC_URL, else the prefix of `staticAssets()`
    */
   readonly staticUrl?: string | undefined
+  /**
+   * The table that answers are kept in for their `Idempotency-Key`, with its schema if there is one.
+   * @default the environment variable IDEMPOTENCY_TABLE, else 'koa_viewsets_idempotency'
+   */
+  readonly idempotencyTable?: string | undefined
+  /** Seconds that they are kept. @default the environment variable IDEMPOTENCY_TTL, else 86_400, a day */
+  readonly idempotencyTtl?: number | undefined
+  /** The most bytes of a body that is kept. @default the environment variable IDEMPOTENCY_MAX_ANSWER, else 1_048_576 */
+  readonly idempotencyMaxAnswer?: number | undefined
 }
 
 const MINIMUM_LENGTH = 16
 
 const VERSION = /^[!-~]{1,128}$/
 const TOKEN = /^[!-~](?:[ -~]*[!-~])?$/
+const TABLE = /^[a-z_]\w{0,62}(?:\.[a-z_]\w{0,62})?$/i
 const MISMATCH_ACTIONS: readonly MismatchAction[] = ['reload', 'warn', 'ignore']
 const BOOLEANS = new Map([
   ...['true', '1', 'yes', 'on'].map((text) => [text, true] as const),
@@ -75,6 +85,7 @@ interface Kind<T> {
 const secret = (variable: string): Kind<string> => ({ variable, read: readSecret })
 const flag = (variable: string): Kind<boolean> => ({ variable, read: readFlag })
 const text = (variable: string): Kind<string> => ({ variable, read: readText })
+const count = (variable: string): Kind<number> => ({ variable, read: readCount })
 
 const kinds = {
   secretKey: secret('SERVICE_SECRET_KEY'),
@@ -89,6 +100,9 @@ const kinds = {
   cacheBustToken: { variable: 'CACHE_BUST_TOKEN', read: readToken },
   staticRoot: text('STATIC_ROOT'),
   staticUrl: { variable: 'STATIC_URL', read: readStaticUrl },
+  idempotencyTable: { variable: 'IDEMPOTENCY_TABLE', read: readTable },
+  idempotencyTtl: count('IDEMPOTENCY_TTL'),
+  idempotencyMaxAnswer: count('IDEMPOTENCY_MAX_ANSWER'),
 } as const satisfies Partial<Record<keyof Settings, Kind<unknown>>>
 
 type Name = keyof typeof kinds
@@ -222,6 +236,19 @@ function readText(value: unknown, where: string): string | undefined {
   if (value === undefined || value === '') return undefined
   if (typeof value === 'string' && !value.includes('\0')) return value
   throw new ConfigurationError(`${where} is ${show(value)}: give a path`)
+}
+
+function readTable(value: unknown, where: string): string | undefined {
+  if (value === undefined || value === '') return undefined
+  if (typeof value === 'string' && TABLE.test(value)) return value
+  throw new ConfigurationError(`${where} is ${show(value)}: give the name of a table, or schema.table`)
+}
+
+function readCount(value: unknown, where: string): number | undefined {
+  if (value === undefined || value === '') return undefined
+  const found = typeof value === 'string' && /^[0-9]{1,15}$/.test(value) ? Number(value) : value
+  if (typeof found === 'number' && Number.isSafeInteger(found) && found >= 1) return found
+  throw new ConfigurationError(`${where} is ${show(value)}: give a whole number of at least 1`)
 }
 
 function readStaticUrl(value: unknown, where: string): string | undefined {

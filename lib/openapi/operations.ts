@@ -1,5 +1,6 @@
 /** One method of a path as a document describes it (wire format, section 13). */
-import { hasContent } from '../http/context.js'
+import { hasContent, isSafeMethod } from '../http/context.js'
+import { needsKey } from '../idempotency/rule.js'
 import { jsonSchemaOf } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -88,7 +89,12 @@ export function describeOperation(options: OperationOptions): Operation {
   // what a view without a model answers, only its own code knows
   const standard = view instanceof GenericAPIView ? named : undefined
   const body = requestBody(subject, standard)
-  const parameters = [...pathParameters(endpoint), ...readParameters(subject), ...conditionParameters(subject)]
+  const parameters = [
+    ...pathParameters(endpoint),
+    ...readParameters(subject),
+    ...conditionParameters(subject),
+    ...keyParameters(subject),
+  ]
   const { description } = operation.view
   const isOwn = description !== '' && (endpoint.kind === 'action' || description !== endpoint.view.description)
   const notes = [...(isOwn ? [description] : []), ...suffixNote(subject)]
@@ -225,6 +231,22 @@ function conditionParameters(subject: Subject): readonly Parameter[] {
   return [{ name: 'If-Match', in: 'header', description, required, schema: { type: 'string' } }]
 }
 
+/** The key of a write that is done once. */
+function keyParameters({ view, operation }: Subject): readonly Parameter[] {
+  const { idempotency } = view.policies
+  if (!idempotency || isSafeMethod(operation.method)) return []
+  return [
+    {
+      name: 'Idempotency-Key',
+      in: 'header',
+      description:
+        'Does the write once, however often it is sent with this key: a new one for each write, such as a UUID.',
+      required: idempotency.isRequired && needsKey(operation.method),
+      schema: { type: 'string', minLength: 1, maxLength: 257 },
+    },
+  ]
+}
+
 /** The answers that succeed. */
 function successes(subject: Subject, standard: Standard | undefined): Record<string, Response> {
   const { operation, components, view } = subject
@@ -267,6 +289,7 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
     names.push('ETag')
   }
   if (view.policies.throttles.length > 0) names.push('RateLimit', 'RateLimit-Policy')
+  if (view.policies.idempotency && !isSafeMethod(operation.method)) names.push('Idempotency-Replayed')
   return names
 }
 

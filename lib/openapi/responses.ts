@@ -56,6 +56,11 @@ const ERRORS: Readonly<Record<number, ErrorDescription>> = {
     detail: 'Unsupported media type',
     headers: ['Accept-Post', 'Accept-Patch', 'Accept-Encoding'],
   },
+  422: {
+    name: 'UnprocessableContent',
+    description: 'The `Idempotency-Key` was used for another request.',
+    detail: 'This Idempotency-Key was used for another request',
+  },
   428: {
     name: 'PreconditionRequired',
     description: 'The request must name the state of the object, in `If-Match`.',
@@ -97,6 +102,10 @@ const HEADERS = {
   'Cache-Control': { description: 'Who may keep the answer, and for how long.', schema: text },
   'Content-Disposition': { description: 'The name of the file, where the answer is one.', schema: text },
   ETag: { description: 'Names this representation.', schema: text },
+  'Idempotency-Replayed': {
+    description: 'The answer is that of an earlier request with this `Idempotency-Key`.',
+    schema: { type: 'string', const: 'true' },
+  },
   Location: {
     description: 'The path of the new object.',
     schema: { type: 'string', format: 'uri-reference' },

@@ -1,5 +1,6 @@
 /** The statuses of errors that an operation may answer with (wire format, sections 4 and 13). */
 
+import { isSafeMethod } from '../http/context.js'
 import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import { exposesTriggers } from '../postgres/failed-statement.js'
@@ -40,6 +41,8 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (operation.database) statuses.add(401).add(403)
   // a schema that is none
   if (operation.database?.settings.some((one) => typeof one === 'function')) statuses.add(404)
+  // the key is malformed, nobody's, being used, or of another request
+  if (policies.idempotency && !isSafeMethod(operation.method)) statuses.add(400).add(401).add(409).add(422)
   if (permissionsOfParents(endpoint, ctx).length > 0) statuses.add(401).add(403)
   if (throttles.length > 0) statuses.add(429)
   if (strictAccept) statuses.add(406)

@@ -193,13 +193,21 @@ interface ForeignFile {
 
 /** The files of the application's own parser; from here on they are removed with the request. */
 function takeFiles(files: unknown, uploads: Uploads): Record<string, unknown> {
+  return mapFiles(files, (file) => uploads.add(file))
+}
+
+/** What an application's own parser has left in `ctx.request.files`, with each file as one of ours. */
+export function mapFiles(
+  files: unknown,
+  each: (file: UploadedFile) => unknown = (file) => file,
+): Record<string, unknown> {
   if (typeof files !== 'object' || files === null) return {}
-  const take = (file: unknown): unknown => {
-    if (Array.isArray(file)) return file.map(take)
-    if (file instanceof UploadedFile) return uploads.add(file)
-    return isForeignFile(file) ? uploads.add(fromForeign(file)) : file
+  const map = (file: unknown): unknown => {
+    if (Array.isArray(file)) return file.map(map)
+    if (file instanceof UploadedFile) return each(file)
+    return isForeignFile(file) ? each(fromForeign(file)) : file
   }
-  return Object.fromEntries(Object.entries(files).map(([name, file]) => [name, take(file)]))
+  return Object.fromEntries(Object.entries(files).map(([name, file]) => [name, map(file)]))
 }
 
 function isForeignFile(file: unknown): file is ForeignFile {

@@ -128,7 +128,7 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 }
 
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
-async function applySettings(trx: Knex.Transaction, { text, values }: LocalSettings): Promise<void> {
+export async function applySettings(trx: Knex.Transaction, { text, values }: LocalSettings): Promise<void> {
   const client = trx.client as { acquireConnection(): Promise<PgConnection> }
   await sendSettings(await client.acquireConnection(), { text, values })
 }

@@ -6,6 +6,7 @@ import type { Explanation } from '../explain/explanation.js'
 import { answerError } from '../http/answer-error.js'
 import { type Context, guardSuffix, type Middleware, pathOf } from '../http/context.js'
 import type { DatabaseOptions } from '../http/database-role.js'
+import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
@@ -273,6 +274,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   async close(): Promise<void> {
     await this.#served.running.end()
     await afterCommitWorkEnded(this.#closeTimeout)
+    stopSweeping()
     await Promise.all(this.#viewClasses().map(closeView))
   }
 

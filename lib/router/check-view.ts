@@ -12,6 +12,7 @@ import { ACTIONS, changesMany } from '../views/actions.js'
 import { APIView } from '../views/api-view.js'
 import { isBuiltIn } from '../views/built-in.js'
 import { checkGeneric, checkLookup, prepareActions, prepareGeneric } from '../views/checks/check-generic.js'
+import { checkIdempotency } from '../views/checks/check-idempotency.js'
 import { checkWrites } from '../views/checks/check-writes.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { closeStreams } from '../views/mixins/stream-mixin.js'
@@ -66,6 +67,7 @@ export async function prepareView(view: typeof APIView, knex: Queryable | undefi
   if (!(view.prototype instanceof GenericAPIView)) return
   const generic = view as typeof GenericAPIView
   await prepareGeneric(generic, knex)
+  await checkIdempotency(generic, knex ?? (generic.modelClass().knex() as Queryable | undefined))
   const inBodies = ACTIONS.some(({ name }) => changesMany(name) && name in generic.prototype)
   checkLookup(generic, { inPaths: routesOf(view).some(({ detail }) => detail), inBodies })
   checkWrites(

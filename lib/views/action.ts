@@ -18,6 +18,8 @@ const STATICS = [
   'description',
   'filterBackends',
   'filtersetFields',
+  'idempotencyScope',
+  'idempotent',
   'maxNestedObjects',
   'ordering',
   'orderingFields',

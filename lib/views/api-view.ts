@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
 import { type DatabaseRole, type DatabaseScope, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
+import type { IdempotencyScope, Idempotent } from '../idempotency/rule.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
@@ -66,6 +67,20 @@ export class APIView implements View {
   static metadataClass: Metadata = SimpleMetadata
   /** Run a request that writes in one transaction. @default true */
   static atomic = true
+  /**
+   * Do a write once for each `Idempotency-Key` of a caller: who sends it again gets the answer of the first time. With
+   * `'required'` POST and PATCH without a key are refused with 400. The answers are kept in a table, in the transaction of the
+   * write: `ensureIdempotencyTable()` makes it. See docs/reference/idempotency.md.
+   * @default false
+   */
+  static idempotent: Idempotent = false
+  /**
+   * What tells callers apart whose keys are kept: a text for each, null for nobody. Needed where callers have no
+   * `ctx.state.user` with an `id`.
+   * @default null, the user's `id`
+   * @example static override idempotencyScope = (ctx: Context) => ctx.get('X-Terminal') || null
+   */
+  static idempotencyScope: IdempotencyScope = null
   /**
    * The database role that the statements of a request run as, or a function of the request that names it: what its caller
    * may see and change is then decided by PostgreSQL, by grants and row level security. The login of the connection must be
@@ -278,6 +293,8 @@ described(
     strictAccept: 'boolean',
     metadataClass: 'any',
     atomic: 'boolean',
+    idempotent: 'any',
+    idempotencyScope: 'any',
     databaseRole: 'any',
     databaseSettings: 'any',
     exposeTriggerMessages: 'boolean',

@@ -1,6 +1,7 @@
 /** The policies of a view class as instances, made once. */
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { BaseFilter } from '../filters/filter.js'
+import { type IdempotencyRule, type IdempotencyScope, type Idempotent, idempotencyRule } from '../idempotency/rule.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
@@ -26,6 +27,9 @@ export interface GovernedClass {
   readonly rendererClasses: Policies<BaseRenderer>
   readonly metadataClass: Policy<BaseMetadata> | null
   readonly strictAccept: boolean
+  readonly atomic: boolean
+  readonly idempotent: Idempotent
+  readonly idempotencyScope: IdempotencyScope
   /** The files that its serializers ask for. */
   takenFiles(): TakenFiles
 }
@@ -57,7 +61,23 @@ function resolve(view: GovernedClass): ViewPolicies {
       metadataClass === null ? undefined : resolvePolicy(where('metadataClass'), metadataClass, 'determineMetadata'),
     renderers,
     strictAccept: view.strictAccept,
+    idempotency: idempotencyOf(view),
   }
+}
+
+/** @throws {ConfigurationError} nothing tells callers apart, or there is no transaction to keep answers in */
+function idempotencyOf(view: GovernedClass): IdempotencyRule | undefined {
+  const { name, idempotent, idempotencyScope, atomic } = view
+  const rule = idempotencyRule(name, idempotent, idempotencyScope)
+  if (!rule) return undefined
+  if (!atomic)
+    throw new ConfigurationError(`${name}: idempotent keeps answers in the transaction; leave out atomic: false`)
+  const permissions = resolvePolicies(`${name}.permissionClasses`, view.permissionClasses, 'hasPermission')
+  if (rule.scope || permissions.some((permission) => permission.admitsAnonymous('POST') !== true)) return rule
+  throw new ConfigurationError(
+    `${name}: idempotent needs to know whose key it is, and anybody may write; ` +
+      'add a permission such as IsAuthenticatedOrReadOnly, or tell callers apart by static idempotencyScope',
+  )
 }
 
 /** What a view class declares of its lists. */

@@ -4,6 +4,7 @@ import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Context } from '../http/context.js'
 import type { DatabaseOptions, DatabaseScope } from '../http/database-role.js'
+import type { IdempotencyRule } from '../idempotency/rule.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
 import type { BasePermission } from '../permissions/permission.js'
@@ -30,6 +31,8 @@ export interface ViewPolicies {
   readonly strictAccept: boolean
   /** What OPTIONS answers; undefined where the view has no metadata. */
   readonly metadata: BaseMetadata | undefined
+  /** Writes that bring an `Idempotency-Key` are done once; undefined where the header means nothing. */
+  readonly idempotency: IdempotencyRule | undefined
 }
 
 /** One request's view. */

@@ -8,7 +8,13 @@ export const CALLER = 'koa_viewsets_caller'
 /** Who connections log in as: a member of that role, which inherits nothing of it. */
 export const LOGIN = 'koa_viewsets_login'
 /** Tables that are used before a role is known. */
-const OUTSIDE = ['koa_viewsets_api_keys', 'koa_viewsets_throttles', 'koa_viewsets_usage', 'users']
+const OUTSIDE = [
+  'koa_viewsets_api_keys',
+  'koa_viewsets_throttles',
+  'koa_viewsets_usage',
+  'koa_viewsets_idempotency',
+  'users',
+]
 
 /** True where this run is under a role. */
 export function runsAsRole(): boolean {

@@ -3,11 +3,13 @@
 import { checkDeclarations } from '../../kernel/declarations.js'
 import { ConfigurationError, ServiceUnavailable } from '../../kernel/errors.js'
 import { oncePerUntilFailed } from '../../kernel/once-per.js'
+import type { Queryable } from '../../postgres/pg-types.js'
 import { actionClass } from '../action-options.js'
 import { actionNamed, changesMany, isDetail } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import type { ActionMap } from '../view.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'
+import { checkIdempotency } from './check-idempotency.js'
 import { checkWrites } from './check-writes.js'
 import { prepareModelsOf } from './models-of.js'
 
@@ -56,7 +58,9 @@ const prepareOnce = oncePerUntilFailed(async (view: CheckedClass): Promise<void>
   await prepareModelsOf(view)
   try {
     prepareActions(view)
-    if (hasModel(view)) await prepareGeneric(view, undefined)
+    if (!hasModel(view)) return
+    await prepareGeneric(view, undefined)
+    await checkIdempotency(view, view.modelClass().knex() as Queryable | undefined)
   } catch (error) {
     throw error instanceof ConfigurationError ? error : new ServiceUnavailable(5, { cause: error })
   }

@@ -11,6 +11,7 @@ import { answerOptions } from './answer-options.js'
 import { checkParentPermissions } from './parents.js'
 import { respond } from './respond.js'
 import { runAction } from './run-action.js'
+import { ANSWERED } from './run-once.js'
 
 /** Answers the request with the view's action, or with the error that stopped it. */
 export async function dispatch(view: View): Promise<void> {
@@ -23,6 +24,7 @@ export async function dispatch(view: View): Promise<void> {
     if (view.parents.length > 0) await checkParentPermissions(view)
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
     const data = await (ctx.req.method === 'OPTIONS' ? answerOptions(view) : runAction(view))
+    if (data === ANSWERED) return
     if (hasWorked()) await nextTurn()
     respond(view, data)
     view.finalizeResponse()

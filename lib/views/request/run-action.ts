@@ -2,6 +2,7 @@
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
 import { formatOf, isSafeMethod } from '../../http/context.js'
+import { callersKey } from '../../idempotency/rule.js'
 import { parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
@@ -12,10 +13,12 @@ import { checkRequest } from './check-request.js'
 import { databaseOf } from './database.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
+import { runOnce } from './run-once.js'
 
 /** What the action returns, once its transaction is committed. */
 export async function runAction(view: View): Promise<unknown> {
   const { ctx, policies } = view
+  const key = policies.idempotency && (await callersKey(ctx, policies.idempotency))
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
@@ -37,6 +40,7 @@ export async function runAction(view: View): Promise<unknown> {
       return done(view, await call(view))
     }
     checkRequest(view as GenericView)
+    if (key) return await runOnce(view, key, () => call(view))
     return done(view, await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view)))
   } finally {
     const body = view.body

@@ -1,0 +1,82 @@
+/** What is kept of an answer, and how it is given again. */
+
+import type { Context } from '../http/context.js'
+import { renderPending } from '../http/response-end.js'
+import { firstTime } from '../kernel/once-per.js'
+import { setting } from '../kernel/settings.js'
+
+/** Bytes of the largest body that is kept. */
+export const DEFAULT_MAX_ANSWER = 1_048_576
+
+/** The headers that belong to what was done; all others belong to the request that is answered, cookies most of all. */
+const KEPT_HEADERS = [
+  'Content-Type',
+  'Content-Language',
+  'Content-Disposition',
+  'ETag',
+  'Location',
+  'X-Content-Type-Options',
+]
+
+/** An answer, as it is kept. */
+export interface KeptAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Null for an answer without one, and for one that could not be kept. */
+  readonly body: Buffer | null
+  /** False where only that it was given is kept. */
+  readonly isKept: boolean
+}
+
+/** The answer in the context, before it is sent. */
+export function keptAnswer(ctx: Context): KeptAnswer {
+  const body = bodyOf(ctx)
+  const isKept = body !== undefined && (body?.length ?? 0) <= (setting('idempotencyMaxAnswer') ?? DEFAULT_MAX_ANSWER)
+  if (!isKept) warnOf(ctx, body === undefined ? 'is a stream, or was sent by the action itself' : 'is too large')
+  const headers = KEPT_HEADERS.flatMap((name) => {
+    const value = ctx.res.getHeader(name)
+    return value === undefined ? [] : [[name, String(value)] as const]
+  })
+  return { status: ctx.status, headers: Object.fromEntries(headers), body: isKept ? body : null, isKept }
+}
+
+/** Statuses whose answers have no body. */
+const EMPTY: ReadonlySet<number> = new Set([204, 205, 304])
+
+/** The bytes of the body; null where there is none, undefined where they are not known yet. */
+function bodyOf(ctx: Context): Buffer | null | undefined {
+  if (ctx.respond === false || ctx.res.headersSent) return undefined
+  renderPending(ctx)
+  // as Koa answers where nobody has set a body
+  if (ctx.body === undefined && !EMPTY.has(ctx.status)) ctx.body = ctx.message || String(ctx.status)
+  const body: unknown = ctx.body
+  if (body === undefined || body === null) return null
+  if (typeof body === 'string') return Buffer.from(body)
+  if (body instanceof Uint8Array) return Buffer.from(body)
+  // as Koa writes it
+  const prototype: unknown = Object.getPrototypeOf(body)
+  const isData = Array.isArray(body) || prototype === Object.prototype || prototype === null || 'toJSON' in Object(body)
+  return isData ? Buffer.from(JSON.stringify(body)) : undefined
+}
+
+/** Gives a kept answer. */
+export function replay(ctx: Context, { status, headers, body }: KeptAnswer): void {
+  ctx.status = status
+  ctx.body = body
+  for (const [name, value] of Object.entries(headers)) ctx.set(name, value)
+  if (body !== null && headers['Content-Type'] === undefined) ctx.remove('Content-Type')
+  // Koa makes it 204 where there is no body
+  ctx.status = status
+  ctx.set('Idempotency-Replayed', 'true')
+}
+
+const isFirst = firstTime()
+
+function warnOf(ctx: Context, reason: string): void {
+  if (!isFirst(ctx.app)) return
+  process.emitWarning(
+    `The answer of ${ctx.method} ${String(ctx['_matchedRoute'] ?? '')} ${reason}, so that it is not kept for its Idempotency-Key: ` +
+      'who sends the key again is answered 409, and nothing is done twice.',
+    { code: 'KOA_VIEWSETS_IDEMPOTENCY' },
+  )
+}

@@ -1,0 +1,86 @@
+/** What is declared of idempotency keys, and whose key a request brings. */
+
+import { type Context, isSafeMethod, userId } from '../http/context.js'
+import { AuthenticationFailed, BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { firstTime } from '../kernel/once-per.js'
+import { quote } from '../kernel/quote.js'
+import { keyOf } from './key.js'
+
+/** Whether requests that write may bring an `Idempotency-Key`; `required` refuses POST and PATCH without one. */
+export type Idempotent = boolean | 'required'
+
+/** What tells callers apart, in place of `ctx.state.user.id`: a text for each; undefined or null for nobody. */
+export type IdempotencyScope = ((ctx: Context) => string | null | undefined | Promise<string | null | undefined>) | null
+
+/** What a view or a route declares. */
+export interface IdempotencyRule {
+  /** What declares it, for messages. */
+  readonly owner: string
+  readonly isRequired: boolean
+  readonly scope: NonNullable<IdempotencyScope> | undefined
+}
+
+/** A key, and whose it is. */
+export interface CallersKey {
+  readonly key: string
+  readonly caller: string
+}
+
+/** The rule of these options; undefined where there is none. @throws {ConfigurationError} one is of another kind */
+export function idempotencyRule(
+  owner: string,
+  idempotent: Idempotent,
+  scope: IdempotencyScope = null,
+): IdempotencyRule | undefined {
+  if (typeof idempotent !== 'boolean' && idempotent !== 'required') {
+    throw new ConfigurationError(`${owner}: idempotent is ${quote(idempotent)}; give true, false or 'required'`)
+  }
+  if (scope !== null && typeof scope !== 'function') {
+    throw new ConfigurationError(`${owner}: idempotencyScope is ${quote(scope)}; give a function of the request`)
+  }
+  if (idempotent === false) return undefined
+  return { owner, isRequired: idempotent === 'required', scope: scope ?? undefined }
+}
+
+/** Methods that may be sent again as they are (RFC 9110 section 9.2.2). */
+const REPEATABLE = new Set(['PUT', 'DELETE'])
+
+/**
+ * The key of a request that writes; undefined where it brings none. Asked for after authentication.
+ * @throws {BadRequest} it is missing where it is required, or malformed
+ * @throws {AuthenticationFailed} nobody tells whose key it is
+ */
+export async function callersKey(ctx: Context, rule: IdempotencyRule): Promise<CallersKey | undefined> {
+  if (isSafeMethod(ctx.method)) return undefined
+  const key = keyOf(ctx)
+  if (key === undefined) {
+    if (rule.isRequired && needsKey(ctx.method)) throw new BadRequest('Idempotency-Key is required')
+    return undefined
+  }
+  const caller = rule.scope ? await rule.scope(ctx) : userOf(ctx)
+  if (caller !== undefined && caller !== null && caller !== '') return { key, caller: String(caller) }
+  warnOf(rule)
+  throw new AuthenticationFailed()
+}
+
+/** True of a method that does something else each time it is sent: POST and PATCH. */
+export function needsKey(method: string): boolean {
+  return !REPEATABLE.has(method) && !isSafeMethod(method)
+}
+
+function userOf(ctx: Context): string | undefined {
+  const id = userId(ctx.state['user'])
+  return id === undefined ? undefined : `${id as string | number}`
+}
+
+const isFirst = firstTime()
+
+/** The key of one caller must never be another's. */
+function warnOf(rule: IdempotencyRule): void {
+  if (!isFirst(rule)) return
+  process.emitWarning(
+    `${rule.owner}: a request with an Idempotency-Key has no ctx.state.user with an id, and is answered 401: ` +
+      'authenticate it, or tell callers apart by idempotencyScope.',
+    { code: 'KOA_VIEWSETS_IDEMPOTENCY' },
+  )
+}

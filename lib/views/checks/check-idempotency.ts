@@ -1,0 +1,25 @@
+/** What must be there for writes that are done once (promise I23). */
+
+import type { Knex } from 'knex'
+import { idempotencyTable } from '../../idempotency/table.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { isBuiltIn } from '../built-in.js'
+import { type GovernedClass, policiesOf } from '../policies.js'
+
+/**
+ * Looks for the table of kept answers.
+ * @param knex the database of the view; undefined where only a request knows it
+ * @throws {ConfigurationError} it is not there, or the login of the connections may not use it
+ */
+export async function checkIdempotency(
+  view: GovernedClass & { readonly prototype: object },
+  knex: Queryable | undefined,
+): Promise<void> {
+  if (!policiesOf(view).idempotency || !knex || !isBuiltIn(view.prototype, 'getKnex')) return
+  try {
+    await idempotencyTable(knex as Knex)
+  } catch (error) {
+    throw error instanceof ConfigurationError ? new ConfigurationError(`${view.name}: ${error.message}`) : error
+  }
+}

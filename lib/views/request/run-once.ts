@@ -1,0 +1,35 @@
+/** A request that brings an `Idempotency-Key`: its action, or the answer that is kept of it. */
+
+import type { Knex } from 'knex'
+import { answerOnce, onceRequest } from '../../idempotency/answer-once.js'
+import type { CallersKey } from '../../idempotency/rule.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import type { View } from '../view.js'
+import { inViewTransaction } from './in-view-transaction.js'
+import { respond } from './respond.js'
+
+/** What comes in place of data where the whole answer stands in the context. */
+export const ANSWERED = Symbol('answered')
+
+/**
+ * Runs the action and renders its answer inside of the transaction, which keeps it.
+ * @throws {KeyRefused} 409, 422
+ * @throws {ConfigurationError} the view has no database, or that has no table for answers
+ */
+export async function runOnce(view: View, key: CallersKey, action: () => unknown): Promise<typeof ANSWERED> {
+  const { ctx, knex } = view
+  if (!knex) {
+    throw new ConfigurationError(`${view.constructor.name}: idempotent needs a database; let getKnex() return it`)
+  }
+  const once = await onceRequest(ctx, key, knex, view.body.data)
+  await inViewTransaction(view, once.knex, async () => {
+    const isKept = await answerOnce(view.trx as Knex.Transaction, once, async () => {
+      respond(view, await action())
+      view.finalizeResponse()
+    })
+    if (!isKept) return
+    respond(view, undefined)
+    view.finalizeResponse()
+  })
+  return ANSWERED
+}

@@ -1,0 +1,71 @@
+/** Does a write of a hand-written route once for each `Idempotency-Key`. */
+import type { Knex } from 'knex'
+import { answerError, runStep } from '../lib/http/answer-error.js'
+import type { Context, Middleware } from '../lib/http/context.js'
+import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-role.js'
+import { inRouteTransaction } from '../lib/http/route-transaction.js'
+import { answerOnce, KeyRefused, onceRequest } from '../lib/idempotency/answer-once.js'
+import { type CallersKey, callersKey, type IdempotencyScope, idempotencyRule } from '../lib/idempotency/rule.js'
+import { ConfigurationError } from '../lib/kernel/errors.js'
+import { checkKinds } from '../lib/kernel/option-kinds.js'
+import { mapFiles } from '../lib/parsers/multi-part-parser.js'
+import { readRequest, settleNegotiation } from '../lib/views/request/negotiate.js'
+
+/** Options of `idempotency()`. */
+export interface IdempotencyOptions extends DatabaseOptions {
+  /** Refuse POST and PATCH without a key with 400. @default false */
+  readonly required?: boolean
+  /** What tells callers apart: a text for each, null for nobody. @default the `id` of `ctx.state.user` */
+  readonly scope?: IdempotencyScope
+}
+
+/** Bodies that nobody has read yet. */
+const READING = settleNegotiation({ methods: ['POST', 'PUT', 'PATCH', 'DELETE'] })
+
+/**
+ * Runs what comes after it in a transaction, as `transaction()` does, and once for each `Idempotency-Key` of a caller: who
+ * sends it again gets the answer of the first time, with `Idempotency-Replayed: true`. It stands behind `authentication()`,
+ * permissions and throttles, which are asked each time, and behind what reads the body; a body that nobody has read is read
+ * as `contentNegotiation()` does. The table is made by `ensureIdempotencyTable()`; docs/reference/idempotency.md has the rest.
+ *
+ * Answers 400 for a key that is missing or malformed, 401 for a caller that nobody knows, 409 while the same request is being
+ * processed, 422 for a key that was used for another request.
+ * @param knex the database that the route writes to, by `ctx.state.trx`
+ * @throws {ConfigurationError} it is no knex, or an option is wrong
+ * @example router.post('/payments', authentication(TokenAuth), permissions(IsAuthenticated), idempotency(knex, { required: true }), handler)
+ */
+export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middleware {
+  if (typeof (knex as Partial<Knex> | undefined)?.transaction !== 'function') {
+    throw new ConfigurationError('idempotency(knex): give a knex instance')
+  }
+  checkKinds('idempotency()', options, {
+    kinds: { required: 'boolean', scope: 'any', databaseRole: 'any', databaseSettings: 'any' },
+  })
+  const { required = false, scope: caller = null } = options
+  const name = 'idempotency()'
+  const database = databaseScope(name, options)
+  const rule = idempotencyRule(name, required ? 'required' : true, caller)
+  return async function answerOncePerKey(ctx, next) {
+    let key: CallersKey | undefined
+    const isRead = await runStep(ctx, async () => {
+      key = rule && (await callersKey(ctx, rule))
+      // also without a key: what reads the body behind it would else fail only with one
+      if (ctx.req.readable && !ctx.req.readableDidRead) await readRequest(ctx, READING)
+    })
+    if (!isRead) return
+    try {
+      const own = database ? await knexInScope(ctx, knex, database) : knex
+      if (!key) return await inRouteTransaction(ctx, { name, knex: own }, next)
+      const once = await onceRequest(ctx, key, own, bodyOf(ctx))
+      await inRouteTransaction(ctx, { name, knex: once.knex }, (trx) => answerOnce(trx, once, next))
+    } catch (error) {
+      if (error instanceof KeyRefused) answerError(ctx, error)
+      else throw (database && roleRefusal(ctx, error)) ?? error
+    }
+  }
+}
+
+function bodyOf(ctx: Context): unknown {
+  const { body, files } = ctx.request as { readonly body?: unknown; readonly files?: unknown }
+  return [body ?? null, mapFiles(files)]
+}
