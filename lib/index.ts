@@ -117,23 +117,12 @@ export type { OpenAPIDocument } from './openapi/types.js'
 export type { CountOptions } from './pagination/counted-page.js'
 export { CursorPagination, type CursorPaginationOptions } from './pagination/cursor-pagination.js'
 export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
+export type { ListPool, ListSource, RowCursor, RowCursorOptions } from './pagination/list-source.js'
 export { PageNumberPagination, type PageNumberPaginationOptions } from './pagination/page-number-pagination.js'
-export {
-  BasePagination,
-  type CountKind,
-  type ListPool,
-  type ListSource,
-  type PageDescription,
-  type PagedView,
-  type PageRequest,
-  type Position,
-  type RowCursor,
-  type RowCursorOptions,
-  type Rows,
-  type Slice,
-} from './pagination/pagination.js'
+export { BasePagination, type PageDescription, type PagedView, type PageRequest } from './pagination/pagination.js'
 export { ServerCursorPagination, type ServerCursorPaginationOptions } from './pagination/server-cursor-pagination.js'
 export { cleanupExpiredServerCursors } from './pagination/server-cursor-store.js'
+export type { CountKind, Position, Rows, Slice } from './pagination/slice.js'
 export { FormParser, type FormParserOptions } from './parsers/form-parser.js'
 export { JSONParser } from './parsers/json-parser.js'
 export { MultiPartParser, type MultiPartParserOptions } from './parsers/multi-part-parser.js'

@@ -1,14 +1,8 @@
 /** A page of a list that is counted: exactly, by estimate, up to a limit, or not at all. */
 import { ConfigurationError } from '../kernel/errors.js'
-import {
-  type BasePagination,
-  type CountKind,
-  envelopeSchema,
-  type ListSource,
-  linkSchema,
-  type PageDescription,
-  type Rows,
-} from './pagination.js'
+import type { ListSource } from './list-source.js'
+import { type BasePagination, envelopeSchema, linkSchema, type PageDescription } from './pagination.js'
+import type { CountKind, Rows } from './slice.js'
 
 /** How a paginator counts the whole list. */
 export interface CountOptions {

@@ -11,19 +11,17 @@ import { keysetTerms, positionProblem, positionTag } from '../queryset/keyset.js
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
 import { PageLinks } from './links.js'
+import type { ListSource } from './list-source.js'
+import { lastValue, requestedSize, sizeParameter } from './page-sizes.js'
 import {
   BasePagination,
   DEFAULT_ORDERING,
   envelopeSchema,
-  type ListSource,
-  lastValue,
   linkSchema,
   type Named,
   type PageDescription,
   type PagedView,
   type PageRequest,
-  requestedSize,
-  sizeParameter,
 } from './pagination.js'
 import { requestFrame } from './request-frame.js'
 

@@ -14,7 +14,7 @@ import {
   mac,
 } from '../kernel/signing.js'
 import type { PositionTag } from '../queryset/keyset.js'
-import type { Position } from './pagination.js'
+import type { Position } from './slice.js'
 
 /** What a token is signed for. Elsewhere it is worthless. */
 export interface CursorScope {

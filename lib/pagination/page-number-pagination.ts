@@ -5,18 +5,9 @@ import { NotFound } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
 import { PageLinks } from './links.js'
-import {
-  BasePagination,
-  checkSizes,
-  type ListSource,
-  lastValue,
-  type Named,
-  type PageDescription,
-  type PageRequest,
-  requestedSize,
-  sizeParameter,
-  wholeNumber,
-} from './pagination.js'
+import type { ListSource } from './list-source.js'
+import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
+import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'
 
 /** Options of `PageNumberPagination`. */
 export interface PageNumberPaginationOptions extends CountOptions {

@@ -1,6 +1,7 @@
 /** What of a request decides which rows a list has: path parameters and filters, as bytes to sign (wire format, section 2.1). */
 import { frameText } from '../kernel/signing.js'
-import type { ListSource, PageRequest } from './pagination.js'
+import type { ListSource } from './list-source.js'
+import type { PageRequest } from './pagination.js'
 
 /** The path parameters in the order of the pattern, their names in braces. */
 export function pathParts({ params }: PageRequest): string[] {

@@ -9,11 +9,11 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { getCursorSecret } from '../kernel/settings.js'
 import { frame } from '../kernel/signing.js'
+import type { ListSource } from './list-source.js'
+import { lastValue } from './page-sizes.js'
 import {
   BasePagination,
   envelopeSchema,
-  type ListSource,
-  lastValue,
   type Named,
   type PageDescription,
   type PagedView,

@@ -1,7 +1,7 @@
 /** The server cursors that one paginator keeps in this process: slots, owners, ages. */
 import { ApiError, Conflict, NotFound, ServiceUnavailable } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
-import type { ListPool, RowCursor } from './pagination.js'
+import type { ListPool, RowCursor } from './list-source.js'
 
 export interface ServerCursorLimits {
   readonly maxPerUser: number

@@ -7,16 +7,8 @@ import { keepJsonTexts } from '../models/json-texts.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import type {
-  CountKind,
-  ListPool,
-  ListSource,
-  Position,
-  RowCursor,
-  RowCursorOptions,
-  Rows,
-  Slice,
-} from '../pagination/pagination.js'
+import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagination/list-source.js'
+import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'

@@ -2,7 +2,7 @@
 
 import { oncePer } from '../kernel/once-per.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
-import type { Position, Rows } from '../pagination/pagination.js'
+import type { Position, Rows } from '../pagination/slice.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import type { RawPage } from '../postgres/row-stream.js'
 import { keysetTerms, positionTag } from '../queryset/keyset.js'

@@ -1,13 +1,6 @@
 /** A list that remembers whether any of its rows was seen. */
-import type {
-  CountKind,
-  ListPool,
-  ListSource,
-  RowCursor,
-  RowCursorOptions,
-  Rows,
-  Slice,
-} from '../pagination/pagination.js'
+import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagination/list-source.js'
+import type { CountKind, Rows, Slice } from '../pagination/slice.js'
 
 export class WatchedList implements ListSource {
   /** True once rows were read or counted. */
