@@ -5,31 +5,26 @@ import { externalIds } from '../../ids/external-ids.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { firstTime } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
-import type { ModelDescription } from '../../models/model-description.js'
 import { isModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { poolSize } from '../../queryset/database-cursor.js'
-import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../../queryset/total-order.js'
+import { hasOrder, parseOrderTerm } from '../../queryset/total-order.js'
 import { checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { NestedSerializer } from '../../serializers/nested-serializer.js'
-import { serializerPlan } from '../../serializers/plan.js'
-import { warnOfFormat } from '../../serializers/warn-of-format.js'
-import { warnOfNestedSecrets, warnOfSecrets } from '../../serializers/warn-of-secrets.js'
-import { type ActionClass, actionsOf } from '../action-options.js'
 import { ACTIONS, changesMany } from '../actions.js'
 import type { APIView } from '../api-view.js'
 import { isBuiltIn } from '../built-in.js'
 import { type Cacheable, isCacheable, policyOf } from '../cacheable.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { policiesOf } from '../policies.js'
-import { orders, resourceOf } from '../resource.js'
+import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkConcurrency } from './check-concurrency.js'
+import { checkPaginator, poolSizeOf } from './check-paginator.js'
 import { checkParameters } from './check-parameters.js'
 import { checkOwnQueryset } from './check-queryset.js'
 import { checkStreamPool, checkStreams } from './check-streams.js'
-import { modelsOf, serializersOfActions } from './models-of.js'
+import { modelsOf } from './models-of.js'
+import { prepareSerializers } from './prepare-serializers.js'
 
 /** A generic view's class, with its policies. */
 export type CheckedClass = typeof APIView & GenericViewClass
@@ -62,11 +57,7 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
 /** Checks what the catalogue says: the serializer's fields, filters, order and pages. @throws {ConfigurationError} */
 export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
   for (const model of modelsOf(view)) externalIds(model)?.check()
-  if (view.serializerClass) {
-    prepareSerializer(view.serializerClass, new Set())
-    warnOfSecrets(view.serializerClass)
-    for (const expanded of Object.values(view.expandable)) warnOfNestedSecrets(view.serializerClass, expanded)
-  }
+  prepareSerializers(view)
   const { columns, model } = describeModel(view.modelClass())
   checkExpandable(view)
   for (const term of view.ordering) {
@@ -113,16 +104,6 @@ export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: Named
   }
 }
 
-/** Compiles the serializers that a view's actions name. @throws {ConfigurationError} */
-export function prepareActions(view: ActionClass): void {
-  for (const serializer of serializersOfActions(view)) {
-    prepareSerializer(serializer, new Set())
-  }
-  for (const { statics, outputSerializer } of actionsOf(view).values()) {
-    for (const shown of [statics['serializerClass'], outputSerializer]) if (isSerializer(shown)) warnOfSecrets(shown)
-  }
-}
-
 const isFirst = firstTime()
 
 /** @throws {ConfigurationError} */
@@ -133,36 +114,6 @@ function checkCaching(view: CheckedClass & Cacheable): void {
     `${view.name}: its answers are public (cachePrivate = false) though it knows callers by authenticationClasses; ` +
       'shared caches may give one caller what another has asked for',
     { code: 'KOA_VIEWSETS_PUBLIC' },
-  )
-}
-
-/** Checks the paginator against every order the list can have. */
-function checkPaginator(view: GenericViewClass): void {
-  const { paginator, filters } = resourceOf(view)
-  if (!paginator) return
-  const model = describeModel(view.modelClass())
-  const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
-  const order = [...totalOrder(model, resourceOf(view).declaredOrder()), ...asked]
-  const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
-  const poolSize = poolSizeOf(view)
-  paginator.check({ name: view.name, model, order, orderingFields: asked, poolSize, ordersByExpression })
-  // only a paginator with an order of its own reads positions
-  if (paginator.ordering === undefined) return
-  checkTotal(view, model, [resourceOf(view).declaredOrder(), ...asked.map((term) => [term])])
-}
-
-/** The size of the pool that requests of the view use; undefined where a `getKnex()` of the application's chooses one. */
-function poolSizeOf(view: GenericViewClass): number | undefined {
-  const knex: unknown = isBuiltIn(view.prototype, 'getKnex') ? view.modelClass().knex() : undefined
-  return knex ? poolSize(knex as Queryable) : undefined
-}
-
-/** Refuses an order in which rows that are alike cannot be told apart: a cursor would lose those behind a page's end. */
-function checkTotal(view: GenericViewClass, model: ModelDescription, orders: readonly (readonly OrderTerm[])[]) {
-  if (!model.prepared || orders.every((terms) => canBeTotal(model, terms))) return
-  throw new ConfigurationError(
-    `${view.name}: nothing tells rows of ${modelName(model.model)} apart that are alike in an order of the list, as there is no ` +
-      `column "${model.primaryKey.join()}"; set static idColumn of the model to what does, or order by a unique column`,
   )
 }
 
@@ -194,15 +145,4 @@ function checkSerializers(view: CheckedClass): void {
   }
   if (view.serializerClass) check('static serializerClass', view.serializerClass)
   for (const [path, serializer] of Object.entries(view.expandable)) check(`static expandable["${path}"]`, serializer)
-}
-
-function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {
-  if (seen.has(serializer)) return
-  seen.add(serializer)
-  warnOfFormat(serializer)
-  for (const { field, readable } of serializerPlan(serializer).fields) {
-    if (!(field instanceof NestedSerializer)) continue
-    if (readable) warnOfNestedSecrets(serializer, field.serializerClass)
-    prepareSerializer(field.serializerClass, seen)
-  }
 }

@@ -8,10 +8,11 @@ import { actionClass } from '../action-options.js'
 import { actionNamed, changesMany, isDetail } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
 import type { ActionMap } from '../view.js'
-import { type CheckedClass, checkGeneric, checkLookup, prepareActions, prepareGeneric } from './check-generic.js'
+import { type CheckedClass, checkGeneric, checkLookup, prepareGeneric } from './check-generic.js'
 import { checkIdempotency } from './check-idempotency.js'
 import { checkWrites } from './check-writes.js'
 import { prepareModelsOf } from './models-of.js'
+import { prepareActions } from './prepare-serializers.js'
 
 /** Methods by which an application may find objects in its own way. */
 const LOOKUPS = ['getDetail', 'getObject', 'getObjectToWrite']

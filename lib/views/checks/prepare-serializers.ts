@@ -1,0 +1,40 @@
+/** Compiles the serializers that a view names, and warns of what they may show by mistake. */
+
+import { isSerializer } from '../../serializers/check-serializer.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { warnOfFormat } from '../../serializers/warn-of-format.js'
+import { warnOfNestedSecrets, warnOfSecrets } from '../../serializers/warn-of-secrets.js'
+import { type ActionClass, actionsOf } from '../action-options.js'
+import type { GenericViewClass } from '../generic-view-class.js'
+import { serializersOfActions } from './models-of.js'
+
+/** Compiles those of the class itself. @throws {ConfigurationError} */
+export function prepareSerializers({ serializerClass, expandable }: GenericViewClass): void {
+  if (!serializerClass) return
+  prepareSerializer(serializerClass, new Set())
+  warnOfSecrets(serializerClass)
+  for (const expanded of Object.values(expandable)) warnOfNestedSecrets(serializerClass, expanded)
+}
+
+/** Compiles those that its actions name. @throws {ConfigurationError} */
+export function prepareActions(view: ActionClass): void {
+  for (const serializer of serializersOfActions(view)) {
+    prepareSerializer(serializer, new Set())
+  }
+  for (const { statics, outputSerializer } of actionsOf(view).values()) {
+    for (const shown of [statics['serializerClass'], outputSerializer]) if (isSerializer(shown)) warnOfSecrets(shown)
+  }
+}
+
+function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClass>): void {
+  if (seen.has(serializer)) return
+  seen.add(serializer)
+  warnOfFormat(serializer)
+  for (const { field, readable } of serializerPlan(serializer).fields) {
+    if (!(field instanceof NestedSerializer)) continue
+    if (readable) warnOfNestedSecrets(serializer, field.serializerClass)
+    prepareSerializer(field.serializerClass, seen)
+  }
+}
