@@ -1,10 +1,10 @@
 /** Uploads as files of a folder (promises F10, F12 and F15). */
-import { randomBytes } from 'node:crypto'
 import { mkdir, open, rm } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { isKey, newKey, urlOf } from './keys.js'
 
 /** Options of `FileSystemStorage`. */
 export interface FileSystemStorageOptions {
@@ -16,8 +16,6 @@ export interface FileSystemStorageOptions {
   readonly mode?: number
 }
 
-/** 128 random bits and an extension: nothing of what a client has sent. */
-const KEY = /^[0-9a-f]{32}\.[a-z0-9]{1,16}$/
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE'])
 
 /**
@@ -38,15 +36,14 @@ export class FileSystemStorage implements UploadStorage {
     if (typeof baseUrl !== 'string')
       throw new ConfigurationError('FileSystemStorage: set baseUrl to what URLs begin with')
     this.root = resolve(root)
-    this.#baseUrl = baseUrl.replace(/\/$/, '')
+    this.#baseUrl = baseUrl
     this.#mode = mode
   }
 
   /** @throws ServiceUnavailable the disk is full; what was written is removed */
   async save(file: StorableFile): Promise<string> {
-    const key = `${randomBytes(16).toString('hex')}.${file.extension}`
-    const path = this.#pathOf(key)
-    if (path === undefined) throw new Error(`FileSystemStorage: "${file.extension}" is no extension`)
+    const key = newKey(file.extension)
+    const path = join(this.root, key)
     try {
       await mkdir(this.root, { recursive: true })
       // opened first: one that is opened while the file already fails would come after it was removed
@@ -62,15 +59,10 @@ export class FileSystemStorage implements UploadStorage {
 
   /** Removes a file; a key that is none of ours is left alone. */
   async delete(key: string): Promise<void> {
-    const path = this.#pathOf(key)
-    if (path !== undefined) await rm(path, { force: true })
+    if (isKey(key)) await rm(join(this.root, key), { force: true })
   }
 
   url(key: string): string {
-    return `${this.#baseUrl}/${key.split('/').map(encodeURIComponent).join('/')}`
-  }
-
-  #pathOf(key: string): string | undefined {
-    return KEY.test(key) ? join(this.root, key) : undefined
+    return urlOf(this.#baseUrl, key)
   }
 }

@@ -1,8 +1,8 @@
 /** Uploads in an object store, through flydrive 1.3, which the application installs. */
-import { randomBytes } from 'node:crypto'
 import type { Readable } from 'node:stream'
 import type { StorableFile, UploadStorage } from '../fields/upload-storage.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { isKey, newKey, urlOf } from './keys.js'
 
 /** The part of flydrive's `Disk` that is used; any object with these methods will do. */
 export interface FlydriveDisk {
@@ -24,9 +24,6 @@ export interface FlydriveStorageOptions {
   readonly prefix?: string
 }
 
-/** Only what `save` has named is deleted. */
-const NAME = /^[0-9a-f]{32}\.[a-z0-9]{1,16}$/
-
 /**
  * Keeps files on a disk of flydrive (S3, GCS, a folder), each under a random name, for download only.
  * @example
@@ -42,12 +39,12 @@ export class FlydriveStorage implements UploadStorage {
     if (typeof disk?.putStream !== 'function')
       throw new ConfigurationError('FlydriveStorage: give it a Disk of flydrive')
     this.#disk = disk
-    this.#baseUrl = baseUrl.replace(/\/$/, '')
+    this.#baseUrl = baseUrl
     this.#prefix = prefix
   }
 
   async save(file: StorableFile): Promise<string> {
-    const key = `${this.#prefix}${randomBytes(16).toString('hex')}.${file.extension}`
+    const key = `${this.#prefix}${newKey(file.extension)}`
     const content = file.stream()
     try {
       await this.#disk.putStream(key, content, {
@@ -65,11 +62,11 @@ export class FlydriveStorage implements UploadStorage {
   }
 
   async delete(key: string): Promise<void> {
-    const isOurs = key.startsWith(this.#prefix) && NAME.test(key.slice(this.#prefix.length))
-    if (isOurs) await this.#disk.delete(key)
+    // only what `save` has named
+    if (key.startsWith(this.#prefix) && isKey(key.slice(this.#prefix.length))) await this.#disk.delete(key)
   }
 
   url(key: string): string {
-    return `${this.#baseUrl}/${key.split('/').map(encodeURIComponent).join('/')}`
+    return urlOf(this.#baseUrl, key)
   }
 }
