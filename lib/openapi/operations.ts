@@ -11,74 +11,15 @@ import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
-import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { resourceOf } from '../views/resource.js'
-import { keyField, keyName } from '../views/steps/bulk-objects.js'
-import type { Side } from './components.js'
-import { outputValue } from './field-schema.js'
 import { pathParameters, queryParameters, toParameter } from './parameters.js'
 import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
+import { STANDARD, type Standard } from './standard-actions.js'
 import { isConditional, refusesAnonymous, statusesOf } from './statuses.js'
 import { type OperationOptions, type Subject, subjectOf } from './subject.js'
 import type { MediaType, Operation, Parameter, RequestBody, Response, Schema } from './types.js'
 import { nounOf, phraseOf, sentence } from './words.js'
-
-/** What is known of an action by its name. */
-interface Standard {
-  readonly summary: (noun: ReturnType<typeof nounOf>) => string
-  readonly status: number
-  readonly takes?: (subject: Subject) => Schema | undefined
-  readonly answers?: (subject: Subject) => Schema | undefined
-}
-
-const takes = (side: Side) => (subject: Subject) => serialized(subject, side)
-
-const STANDARD: Readonly<Record<string, Standard>> = {
-  list: { summary: ({ many }) => `List ${many}`, status: 200, answers: pageOf },
-  create: {
-    summary: ({ any }) => `Create ${any}`,
-    status: 201,
-    takes: takes('Input'),
-    answers: takes('Output'),
-  },
-  retrieve: { summary: ({ any }) => `Show ${any}`, status: 200, answers: takes('Output') },
-  update: {
-    summary: ({ any }) => `Replace ${any}`,
-    status: 200,
-    takes: takes('Input'),
-    answers: takes('Output'),
-  },
-  partialUpdate: {
-    summary: ({ any }) => `Change ${any}`,
-    status: 200,
-    takes: takes('Patch'),
-    answers: takes('Output'),
-  },
-  destroy: { summary: ({ any }) => `Delete ${any}`, status: 204 },
-  bulkCreate: {
-    summary: ({ many }) => `Create several ${many}`,
-    status: 201,
-    takes: (subject) => listOf(serialized(subject, 'Input'), maxBulkSize(subject)),
-    answers: (subject) => listOf(serialized(subject, 'Output')),
-  },
-  bulkUpdate: {
-    summary: ({ many }) => `Change several ${many}`,
-    status: 200,
-    takes: (subject) => listOf(patchWithKey(subject), maxBulkSize(subject)),
-    answers: (subject) => listOf(serialized(subject, 'Output')),
-  },
-  bulkDestroy: {
-    summary: ({ many }) => `Delete several ${many}`,
-    status: 200,
-    takes: (subject) => listOf({ anyOf: [keyOf(subject).schema, keyObject(subject)] }, maxBulkSize(subject)),
-    answers: (subject) => ({
-      type: 'object',
-      properties: { deleted: listOf(keyOf(subject).schema) },
-      required: ['deleted'],
-    }),
-  },
-}
 
 /** Describes an operation. @throws {ConfigurationError} two of its parts have one name */
 export function describeOperation(options: OperationOptions): Operation {
@@ -139,47 +80,6 @@ function describeRoot(subject: Subject): Operation {
 
 /** The tag of the API root. */
 export const ROOT_TAG = 'api'
-
-function serialized({ components, serializer }: Subject, side: Side): Schema | undefined {
-  return serializer && { ...components.serializer(serializer, side) }
-}
-
-function listOf(items: Schema | undefined, maxItems?: number): Schema {
-  return { type: 'array', items: items ?? {}, ...(maxItems !== undefined && { maxItems }) }
-}
-
-/** A list, or the envelope that the paginator puts around it. */
-function pageOf(subject: Subject): Schema {
-  const { components, serializer } = subject
-  const view = subject.view as GenericAPIView
-  const item = serialized(subject, 'Output')
-  const { paginator } = resourceOf(view.viewClass)
-  if (!paginator || streamedFormats(view.viewClass).includes('json')) return listOf(item)
-  const page = paginator.describePage(item ?? {})
-  if (!page) return { type: 'object' }
-  return serializer ? { ...components.page(serializer, page.suffix, page.schema) } : page.schema
-}
-
-function maxBulkSize({ view }: Subject): number | undefined {
-  return (view.constructor as { readonly maxBulkSize?: number }).maxBulkSize
-}
-
-/** What names an object in a bulk body. */
-function keyOf({ view }: Subject): { readonly name: string; readonly schema: Schema } {
-  const generic = view as GenericAPIView
-  const field = keyField(generic)
-  return { name: keyName(generic), schema: field ? outputValue(field) : {} }
-}
-
-function keyObject(subject: Subject): Schema {
-  const { name, schema } = keyOf(subject)
-  return { type: 'object', properties: { [name]: schema }, required: [name] }
-}
-
-function patchWithKey(subject: Subject): Schema {
-  const patch = serialized(subject, 'Patch')
-  return patch ? { allOf: [patch, keyObject(subject)] } : keyObject(subject)
-}
 
 function requestBody(subject: Subject, standard: Standard | undefined): RequestBody | undefined {
   const { operation, components, view } = subject

@@ -1,0 +1,108 @@
+/** The actions that come with the package as a document describes them (wire format, section 13). */
+
+import type { GenericAPIView } from '../views/generic-api-view.js'
+import { streamedFormats } from '../views/mixins/stream-mixin.js'
+import { resourceOf } from '../views/resource.js'
+import { keyField, keyName } from '../views/steps/bulk-objects.js'
+import type { Side } from './components.js'
+import { outputValue } from './field-schema.js'
+import type { Subject } from './subject.js'
+import type { Schema } from './types.js'
+import type { nounOf } from './words.js'
+
+/** What is known of an action by its name. */
+export interface Standard {
+  readonly summary: (noun: ReturnType<typeof nounOf>) => string
+  readonly status: number
+  readonly takes?: (subject: Subject) => Schema | undefined
+  readonly answers?: (subject: Subject) => Schema | undefined
+}
+
+const takes = (side: Side) => (subject: Subject) => serialized(subject, side)
+
+export const STANDARD: Readonly<Record<string, Standard>> = {
+  list: { summary: ({ many }) => `List ${many}`, status: 200, answers: pageOf },
+  create: {
+    summary: ({ any }) => `Create ${any}`,
+    status: 201,
+    takes: takes('Input'),
+    answers: takes('Output'),
+  },
+  retrieve: { summary: ({ any }) => `Show ${any}`, status: 200, answers: takes('Output') },
+  update: {
+    summary: ({ any }) => `Replace ${any}`,
+    status: 200,
+    takes: takes('Input'),
+    answers: takes('Output'),
+  },
+  partialUpdate: {
+    summary: ({ any }) => `Change ${any}`,
+    status: 200,
+    takes: takes('Patch'),
+    answers: takes('Output'),
+  },
+  destroy: { summary: ({ any }) => `Delete ${any}`, status: 204 },
+  bulkCreate: {
+    summary: ({ many }) => `Create several ${many}`,
+    status: 201,
+    takes: (subject) => listOf(serialized(subject, 'Input'), maxBulkSize(subject)),
+    answers: (subject) => listOf(serialized(subject, 'Output')),
+  },
+  bulkUpdate: {
+    summary: ({ many }) => `Change several ${many}`,
+    status: 200,
+    takes: (subject) => listOf(patchWithKey(subject), maxBulkSize(subject)),
+    answers: (subject) => listOf(serialized(subject, 'Output')),
+  },
+  bulkDestroy: {
+    summary: ({ many }) => `Delete several ${many}`,
+    status: 200,
+    takes: (subject) => listOf({ anyOf: [keyOf(subject).schema, keyObject(subject)] }, maxBulkSize(subject)),
+    answers: (subject) => ({
+      type: 'object',
+      properties: { deleted: listOf(keyOf(subject).schema) },
+      required: ['deleted'],
+    }),
+  },
+}
+
+function serialized({ components, serializer }: Subject, side: Side): Schema | undefined {
+  return serializer && { ...components.serializer(serializer, side) }
+}
+
+function listOf(items: Schema | undefined, maxItems?: number): Schema {
+  return { type: 'array', items: items ?? {}, ...(maxItems !== undefined && { maxItems }) }
+}
+
+/** A list, or the envelope that the paginator puts around it. */
+function pageOf(subject: Subject): Schema {
+  const { components, serializer } = subject
+  const view = subject.view as GenericAPIView
+  const item = serialized(subject, 'Output')
+  const { paginator } = resourceOf(view.viewClass)
+  if (!paginator || streamedFormats(view.viewClass).includes('json')) return listOf(item)
+  const page = paginator.describePage(item ?? {})
+  if (!page) return { type: 'object' }
+  return serializer ? { ...components.page(serializer, page.suffix, page.schema) } : page.schema
+}
+
+function maxBulkSize({ view }: Subject): number | undefined {
+  return (view.constructor as { readonly maxBulkSize?: number }).maxBulkSize
+}
+
+/** What names an object in a bulk body. */
+function keyOf({ view }: Subject): { readonly name: string; readonly schema: Schema } {
+  const generic = view as GenericAPIView
+  const field = keyField(generic)
+  return { name: keyName(generic), schema: field ? outputValue(field) : {} }
+}
+
+function keyObject(subject: Subject): Schema {
+  const { name, schema } = keyOf(subject)
+  return { type: 'object', properties: { [name]: schema }, required: [name] }
+}
+
+function patchWithKey(subject: Subject): Schema {
+  const patch = serialized(subject, 'Patch')
+  return patch ? { allOf: [patch, keyObject(subject)] } : keyObject(subject)
+}
