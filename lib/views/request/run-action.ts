@@ -34,25 +34,23 @@ export async function runAction(view: View): Promise<unknown> {
     ;(view as Partial<GenericView>).resource?.refuseAssigned(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
+    let data: unknown
     if (isSafeMethod(ctx.req.method ?? '')) {
       // code that knows of this.trx only has no other way to its caller's rows
       if (view.database) view.trx = knex as Knex.Transaction | undefined
-      return done(view, await call(view))
+      data = await call(view)
+    } else {
+      checkRequest(view as GenericView)
+      if (key) return await runOnce(view, key, () => call(view))
+      data = await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view))
     }
-    checkRequest(view as GenericView)
-    if (key) return await runOnce(view, key, () => call(view))
-    return done(view, await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view)))
+    const { afterAction } = view
+    if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))
+    return data
   } finally {
     const body = view.body
     if (body.dispose) await body.dispose()
   }
-}
-
-/** Begins what has waited for an action without a transaction. */
-function done(view: View, data: unknown): unknown {
-  const { ctx, afterAction } = view
-  if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))
-  return data
 }
 
 function call(view: View): unknown {
