@@ -1,8 +1,8 @@
 /** `koa-viewsets types`: an interface for the rows of each table. */
 import { dirname, resolve } from 'node:path'
 import { type Command, givenText, UsageError, type Values } from './command.js'
-import { labelTypes } from './schema/column-type.js'
 import { type DescribedModel, type DescribedSchema, describeSchema } from './schema/describe-schema.js'
+import { labelTypes } from './schema/enum-types.js'
 import { readDatabase } from './schema/open-database.js'
 import { makeFolder, readOwn, writeOwn } from './schema/own-files.js'
 import { readSchema, type SchemaChoice } from './schema/read-schema.js'

@@ -1,5 +1,6 @@
 /** The signature of an id: `mac(key, 'id/v1', …)` of the wire format, made for short strings by the hundred. */
-import { derive, Hmac } from '../kernel/signing.js'
+import { Hmac } from '../kernel/hmac.js'
+import { derive } from '../kernel/signing.js'
 
 /** Signs for one key and table. */
 export class Signer {

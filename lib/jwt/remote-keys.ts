@@ -1,7 +1,8 @@
 /** The keys of an issuer as they are needed: of a key set, those that verify tokens of the accepted algorithms. */
 import { importJWK, type JWK } from 'jose'
-import { algorithmOf, type JWTAlgorithm } from './algorithms.js'
+import type { JWTAlgorithm } from './algorithms.js'
 import type { VerificationKey } from './key-list.js'
+import { algorithmOf } from './usable-key.js'
 
 /** The members of a public key; all others, private ones above all, are left behind. */
 const PUBLIC = ['kty', 'crv', 'n', 'e', 'x', 'y'] as const

@@ -2,8 +2,9 @@
 import { createPublicKey, createSecretKey, type JsonWebKey, KeyObject } from 'node:crypto'
 import type { JWK } from 'jose'
 import { ConfigurationError } from '../kernel/errors.js'
-import { algorithmOf, type JWTAlgorithm, UnusableKey } from './algorithms.js'
+import type { JWTAlgorithm } from './algorithms.js'
 import type { KeyList, KeySource, VerificationKey } from './key-list.js'
+import { algorithmOf, UnusableKey } from './usable-key.js'
 
 /**
  * A key that verifies tokens: of `RS…`, `PS…`, `ES…` and `EdDSA` the public one, as PEM (also a certificate), JWK or `KeyObject`;

@@ -1,9 +1,7 @@
 /** Keys, signatures and the text they are written in, shared by everything a client hands back to us (wire format, section 1). */
-import { hash, hkdfSync, timingSafeEqual } from 'node:crypto'
+import { hkdfSync, timingSafeEqual } from 'node:crypto'
+import { type Bytes, Hmac, toBuffer } from './hmac.js'
 import { oncePer } from './once-per.js'
-
-/** Text counts as its UTF-8 bytes. */
-export type Bytes = string | Uint8Array
 
 /** Derived keys by secret and label. Both are of the application's making, so there are few. */
 const keys = new Map<string, Map<string, Buffer>>()
@@ -51,51 +49,6 @@ export function hmacOf(secret: string, label: string): Hmac {
   return hmacs(derive(secret, label))
 }
 
-/** The block of SHA-256, in bytes. */
-const BLOCK = 64
-/** Room for what is usually signed. */
-const ROOM = 512
-
-/**
- * HMAC-SHA256 with one key (RFC 2104): two digests, each beginning with a block that is always the same. Both blocks are
- * kept, which takes half the time of Node's `createHmac`; a list may have hundreds of signed ids.
- */
-export class Hmac {
-  readonly #inner: Buffer
-  readonly #outer: Buffer
-  /** Where the message goes on behind the block and the prefix. */
-  readonly #start: number
-
-  /**
-   * @param key up to 64 bytes
-   * @param prefix what all messages begin with
-   */
-  constructor(key: Buffer, prefix = '') {
-    this.#start = BLOCK + Buffer.byteLength(prefix)
-    this.#inner = Buffer.alloc(this.#start + ROOM)
-    this.#outer = Buffer.alloc(BLOCK + 32)
-    for (let index = 0; index < BLOCK; index++) {
-      this.#inner[index] = (key[index] ?? 0) ^ 0x36
-      this.#outer[index] = (key[index] ?? 0) ^ 0x5c
-    }
-    this.#inner.write(prefix, BLOCK)
-  }
-
-  /** The signature of prefix and message: 64 hexadecimal digits. */
-  hex(message: Bytes): string {
-    this.#outer.write(hash('sha256', this.#firstOf(message), 'binary'), BLOCK, 'latin1')
-    return hash('sha256', this.#outer, 'hex')
-  }
-
-  #firstOf(message: Bytes): Buffer {
-    // a character is at most three bytes of UTF-8
-    if (typeof message === 'string' && message.length * 3 <= ROOM) {
-      return this.#inner.subarray(0, this.#start + this.#inner.write(message, this.#start))
-    }
-    return Buffer.concat([this.#inner.subarray(0, this.#start), toBuffer(message)])
-  }
-}
-
 /** base64url without padding (RFC 4648 section 5). */
 export function encodeBase64Url(bytes: Bytes): string {
   return toBuffer(bytes).toString('base64url')
@@ -110,10 +63,4 @@ export function decodeBase64Url(text: string): Buffer | null {
 /** Compares signatures in a time that does not depend on where they differ. */
 export function equalBytes(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
-}
-
-function toBuffer(part: Bytes): Buffer {
-  return typeof part === 'string'
-    ? Buffer.from(part, 'utf8')
-    : Buffer.from(part.buffer, part.byteOffset, part.byteLength)
 }

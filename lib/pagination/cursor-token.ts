@@ -1,6 +1,7 @@
 /** The token of a keyset cursor: a position in a list, signed together with what it is a position of (wire format, section 2). */
 import { isAscii } from 'node:buffer'
 import { createCipheriv, createDecipheriv } from 'node:crypto'
+import type { Hmac } from '../kernel/hmac.js'
 import { RecentMap } from '../kernel/once-per.js'
 import {
   decodeBase64Url,
@@ -9,7 +10,6 @@ import {
   equalBytes,
   frame,
   frameText,
-  type Hmac,
   hmacOf,
   mac,
 } from '../kernel/signing.js'

@@ -4,7 +4,8 @@ import type { Context } from '../http/context.js'
 import { described } from '../kernel/declarations.js'
 import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { announce, type Lifecycles, readLifecycles, type VersionLifecycle } from './lifecycle.js'
+import { announce, type Lifecycles, type VersionLifecycle } from './lifecycle.js'
+import { readLifecycles } from './read-lifecycles.js'
 
 /** Options of all versioning schemes. */
 export interface VersioningOptions {

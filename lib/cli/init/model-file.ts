@@ -1,6 +1,7 @@
 /** The files of models. */
-import { type EnumType, labelTypes } from '../schema/column-type.js'
+
 import type { ModelProperty } from '../schema/describe-schema.js'
+import { type EnumType, labelTypes } from '../schema/enum-types.js'
 import {
   commentText,
   docComment,

@@ -1,13 +1,6 @@
 /** The TypeScript type of a column: what instances of its model hold, from which the factories infer what JSON shows. */
 import type { CatalogueColumn } from '../../models/catalogue.js'
-import { enumNamesOf, type Names } from './names.js'
-import { literal } from './source-text.js'
-
-/** A type that the database has made of a list of strings. */
-export interface EnumType {
-  readonly name: string
-  readonly labels: readonly string[]
-}
+import type { EnumTypes } from './enum-types.js'
 
 /** The types of values by PostgreSQL's names. All others are strings, as PostgreSQL writes them. */
 const TYPES: Readonly<Record<string, string>> = {
@@ -30,76 +23,14 @@ const TYPES: Readonly<Record<string, string>> = {
 }
 
 /** Types that are strings to pg, too, and nothing else. */
-const TEXTS = new Set([
-  ...[
-    'text',
-    'varchar',
-    'bpchar',
-    'char',
-    'name',
-    'citext',
-    'uuid',
-    'numeric',
-    'money',
-    'time',
-    'timetz',
-    'xml',
-    'enum',
-  ],
-  ...[
-    'inet',
-    'cidr',
-    'macaddr',
-    'macaddr8',
-    'bit',
-    'varbit',
-    'tsvector',
-    'tsquery',
-    'int4range',
-    'int8range',
-    'numrange',
-  ],
-  ...['daterange', 'tsrange', 'tstzrange', 'int4multirange', 'int8multirange', 'nummultirange', 'datemultirange'],
-  ...[
-    'tsmultirange',
-    'tstzmultirange',
-    'line',
-    'lseg',
-    'box',
-    'path',
-    'polygon',
-    'pg_lsn',
-    'ltree',
-    'lquery',
-    'jsonpath',
-  ],
-])
-
-/** The enums of a schema, each with a name of its own. */
-export class EnumTypes {
-  readonly #names: Names
-  readonly #types = new Map<string, EnumType>()
-
-  constructor(names: Names) {
-    this.#names = names
-  }
-
-  /** In the order of their names. */
-  get all(): readonly EnumType[] {
-    return [...this.#types.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
-  }
-
-  /** The name of the type of a column with labels. */
-  nameOf({ sqlType, labels = [] }: CatalogueColumn): string {
-    const key = sqlType.replace(/(?:\[\])+$/, '')
-    let found = this.#types.get(key)
-    if (!found) {
-      found = { name: this.#names.claim(...enumNamesOf(key.replaceAll('"', ''))), labels }
-      this.#types.set(key, found)
-    }
-    return found.name
-  }
-}
+const TEXTS = new Set(
+  [
+    'text varchar bpchar char name citext uuid numeric money time timetz xml enum inet cidr macaddr macaddr8',
+    'bit varbit tsvector tsquery int4range int8range numrange daterange tsrange tstzrange int4multirange',
+    'int8multirange nummultirange datemultirange tsmultirange tstzmultirange line lseg box path polygon',
+    'pg_lsn ltree lquery jsonpath',
+  ].flatMap((line) => line.split(' ')),
+)
 
 /** The type of a column's values. */
 export function columnType(column: CatalogueColumn, enums: EnumTypes): string {
@@ -119,9 +50,4 @@ function typeOf(type: string, column: CatalogueColumn, enums: EnumTypes): string
 export function isForeignType({ type, element }: CatalogueColumn): boolean {
   const name = element ?? type
   return !TEXTS.has(name) && (!Object.hasOwn(TYPES, name) || name === 'point' || name === 'circle')
-}
-
-/** The labels of an enum as types. */
-export function labelTypes({ labels }: EnumType): readonly string[] {
-  return labels.map(literal)
 }

@@ -1,7 +1,8 @@
 /** What the models of a schema are called and hold: names, properties, keys, relations. */
 import type { CatalogueColumn, CatalogueTable } from '../../models/catalogue.js'
 import { propertyProblem } from '../../models/member-names.js'
-import { columnType, type EnumType, EnumTypes, isForeignType } from './column-type.js'
+import { columnType, isForeignType } from './column-type.js'
+import { type EnumType, EnumTypes } from './enum-types.js'
 import { findRelations, type TableRelation } from './find-relations.js'
 import { classNames, classNamesOf, fileName, Names, routeName } from './names.js'
 import type { DatabaseSchema, SchemaTable } from './read-schema.js'
