@@ -33,7 +33,7 @@ export interface OnceRequest extends CallersKey {
  */
 export async function onceRequest(
   ctx: Context,
-  { key, caller }: CallersKey,
+  { key, caller, isScoped }: CallersKey,
   knex: Knex,
   body: unknown,
 ): Promise<OnceRequest> {
@@ -45,8 +45,9 @@ export async function onceRequest(
   const id = createHash('sha256')
     .update(frame(caller, route, key))
     .digest()
-  const fingerprint = await fingerprintOf(ctx, body)
-  return { ctx, key, caller, route, id, fingerprint, table, knex: base, settings: scope?.settings }
+  // a user's id may be one of each tenant, which nobody but these tells apart
+  const fingerprint = await fingerprintOf(ctx, body, isScoped ? [] : scope?.settings.values)
+  return { ctx, key, caller, isScoped, route, id, fingerprint, table, knex: base, settings: scope?.settings }
 }
 
 /**

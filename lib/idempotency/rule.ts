@@ -24,6 +24,8 @@ export interface IdempotencyRule {
 export interface CallersKey {
   readonly key: string
   readonly caller: string
+  /** The application itself tells callers apart. */
+  readonly isScoped: boolean
 }
 
 /** The rule of these options; undefined where there is none. @throws {ConfigurationError} one is of another kind */
@@ -58,7 +60,8 @@ export async function callersKey(ctx: Context, rule: IdempotencyRule): Promise<C
     return undefined
   }
   const caller = rule.scope ? await rule.scope(ctx) : userOf(ctx)
-  if (caller !== undefined && caller !== null && caller !== '') return { key, caller: String(caller) }
+  if (caller !== undefined && caller !== null && caller !== '')
+    return { key, caller: String(caller), isScoped: rule.scope !== undefined }
   warnOf(rule)
   throw new AuthenticationFailed()
 }

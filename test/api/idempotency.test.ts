@@ -701,6 +701,17 @@ describe('[I25] idempotency() on a hand-written route', () => {
     expect((await send('POST', '/pay', body, as('ann', 'z'))).status).toBe(201)
   })
 
+  it('refuses a body that is too deep for it, whoever has read that', async () => {
+    const { port } = await served(...guard, koaBody({ jsonLimit: '10mb' }), idempotency(database.knex))
+    const answer = await fetch(`http://127.0.0.1:${port}/pay`, {
+      method: 'POST',
+      headers: { ...as('ann', 'k'), 'Content-Type': 'application/json' },
+      body: `{"title":${'['.repeat(100_000)}${']'.repeat(100_000)}}`,
+    })
+    expect(answer.status).toBe(400)
+    expect(await answer.json()).toEqual({ detail: 'Request body is nested too deeply', status: 400 })
+  })
+
   it('[I23] refuses what is no knex, and options that are none', () => {
     expect(() => idempotency({} as never)).toThrow(new ConfigurationError('idempotency(knex): give a knex instance'))
     expect(() => idempotency(database.knex, { required: 'yes' as never })).toThrow(ConfigurationError)
@@ -750,6 +761,23 @@ describe.skipIf(runsAsRole())('[I25] with a database role', () => {
       headers: { [REPLAYED]: 'true' },
     })
     expect(await titles()).toEqual(['a'])
+  })
+
+  it('a user of the same id in another tenant never gets the answer, unless the application tells them apart', async () => {
+    class Tenants extends Books {
+      static override databaseSettings = (ctx: Context) => ({ 'app.tenant': ctx.get('X-Tenant') })
+    }
+    class Scoped extends Tenants {
+      static override idempotencyScope: IdempotencyScope = (ctx) => `${ctx.get('X-Tenant')} ${ctx.get('X-User')}`
+    }
+    const { send } = await serveViews({ books: Tenants, scoped: Scoped })
+    const post = (path: string, tenant: string) =>
+      send('POST', path, { title: 'a' }, { ...as('1', 'k'), 'X-Tenant': tenant })
+    expect((await post('/books', 'north')).status).toBe(201)
+    expect((await post('/books', 'south')).status).toBe(422)
+    expect((await post('/books', 'north')).headers[REPLAYED]).toBe('true')
+    expect((await post('/scoped', 'north')).headers).not.toHaveProperty(REPLAYED)
+    expect((await post('/scoped', 'south')).headers).not.toHaveProperty(REPLAYED)
   })
 })
 
