@@ -35,6 +35,7 @@ import { findInserter, inserterOf } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
 import { readList } from './steps/read-list.js'
 import { readDetail } from './steps/read-object.js'
+import { writesUnseen } from './steps/unseen-writes.js'
 import { filteredQuery } from './steps/visible-query.js'
 import type { ActionMap, OpenRoute, RegisteredRoute } from './view.js'
 import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
@@ -192,13 +193,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 
   /**
-   * The object that the path names, with the relations that the output shows.
+   * The object that the path names, with the relations that the output shows, unless only the package looks at it.
    * @throws NotFound there is none, or not for this caller
    * @throws PermissionDenied, AuthenticationFailed an object permission refuses
    */
   async getObject(): Promise<M> {
     const object = (await findObject(this)) as M
-    await this.loadRelated([object])
+    if (!writesUnseen(this)) await this.loadRelated([object])
     await this.checkObjectPermissions(object)
     return object
   }
