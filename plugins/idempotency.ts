@@ -7,6 +7,7 @@ import { inRouteTransaction } from '../lib/http/route-transaction.js'
 import { answerOnce, KeyRefused, onceRequest } from '../lib/idempotency/answer-once.js'
 import { type CallersKey, callersKey, type IdempotencyScope, idempotencyRule } from '../lib/idempotency/rule.js'
 import { ConfigurationError } from '../lib/kernel/errors.js'
+import { ALL_METHODS } from '../lib/kernel/methods.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { mapFiles } from '../lib/parsers/multi-part-parser.js'
 import { readRequest, settleNegotiation } from '../lib/views/request/negotiate.js'
@@ -20,7 +21,9 @@ export interface IdempotencyOptions extends DatabaseOptions {
 }
 
 /** Bodies that nobody has read yet. */
-const READING = settleNegotiation({ methods: ['POST', 'PUT', 'PATCH', 'DELETE'] })
+const READING = settleNegotiation({
+  methods: ALL_METHODS.filter(({ does }) => does !== 'read').map(({ name }) => name),
+})
 
 /**
  * Runs what comes after it in a transaction, as `transaction()` does, and once for each `Idempotency-Key` of a caller: who

@@ -2,6 +2,7 @@
 
 import { type Context, isSafeMethod, userId } from '../http/context.js'
 import { AuthenticationFailed, BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { ALL_METHODS } from '../kernel/methods.js'
 import { firstTime } from '../kernel/once-per.js'
 import { quote } from '../kernel/quote.js'
 import { keyOf } from './key.js'
@@ -45,7 +46,7 @@ export function idempotencyRule(
 }
 
 /** Methods that may be sent again as they are (RFC 9110 section 9.2.2). */
-const REPEATABLE = new Set(['PUT', 'DELETE'])
+const REPEATABLE = new Set(ALL_METHODS.filter(({ isIdempotent }) => isIdempotent).map(({ name }) => name))
 
 /**
  * The key of a request that writes; undefined where it brings none. Asked for after authentication.
@@ -68,7 +69,7 @@ export async function callersKey(ctx: Context, rule: IdempotencyRule): Promise<C
 
 /** True of a method that does something else each time it is sent: POST and PATCH. */
 export function needsKey(method: string): boolean {
-  return !REPEATABLE.has(method) && !isSafeMethod(method)
+  return !REPEATABLE.has(method)
 }
 
 function userOf(ctx: Context): string | undefined {

@@ -7,17 +7,19 @@ interface Method {
   readonly does: 'read' | 'write' | 'delete'
   /** Its requests have content; that of `DELETE` means nothing by itself. */
   readonly hasContent: boolean
+  /** To send it again changes nothing more (section 9.2.2). */
+  readonly isIdempotent: boolean
 }
 
-const reading = { does: 'read', hasContent: false } as const
-const writing = { does: 'write', hasContent: true } as const
+const reading = { does: 'read', hasContent: false, isIdempotent: true } as const
+const writing = { does: 'write', hasContent: true, isIdempotent: false } as const
 
 const OF_ACTIONS = {
   get: reading,
   post: writing,
-  put: writing,
+  put: { ...writing, isIdempotent: true },
   patch: writing,
-  delete: { does: 'delete', hasContent: false },
+  delete: { does: 'delete', hasContent: false, isIdempotent: true },
 } as const satisfies Record<string, Omit<Method, 'name'>>
 
 /** A method that actions answer, in lower case. */
