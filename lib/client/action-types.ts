@@ -1,8 +1,8 @@
 /** What actions of view sets take and give, as types. */
-import type { ActionInput, InputOf } from '../factories/actions.js'
+import type { ActionInput } from '../factories/actions.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
-import type { SerializerClass } from '../serializers/contract.js'
-import type { Output } from '../serializers/types.js'
+import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
+import type { Given, InputValues, Output } from '../serializers/types.js'
 import type { Method, RequestOptions, WriteOptions } from './options.js'
 import type { Key } from './query-types.js'
 import type { Result } from './result.js'
@@ -45,9 +45,13 @@ type MethodOf<Action> =
 /** What an action takes; undefined for one that says nothing of it. */
 type InputOfAction<Action> =
   TypesOf<Action> extends { readonly input: infer I extends ActionInput }
-    ? I extends StandardSchema<infer Given, unknown>
-      ? Given
-      : Sent<InputOf<I>>
+    ? I extends StandardSchema<infer Asked, unknown>
+      ? Asked
+      : I extends SerializerClass
+        ? Sent<Given<I>, I['declaredFields']>
+        : I extends DeclaredFields
+          ? Sent<InputValues<I, 'given'>, I>
+          : undefined
     : undefined
 
 type ResultOfAction<Action> =

@@ -3,7 +3,7 @@ import type { ModelType, Related } from '../factories/model-types.js'
 import type { Wire } from '../factories/serializer-types.js'
 import type { ViewTypes } from '../factories/view-sets.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import type { Input, Output } from '../serializers/types.js'
+import type { Given, Output } from '../serializers/types.js'
 
 export type SpecOf<View> = View extends ViewTypes<infer _Model, infer Spec> ? Spec : unknown
 
@@ -42,13 +42,13 @@ type Shown<View> = SerializerOf<View> extends infer S extends SerializerClass ? 
 
 /** What is sent of one object. */
 export type Taken<View> =
-  SerializerOf<View> extends infer S extends SerializerClass ? Sent<Input<S>, S['declaredFields']> : unknown
+  SerializerOf<View> extends infer S extends SerializerClass ? Sent<Given<S>, S['declaredFields']> : unknown
 
 /** What is sent to change a part of one object. */
 export type Patch<View> =
-  SerializerOf<View> extends infer S extends SerializerClass ? PatchOf<Input<S>, S['declaredFields']> : unknown
+  SerializerOf<View> extends infer S extends SerializerClass ? PatchOf<Given<S>, S['declaredFields']> : unknown
 
-/** What is sent for validated data: files of a form, bytes as text, and nothing for hidden fields. */
+/** What is sent for such values: files of a form, bytes as text, and nothing for hidden fields. */
 export type Sent<T, Fields = unknown> = {
   readonly [K in keyof T as SentName<K, Fields>]: SentAt<T[K], FieldAt<Fields, K>, false>
 } & {}
@@ -70,12 +70,12 @@ type SentAt<T, Field, IsPatch> = Field extends {
   : SentValue<T>
 
 type Nested<S extends SerializerClass, IsPatch> = IsPatch extends true
-  ? PatchOf<Input<S>, S['declaredFields']>
-  : Sent<Input<S>, S['declaredFields']>
+  ? PatchOf<Given<S>, S['declaredFields']>
+  : Sent<Given<S>, S['declaredFields']>
 
 /** What names an object of a nested list that is there already. */
 type NestedKey<S> =
-  Output<S> extends { readonly id: infer Id } ? ('id' extends keyof Input<S> ? {} : { readonly id?: Id }) : {}
+  Output<S> extends { readonly id: infer Id } ? ('id' extends keyof Given<S> ? {} : { readonly id?: Id }) : {}
 
 type SentName<K, Fields> = K extends keyof Fields ? (Fields[K] extends { readonly hidden: true } ? never : K) : K
 
@@ -88,7 +88,14 @@ type SentValue<T> = T extends { readonly filename: string; readonly mediaType: s
 /** The fields that are shown. */
 export type FieldName<View> = keyof Shown<View> & string
 
-type ExpandableOf<View> = SpecOf<View> extends { readonly expandable: infer Expandable } ? Expandable : {}
+/** As a subclass has set it, else as the factory got it. */
+type ExpandableOf<View> = View extends { readonly expandable: infer Expandable }
+  ? string extends keyof Expandable
+    ? ExpandableOfSpec<SpecOf<View>>
+    : Expandable
+  : ExpandableOfSpec<SpecOf<View>>
+
+type ExpandableOfSpec<Spec> = Spec extends { readonly expandable: infer Expandable } ? Expandable : {}
 
 /** The related objects that a client may ask for. */
 export type ExpandName<View> = keyof ExpandableOf<View> & string
@@ -96,30 +103,47 @@ export type ExpandName<View> = keyof ExpandableOf<View> & string
 /** What a request gets that asks for these fields and related objects. */
 export type ShownPart<View, F extends string, E extends string> = [E] extends [never]
   ? FieldsPart<Shown<View>, F>
-  : Simplify<FieldsPart<Shown<View>, F> & Intersection<Expanded<View, E>>>
+  : Expanded<FieldsPart<Shown<View>, F>, Shown<View>, ModelOf<View>, ExpandableOf<View>, E>
 
 type FieldsPart<T, F extends string> = keyof T & string extends F ? T : Pick<T, F & keyof T>
 
-type Expanded<View, E extends string> = E extends keyof ExpandableOf<View>
-  ? ExpandableOf<View>[E] extends infer S extends SerializerClass
-    ? AtPath<ModelOf<View>, E, Output<S>>
-    : never
-  : never
+/** A part of what is shown (`S`) of an object, with the related objects that paths lead to in place of what it shows there. */
+type Expanded<Part, S, M, Expandable, E extends string> = Simplify<
+  Omit<Part, HeadOf<E>> & { [Head in HeadOf<E>]: Placed<S, M, Head, RelatedShown<S, M, Expandable, E, Head>> }
+>
 
-/** An object with another one at the end of a path, as `expandable` names it: `author.country`. */
-type AtPath<M, Path extends string, T> = Path extends `${infer Relation}.${infer Rest}`
-  ? { [R in Relation]: AsRelated<M, R, AtPath<RelatedOf<M, R>, Rest, T>> }
-  : { [R in Path]: AsRelated<M, R, T> }
+/** `author` of `author.country`. */
+type HeadOf<Path extends string> = Path extends `${infer Head}.${string}` ? Head : Path
 
-type RelatedOf<M, Relation> = Relation extends keyof M ? Related<M[Relation]> : unknown
+type TailOf<Path, Head extends string> = Path extends `${Head}.${infer Tail}` ? Tail : never
 
-type AsRelated<M, Relation, T> = Relation extends keyof M
-  ? NonNullable<M[Relation]> extends readonly unknown[]
+/** One related object: by the serializer that `expandable` names for it, else by that of the nested field which shows it. */
+type RelatedShown<S, M, Expandable, E extends string, Head extends string> = Further<
+  Head extends keyof Expandable ? OutputOf<Expandable[Head]> : ItemOf<At<S, Head>>,
+  Related<At<M, Head>>,
+  { [Path in keyof Expandable as TailOf<Path, Head>]: Expandable[Path] },
+  TailOf<E, Head>
+>
+
+type Further<S, M, Expandable, E extends string> = [E] extends [never] ? S : Expanded<S, S, M, Expandable, E>
+
+type OutputOf<S> = S extends SerializerClass ? Output<S> : unknown
+
+type At<T, K> = K extends keyof T ? T[K] : unknown
+
+type ItemOf<T> = NonNullable<T> extends readonly (infer Item)[] ? Item : NonNullable<T>
+
+/** A nested field is shown as it always is; any other relation as a list, or as an object or null. */
+type Placed<S, M, Head, T> =
+  IsNested<At<S, Head>> extends true ? PlacedAs<At<S, Head>, T, never> : PlacedAs<At<M, Head>, T, null>
+
+type PlacedAs<Place, T, None> = unknown extends Place
+  ? unknown
+  : NonNullable<Place> extends readonly unknown[]
     ? T[]
-    : T | null
-  : unknown
+    : T | Extract<Place, null> | None
 
-type Intersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void ? I : never
+type IsNested<T> = unknown extends T ? false : ItemOf<T> extends string | number | boolean ? false : true
 
 type Simplify<T> = { [K in keyof T]: T[K] } & {}
 

@@ -7,7 +7,7 @@ import { ModelSerializer } from '../serializers/model-serializer.js'
 import type { FieldMethods, Typed } from '../serializers/types.js'
 import { declareStatics, modelOf } from './declared-class.js'
 import type { ModelType } from './model-types.js'
-import type { ExtraOptions, FieldName, SerializerShape, Shown, Taken } from './serializer-types.js'
+import type { ExtraOptions, FieldName, Given, SerializerShape, Shown, Taken } from './serializer-types.js'
 
 /** What a serializer of a model declares. */
 export interface ModelSerializerSpec<M, Names, Fields, ReadOnly, Extra, Checks> {
@@ -58,6 +58,7 @@ type Result<S extends SerializerShape> = ModelSerializerClass<
   Typed<{
     readonly shown: Shown<S>
     readonly taken: Taken<S>
+    readonly given: Given<S>
     readonly methods: FieldMethods<S['declaredFields'], InstanceType<S['model']>>
   }>
 

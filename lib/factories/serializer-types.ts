@@ -2,7 +2,7 @@
 import type { FieldOptions } from '../fields/field.js'
 import type { GeneratedOptions } from '../fields/field-for-column.js'
 import type { DeclaredFields } from '../serializers/contract.js'
-import type { InputValues, OutputValues, Validated } from '../serializers/types.js'
+import type { Checked, InputValues, OutputValues, Side, Validated } from '../serializers/types.js'
 import type {
   ColumnName,
   Declared,
@@ -152,9 +152,9 @@ type OptionalName<S extends SerializerShape> = {
   [K in WrittenName<S>]: IsLeftOut<S, K> extends true ? K : never
 }[WrittenName<S>]
 
-type WrittenValue<S extends SerializerShape, K> = K extends keyof ModelOf<S>
+type WrittenValue<S extends SerializerShape, K, Of extends Side> = K extends keyof ModelOf<S>
   ? Extra<S, K> extends { readonly validators: infer Validators extends readonly unknown[] }
-    ? Validated<Validators, Stored<Exclude<ModelOf<S>[K], undefined>>>
+    ? Checked<Validators, Stored<Exclude<ModelOf<S>[K], undefined>>, Of>
     : Stored<Exclude<ModelOf<S>[K], undefined>>
   : unknown
 
@@ -175,11 +175,14 @@ type Stored<T> = T extends Date | Interval
 
 /** The validated data of one object, with what schemas among the serializer's validators make of it laid over it. */
 export type Taken<S extends SerializerShape> = S['validators'] extends readonly []
-  ? OfFields<S>
-  : Simplify<Omit<OfFields<S>, keyof Validated<S['validators'], {}>> & Validated<S['validators'], {}>>
+  ? OfFields<S, 'taken'>
+  : Simplify<Omit<OfFields<S, 'taken'>, keyof Validated<S['validators'], {}>> & Validated<S['validators'], {}>>
 
-type OfFields<S extends SerializerShape> = Simplify<
-  { [K in Exclude<WrittenName<S>, OptionalName<S>>]: WrittenValue<S, K> } & {
-    [K in OptionalName<S>]?: WrittenValue<S, K>
-  } & InputValues<S['declaredFields']>
+/** What is sent of one object. */
+export type Given<S extends SerializerShape> = OfFields<S, 'given'>
+
+type OfFields<S extends SerializerShape, Of extends Side> = Simplify<
+  { [K in Exclude<WrittenName<S>, OptionalName<S>>]: WrittenValue<S, K, Of> } & {
+    [K in OptionalName<S>]?: WrittenValue<S, K, Of>
+  } & InputValues<S['declaredFields'], Of>
 >

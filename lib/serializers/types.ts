@@ -13,6 +13,8 @@ export interface SerializerTypes {
   readonly shown: unknown
   /** The validated data of one object. */
   readonly taken: unknown
+  /** What is sent for it: with what schemas among validators take in place of what they make. */
+  readonly given: unknown
   /** The methods that its fields call. */
   readonly methods: unknown
 }
@@ -42,10 +44,35 @@ type MadeBy<S> = [S] extends [{ readonly '~standard': { readonly types?: { reado
   ? NonNullable<S['~standard']['types']>['output']
   : unknown
 
-/** The validated value of a field. */
-type TakenOf<F> =
+/** What is given for a value: what the first schema among its validators takes, as far as that is a value of the field. */
+type GivenTo<
+  Validators extends { readonly length: number },
+  Value,
+  Before extends 0[] = [],
+> = Before['length'] extends Validators['length']
+  ? Value
+  : '~standard' extends keyof Validators[Before['length'] & keyof Validators]
+    ? Within<AskedBy<Validators[Before['length'] & keyof Validators]>, Value>
+    : GivenTo<Validators, Value, [...Before, 0]>
+
+type AskedBy<S> = [S] extends [{ '~standard': { readonly types?: { readonly input: unknown } | undefined } }]
+  ? NonNullable<S['~standard']['types']>['input']
+  : unknown
+
+type Within<Asked, Value> = 0 extends 1 & Asked ? Value : [Asked] extends [Value] ? Asked : Value
+
+/** Which value of a field is meant: what a client gives, or what validators have made of it. */
+export type Side = 'given' | 'taken'
+
+/** The value of a field with validators. They are not asked of null. */
+export type Checked<Validators extends { readonly length: number }, Value, S extends Side> =
+  | (S extends 'given' ? GivenTo<Validators, Exclude<Value, null>> : Validated<Validators, Exclude<Value, null>>)
+  | Extract<Value, null>
+
+/** What a field takes. */
+type TakenOf<F, S extends Side> =
   OptionsOf<F> extends { readonly validators: infer Validators extends readonly unknown[] }
-    ? Validated<Validators, ValueOf<F>>
+    ? Checked<Validators, ValueOf<F>, S>
     : ValueOf<F>
 
 type ValueOf<F> = F extends SerializerField<infer Value, infer _Options> ? Value : never
@@ -70,12 +97,12 @@ type ReadableNames<Fields> = {
 
 type Simplify<T> = { [K in keyof T]: T[K] } & {}
 
-/** The validated data of fields by name. */
-export type InputValues<Fields> = Simplify<
+/** The validated data of fields by name, or what is sent for it. */
+export type InputValues<Fields, S extends Side = 'taken'> = Simplify<
   {
-    [K in Exclude<WritableNames<Fields>, OptionalNames<Fields>>]: Nullable<Fields[K], TakenOf<Fields[K]>>
+    [K in Exclude<WritableNames<Fields>, OptionalNames<Fields>>]: Nullable<Fields[K], TakenOf<Fields[K], S>>
   } & {
-    [K in OptionalNames<Fields>]?: Nullable<Fields[K], TakenOf<Fields[K]>>
+    [K in OptionalNames<Fields>]?: Nullable<Fields[K], TakenOf<Fields[K], S>>
   }
 >
 
@@ -85,6 +112,9 @@ export type InputValues<Fields> = Simplify<
  * @example async publish(data: Input<typeof PublishInput>) { … }
  */
 export type Input<S> = IsTyped<S> extends true ? Carried<S, 'taken'> : InputValues<DeclaredFieldsOf<S>>
+
+/** What is sent for the validated data of a serializer class. */
+export type Given<S> = IsTyped<S> extends true ? Carried<S, 'given'> : InputValues<DeclaredFieldsOf<S>, 'given'>
 
 /** True for a class that carries its types. */
 export type IsTyped<S> = typeof TYPES extends keyof S ? true : false

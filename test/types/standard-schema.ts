@@ -31,6 +31,12 @@ class Book extends Model {
   declare pages: number
 }
 
+class Note extends Model {
+  static override tableName = 'notes'
+  declare stars: number | null
+  declare text: string
+}
+
 const zodInput = z.object({ on: z.iso.date().transform((day) => new Date(day)), note: z.string().optional() })
 const valibotInput = v.object({ on: v.pipe(v.string(), v.transform(Number)) })
 const arktypeInput = type({ on: 'string.numeric.parse', 'note?': 'string' })
@@ -52,6 +58,17 @@ class RangedSerializer extends modelSerializer(Book, {
   validators: [z.object({ pages: z.number().transform(String) }), (data: { pages: string }) => void data],
 }) {}
 is<Equal<Input<typeof RangedSerializer>, { title: string; pages: string }>>()
+
+// null is what no validator is asked of
+class NullableSerializer extends modelSerializer(Note, {
+  fields: ['stars', 'text'],
+  declaredFields: { tag: new StringField({ validators: [z.enum(['a', 'b']).transform(Number)], allowNull: true }) },
+  extraKwargs: {
+    stars: { validators: [(stars: number) => void stars, z.number().transform(String)] },
+    text: { validators: [z.coerce.number()] },
+  },
+}) {}
+is<Equal<Input<typeof NullableSerializer>, { text: number; tag: number | null; stars?: string | null }>>()
 
 class FieldsSerializer extends Serializer {
   static override declaredFields = {
@@ -81,6 +98,9 @@ class BookViewSet extends modelViewSet(Book, {
       is<Equal<typeof note, string | undefined>>()
     }),
     list: listAction({ methods: ['POST'], input: z.array(z.string()) }, (names) => is<Equal<typeof names, string[]>>()),
+    fields: listAction({ methods: ['POST'], input: NullableSerializer }, ({ tag }) =>
+      is<Equal<typeof tag, number | null>>(),
+    ),
   },
 }) {
   @action({ methods: ['POST'], inputSerializer: zodInput })
@@ -113,7 +133,9 @@ listAction<ModelViewSet<Book>, typeof zodInput>({ methods: ['POST'], input: zodI
 // @ts-expect-error neither a function nor a schema
 new StringField({ validators: ['email'] })
 
-const router = new APIRouter().register('books', BookViewSet)
+class NoteViewSet extends modelViewSet(Note, { serializerClass: NullableSerializer }) {}
+
+const router = new APIRouter().register('books', BookViewSet).register('notes', NoteViewSet)
 
 /** A client sends what the schema takes, not what it makes of it. */
 export async function use(): Promise<void> {
@@ -123,4 +145,19 @@ export async function use(): Promise<void> {
   await api.books.call('POST', 'list', ['a'])
   // @ts-expect-error what the schema takes is a text
   await api.books.callOn(1, 'POST', 'zod', { on: new Date() })
+  // of validators, too, as far as it is a value of the field: a coercion takes anything
+  await api.books.create({ title: 'x', pages: 1 })
+  await api.notes.create({ text: '7', tag: 'a', stars: 5 })
+  await api.notes.update(1, { text: '7', tag: null, stars: null })
+  await api.books.call('POST', 'fields', { text: '7', tag: 'b' })
+  const refused = await api.notes.partialUpdate(1, { tag: 'b' })
+  if (!refused.ok) void refused.errors.tag
+  // @ts-expect-error what the schema makes of it
+  await api.books.create({ title: 1, pages: 1 })
+  // @ts-expect-error none of the words that the schema takes
+  await api.notes.create({ text: '7', tag: 'c' })
+  // @ts-expect-error what the schema makes of it
+  await api.notes.partialUpdate(1, { stars: '5' })
+  // @ts-expect-error what the schema makes of it
+  await api.books.call('POST', 'fields', { text: '7', tag: 1 })
 }
