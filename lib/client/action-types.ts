@@ -56,14 +56,16 @@ type InputOfAction<Action> =
 
 type ResultOfAction<Action> =
   SpecificationOf<Action> extends { readonly output: infer O }
-    ? O extends readonly [infer S extends SerializerClass]
-      ? Output<S>[]
-      : O extends SerializerClass
-        ? Output<O>
-        : never
+    ? O extends readonly [infer Item]
+      ? ShownBy<Item>[]
+      : ShownBy<O>
     : TypesOf<Action> extends { readonly result: infer R }
       ? Json<Awaited<R>>
       : unknown
+
+/** What a schema makes, or a serializer shows. */
+type ShownBy<S> =
+  S extends StandardSchema<unknown, infer Made> ? Json<Made> : S extends SerializerClass ? Output<S> : never
 
 /** A value as JSON brings it. */
 type Json<T> = T extends Date

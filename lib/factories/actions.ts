@@ -6,7 +6,7 @@ import type { DeclaredFields, SerializerClass } from '../serializers/contract.js
 import { markInline } from '../serializers/schema-name.js'
 import { Serializer } from '../serializers/serializer.js'
 import type { Input, InputValues } from '../serializers/types.js'
-import { type ActionStatics, action } from '../views/action.js'
+import { type ActionOutput, type ActionStatics, type Answered, action } from '../views/action.js'
 import type { GenericViewSet } from '../views/view-set.js'
 
 /** What an action takes: a serializer class, fields by name, or a schema of zod, valibot or arktype. */
@@ -28,8 +28,12 @@ export interface ActionSpec<I> extends ActionStatics {
   readonly methods: readonly string[]
   /** Validates the body before the action runs. Not with GET. */
   readonly input?: I
-  /** What the action answers, for the OpenAPI document only: an object, or in brackets a list. */
-  readonly output?: SerializerClass | readonly [SerializerClass]
+  /**
+   * What the action answers: an object, or in brackets a list. A serializer class is for the OpenAPI document only. A schema
+   * of zod, valibot or arktype is asked of what the action returns, and the client gets what it makes of that; a result that
+   * it refuses is a 500. See docs/reference/schemas.md.
+   */
+  readonly output?: ActionOutput
   /** The end of the path; may have several parts and parameters, such as `pages/{page:int}`. @default the action's name in snake_case */
   readonly urlPath?: string
   /** The end of the route's name. @default the action's name with hyphens */
@@ -54,6 +58,9 @@ export interface ActionTypes {
   /** It is one of an object. */
   readonly detail: boolean
 }
+
+/** What an action may return. */
+type ResultOf<Spec> = Spec extends { readonly output: infer O } ? Answered<O> : unknown
 
 /** Options that no action has. */
 type Misspelt<Spec> = { readonly [K in Exclude<keyof Spec, keyof ActionSpec<unknown>>]: never }
@@ -88,8 +95,8 @@ export class ViewSetAction<Types extends ActionTypes = ActionTypes> {
 export function objectAction<
   View extends AnyViewSet,
   const I extends ActionInput | undefined = undefined,
-  Result = unknown,
   const Spec extends ActionSpec<unknown> = ActionSpec<I>,
+  Result extends ResultOf<Spec> = ResultOf<Spec>,
 >(
   spec: ActionSpec<I> & Spec & Misspelt<Spec>,
   run: (this: View, object: ObjectOf<View>, data: InputOf<I>) => Result,
@@ -104,8 +111,8 @@ export function objectAction<
 export function listAction<
   View extends AnyViewSet,
   const I extends ActionInput | undefined = undefined,
-  Result = unknown,
   const Spec extends ActionSpec<unknown> = ActionSpec<I>,
+  Result extends ResultOf<Spec> = ResultOf<Spec>,
 >(
   spec: ActionSpec<I> & Spec & Misspelt<Spec>,
   run: (this: View, data: InputOf<I>) => Result,
@@ -138,7 +145,7 @@ export function addActions(
     }
     const { detail, spec, run } = one
     const { input, output, ...options } = spec
-    const method = detail ? objectMethod(run) : run
+    const method = detail ? objectMethod(run) : listMethod(run)
     action({
       ...options,
       detail,
@@ -156,6 +163,13 @@ function inputOf(input: ActionInput, action: string): SerializerClass | Standard
     static override declaredFields = fields
   }
   return markInline(Object.defineProperty(made, 'name', { value: `input of ${action}` }))
+}
+
+/** The method of an action of the collection: one of its own, as several actions may have one function. */
+function listMethod(run: Run): Run {
+  return function listAction(this: AnyViewSet, data: unknown) {
+    return run.call(this, data)
+  }
 }
 
 /** The method of an action of one object: it finds the object first. */

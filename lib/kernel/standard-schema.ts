@@ -31,8 +31,11 @@ export interface StandardSchema<Input = unknown, Output = unknown> {
     readonly validate: (value: unknown) => SchemaResult<Output> | Promise<SchemaResult<Output>>
     /** Types only. */
     readonly types?: { readonly input: Input; readonly output: Output } | undefined
-    /** What it says of itself in JSON Schema, where it can. */
-    readonly jsonSchema?: { input(options: JsonSchemaOptions): Record<string, unknown> }
+    /** What it says in JSON Schema of what it takes, and of what it makes, where it can. */
+    readonly jsonSchema?: {
+      input(options: JsonSchemaOptions): Record<string, unknown>
+      output(options: JsonSchemaOptions): Record<string, unknown>
+    }
   }
 }
 
@@ -68,16 +71,19 @@ export function toGivenErrors(issues: readonly SchemaIssue[]): GivenErrors {
 }
 
 /**
- * The JSON Schema 2020-12 of what a schema takes; undefined where it says none. What JSON Schema has no words for (a check
- * by a function, what a value is made into) is left open.
+ * The JSON Schema 2020-12 of what a schema takes, or of what it makes; undefined where it says none. What JSON Schema has no
+ * words for (a check by a function, what a value is made into) is left open.
  */
-export function jsonSchemaOf(schema: StandardSchema): Readonly<Record<string, unknown>> | undefined {
+export function jsonSchemaOf(
+  schema: StandardSchema,
+  side: 'input' | 'output' = 'input',
+): Readonly<Record<string, unknown>> | undefined {
   try {
     const { $schema: _dialect, ...described } =
-      schema['~standard'].jsonSchema?.input({ target: 'draft-2020-12', libraryOptions: LENIENT }) ?? {}
+      schema['~standard'].jsonSchema?.[side]({ target: 'draft-2020-12', libraryOptions: LENIENT }) ?? {}
     return Object.keys(described).length === 0 ? undefined : described
   } catch {
-    // it has no JSON Schema: only its messages say what it takes
+    // it has no JSON Schema: only its messages say what it is of
     return undefined
   }
 }

@@ -28,7 +28,7 @@ export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, Readon
 export class Components {
   readonly #expansions: Expansions
   readonly #forced: ForcedProperties
-  readonly #inlineNames = new Map<SerializerClass, string>()
+  readonly #inlineNames = { Input: new Map<SerializerClass, string>(), Output: new Map<SerializerClass, string>() }
   readonly #names = new Map<string, { readonly of: object | string; schema: Schema }>()
   readonly #responses = new Map<string, Response>()
   readonly #headers = new Map<string, Header>()
@@ -41,13 +41,13 @@ export class Components {
 
   /**
    * The schema of a serializer.
-   * @param operationId the operation that takes it, which an input without a name of its own is called after
+   * @param operationId the operation that takes or answers it, which one without a name of its own is called after
    * @throws {ConfigurationError} another class has its name
    */
   serializer(serializer: SerializerClass, side: Side, operationId?: string): Reference {
     const own =
       operationId !== undefined && isInline(serializer)
-        ? this.#inlineName(serializer, operationId)
+        ? this.#inlineName(serializer, side === 'Output' ? side : 'Input', operationId)
         : schemaNameOf(serializer)
     if (!NAME.test(own)) {
       throw new ConfigurationError(
@@ -62,7 +62,7 @@ export class Components {
       const entry = { of: serializer, schema: {} as Schema }
       this.#names.set(name, entry)
       const foreign = schemaOf(serializer)
-      if (foreign) entry.schema = this.#foreign(foreign, name)
+      if (foreign) entry.schema = this.#foreign(foreign, side === 'Output' ? 'output' : 'input', name)
       else entry.schema = side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
     }
     return schemaReference(name)
@@ -112,17 +112,18 @@ export class Components {
     }
   }
 
-  /** After the first operation that takes it. */
-  #inlineName(serializer: SerializerClass, operationId: string): string {
-    const known = this.#inlineNames.get(serializer) ?? `${pascalCase(operationId)}Input`
-    this.#inlineNames.set(serializer, known)
+  /** After the first operation that takes or answers it. */
+  #inlineName(serializer: SerializerClass, side: 'Input' | 'Output', operationId: string): string {
+    const known = this.#inlineNames[side].get(serializer) ?? `${pascalCase(operationId)}${side}`
+    this.#inlineNames[side].set(serializer, known)
     return known
   }
 
-  /** What a schema of another library says of its input; what it defines besides becomes components, too. */
-  #foreign(schema: StandardSchema, name: string): Schema {
-    const described = jsonSchemaOf(schema)
-    if (!described) return { description: `What the schema of ${schema['~standard'].vendor} takes.` }
+  /** What a schema of another library says of what it takes or makes; what it defines besides becomes components, too. */
+  #foreign(schema: StandardSchema, side: 'input' | 'output', name: string): Schema {
+    const described = jsonSchemaOf(schema, side)
+    const verb = side === 'input' ? 'takes' : 'makes'
+    if (!described) return { description: `What the schema of ${schema['~standard'].vendor} ${verb}.` }
     const { schema: own, definitions } = embedded(described, name)
     for (const [component, definition] of definitions) this.schema(component, definition)
     return own

@@ -154,7 +154,7 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
   const described = (schema: Schema | undefined) => ({ headers, content: contentOf(mediaTypes(view), schema) })
   if (!standard) {
     const { outputSerializer, outputsList } = operation
-    const one = outputSerializer && { ...components.serializer(outputSerializer, 'Output') }
+    const one = outputSerializer && { ...components.serializer(outputSerializer, 'Output', operation.operationId) }
     const schema: Schema | undefined = one && outputsList ? { type: 'array', items: one } : one
     return {
       '200': success('Done.', described(schema)),

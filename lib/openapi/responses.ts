@@ -160,6 +160,7 @@ export function ownResponses(
 ): Record<string, Response> {
   return Object.fromEntries(
     Object.entries(responses).map(([status, description]): [string, Response] => {
+      if (status === '204' || status === '205') return [status, { description }]
       if (Number(status) < 400) return [status, { description, content: contentOf(mediaTypes, undefined) }]
       const kind = status === '400' ? 'ValidationError' : 'Error'
       return [status, { description, content: { 'application/json': { schema: errorSchema(components, kind) } } }]

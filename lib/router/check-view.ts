@@ -93,7 +93,7 @@ function checkActions(view: typeof APIView): void {
       if (serializer === undefined) continue
       if (!isSerializer(serializer)) {
         throw new ConfigurationError(
-          `${view.name}.${action}: inputSerializer and outputSerializer are serializer classes; extend Serializer or ModelSerializer, or give a schema of zod, valibot or arktype as the input`,
+          `${view.name}.${action}: inputSerializer and outputSerializer are serializer classes; extend Serializer or ModelSerializer, or give a schema of zod, valibot or arktype`,
         )
       }
       checkSerializer(serializer)

@@ -3,7 +3,9 @@ import { checkStatic } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { hyphenate, snakeCase } from '../kernel/naming.js'
 import { oncePer } from '../kernel/once-per.js'
+import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { schemaOf } from '../serializers/schema-serializer.js'
 
 /** What was said of a method, before its name is known. */
 export interface ActionSettings {
@@ -68,6 +70,19 @@ function findActions(prototype: object): Map<string, ActionDescription> {
 function describe(action: string, settings: ActionSettings): ActionDescription {
   const { urlPath = snakeCase(action), urlName = hyphenate(action) } = settings
   return { ...settings, action, urlPath, urlName }
+}
+
+/** A schema of what an action answers, or of each item of the list that it answers. */
+export interface AnswerSchema {
+  readonly schema: StandardSchema
+  readonly isList: boolean
+}
+
+/** What an action answers by its `output`; undefined where that is a serializer class, or missing. */
+export function answerSchemaOf(view: ActionClass, action: string): AnswerSchema | undefined {
+  const { outputSerializer, outputsList = false } = actionsOf(view).get(action) ?? {}
+  const schema = outputSerializer && schemaOf(outputSerializer)
+  return schema && { schema, isList: outputsList }
 }
 
 const variantsOf = oncePer<ActionClass, Map<string, ActionClass>>(() => new Map())

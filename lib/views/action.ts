@@ -40,8 +40,10 @@ const STATICS = [
 export type ActionStatics = { readonly [Name in (typeof STATICS)[number]]?: (typeof GenericAPIView)[Name] }
 
 /** Options of `@action()`: the route of a method, and what is declared for it alone. */
-export interface ActionOptions<S extends SerializerClass | StandardSchema = SerializerClass | StandardSchema>
-  extends ActionStatics {
+export interface ActionOptions<
+  S extends SerializerClass | StandardSchema = SerializerClass | StandardSchema,
+  O extends ActionOutput = ActionOutput,
+> extends ActionStatics {
   /** HTTP methods: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */
   readonly methods: readonly string[]
   /** The action is one of an object: its path is `/<prefix>/{id}/<urlPath>`, else `/<prefix>/<urlPath>`. @default false */
@@ -55,9 +57,40 @@ export interface ActionOptions<S extends SerializerClass | StandardSchema = Seri
    * schema of zod, valibot or arktype. Not with GET.
    */
   readonly inputSerializer?: S
-  /** What the action answers, for the OpenAPI document only: an object, or in brackets, as `[BookSerializer]`, a list. */
-  readonly outputSerializer?: SerializerClass | readonly [SerializerClass]
+  /**
+   * What the action answers: an object, or in brackets, as `[BookSerializer]`, a list. A serializer class is for the OpenAPI
+   * document only. A schema of zod, valibot or arktype is asked of what the method returns, and the client gets what it
+   * makes of that; a result that it refuses is a 500. See docs/reference/schemas.md.
+   */
+  readonly outputSerializer?: O
 }
+
+/** What stands for an action's answer, or in brackets for each item of a list. */
+export type ActionOutput = SerializerClass | StandardSchema | readonly [SerializerClass | StandardSchema]
+
+/** What an action returns, by the schema of its output. */
+export type Answered<O> = [O] extends [never]
+  ? unknown
+  : O extends StandardSchema<infer Value, unknown>
+    ? Awaitable<Widened<Value>>
+    : O extends readonly [StandardSchema<infer Item, unknown>]
+      ? Awaitable<readonly Widened<Item>[]>
+      : unknown
+
+type Awaitable<T> = T | PromiseLike<T>
+
+/** With any string for a word of several, as the compiler takes words that are returned for strings: the schema tells them. */
+type Widened<T> = T extends string
+  ? string
+  : T extends number
+    ? number
+    : T extends boolean
+      ? boolean
+      : T extends Date | Uint8Array
+        ? T
+        : T extends object
+          ? { [K in keyof T]: Widened<T[K]> }
+          : T
 
 /** What validated data is, as far as the serializer's class says: fields that come from a model it does not name. */
 type ValidatedData<S> = S extends { readonly model: unknown; readonly fields: unknown }
@@ -68,7 +101,7 @@ type ValidatedData<S> = S extends { readonly model: unknown; readonly fields: un
     : Input<S>
 
 /** A method that takes the validated data of the input serializer; without one it takes nothing. */
-type ActionMethod<S> = [S] extends [never] ? () => unknown : (data: ValidatedData<S>) => unknown
+type ActionMethod<S, O> = [S] extends [never] ? () => Answered<O> : (data: ValidatedData<S>) => Answered<O>
 
 /** Makes a method an action: as a decorator (standard or `experimentalDecorators`), or called with the method. */
 export interface ActionDecorator<Method> {
@@ -110,9 +143,9 @@ const OPTIONS = {
  * }
  * @example action({ methods: ['GET'] })(BookViewSet.prototype.recent) // without decorators
  */
-export function action<S extends SerializerClass | StandardSchema = never>(
-  options: ActionOptions<S>,
-): ActionDecorator<ActionMethod<S>> {
+export function action<S extends SerializerClass | StandardSchema = never, O extends ActionOutput = never>(
+  options: ActionOptions<S, O>,
+): ActionDecorator<ActionMethod<S, O>> {
   checkKinds('action()', options, { kinds: OPTIONS })
   const { detail = false, urlPath, urlName, inputSerializer, outputSerializer: output } = options
   const methods = (options as Partial<ActionOptions>).methods ?? []
@@ -135,7 +168,7 @@ export function action<S extends SerializerClass | StandardSchema = never>(
     urlPath,
     urlName,
     inputSerializer: toSerializer(inputSerializer),
-    outputSerializer: isList(output) ? output[0] : output,
+    outputSerializer: toSerializer(isList(output) ? output[0] : output),
     outputsList: isList(output),
     statics,
   }
@@ -152,17 +185,17 @@ export function action<S extends SerializerClass | StandardSchema = never>(
     keepSettings(method, settings)
     return context === undefined ? method : undefined
   }
-  return decorate as ActionDecorator<ActionMethod<S>>
+  return decorate as ActionDecorator<ActionMethod<S, O>>
 }
 
-function toSerializer(input: ActionOptions['inputSerializer']): SerializerClass | undefined {
-  return isStandardSchema(input) ? serializerOfSchema(input) : input
+function toSerializer(given: SerializerClass | StandardSchema | undefined): SerializerClass | undefined {
+  return isStandardSchema(given) ? serializerOfSchema(given) : given
 }
 
 function isStatic(context: unknown): boolean {
   return typeof context === 'object' && (context as Partial<ClassMethodDecoratorContext>).static === true
 }
 
-function isList(output: ActionOptions['outputSerializer']): output is readonly [SerializerClass] {
+function isList(output: ActionOutput | undefined): output is readonly [SerializerClass | StandardSchema] {
   return Array.isArray(output)
 }

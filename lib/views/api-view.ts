@@ -23,7 +23,7 @@ import type { SerializerClass, SerializerPlan } from '../serializers/contract.js
 import { DEFAULT_NESTED_OBJECTS } from '../serializers/count-nested.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { takenFiles } from '../serializers/taken-files.js'
-import { actionsOf } from './action-options.js'
+import { type AnswerSchema, actionsOf } from './action-options.js'
 import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
@@ -124,6 +124,8 @@ export class APIView implements View {
   declare parentKey: unknown
   /** Validates the body before the action is called: the action's own input serializer. */
   declare inputSerializer: SerializerClass | undefined
+  /** @internal */
+  declare answerSchema: AnswerSchema | undefined
   /** What the action's input serializer has validated. */
   declare validatedData: unknown
   /** The request's body; empty until the policies have passed. */
@@ -170,9 +172,9 @@ export class APIView implements View {
 
   /** @internal The view that answers a request. */
   static open(ctx: Context, { action, actions, basename, parents = [], database, decided }: OpenRoute): APIView {
-    const { policies, inputSerializer } = decided ?? decidedOf(this, action)
+    const { policies, inputSerializer, answerSchema } = decided ?? decidedOf(this, action)
     // in one call, which is never compiled for some shapes of view
-    return Object.assign(new this(), {
+    const view = Object.assign(new this(), {
       ctx,
       action,
       actionMap: actions,
@@ -183,6 +185,8 @@ export class APIView implements View {
       inputSerializer,
       body: { data: {}, textual: false },
     })
+    if (answerSchema) view.answerSchema = answerSchema
+    return view
   }
 
   /** The methods this path takes. */
@@ -307,6 +311,7 @@ described(
 // what a request begins with: on the prototype, so that it takes no time to set
 Object.assign(APIView.prototype, {
   parentKey: undefined,
+  answerSchema: undefined,
   validatedData: undefined,
   renderer: undefined,
   knex: undefined,

@@ -5,7 +5,7 @@ import { type Context, formatOf, requestedFormat, setFormat } from '../http/cont
 import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { METHODS } from '../kernel/methods.js'
-import { type ActionClass, actionClass, actionsOf } from './action-options.js'
+import { type ActionClass, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
 import { allowedMethods } from './actions.js'
 import { type GovernedClass, policiesOf } from './policies.js'
 import { dispatch } from './request/dispatch.js'
@@ -59,7 +59,11 @@ interface Answering {
 
 /** What of an action its class tells. @throws {ConfigurationError} a policy list holds something else */
 export function decidedOf(view: GovernedClass & ActionClass, action: string): DecidedAction {
-  return { policies: policiesOf(view), inputSerializer: actionsOf(view).get(action)?.inputSerializer }
+  return {
+    policies: policiesOf(view),
+    inputSerializer: actionsOf(view).get(action)?.inputSerializer,
+    answerSchema: answerSchemaOf(view, action),
+  }
 }
 
 /**

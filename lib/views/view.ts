@@ -13,6 +13,7 @@ import type { BaseRenderer } from '../renderers/renderer.js'
 import type { SerializerClass, SerializerPlan } from '../serializers/contract.js'
 import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
+import type { AnswerSchema } from './action-options.js'
 import type { ActionMap } from './actions.js'
 
 export type { ActionMap }
@@ -68,6 +69,8 @@ export interface View {
   readsBody(): boolean
   /** Validates the body before the action is called. */
   readonly inputSerializer: SerializerClass | undefined
+  /** What the action's result is held to. */
+  answerSchema: AnswerSchema | undefined
   /** What the input serializer has validated. */
   validatedData: unknown
   /** What serializers know of the request, where the view adds something. */
@@ -131,4 +134,5 @@ export interface OpenRoute extends Omit<RegisteredRoute, 'database'> {
 export interface DecidedAction {
   readonly policies: ViewPolicies
   readonly inputSerializer: SerializerClass | undefined
+  readonly answerSchema: AnswerSchema | undefined
 }

@@ -8,6 +8,7 @@ import {
   DateField,
   FieldFilter,
   genericViewSet,
+  IsAuthenticated,
   ListMixin,
   listAction,
   ModelSerializer,
@@ -28,7 +29,7 @@ import { formatExplanations } from 'koa-viewsets/tools'
 import { ListCreateAPIView, modelView } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 
 const SCHEMA = `
@@ -182,6 +183,20 @@ describe('a view set of a factory', () => {
   it('runs an action of the collection, with statics of its own', async () => {
     expect((await client.get('/api/books/all-titles')).json).toHaveLength(8)
     expect((await client.send('POST', '/api/books/closed')).status).toBe(401)
+  })
+
+  it('may have one function for several actions, each with what is said of it', async () => {
+    const same = () => 'done'
+    const view = modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      actions: {
+        open: listAction({ methods: ['GET'] }, same),
+        closed: listAction({ methods: ['POST'], permissionClasses: [IsAuthenticated] }, same),
+      },
+    })
+    const { get, send } = await serveApp(new APIRouter().register('books', view).routes())
+    expect([(await get('/books/open')).json, (await get('/books/closed')).status]).toEqual(['done', 405])
+    expect((await send('POST', '/books/closed')).status).toBe(401)
   })
 
   it('calls the methods of its serializer', async () => {

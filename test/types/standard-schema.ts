@@ -38,6 +38,7 @@ class Note extends Model {
 }
 
 const zodInput = z.object({ on: z.iso.date().transform((day) => new Date(day)), note: z.string().optional() })
+const zodOutput = z.object({ on: z.date().transform((day) => day.getTime()), note: z.string().optional() })
 const valibotInput = v.object({ on: v.pipe(v.string(), v.transform(Number)) })
 const arktypeInput = type({ on: 'string.numeric.parse', 'note?': 'string' })
 
@@ -113,6 +114,34 @@ class BookViewSet extends modelViewSet(Book, {
     return data.on
   }
 
+  @action({ methods: ['GET'], outputSerializer: zodOutput })
+  latest() {
+    return { on: new Date(), note: 'x' }
+  }
+
+  @action({ methods: ['POST'], inputSerializer: zodInput, outputSerializer: [type({ title: 'string' })] })
+  async titled({ note = '' }: z.output<typeof zodInput>) {
+    return [{ title: note }]
+  }
+
+  // @ts-expect-error the schema takes a Date
+  @action({ methods: ['GET'], outputSerializer: zodOutput })
+  wrongDate() {
+    return { on: '2026-01-02' }
+  }
+
+  // @ts-expect-error the output is a list
+  @action({ methods: ['GET'], outputSerializer: [zodOutput] })
+  wrongList() {
+    return { on: new Date() }
+  }
+
+  // @ts-expect-error an object with a `parse` is no schema
+  @action({ methods: ['GET'], outputSerializer: { parse: () => 1 } })
+  wrongOutput() {
+    return 1
+  }
+
   // @ts-expect-error what the schema makes is a Date
   @action({ methods: ['POST'], inputSerializer: zodInput })
   async wrong(data: { on: string }) {
@@ -133,9 +162,38 @@ listAction<ModelViewSet<Book>, typeof zodInput>({ methods: ['POST'], input: zodI
 // @ts-expect-error neither a function nor a schema
 new StringField({ validators: ['email'] })
 
+// what is returned is what the schema takes, and clients get what it makes of that
+class ShownViewSet extends modelViewSet(Book, {
+  actions: {
+    zod: objectAction({ methods: ['GET'], output: zodOutput }, (book) => ({ on: new Date(), note: book.title })),
+    valibot: listAction({ methods: ['POST'], input: zodInput, output: valibotInput }, async ({ note }) => ({
+      on: note ?? '',
+    })),
+    arktype: listAction({ methods: ['GET'], output: [type({ title: 'string', 'year?': 'number' })] }, function () {
+      return this.getQueryset()
+    }),
+    kinds: listAction({ methods: ['GET'], output: z.array(z.enum(['novel', 'essay'])) }, () => ['novel', 'essay']),
+  },
+}) {}
+// @ts-expect-error the schema takes a Date
+objectAction({ methods: ['GET'], output: zodOutput }, () => ({ on: '2026-01-02' }))
+// @ts-expect-error a member is missing
+listAction({ methods: ['GET'], output: zodOutput }, async () => ({ note: 'x' }))
+// @ts-expect-error the output is a list
+listAction({ methods: ['GET'], output: [zodOutput] }, () => ({ on: new Date() }))
+// @ts-expect-error nothing is returned
+listAction({ methods: ['GET'], output: zodOutput }, () => undefined)
+// @ts-expect-error no word at all
+listAction({ methods: ['GET'], output: z.array(z.enum(['novel', 'essay'])) }, () => [7])
+// @ts-expect-error neither a serializer class nor a schema
+listAction({ methods: ['GET'], output: { parse: () => 1 } }, () => 1)
+
 class NoteViewSet extends modelViewSet(Note, { serializerClass: NullableSerializer }) {}
 
-const router = new APIRouter().register('books', BookViewSet).register('notes', NoteViewSet)
+const router = new APIRouter()
+  .register('books', BookViewSet)
+  .register('notes', NoteViewSet)
+  .register('shown', ShownViewSet)
 
 /** A client sends what the schema takes, not what it makes of it. */
 export async function use(): Promise<void> {
@@ -145,6 +203,14 @@ export async function use(): Promise<void> {
   await api.books.call('POST', 'list', ['a'])
   // @ts-expect-error what the schema takes is a text
   await api.books.callOn(1, 'POST', 'zod', { on: new Date() })
+  const shown = await api.shown.callOn(1, 'GET', 'zod')
+  if (shown.ok) is<Equal<typeof shown.data, { on: number; note?: string | undefined }>>()
+  const made = await api.shown.call('POST', 'valibot', { on: '2026-01-02' })
+  if (made.ok) is<Equal<typeof made.data, { on: number }>>()
+  const titles = await api.shown.call('GET', 'arktype')
+  if (titles.ok) is<Equal<typeof titles.data, { title: string; year?: number | undefined }[]>>()
+  const kinds = await api.shown.call('GET', 'kinds')
+  if (kinds.ok) is<Equal<typeof kinds.data, ('novel' | 'essay')[]>>()
   // of validators, too, as far as it is a value of the field: a coercion takes anything
   await api.books.create({ title: 'x', pages: 1 })
   await api.notes.create({ text: '7', tag: 'a', stars: 5 })

@@ -10,6 +10,7 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
 import { checkRequest } from './check-request.js'
+import { checkedAnswer } from './checked-answer.js'
 import { databaseOf } from './database.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
@@ -55,14 +56,16 @@ export async function runAction(view: View): Promise<unknown> {
 
 function call(view: View): unknown {
   const inputSerializer = view.inputSerializer
-  if (inputSerializer || view.parents.length > 0) return callWithInput(view, inputSerializer)
+  if (inputSerializer || view.parents.length > 0 || view.answerSchema) return callChecked(view, inputSerializer)
   return methodOf(view).call(view)
 }
 
-async function callWithInput(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
-  if (view.parents.length > 0) await checkParents(view)
+async function callChecked(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
+  const { parents, answerSchema } = view
+  if (parents.length > 0) await checkParents(view)
   const method = methodOf(view)
-  return inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
+  const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
+  return answerSchema ? checkedAnswer(view, answerSchema, await result) : result
 }
 
 function methodOf(view: View): (data?: unknown) => unknown {
