@@ -104,17 +104,23 @@ export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationKeys<
 
 type RelationKeys<M> = { [K in Relations<M>]: K | `${K}.${string}` }
 
+/** The relations that a path has led over: 16 at most, as at run time. */
+type Passed = 0[]
+type TooFar = 'a path leads over 16 relations at most'
+
 /**
- * A path of names joined by `__` that leads to a column, however far: itself; for another one, the paths that there are up to
- * its first wrong name. One path at a time: all paths of models around one that relates to many would be too many.
+ * A path of names joined by `__` that leads to a column: itself; for another one, the paths that there are up to its first
+ * wrong name. One path at a time: all paths of models around one that relates to many would be too many.
  */
-export type CheckedPath<M, Path> =
+export type CheckedPath<M, Path, Over extends Passed = []> =
   IsUntyped<M> extends true
     ? Path
     : Path extends Columns<M>
       ? Path
       : Path extends `${infer Name extends Relations<M>}__${infer Rest}`
-        ? `${Name}__${CheckedPath<Related<M[Name & keyof M]>, Rest> & string}`
+        ? Over['length'] extends 16
+          ? TooFar
+          : `${Name}__${CheckedPath<Related<M[Name & keyof M]>, Rest, [...Over, 0]> & string}`
         : ColumnPath<M>
 
 /** True for a path of relations joined by dots, however far. */

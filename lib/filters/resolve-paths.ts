@@ -11,6 +11,9 @@ import { FieldPath, type Step } from './field-path.js'
 /** What stands between the names of a path, and before a lookup. */
 export const SEPARATOR = '__'
 
+/** Relations that one path may lead over: PostgreSQL plans 16 of them in some 30 ms, 30 in 200 and 60 in two seconds. */
+const MOST_RELATIONS = 16
+
 /**
  * The columns that a view's declared names lead to.
  * @param where the class and attribute that declare them, for the message
@@ -40,6 +43,7 @@ function resolvePath(where: string, model: ModelDescription, name: string): Fiel
     if (column) return new FieldPath(name, column, steps)
     const relation = relationAt(description, rest)
     if (!relation) throw leadsNowhere(where, name, rest, description)
+    if (steps.length === MOST_RELATIONS) throw leadsTooFar(where, name)
     steps.push(stepThrough(where, description, relation))
     rest = rest.slice(relation.length + SEPARATOR.length)
     description = describeModel((description.relations.get(relation) as { model: ModelClass }).model)
@@ -114,6 +118,12 @@ function leadsNowhere(where: string, name: string, rest: string, { model, relati
     ? `"${rest}" is a relation of ${modelName(model)}; name a column behind it, such as ${rest}${SEPARATOR}id, or the foreign key`
     : `${modelName(model)} has neither a column nor a relation "${rest.split(SEPARATOR, 1)[0]}"; correct the name`
   return new ConfigurationError(`${where} names "${name}": ${fix}`)
+}
+
+function leadsTooFar(where: string, name: string): ConfigurationError {
+  return new ConfigurationError(
+    `${where} names "${name}": a path leads over ${MOST_RELATIONS} relations at most; shorten it, or override filterQueryset()`,
+  )
 }
 
 interface Mapping {

@@ -122,6 +122,7 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     ['author__boss__name=Ada', [3, 6]],
     ['author__boss__name__isnull=true', [1, 2, 4]],
     ['author__books__title=a_b', [1, 2]],
+    [`${'author__books__'.repeat(6)}title=a_b`, [1, 2]],
     ['genres__name=novel', [1, 3, 6]],
     ['genres__name__in=novel,poem,essay', [1, 2, 3, 6]],
     ['genres__name__isnull=true', [4, 5]],

@@ -161,6 +161,32 @@ modelViewSet(Book, { filtersetFields: ['author__name', 'author__publisher__name'
 modelViewSet(Book, {
   filtersetFields: ['author__publisher__authors__name', 'author__books__author__books__author__name'],
 })
+// over 16 relations at most
+modelViewSet(Book, {
+  filtersetFields: [
+    'author__books__author__books__author__books__author__books__author__books__author__books__title',
+    'author__books__author__books__author__books__author__books__author__books__author__books__author__books__author__books__title',
+  ],
+  searchFields: [
+    '^author__books__author__books__author__books__author__books__author__books__author__books__author__books__author__books__title',
+  ],
+})
+modelViewSet(Book, {
+  // @ts-expect-error no such column behind twelve relations
+  filtersetFields: ['author__books__author__books__author__books__author__books__author__books__author__books__titel'],
+})
+modelViewSet(Book, {
+  // @ts-expect-error seventeen relations
+  filtersetFields: [
+    'author__books__author__books__author__books__author__books__author__books__author__books__author__books__author__books__author__name',
+  ],
+})
+modelViewSet(Book, {
+  // @ts-expect-error seventeen relations
+  searchFields: [
+    '^author__books__author__books__author__books__author__books__author__books__author__books__author__books__author__books__author__name',
+  ],
+})
 // @ts-expect-error no such column behind five relations
 modelViewSet(Book, { filtersetFields: ['author__books__author__books__author__nam'] })
 modelViewSet(Book, { expandable: { author: AuthorSerializer, 'author.publisher': PublisherSerializer } })

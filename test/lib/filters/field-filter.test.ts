@@ -188,6 +188,13 @@ describe('FieldFilter', () => {
     )
   })
 
+  it('follows a path over 16 relations, also in a circle, and refuses a longer one', () => {
+    expect(() => filter.check(viewOf([`author__${'boss__'.repeat(15)}name`]))).not.toThrow()
+    expect(() => filter.check(viewOf([`author__${'boss__'.repeat(16)}name`]))).toThrow(
+      /^BookViewSet: filtersetFields names "author__(boss__){16}name": a path leads over 16 relations at most/,
+    )
+  })
+
   it('keeps no text of a list whose relation has a query of its own', () => {
     const view = viewOf(['shownGenres__name', 'mainGenres__name'])
     for (const name of view.filtersetFields) {
