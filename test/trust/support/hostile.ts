@@ -344,6 +344,7 @@ const header = fc.oneof(
       'Sec-Fetch-Site',
       'Referer',
       'Prefer',
+      'Idempotency-Key',
     ),
     text.map(toHeader),
   ),
@@ -365,6 +366,9 @@ const header = fc.oneof(
     ['Cookie', 'session=alice'],
     ['Cookie', '__proto__=1; ;=;'],
     ['Origin', 'null'],
+    ['Idempotency-Key', '"k1"'],
+    ['Idempotency-Key', '"k1", "k2"'],
+    ['Idempotency-Key', 'x'.repeat(9_000)],
   ),
 )
 const headers = fc.array(header, { maxLength: 3 }).map((pairs) => Object.fromEntries(pairs))
@@ -479,11 +483,17 @@ const writeHeaders = fc.oneof(
   },
 )
 
+/** Keys that come again, with the same request and with others. */
+const idempotencyKey = fc.oneof(
+  { weight: 3, arbitrary: fc.constant({}) },
+  { weight: 1, arbitrary: fc.integer({ min: 1, max: 200 }).map((n) => ({ 'Idempotency-Key': `"key-${n}"` })) },
+)
+
 const write: fc.Arbitrary<Shot> = fc
   .tuple(
     goal,
     fc.oneof({ weight: 4, arbitrary: fc.constant('') }, { weight: 1, arbitrary: query }),
-    writeHeaders,
+    fc.tuple(idempotencyKey, writeHeaders).map(([key, given]) => ({ ...key, ...given })),
     written,
   )
   .map(([[method, where], what, given, content]) => ({

@@ -60,6 +60,7 @@ import {
   StreamMixin,
   TokenAuthentication,
 } from 'koa-viewsets'
+import { ensureIdempotencyTable, type Idempotent } from 'koa-viewsets/idempotency'
 import { InMemoryMeteringEngine, MeteringMixin, PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets/metering'
 import { appVersion, errors, versionEndpoint } from 'koa-viewsets/plugins'
 import { FileSystemStorage } from 'koa-viewsets/storage'
@@ -236,6 +237,7 @@ const FILTERS: Filters = [FieldFilter, SearchFilter, OrderingFilter]
 const schemes: Authentications = [Tokens]
 
 class Books extends MeteringMixin(CacheableMixin(BulkModelViewSet<Book>)) {
+  static override idempotent: Idempotent = true
   static override model = Book
   static override serializerClass = BookSerializer
   static override authenticationClasses: Authentications = schemes
@@ -345,6 +347,7 @@ class Expressions extends ReadOnlyModelViewSet<Book> {
 }
 
 class Notes extends BulkModelViewSet<Note> {
+  static override idempotent: Idempotent = true
   static override model = Note
   static override serializerClass = NoteSerializer
   static override authenticationClasses = schemes
@@ -353,6 +356,7 @@ class Notes extends BulkModelViewSet<Note> {
 }
 
 class Pictures extends ModelViewSet<Picture> {
+  static override idempotent: Idempotent = true
   static override model = Picture
   static override serializerClass = PictureSerializer
   static override authenticationClasses = schemes
@@ -500,6 +504,7 @@ process.on('message', (message: { id: number; ask: string }) => {
 })
 
 await DatabaseThrottle.ensureTable(stores)
+await ensureIdempotencyTable(stores)
 if (METERED) await usage.ensureTable()
 await api.prepare()
 server.listen(Number(PORT), '127.0.0.1', () => process.send?.({ id: 0, answer: 'ready' }))
