@@ -5,7 +5,6 @@ export { hashToken } from './api-keys/api-key.js'
 export { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication/authentication.js'
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
 export { TokenAuthentication, type TokenAuthenticationOptions } from './authentication/token-authentication.js'
-export type { CacheOptions } from './caching/cache-policy.js'
 // Classes by factories
 // What declarations name that compilers write of an application's own classes
 export type { ActionTypes, ViewSetAction } from './factories/actions.js'
@@ -36,7 +35,6 @@ export {
   type ContextDefault,
   type FieldOptions,
   type FieldSchema,
-  type RelatedQueryset,
   type SerializerContext,
   SerializerField,
   type Validator,
@@ -58,7 +56,7 @@ export { ReadOnlyField } from './fields/read-only-field.js'
 export { SlugRelatedField } from './fields/slug-related-field.js'
 export { StringField } from './fields/string-field.js'
 export { TimeField } from './fields/time-fields.js'
-export type { NamedBytes, StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
+export type { StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
 export { UUIDField } from './fields/uuid-field.js'
 // Filters (4.8)
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
@@ -100,7 +98,7 @@ export {
   UnsupportedMediaType,
   ValidationError,
 } from './kernel/errors.js'
-export { configure, type MismatchAction, type Settings } from './kernel/settings.js'
+export { configure, type Settings } from './kernel/settings.js'
 // Schemas of other libraries
 export type { StandardSchema } from './kernel/standard-schema.js'
 // Metadata (4.10)
@@ -114,7 +112,6 @@ export * from './moved.js'
 export type { SchemaOptions } from './openapi/document.js'
 export type { OpenAPIDocument } from './openapi/types.js'
 // Pagination (4.7)
-export type { CountOptions } from './pagination/counted-page.js'
 export { CursorPagination, type CursorPaginationOptions } from './pagination/cursor-pagination.js'
 export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
 export type { ListPool, ListSource, RowCursor, RowCursorOptions } from './pagination/list-source.js'
@@ -156,7 +153,7 @@ export { NestedSerializer } from './serializers/nested-serializer.js'
 export type { Expandable } from './serializers/select-fields.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
-export type { FieldMethods, Input, Output, SerializerTypes, Typed } from './serializers/types.js'
+export type { FieldMethods, Input, Output, Typed } from './serializers/types.js'
 // Throttling (8)
 export type { Rate } from './throttling/rate.js'
 export { AnonRateThrottle, UserRateThrottle } from './throttling/rate-throttles.js'
@@ -175,7 +172,7 @@ export { QueryParamVersioning } from './versioning/query-param-versioning.js'
 export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
 // Views and view sets (4.1, 4.3–4.6)
-export { type ActionDecorator, type ActionOptions, type ActionStatics, action } from './views/action.js'
+export { type ActionDecorator, type ActionOptions, action } from './views/action.js'
 export { APIView } from './views/api-view.js'
 export { GenericAPIView } from './views/generic-api-view.js'
 export { BulkCreateMixin } from './views/mixins/bulk-create-mixin.js'
@@ -189,7 +186,6 @@ export { NestedViewSetMixin } from './views/mixins/nested-view-set-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
-export type { NegotiationOptions } from './views/request/negotiate.js'
 export type {
   Authentications,
   Concurrency,

@@ -1,4 +1,6 @@
 /** Koa middleware, one factory for each feature. */
+export type { CacheOptions } from '../lib/caching/cache-policy.js'
+export type { NegotiationOptions } from '../lib/views/request/negotiate.js'
 export { type AppVersionOptions, appVersion } from './app-version.js'
 export { authentication } from './authentication.js'
 export { type CacheBustOptions, cacheBust } from './cache-bust.js'
