@@ -60,11 +60,12 @@ export interface DescribedRequest {
 /** A request without headers, query and body, from nobody, with as much of Koa's context as views read before they answer. */
 export function describingContext({ method, path = '/', params = {}, version }: DescribedRequest): Context {
   const get = () => ''
+  const append = () => {}
   const req = { method, url: path, headers: {}, socket: { destroyed: false } }
   const res = { headersSent: false, statusCode: 200 }
   const request = { method, url: path, headers: {}, get }
   const own = { method, path, url: path, originalUrl: path, query: {}, querystring: '', params, headers: {}, get }
-  return { ...own, state: { version }, req, res, request } as unknown as Context
+  return { ...own, append, state: { version }, req, res, request } as unknown as Context
 }
 
 /** True for a method that only reads (RFC 9110 section 9.2.1), in upper case. */

@@ -2,6 +2,7 @@
 import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
 import { jsonSchemaOf } from '../kernel/standard-schema.js'
+import type { PageDescription } from '../pagination/pagination.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
@@ -12,7 +13,7 @@ import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
-import { pathParameters, queryParameters, toParameter } from './parameters.js'
+import { hasModel, pathParameters, queryParameters, toParameter } from './parameters.js'
 import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
 import { STANDARD, type Standard } from './standard-actions.js'
@@ -185,12 +186,18 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   const isVersioned = view instanceof GenericAPIView && view.viewClass.concurrency !== null
   if (endpoint.kind === 'resource' && operation.action === 'create' && hasObjectPaths(view)) names.push('Location')
   if (isValidated(subject)) names.push('Cache-Control')
+  if (operation.action === 'list' && view instanceof GenericAPIView && pageOf(view)?.hasLinks) names.push('Link')
   if (isValidated(subject) || (isVersioned && showsObject(operation.action) && !isRead(operation.action))) {
     names.push('ETag')
   }
   if (view.policies.throttles.length > 0) names.push('RateLimit', 'RateLimit-Policy')
   if (view.policies.idempotency && !isSafeMethod(operation.method)) names.push('Idempotency-Replayed')
   return names
+}
+
+/** What the paginator of a list says of its pages. */
+function pageOf({ viewClass }: GenericAPIView): PageDescription | undefined {
+  return hasModel(viewClass) ? resourceOf(viewClass).paginator?.describePage({}) : undefined
 }
 
 function mediaTypes(view: APIView): readonly string[] {

@@ -106,6 +106,7 @@ const HEADERS = {
     description: 'The answer is that of an earlier request with this `Idempotency-Key`.',
     schema: { type: 'string', const: 'true' },
   },
+  Link: { description: 'Where other pages are: `next`, `prev`, `first`, `last` (RFC 8288).', schema: text },
   Location: {
     description: 'The path of the new object.',
     schema: { type: 'string', format: 'uri-reference' },

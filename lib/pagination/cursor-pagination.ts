@@ -10,6 +10,7 @@ import { modelName } from '../models/objection.js'
 import { keysetTerms, positionProblem, positionTag } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { type Cursor, type CursorScope, type CursorTerm, CursorTokens } from './cursor-token.js'
+import { addLinks, type LinkOptions } from './link-header.js'
 import { PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { lastValue, requestedSize, sizeParameter } from './page-sizes.js'
@@ -26,7 +27,7 @@ import {
 import { requestFrame } from './request-frame.js'
 
 /** Options of `CursorPagination`. */
-export interface CursorPaginationOptions {
+export interface CursorPaginationOptions extends LinkOptions {
   /** Items on a page. @default 25 */
   readonly pageSize?: number
   /** The most a client may ask for. @default 100 */
@@ -61,6 +62,7 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
   readonly maxPageSize: number
   readonly cursorQueryParam: string
   readonly pageSizeQueryParam: string
+  readonly linkHeader: boolean
 
   constructor(options: Options & CursorPaginationOptions = {} as Options) {
     super()
@@ -70,6 +72,7 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
     this.maxPageSize = options.maxPageSize ?? Math.max(100, this.pageSize)
     this.cursorQueryParam = options.cursorQueryParam ?? 'cursor'
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
+    this.linkHeader = options.linkHeader ?? false
   }
 
   override check({ name, model, order, orderingFields = [], ordersByExpression }: PagedView): void {
@@ -107,7 +110,7 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
       previous: linkSchema('The path of the page before; null on the first.'),
       results: { type: 'array', items: item },
     })
-    return { suffix: 'CursorPage', schema }
+    return { suffix: 'CursorPage', schema, hasLinks: this.linkHeader }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
@@ -127,17 +130,19 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
     const first = backwards ? length - 1 : 0
     const last = backwards ? 0 : length - 1
     const links = new PageLinks(request.url)
+    const sizeText = asked === undefined ? null : String(asked)
     const linkTo = (direction: Cursor['direction'], index: number) => {
       const token = length === 0 ? null : tokens.write({ direction, position: rows.position(index) })
       if (token === null && length > 0) throw new BadRequest('Ordering value too long for a cursor')
-      const pageSize = asked === undefined ? null : String(asked)
-      return links.to([this.cursorQueryParam, token], [this.pageSizeQueryParam, pageSize])
+      return links.to([this.cursorQueryParam, token], [this.pageSizeQueryParam, sizeText])
     }
-    return {
-      next: hasNext ? linkTo('next', last) : null,
-      previous: hasPrevious ? linkTo('prev', first) : null,
-      results: rows.results(0, length, backwards),
+    const next = hasNext ? linkTo('next', last) : null
+    const previous = hasPrevious ? linkTo('prev', first) : null
+    if (this.linkHeader) {
+      const start = links.to([this.cursorQueryParam, null], [this.pageSizeQueryParam, sizeText])
+      addLinks(request.ctx, { next, prev: previous, first: start })
     }
+    return { next, previous, results: rows.results(0, length, backwards) }
   }
 }
 
@@ -147,6 +152,7 @@ takesOptions<CursorPaginationOptions>(CursorPagination, {
   ordering: 'name or names',
   cursorQueryParam: 'name',
   pageSizeQueryParam: 'name',
+  linkHeader: 'boolean',
 })
 
 interface Kept {

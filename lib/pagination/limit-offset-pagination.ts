@@ -2,14 +2,15 @@
 
 import type { ParameterDescription } from '../filters/filter.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
+import { type CountedPage, type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
+import { addLinks, type LinkOptions } from './link-header.js'
 import { PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
 import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'
 
 /** Options of `LimitOffsetPagination`. */
-export interface LimitOffsetPaginationOptions extends CountOptions {
+export interface LimitOffsetPaginationOptions extends CountOptions, LinkOptions {
   /** Items in a slice. @default 25 */
   readonly defaultLimit?: number
   /** The most a client may ask for. @default 100 */
@@ -31,6 +32,7 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
   /** How the list is counted; typed so that a subclass may set it. */
   readonly count: string
   readonly countLimit: number
+  readonly linkHeader: boolean
 
   constructor(options: Options & LimitOffsetPaginationOptions = {} as Options) {
     super()
@@ -41,6 +43,7 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
     this.offsetQueryParam = options.offsetQueryParam ?? 'offset'
     this.count = options.count ?? 'exact'
     this.countLimit = options.countLimit ?? 10_000
+    this.linkHeader = options.linkHeader ?? false
     checkSizes(this, 'defaultLimit', 'maxLimit')
   }
 
@@ -58,7 +61,7 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
   }
 
   override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
-    return describeCounted(item, this.count)
+    return { ...describeCounted(item, this.count), hasLinks: this.linkHeader }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
@@ -71,6 +74,15 @@ export class LimitOffsetPagination<const Options extends LimitOffsetPaginationOp
       links.to([this.limitQueryParam, String(limit)], [this.offsetQueryParam, String(start)])
     const next = found.hasNext ? link(offset + limit) : null
     const previous = offset > 0 ? link(Math.max(0, offset - limit)) : null
+    if (this.linkHeader) {
+      const last = lastOffset({ ...found, count: count === 'exact' ? found.count : null }, offset, limit)
+      addLinks(request.ctx, {
+        next,
+        prev: previous,
+        first: link(0),
+        last: last === undefined ? undefined : link(last),
+      })
+    }
     return { count: found.count, next, previous, results: found.results() }
   }
 }
@@ -82,4 +94,17 @@ takesOptions<LimitOffsetPaginationOptions>(LimitOffsetPagination, {
   offsetQueryParam: 'name',
   count: 'any',
   countLimit: 'any',
+  linkHeader: 'boolean',
 })
+
+/** Where the slice begins that `next` leads to in the end, where it is known; behind the end, where the last full one does. */
+function lastOffset(
+  { hasNext, rows, count }: Pick<CountedPage, 'hasNext' | 'rows' | 'count'>,
+  offset: number,
+  limit: number,
+) {
+  if (!hasNext && rows) return offset
+  if (count === null) return undefined
+  const left = hasNext ? offset % limit : 0
+  return Math.max(0, left + Math.floor((count - 1 - left) / limit) * limit)
+}

@@ -3,14 +3,15 @@
 import type { ParameterDescription } from '../filters/filter.js'
 import { NotFound } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import { type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
+import { type CountedPage, type CountOptions, checkCount, describeCounted, readCounted } from './counted-page.js'
+import { addLinks, type LinkOptions } from './link-header.js'
 import { PageLinks } from './links.js'
 import type { ListSource } from './list-source.js'
 import { checkSizes, lastValue, requestedSize, sizeParameter, wholeNumber } from './page-sizes.js'
 import { BasePagination, type Named, type PageDescription, type PageRequest } from './pagination.js'
 
 /** Options of `PageNumberPagination`. */
-export interface PageNumberPaginationOptions extends CountOptions {
+export interface PageNumberPaginationOptions extends CountOptions, LinkOptions {
   /** Items on a page. @default 25 */
   readonly pageSize?: number
   /** The most a client may ask for. @default 100 */
@@ -36,6 +37,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
   /** How the list is counted; typed so that a subclass may set it. */
   readonly count: string
   readonly countLimit: number
+  readonly linkHeader: boolean
 
   constructor(options: Options & PageNumberPaginationOptions = {} as Options) {
     super()
@@ -46,6 +48,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
     this.pageSizeQueryParam = options.pageSizeQueryParam ?? 'page_size'
     this.count = options.count ?? 'exact'
     this.countLimit = options.countLimit ?? 10_000
+    this.linkHeader = options.linkHeader ?? false
     checkSizes(this, 'pageSize', 'maxPageSize')
   }
 
@@ -62,7 +65,7 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
   }
 
   override describePage(item: Readonly<Record<string, unknown>>): PageDescription {
-    return { ...describeCounted(item, this.count), statuses: [404] }
+    return { ...describeCounted(item, this.count), statuses: [404], hasLinks: this.linkHeader }
   }
 
   async paginate(source: ListSource, request: PageRequest): Promise<object> {
@@ -78,6 +81,15 @@ export class PageNumberPagination<const Options extends PageNumberPaginationOpti
       links.to([this.pageQueryParam, String(number)], [this.pageSizeQueryParam, pageSize])
     const next = found.hasNext ? link(page + 1) : null
     const previous = page > 1 ? link(page - 1) : null
+    if (this.linkHeader) {
+      const last = lastPage({ ...found, count: count === 'exact' ? found.count : null }, page, size)
+      addLinks(request.ctx, {
+        next,
+        prev: previous,
+        first: link(1),
+        last: last === undefined ? undefined : link(last),
+      })
+    }
     return { count: found.count, next, previous, results: found.results() }
   }
 
@@ -99,4 +111,11 @@ takesOptions<PageNumberPaginationOptions>(PageNumberPagination, {
   pageSizeQueryParam: 'name',
   count: 'any',
   countLimit: 'any',
+  linkHeader: 'boolean',
 })
+
+/** The number of the last page, where it is known. */
+function lastPage({ hasNext, count }: Pick<CountedPage, 'hasNext' | 'count'>, page: number, size: number) {
+  if (!hasNext) return page
+  return count === null ? undefined : Math.ceil(count / size)
+}

@@ -23,6 +23,8 @@ export interface PageDescription {
   readonly schema: JSONSchema
   /** Statuses of errors that only a page has. @default [] */
   readonly statuses?: readonly number[]
+  /** Its links are sent as `Link`, too. @default false */
+  readonly hasLinks?: boolean
 }
 
 /** The schema of an envelope: all members are always there. */

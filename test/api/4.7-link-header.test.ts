@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  type BasePagination,
+  CSVRenderer,
+  CursorPagination,
+  configure,
+  JSONRenderer,
+  LimitOffsetPagination,
+  ModelViewSet,
+  PageNumberPagination,
+} from '../../lib/index.js'
+import { type Client, serveApp } from '../support/client.js'
+import type { TestDatabase } from '../support/database.js'
+import { Book, BookSerializer, createLibrary } from '../support/library.js'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  configure({ secretKey: 'a secret of sixteen characters' })
+  database = await createLibrary()
+  await database.knex.raw(`insert into books (title, n) select 'b' || i, i from generate_series(1, 23) i`)
+})
+afterAll(() => database.drop())
+
+async function served(paginationClass: BasePagination, before?: Parameters<typeof serveApp>[0]) {
+  class Books extends ModelViewSet<Book> {
+    static override model = Book
+    static override serializerClass = BookSerializer
+    static override paginationClass = paginationClass
+    static override rendererClasses = [JSONRenderer, CSVRenderer]
+  }
+  const api = new APIRouter({ prefix: '/api' }).register('books', Books)
+  await api.prepare()
+  const client = await serveApp(...(before ? [before] : []), api.routes())
+  return { api, client }
+}
+
+/** Targets by relation. */
+async function linksOf(client: Client, path: string) {
+  const { headers, json } = await client.get(path)
+  const found = [...String(headers['link'] ?? '').matchAll(/<([^<>]*)>; rel="(\w+)"/g)]
+  return { links: Object.fromEntries(found.map(([, target, relation]) => [relation, target])), json }
+}
+
+describe('pages by number with linkHeader', () => {
+  it('names next, prev, first and last by the paths of the body', async () => {
+    const { client } = await served(new PageNumberPagination({ pageSize: 5, linkHeader: true }))
+    const { links, json } = await linksOf(client, '/api/books?a=1&page=2')
+    expect(links).toEqual({
+      next: json.next,
+      prev: json.previous,
+      first: '/api/books?a=1&page=1',
+      last: '/api/books?a=1&page=5',
+    })
+    expect((await client.get(links['last'] as string)).json.results).toHaveLength(3)
+  })
+
+  it('names no next page on the last, and no page before on the first', async () => {
+    const { client } = await served(new PageNumberPagination({ pageSize: 5, linkHeader: true }))
+    const last = await linksOf(client, '/api/books?page=5')
+    expect(Object.keys(last.links)).toEqual(['prev', 'first', 'last'])
+    const first = await linksOf(client, '/api/books')
+    expect(Object.keys(first.links)).toEqual(['next', 'first', 'last'])
+  })
+
+  it.each(['none', 'estimated', 'capped'] as const)(
+    'names no last page where the count is %s, until it is there',
+    async (count) => {
+      const { client } = await served(new PageNumberPagination({ pageSize: 5, count, linkHeader: true }))
+      expect((await linksOf(client, '/api/books')).links).not.toHaveProperty('last')
+      expect((await linksOf(client, '/api/books?page=5')).links['last']).toBe('/api/books?page=5')
+    },
+  )
+
+  it('has the links where the body has none, as in CSV', async () => {
+    const { client } = await served(new PageNumberPagination({ pageSize: 20, linkHeader: true }))
+    const { headers } = await client.get('/api/books.csv')
+    expect(headers['link']).toBe(
+      '</api/books.csv?page=2>; rel="next", </api/books.csv?page=1>; rel="first", </api/books.csv?page=2>; rel="last"',
+    )
+  })
+
+  it('keeps the links that earlier middleware has set', async () => {
+    const { client } = await served(new PageNumberPagination({ linkHeader: true }), (ctx, next) => {
+      ctx.set('Link', '</license>; rel="license"')
+      return next()
+    })
+    const { headers } = await client.get('/api/books')
+    expect([headers['link']].flat().join(', ')).toMatch(
+      /^<\/license>; rel="license", <\/api\/books\?page=1>; rel="first"/,
+    )
+  })
+
+  it('is silent without the option, and on a 404', async () => {
+    const silent = await served(new PageNumberPagination())
+    expect((await silent.client.get('/api/books')).headers).not.toHaveProperty('link')
+    const { client } = await served(new PageNumberPagination({ linkHeader: true }))
+    expect((await client.get('/api/books?page=99')).headers).not.toHaveProperty('link')
+  })
+
+  it('encodes what would end a link, and leaves out links of thousands of characters', async () => {
+    const { client } = await served(new PageNumberPagination({ pageSize: 20, linkHeader: true }))
+    const { headers } = await client.get('/api/books?a=>;rel="x"')
+    expect(headers['link']).not.toMatch(/[^<]*<[^>]*"/)
+    const long = await client.get(`/api/books?a=${'x'.repeat(5_000)}`)
+    expect(long.status).toBe(200)
+    expect(long.headers).not.toHaveProperty('link')
+    expect(long.json.next).toContain('page=2')
+  })
+
+  it('stands in the document, and is explained', async () => {
+    const { api } = await served(new PageNumberPagination({ linkHeader: true }))
+    const { responses } = (api.getSchema().paths['/api/books'] as never)['get']
+    expect(responses['200']['headers']).toHaveProperty('Link')
+    const silent = await served(new PageNumberPagination())
+    expect(
+      (silent.api.getSchema().paths['/api/books'] as never)['get']['responses']['200']['headers'] ?? {},
+    ).not.toHaveProperty('Link')
+    expect((await api.explain()).length).toBeGreaterThan(0)
+  })
+
+  it('takes true and false only', () => {
+    expect(() => new PageNumberPagination({ linkHeader: 'yes' as never })).toThrow(/linkHeader/)
+  })
+})
+
+describe('slices with linkHeader', () => {
+  it.each([
+    ['/api/books?limit=5&offset=7', { prev: 2, next: 12, first: 0, last: 22 }],
+    ['/api/books?limit=5&offset=22', { prev: 17, first: 0, last: 22 }],
+    ['/api/books?limit=5&offset=99', { prev: 94, first: 0, last: 20 }],
+    ['/api/books?limit=50', { first: 0, last: 0 }],
+  ])('leads from %s to the slices that its links lead to', async (path, offsets) => {
+    const { client } = await served(new LimitOffsetPagination({ linkHeader: true }))
+    const { links } = await linksOf(client, path)
+    const found = Object.entries(links).map(([relation, target]) => [
+      relation,
+      Number(/offset=(\d+)/.exec(target as string)?.[1]),
+    ])
+    expect(Object.fromEntries(found)).toEqual(offsets)
+  })
+})
+
+describe('cursors with linkHeader', () => {
+  it('names the pages around, and the first', async () => {
+    const { client } = await served(new CursorPagination({ pageSize: 5, linkHeader: true }))
+    const one = await linksOf(client, '/api/books?page_size=4')
+    expect(one.links).toEqual({ next: one.json.next, first: '/api/books?page_size=4' })
+    const two = await linksOf(client, one.json.next)
+    expect(two.links).toEqual({ next: two.json.next, prev: two.json.previous, first: '/api/books?page_size=4' })
+  })
+})
