@@ -50,27 +50,39 @@ type AskOf<Backend> = Backend extends abstract new (
     : never
 
 /** Compared as values of the column are. */
-type Compared = 'exact' | 'gt' | 'gte' | 'lt' | 'lte'
-type Matched = 'iexact' | 'contains' | 'icontains' | 'startswith' | 'istartswith' | 'endswith' | 'iendswith'
+type Compared = 'exact' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte'
+type Matched = 'iexact' | 'icontains' | 'startswith' | 'istartswith' | 'endswith' | 'iendswith'
+
+/** Of lists and ranges; `contains` is one of texts, too. */
+type Containing = 'contains' | 'overlap' | 'contained_by'
+type DatePart = 'year' | 'month' | 'day'
 
 type Filters<View, Path extends string = NameOf<View, 'filtersetFields'>> = {
   [P in Path]?: At<ModelOf<View>, P>
 } & {
   [P in Path as `${P}__${Compared}`]?: At<ModelOf<View>, P>
 } & {
-  [P in Path as `${P}__${'in' | 'range'}`]?: At<ModelOf<View>, P>[]
+  [P in Path as `${P}__${'in' | 'nin' | 'range'}`]?: At<ModelOf<View>, P>[]
 } & {
   [P in Path as `${P}__${Matched}`]?: string
+} & {
+  [P in Path as `${P}__${Containing}`]?: Contained<At<ModelOf<View>, P>>
+} & {
+  [P in Path as `${P}__${DatePart}`]?: number
 } & {
   [P in Path as `${P}__isnull`]?: boolean
 }
 
-/** The value at the end of a path over relations. */
+type Contained<T> = T extends readonly (infer Item)[] ? NonNullable<Item>[] : string
+
+/** The value at the end of a path over relations; a text at a key of JSON. */
 type At<M, Path> = Path extends keyof M
   ? Filtered<NonNullable<M[Path]>>
   : Path extends `${infer Relation}__${infer Rest}`
     ? Relation extends keyof M
-      ? At<Related<M[Relation]>, Rest>
+      ? [Related<M[Relation]>] extends [never]
+        ? string
+        : At<Related<M[Relation]>, Rest>
       : string
     : string
 

@@ -88,11 +88,27 @@ type OrderKeys<M> = { [K in Columns<M>]: K | `-${K}` }
 export type OrderName<M> = IsUntyped<M> extends true ? string : OrderKeys<M>[Columns<M>]
 
 /** How paths over columns of a model begin: `title`, `author__…`. What stands behind a relation is checked by `CheckedPath`. */
-export type ColumnPath<M> = IsUntyped<M> extends true ? string : PathKeys<M>[Declared<M>]
+type ColumnPath<M> = IsUntyped<M> extends true ? string : PathKeys<M>[Declared<M>]
 
 type PathKeys<M> = {
   [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never] ? K : `${K}__${string}`
 }
+
+/** How paths over columns of a model begin, keys of its columns of JSON among them. */
+export type FilterPath<M> = IsUntyped<M> extends true ? string : FilterKeys<M>[Declared<M>]
+
+type FilterKeys<M> = {
+  [K in Declared<M>]: PathKeys<M>[K] | (IsJSON<M[K & keyof M]> extends true ? `${K}__${string}` : never)
+}
+
+/** True of a property that may hold an object of JSON. */
+type IsJSON<T> = unknown extends T
+  ? true
+  : [NonNullable<T>] extends [
+        string | number | bigint | boolean | Date | Uint8Array | Interval | readonly unknown[] | Model,
+      ]
+    ? false
+    : true
 
 type SearchKeys<M> = { [K in Declared<M>]: PathKeys<M>[K] | `${'^' | '=' | '$'}${PathKeys<M>[K]}` }
 
@@ -122,6 +138,19 @@ export type CheckedPath<M, Path, Over extends Passed = []> =
           ? TooFar
           : `${Name}__${CheckedPath<Related<M[Name & keyof M]>, Rest, [...Over, 0]> & string}`
         : ColumnPath<M>
+
+/** As `CheckedPath`, of paths that may end at a key of JSON: `meta__colour`. */
+export type CheckedFilter<M, Path> = Path extends unknown
+  ? IsKeyPath<M, Path> extends true
+    ? Path
+    : CheckedPath<M, Path>
+  : never
+
+type IsKeyPath<M, Path> = Path extends `${infer Name extends Declared<M>}__${infer Rest}`
+  ? [Related<M[Name & keyof M]>] extends [never]
+    ? IsJSON<M[Name & keyof M]>
+    : IsKeyPath<Related<M[Name & keyof M]>, Rest>
+  : false
 
 /** True for a path of relations joined by dots, however far. */
 export type IsRelationPath<M, Path> =

@@ -12,9 +12,10 @@ import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } 
 import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
 import type {
+  CheckedFilter,
   CheckedPath,
   ColumnName,
-  ColumnPath,
+  FilterPath,
   IsRelationPath,
   ModelType,
   OrderName,
@@ -30,8 +31,8 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly serializerClass?: SerializerClass
   /** The column that paths name objects by. @default 'id' */
   readonly lookupField?: ColumnName<M> | 'id'
-  /** Columns and paths that a client may filter by, with `FieldFilter`. */
-  readonly filtersetFields?: readonly ColumnPath<M>[]
+  /** Columns, paths, and keys of JSON (`meta__colour`) that a client may filter by, with `FieldFilter`. */
+  readonly filtersetFields?: readonly FilterPath<M>[]
   /** Columns and paths that are searched; `^`, `=` and `$` before one say how. */
   readonly searchFields?: readonly SearchName<M>[]
   /** Columns that a client may order by. */
@@ -69,7 +70,7 @@ type Checked<Spec> = Spec extends { readonly serializerClass: infer S }
 
 /** Paths that lead nowhere, which the compiler would let pass behind their first relation. */
 type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer Path)[] }
-  ? { readonly filtersetFields: readonly CheckedPath<M, Path>[] }
+  ? { readonly filtersetFields: readonly CheckedFilter<M, Path>[] }
   : unknown) &
   (Spec extends { readonly searchFields: readonly (infer Path)[] }
     ? { readonly searchFields: readonly CheckedSearch<M, Path>[] }

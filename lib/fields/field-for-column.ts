@@ -196,7 +196,7 @@ const FIELDS: Readonly<Record<string, Make>> = {
 }
 
 /** An array's element as if it were a column. */
-function elementOf(column: Column): Column {
+export function elementOf(column: Column): Column {
   const type = column.element ?? 'unknown'
   return { ...column, type, element: undefined, schema: column.schema.items ?? {}, sqlType: column.sqlType && type }
 }

@@ -59,10 +59,16 @@ export class FieldPath {
   readonly narrowed: boolean
   /** The relations on the way, and the property at the end. */
   readonly properties: readonly string[]
+  /** SQL for the value, with `??` for the column's name. */
+  readonly target: string
+  /** It is the text at a key of a column of JSON. */
+  readonly isKey: boolean
   readonly #steps: readonly Step[]
 
-  constructor(name: string, column: Column, steps: readonly Step[]) {
+  constructor(name: string, column: Column, steps: readonly Step[], key?: string) {
     this.name = name
+    this.target = key ?? '??'
+    this.isKey = key !== undefined
     this.column = column
     this.single = steps.every((step) => step.single)
     this.properties = [...steps.map((step) => step.name), column.property]

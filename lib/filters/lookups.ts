@@ -11,8 +11,8 @@ import { ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/model-description.js'
 import { checkedText, escapeLike, textOf } from './text-match.js'
 
-/** The most values that `in` takes. */
-const MOST_VALUES = 1_000
+/** The most values that a list takes. */
+export const MOST_VALUES = 1_000
 
 /** Types whose values are compared as such. */
 const TYPES = new Set([
@@ -34,19 +34,23 @@ export class Operand {
   readonly sql: string
   /** Values are external ids. */
   readonly ids: ExternalIds | undefined
+  /** It is the text at a key of JSON, not the column itself. */
+  readonly isKey: boolean
   readonly #field: SerializerField
 
-  constructor(column: Column, ids?: ExternalIds) {
+  constructor(column: Column, { ids, isKey = false }: { ids?: ExternalIds | undefined; isKey?: boolean } = {}) {
     this.column = column
     this.ids = ids
+    this.isKey = isKey
     // a value beyond a serializer's limits is in no row, but it is not a wrong one
     this.#field = ids ? new ExternalIdField(ids) : fieldForColumn({ ...column, schema: {}, maxLength: undefined }, {})
     this.comparable = !(this.#field instanceof ArrayField || this.#field instanceof JSONField)
-    this.ordered = TYPES.has(column.type)
-    this.sql = this.ordered ? '??' : '??::text'
+    // numbers would be compared as texts
+    this.ordered = TYPES.has(column.type) && !isKey
+    this.sql = TYPES.has(column.type) ? '??' : '??::text'
   }
 
-  /** True for lookups that fit the column. Any but equality would give away the digits of a hidden key. */
+  /** True for lookups of LOOKUPS that fit the column. Any but equality would give away the digits of a hidden key. */
   takes({ ordered, equal, several }: Lookup): boolean {
     if (this.ids) return equal === true
     // a range has a comma of its own
@@ -75,7 +79,7 @@ export class Operand {
   /** SQL for `column = any(list)`; one parameter, however many values (promise R3). */
   anyOf(): string {
     const { sqlType, type } = this.column
-    if (this.ordered && sqlType !== undefined) return `?? = any(?::${sqlType.replaceAll('?', '\\?')}[])`
+    if (TYPES.has(type) && sqlType !== undefined) return `?? = any(?::${sqlType.replaceAll('?', '\\?')}[])`
     return DECLARED.has(type) ? `?? = any(?::${type}[])` : '??::text = any(?::text[])'
   }
 }
@@ -88,6 +92,8 @@ export interface Lookup {
   readonly ordered?: true
   /** The lookup takes whole values, and is true where they are equal. */
   readonly equal?: true
+  /** It is true exactly where the SQL is not, so also where there is no value. */
+  readonly negated?: true
   /** The lookup takes several values, with commas between them. */
   readonly several?: true
   /** The lookup searches a string for a pattern. */
@@ -147,9 +153,7 @@ const anyOf: Lookup = {
   several: true,
   // nothing is no value: it matches nothing
   values: (text, operand, caller) => [
-    text === ''
-      ? []
-      : readList(text, MOST_VALUES + 1, (item) => (operand.ids ? operand.decode(item, caller) : operand.read(item))),
+    readList(text, (item) => (operand.ids ? operand.decode(item, caller) : operand.read(item))),
   ],
   sql: (operand) => operand.anyOf(),
   parameter: (operand) => ({
@@ -157,6 +161,9 @@ const anyOf: Lookup = {
     explode: false,
   }),
 }
+
+const ne: Lookup = { ...exact, description: 'is not this value, or has none', negated: true }
+const nin: Lookup = { ...anyOf, description: 'is none of these values, or has none', negated: true }
 
 const range: Lookup = {
   description: 'lies between two values, or is one of them',
@@ -174,18 +181,21 @@ const range: Lookup = {
   }),
 }
 
-function readList(text: string, most: number, read: (item: string) => unknown): unknown[] {
-  const items = text.split(',', most)
-  if (items.length === most) throw new ValidationError(`Give at most ${most - 1} values.`)
+/** The values between commas. @throws ValidationError there are too many, or one is missing */
+export function readList(text: string, read: (item: string) => unknown): unknown[] {
+  if (text === '') return []
+  const items = text.split(',', MOST_VALUES + 1)
+  if (items.length > MOST_VALUES) throw new ValidationError(`Give at most ${MOST_VALUES} values.`)
   return items.map((item) => {
     if (item === '') throw new ValidationError('Give a value before and after each comma.')
     return read(item)
   })
 }
 
-/** All lookups but `isnull`, by the name that follows a field. */
+/** What columns of most types have, but for `isnull`, by the name that follows a field. */
 export const LOOKUPS: ReadonlyMap<string, Lookup> = new Map([
   ['exact', exact],
+  ['ne', ne],
   ['iexact', iexact],
   ['gt', compare('>', 'is greater than this value')],
   ['gte', compare('>=', 'is this value or greater')],
@@ -198,5 +208,6 @@ export const LOOKUPS: ReadonlyMap<string, Lookup> = new Map([
   ['endswith', matchPattern('like', endsWith, 'ends with this text')],
   ['iendswith', matchPattern('ilike', endsWith, 'ends with this text in any case')],
   ['in', anyOf],
+  ['nin', nin],
   ['range', range],
 ])

@@ -510,12 +510,28 @@ describe('[E14] the primary key', () => {
     }
   })
 
+  it('is no different from a missing one to ne and nin', async () => {
+    const all = (await get('/articles')).json.results
+    const [own] = all
+    for (const value of ['nonsense', '1', Article.encodeId(999_999)]) {
+      for (const lookup of ['ne', 'nin']) {
+        expect((await get(`/articles?id__${lookup}=${value}`)).json.results).toEqual(all)
+        expect((await get(`/articles?note__id__${lookup}=${value}`)).json.results).toEqual(all)
+      }
+    }
+    for (const query of [`id__ne=${own.id}`, `id__nin=nonsense,${own.id}`]) {
+      const { results } = (await get(`/articles?${query}`)).json
+      expect(results).toEqual(expect.arrayContaining(all.slice(1)))
+      expect(results).not.toContainEqual(own)
+    }
+  })
+
   it('is not told by a filter: only equality is asked for', async () => {
     for (const lookup of ['contains', 'startswith', 'gt', 'lte', 'range', 'iexact', 'iendswith']) {
       for (const name of ['id', 'author_id', 'note_id', 'note__id', 'club_id']) {
         expect(await get(`/articles?${name}__${lookup}=1`)).toMatchObject({
           status: 400,
-          json: { errors: { [`${name}__${lookup}`]: ['Unknown lookup. Use one of: exact, in, isnull.'] } },
+          json: { errors: { [`${name}__${lookup}`]: ['Unknown lookup. Use one of: exact, ne, in, nin, isnull.'] } },
         })
       }
     }

@@ -424,7 +424,7 @@ it.skipIf(runsAsRole())('reads well in a terminal', async () => {
   answer       JSONRenderer, CSVRenderer
   filters      FieldFilter → SearchFilter → OrderingFilter
   page         PageNumberPagination
-  parameters   owner (15 lookups), search, ordering, page, page_size, fields
+  parameters   owner (17 lookups), search, ordering, page, page_size, fields
   reads        rows
   list         ${list?.statements[0]?.sql}
 `)

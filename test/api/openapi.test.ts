@@ -187,10 +187,10 @@ describe('the parameters of an operation', () => {
     const document = await describeApi({ books: View })
     const list = operationOf(document, '/api/books')
     expect(names(list)).toEqual([
-      ...['price', 'price__exact', 'price__iexact', 'price__gt', 'price__gte', 'price__lt', 'price__lte'],
+      ...['price', 'price__exact', 'price__ne', 'price__iexact', 'price__gt', 'price__gte', 'price__lt', 'price__lte'],
       ...['price__contains', 'price__icontains', 'price__startswith', 'price__istartswith', 'price__endswith'],
-      ...['price__iendswith', 'price__in', 'price__range', 'price__isnull', 'search', 'ordering', 'page', 'page_size'],
-      ...['mine', 'fields'],
+      ...['price__iendswith', 'price__in', 'price__nin', 'price__range', 'price__isnull', 'search', 'ordering', 'page'],
+      ...['page_size', 'mine', 'fields'],
     ])
     const one = (name: string) => list.parameters?.find((parameter) => parameter.name === name)
     expect(one('price__in')).toEqual({

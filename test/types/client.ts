@@ -40,6 +40,9 @@ class Book extends Model {
   declare price: Generated<string>
   declare pages: number | null
   declare author_id: number
+  declare tags: string[]
+  declare extra: unknown
+  declare created_at: Date
   declare author?: Author
 }
 class AuthorSerializer extends modelSerializer(Author, { fields: ['id', 'name'] }) {}
@@ -58,7 +61,7 @@ class BookViewSet extends modelViewSet(Book, {
   serializerClass: BookSerializer,
   paginationClass: PageNumberPagination,
   filterBackends: [FieldFilter, SearchFilter, OrderingFilter],
-  filtersetFields: ['price', 'pages', 'author__name'],
+  filtersetFields: ['price', 'pages', 'author__name', 'tags', 'extra__colour', 'created_at'],
   orderingFields: ['price'],
   searchFields: ['title'],
   actions: {
@@ -112,6 +115,12 @@ interface Shown {
 
 export async function use(): Promise<void> {
   const api = createClient<Api>('http://localhost/api')
+  await api.books.list({ price__ne: 5, pages__nin: [1, 2], tags__contains: ['a', 'b'], tags__overlap: 'a' })
+  await api.books.list({ created_at__year: 2024, extra__colour: 'red', extra__colour__ne: 'red' })
+  // @ts-expect-error a year is a number
+  await api.books.list({ created_at__year: true })
+  // @ts-expect-error an undeclared key
+  await api.books.list({ extra__size: 'x' })
   const found = await api.books.list({ price__gte: 10, author__name: 'x', ordering: '-price', search: 'y', page: 2 })
   if (found.ok) {
     const [book] = found.data.results

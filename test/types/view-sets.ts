@@ -42,6 +42,8 @@ class Book extends Model {
   declare title: string
   declare price: string
   declare published_on: string | null
+  declare meta: { colour?: string } | null
+  declare other: unknown
   declare author_id: number
   declare author?: Author
 }
@@ -147,6 +149,13 @@ modelViewSet(Book, { filtersetFields: ['author__contry__name'] })
 // @ts-expect-error no such column at the end of a way through all models, and back
 modelViewSet(Book, { filtersetFields: ['author__books__author__books__titel'] })
 modelViewSet(Book, { filtersetFields: ['author__books__author__books__title'] })
+modelViewSet(Book, { filtersetFields: ['meta__colour', 'other__a__b', 'author__books__meta__colour'] })
+// @ts-expect-error a text has no keys
+modelViewSet(Book, { filtersetFields: ['title__colour'] })
+// @ts-expect-error a text behind relations has no keys
+modelViewSet(Book, { filtersetFields: ['author__books__title__colour'] })
+// @ts-expect-error keys are not searched
+modelViewSet(Book, { searchFields: ['meta__colour'] })
 // @ts-expect-error a relation is no column
 modelViewSet(Book, { filtersetFields: ['author'] })
 // @ts-expect-error a relation is no column

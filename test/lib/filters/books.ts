@@ -33,6 +33,11 @@ const SCHEMA = `
     place point,
     meta jsonb,
     tags text[],
+    sizes int[],
+    states state[],
+    during daterange,
+    shown tstzmultirange,
+    printed timestamp,
     secret text not null default 'secret of a book',
     author_id int references people
   );
@@ -142,8 +147,8 @@ export const COLUMNS = {
 
 /** All of them but `isnull`. */
 export const LOOKUPS = [
-  ...['exact', 'iexact', 'gt', 'gte', 'lt', 'lte', 'contains', 'icontains', 'startswith', 'istartswith'],
-  ...['endswith', 'iendswith', 'in', 'range'],
+  ...['exact', 'ne', 'iexact', 'gt', 'gte', 'lt', 'lte', 'contains', 'icontains', 'startswith', 'istartswith'],
+  ...['endswith', 'iendswith', 'in', 'nin', 'range'],
 ]
 
 const PAYLOADS = [

@@ -1,0 +1,146 @@
+/** What a view's `filtersetFields` let clients ask: each parameter, how its text is read, and the SQL it stands for. */
+
+import type { IDContext } from '../ids/codec.js'
+import { ValidationError } from '../kernel/errors.js'
+import { oncePer } from '../kernel/once-per.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import type { FieldPath, PathStart } from './field-path.js'
+import type { FilterView, ParameterDescription } from './filter.js'
+import { LOOKUPS, type Lookup, Operand } from './lookups.js'
+import { lookupsOf } from './lookups-of.js'
+import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
+
+/** What a parameter asks for, once its text was read. */
+export interface Condition {
+  /** The filter's place among the others: the same parameters in another order are the same SQL. */
+  readonly position: number
+  readonly shape: string
+  readonly values: readonly unknown[]
+  /** The SQL is known only once the query is built. */
+  readonly narrowed: boolean
+  /** Costs the database as much as a search. */
+  readonly expensive: boolean
+  where(start: PathStart): SqlPart
+}
+
+/** A parameter, and where it stands among the others. */
+type Place = Readonly<{ name: string; position: number }>
+
+/** A parameter that filters, settled before any request. */
+export interface Filter {
+  readonly description: ParameterDescription
+  /** @throws ValidationError the text stands for no value */
+  read(text: string, caller: IDContext): Condition
+}
+
+/** All that clients may ask of a view's columns. */
+export interface Filterset {
+  readonly filters: ReadonlyMap<string, Filter>
+  /** The lookups of each declared field. */
+  readonly fields: ReadonlyMap<string, readonly string[]>
+  readonly longestField: number
+}
+
+/** The declared field of a parameter whose lookup it does not have. */
+export function declaredField(name: string, { fields, longestField: longest }: Filterset): string | undefined {
+  if (fields.has(name)) return name
+  let end = name.indexOf(SEPARATOR)
+  while (end > -1 && end <= longest) {
+    const field = name.slice(0, end)
+    if (fields.has(field)) return field
+    end = name.indexOf(SEPARATOR, end + 1)
+  }
+  return undefined
+}
+
+/** What a client is told of a lookup that the field does not have. */
+export function unknownLookup({ fields }: Filterset, field: string): string {
+  return `Unknown lookup. Use one of: ${(fields.get(field) as string[]).join(', ')}.`
+}
+
+/** What a view's clients may ask, the same for as long as its catalogue is. @throws {ConfigurationError} */
+export const filtersetOf = oncePer((view: FilterView): Filterset => {
+  const paths = resolvePaths(`${view.name}: filtersetFields`, view.model, view.filtersetFields, { keys: true })
+  const fields = new Map<string, readonly string[]>()
+  const filters = new Map<string, Filter>()
+  const add = (name: string, filter: (place: Place) => Filter) => {
+    if (!filters.has(name)) filters.set(name, filter({ name, position: filters.size }))
+  }
+  const operands = paths.map((named) => {
+    const external = externalPath(`${view.name}: filtersetFields`, view.model, named)
+    const path = external?.path ?? named
+    // a key that is stored elsewhere is present where the foreign key itself is
+    return { path, present: named, operand: new Operand(path.column, { ids: external?.ids, isKey: path.isKey }) }
+  })
+  // first the fields alone: a property may be called like another one's lookup
+  for (const { path, operand } of operands) {
+    const exact = LOOKUPS.get('exact') as Lookup
+    if (operand.comparable) add(path.name, (place) => compareBy(place, exact, path, operand))
+  }
+  for (const { path, present, operand } of operands) {
+    const lookups = lookupsOf(operand)
+    for (const [suffix, lookup] of lookups) {
+      add(path.name + SEPARATOR + suffix, (place) => compareBy(place, lookup, path, operand))
+    }
+    add(path.name + SEPARATOR + IS_NULL, (place) => isNull(place, present))
+    fields.set(path.name, [...lookups.map(([suffix]) => suffix), IS_NULL])
+  }
+  return { filters, fields, longestField: Math.max(0, ...paths.map(({ name }) => name.length)) }
+})
+
+function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, operand: Operand): Filter {
+  const { narrowed, related, target } = path
+  // a value of a column is named once
+  const found = lookup.sql(operand).replace('??', () => target)
+  const sql = lookup.negated && !related ? `(${found}) is not true` : found
+  const isOpposite = lookup.negated === true && related
+  return {
+    description: { name, description: `${path.name} ${lookup.description}.`, ...lookup.parameter(operand) },
+    read(text, caller) {
+      const values = lookup.values(text, operand, caller)
+      return {
+        position,
+        shape: name,
+        values,
+        narrowed,
+        expensive: lookup.isPattern === true,
+        where(start) {
+          const part = path.where(start, (reference) => ({ sql, bindings: [reference, ...values] }))
+          return isOpposite ? { sql: `not ${part.sql}`, bindings: part.bindings } : part
+        },
+      }
+    },
+  }
+}
+
+const IS_NULL = 'isnull'
+
+/** Of a related field `true` says that no related object has a value, so that it is always the opposite of `false`. */
+function isNull({ name, position }: Place, path: FieldPath): Filter {
+  const condition = (start: PathStart, nothing: boolean): SqlPart => {
+    const isNothing = nothing && !path.related
+    const { sql, bindings } = path.where(start, (reference) => ({
+      sql: `${path.target} ${isNothing ? 'is null' : 'is not null'}`,
+      bindings: [reference],
+    }))
+    return { sql: nothing && path.related ? `not ${sql}` : sql, bindings }
+  }
+  return {
+    description: {
+      name,
+      description: `${path.name} has no value (true), or has one (false).`,
+      schema: { type: 'boolean' },
+    },
+    read(text) {
+      if (text !== 'true' && text !== 'false') throw new ValidationError('Must be true or false.')
+      return {
+        position,
+        shape: `${name}=${text}`,
+        values: [],
+        narrowed: path.narrowed,
+        expensive: false,
+        where: (start) => condition(start, text === 'true'),
+      }
+    },
+  }
+}
