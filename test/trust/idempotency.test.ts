@@ -5,8 +5,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import pg, { type ClientConfig } from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
@@ -16,15 +19,37 @@ import { runsAsRole } from '../support/roles.js'
 import { seededRandom } from '../support/seeded-random.js'
 import { report, seed, size } from './support/size.js'
 
-const SERVER = fileURLToPath(new URL('support/once-server.ts', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 let database: TestDatabase
+let folder: string
+let server: string
 beforeAll(async () => {
+  // one file starts in a tenth of the time, and stays what it is while the run lasts
+  folder = mkdtempSync(join(ROOT, 'node_modules', '.once-'))
+  server = join(folder, 'server.mjs')
+  await build({
+    entryPoints: [join(ROOT, 'test/trust/support/once-server.ts')],
+    outfile: server,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    alias: {
+      'koa-viewsets': join(ROOT, 'lib/index.ts'),
+      'koa-viewsets/idempotency': join(ROOT, 'lib/idempotency/index.ts'),
+      'koa-viewsets/plugins': join(ROOT, 'plugins/index.ts'),
+    },
+    logLevel: 'silent',
+  })
   database = await createDatabase({
     schema: 'create table orders (id serial primary key, ref text not null, caller text not null)',
   })
 })
-afterAll(() => database.drop())
+afterAll(async () => {
+  rmSync(folder, { recursive: true, force: true })
+  await database.drop()
+})
 
 /** Where the app's processes find the database, with its name. */
 function urlOf(connection: ClientConfig): string {
@@ -44,8 +69,8 @@ class App {
 
   async start(): Promise<void> {
     const env = { PATH: process.env['PATH'], PORT: String(this.port), DATABASE_URL: this.#url }
-    const child = fork(SERVER, [], {
-      execArgv: ['--import', 'tsx'],
+    const child = fork(server, [], {
+      execArgv: [],
       env,
       stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
     })
@@ -174,7 +199,7 @@ async function underFire(url: string, kills: number): Promise<{ writes: number; 
 }
 
 describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
-  it('is done once by two processes that get it 20 times at the same time', async () => {
+  it('is done once by two processes that get it 20 times at the same time', { timeout: 600_000 }, async () => {
     const { apps, stop } = await startApps(urlOf(database.connection), 2)
     const ports = apps.map(({ port }) => port)
     const rounds = size(4, 200)
@@ -222,7 +247,7 @@ describe.skipIf(runsAsRole())('[I25] a write with a key', () => {
     }
   })
 
-  it("is answered to its caller only: the same keys of others are others' writes", async () => {
+  it("is answered to its caller only: the same keys of others are others' writes", { timeout: 600_000 }, async () => {
     const { apps, stop } = await startApps(urlOf(database.connection), 1)
     const ports = apps.map(({ port }) => port)
     const random = seededRandom(seed)
