@@ -44,6 +44,7 @@ const ENTITY_HEADERS = [
   'Idempotency-Replayed',
   'Last-Modified',
   'Location',
+  'Preference-Applied',
   'Trailer',
   'Transfer-Encoding',
 ]

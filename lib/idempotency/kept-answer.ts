@@ -15,6 +15,7 @@ const KEPT_HEADERS = [
   'Content-Disposition',
   'ETag',
   'Location',
+  'Preference-Applied',
   'X-Content-Type-Options',
 ]
 

@@ -7,7 +7,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { uploadField } from '../serializers/store-uploads.js'
-import { isRead, showsObject } from '../views/actions.js'
+import { isRead, showsObject, showsWritten } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -36,6 +36,7 @@ export function describeOperation(options: OperationOptions): Operation {
     ...readParameters(subject),
     ...conditionParameters(subject),
     ...keyParameters(subject),
+    ...preferParameters(subject, standard),
   ]
   const { description } = operation.view
   const isOwn = description !== '' && (endpoint.kind === 'action' || description !== endpoint.view.description)
@@ -148,6 +149,14 @@ function keyParameters({ view, operation }: Subject): readonly Parameter[] {
   ]
 }
 
+/** What a client may prefer. */
+function preferParameters({ operation, view }: Subject, standard: Standard | undefined): readonly Parameter[] {
+  if (!standard || !(view instanceof GenericAPIView) || !hasModel(view.viewClass)) return []
+  const strict = '`handling=strict` refuses parameters and names that nothing reads.'
+  const minimal = showsWritten(operation.action) ? ' `return=minimal` shows nothing of what was written.' : ''
+  return [{ name: 'Prefer', in: 'header', description: `${strict}${minimal}`, schema: { type: 'string' } }]
+}
+
 /** The answers that succeed. */
 function successes(subject: Subject, standard: Standard | undefined): Record<string, Response> {
   const { operation, components, view } = subject
@@ -166,8 +175,10 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
   if (standard.status === 204) return { '204': success('Deleted.', { headers }) }
   const schema = standard.answers?.(subject)
   const text = standard.status === 201 ? 'Created.' : 'Done.'
+  const isShown = showsWritten(operation.action) && standard.status === 200
   return {
     [standard.status]: success(operation.method === 'GET' ? 'What was asked for.' : text, described(schema)),
+    ...(isShown && { '204': success('Done; nothing is shown, as the client prefers.', { headers }) }),
     ...(isValidated(subject) && { '304': success('Not changed since the client read it.', { headers }) }),
   }
 }
@@ -190,6 +201,7 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   if (isValidated(subject) || (isVersioned && showsObject(operation.action) && !isRead(operation.action))) {
     names.push('ETag')
   }
+  if (showsWritten(operation.action) && view instanceof GenericAPIView) names.push('Preference-Applied')
   if (view.policies.throttles.length > 0) names.push('RateLimit', 'RateLimit-Policy')
   if (view.policies.idempotency && !isSafeMethod(operation.method)) names.push('Idempotency-Replayed')
   return names

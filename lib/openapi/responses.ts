@@ -111,6 +111,7 @@ const HEADERS = {
     description: 'The path of the new object.',
     schema: { type: 'string', format: 'uri-reference' },
   },
+  'Preference-Applied': { description: 'What of `Prefer` the answer heeds (RFC 7240).', schema: text },
   RateLimit: { description: 'What is left of each limit, and for how many seconds.', schema: text },
   'RateLimit-Policy': { description: 'The limits.', schema: text },
   'Retry-After': {

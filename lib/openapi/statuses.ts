@@ -24,6 +24,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   const { authentication, permissions, throttles, versioning, strictAccept } = policies
   const statuses = new Set([503])
   if (hasBody || isQueryChecked(subject, parameters)) statuses.add(400)
+  if (parameters.some(({ name }) => name === 'Prefer')) statuses.add(400)
   // what a trigger refuses by `RAISE EXCEPTION`
   if (operation.method !== 'GET' && exposesTriggers(view)) statuses.add(400)
   if (authentication.length + permissions.length > 0) statuses.add(401).add(403)

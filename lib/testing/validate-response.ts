@@ -95,7 +95,8 @@ function checkDescribed(compiled: Compiled, exchange: Exchange, { operation, poi
   const content = response['content'] as Node | undefined
   const isEmpty = body === undefined || body === null || body === ''
   const isDescribed = Object.values(content ?? {}).some((media) => 'schema' in (media as Node))
-  if (exchange.method === 'head' || (isEmpty && !isDescribed)) return problems
+  const isMinimal = headerOf(headers, 'preference-applied')?.includes('return=minimal') === true
+  if (exchange.method === 'head' || (isEmpty && (isMinimal || !isDescribed))) return problems
   if (!content) return status === 304 ? problems : [...problems, 'the document has no body for this status']
   const mediaType = (headerOf(headers, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   const media = content[mediaType] as Node | undefined

@@ -117,6 +117,12 @@ export function showsObject(name: string): boolean {
   return byName.get(name)?.shows === 'object'
 }
 
+/** True for an action that writes and shows what it has written: a client may prefer that it does not. */
+export function showsWritten(name: string): boolean {
+  const action = byName.get(name)
+  return action?.writes !== undefined && name !== 'destroy'
+}
+
 /** True for an action that is about no object yet: neither the path nor the body names one. */
 export function namesNoObject(name: string): boolean {
   return byName.has(name) && !isDetail(name) && !changesMany(name)

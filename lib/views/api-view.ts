@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { keepPrivate } from '../caching/cache-response.js'
 import { type Context, hasContent } from '../http/context.js'
 import { type DatabaseRole, type DatabaseScope, type DatabaseSettings, roleRefusal } from '../http/database-role.js'
+import type { Preferences } from '../http/prefer.js'
 import type { IdempotencyScope, Idempotent } from '../idempotency/rule.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
 import { MethodNotAllowed } from '../kernel/errors.js'
@@ -126,6 +127,8 @@ export class APIView implements View {
   declare inputSerializer: SerializerClass | undefined
   /** @internal */
   declare answerSchema: AnswerSchema | undefined
+  /** @internal What the client prefers, as far as the action heeds it. */
+  declare preferences: Preferences | undefined
   /** What the action's input serializer has validated. */
   declare validatedData: unknown
   /** The request's body; empty until the policies have passed. */
@@ -313,6 +316,7 @@ Object.assign(APIView.prototype, {
   parentKey: undefined,
   answerSchema: undefined,
   validatedData: undefined,
+  preferences: undefined,
   renderer: undefined,
   knex: undefined,
   trx: undefined,

@@ -4,6 +4,7 @@ import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { Context } from '../http/context.js'
 import type { DatabaseOptions, DatabaseScope } from '../http/database-role.js'
+import type { Preferences } from '../http/prefer.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { ParsedBody, Parser, TakenFiles } from '../parsers/parser.js'
@@ -71,6 +72,8 @@ export interface View {
   readonly inputSerializer: SerializerClass | undefined
   /** What the action's result is held to. */
   answerSchema: AnswerSchema | undefined
+  /** What the client prefers, as far as the action heeds it; undefined without `Prefer`. */
+  preferences: Preferences | undefined
   /** What the input serializer has validated. */
   validatedData: unknown
   /** What serializers know of the request, where the view adds something. */

@@ -258,12 +258,16 @@ describe('the answers of an operation', () => {
     const document = await describeApi({ books: BookViewSet })
     expect(statuses(document, '/api/books', 'get')).toEqual(['200', '400', '404', '503'])
     expect(statuses(document, '/api/books', 'post')).toEqual(['201', '400', '413', '415', '503'])
-    expect(statuses(document, '/api/books/{id}', 'get')).toEqual(['200', '404', '503'])
-    expect(statuses(document, '/api/books/{id}', 'put')).toEqual(['200', '400', '404', '412', '413', '415', '503'])
-    expect(statuses(document, '/api/books/{id}', 'delete')).toEqual(['204', '404', '409', '412', '503'])
+    expect(statuses(document, '/api/books/{id}', 'get')).toEqual(['200', '400', '404', '503'])
+    const changed = ['200', '204', '400', '404', '412', '413', '415', '503']
+    expect(statuses(document, '/api/books/{id}', 'put')).toEqual(changed)
+    expect(statuses(document, '/api/books/{id}', 'delete')).toEqual(['204', '400', '404', '409', '412', '503'])
     expect(operationOf(document, '/api/books', 'post').responses['201']).toEqual({
       description: 'Created.',
-      headers: { Location: { $ref: '#/components/headers/Location' } },
+      headers: {
+        Location: { $ref: '#/components/headers/Location' },
+        'Preference-Applied': { $ref: '#/components/headers/Preference-Applied' },
+      },
       content: { 'application/json': { schema: { $ref: '#/components/schemas/BookOutput' } } },
     })
     expect(document.components.responses['BadRequest']?.content).toMatchObject({
@@ -403,7 +407,7 @@ describe('what a client may keep and must name', () => {
       expect(Object.keys(responses)).not.toEqual(expect.arrayContaining(['412']))
     }
     const patch = operationOf(document, '/held/{id}', 'patch')
-    expect(Object.keys(patch.responses)).toEqual(['200', '400', '404', '412', '413', '415', '428', '503'])
+    expect(Object.keys(patch.responses)).toEqual(['200', '204', '400', '404', '412', '413', '415', '428', '503'])
     expect(patch.parameters?.find(({ name }) => name === 'If-Match')).toEqual({
       name: 'If-Match',
       in: 'header',
@@ -412,7 +416,11 @@ describe('what a client may keep and must name', () => {
       schema: { type: 'string' },
     })
     expect(patch.responses['200']).toMatchObject({ headers: { ETag: {} } })
-    expect(operationOf(document, '/books/{id}', 'patch').parameters?.map(({ name }) => name)).toEqual(['id', 'fields'])
+    expect(operationOf(document, '/books/{id}', 'patch').parameters?.map(({ name }) => name)).toEqual([
+      'id',
+      'fields',
+      'Prefer',
+    ])
   })
 })
 
@@ -543,7 +551,15 @@ describe('who may use an operation', () => {
 
   it('adds the answers of authentication, permissions and throttles', async () => {
     const operation = await security({ authenticationClasses: [Token], throttleClasses: [Slow] })
-    expect(Object.keys(operation('/api/books/{id}').responses)).toEqual(['200', '401', '403', '404', '429', '503'])
+    expect(Object.keys(operation('/api/books/{id}').responses)).toEqual([
+      '200',
+      '400',
+      '401',
+      '403',
+      '404',
+      '429',
+      '503',
+    ])
     expect(operation('/api/books/{id}').responses['200']).toMatchObject({
       headers: { RateLimit: {}, 'RateLimit-Policy': {} },
     })

@@ -14,6 +14,7 @@ import { checkedAnswer } from './checked-answer.js'
 import { databaseOf } from './database.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
+import { handleStrictly, heededPreferences, preferredAnswer } from './preferences.js'
 import { runOnce } from './run-once.js'
 
 /** What the action returns, once its transaction is committed. */
@@ -33,6 +34,7 @@ export async function runAction(view: View): Promise<unknown> {
     const knex = asked && view.database ? await databaseOf(view, asked, view.database) : asked
     view.knex = knex
     ;(view as Partial<GenericView>).resource?.refuseAssigned(view)
+    if (ctx.req.headers['prefer'] !== undefined) view.preferences = heededPreferences(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     let data: unknown
@@ -56,16 +58,19 @@ export async function runAction(view: View): Promise<unknown> {
 
 function call(view: View): unknown {
   const inputSerializer = view.inputSerializer
-  if (inputSerializer || view.parents.length > 0 || view.answerSchema) return callChecked(view, inputSerializer)
+  if (inputSerializer || view.parents.length > 0 || view.answerSchema || view.preferences)
+    return callChecked(view, inputSerializer)
   return methodOf(view).call(view)
 }
 
 async function callChecked(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
-  const { parents, answerSchema } = view
+  const { parents, answerSchema, preferences } = view
   if (parents.length > 0) await checkParents(view)
+  if (preferences?.strict) handleStrictly(view)
   const method = methodOf(view)
   const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
-  return answerSchema ? checkedAnswer(view, answerSchema, await result) : result
+  const checked = answerSchema ? checkedAnswer(view, answerSchema, await result) : result
+  return preferences?.returns ? preferredAnswer(view, preferences.returns, await checked) : checked
 }
 
 function methodOf(view: View): (data?: unknown) => unknown {

@@ -3,7 +3,7 @@ import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
 import { type FilterPart, guardOf, NO_PARTS, type QueryParameters, readParts } from '../../filters/filter.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
-import { NotFound, ValidationError } from '../../kernel/errors.js'
+import { NotFound } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { PageRequest } from '../../pagination/pagination.js'
@@ -22,7 +22,8 @@ import { confirmParents } from '../request/parents.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
-import { loadShown, narrowed, represent, rowAccess, selectionParameters, type Tell } from './selection.js'
+import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
+import { loadShown, narrowed, represent, rowAccess, type Tell } from './selection.js'
 
 /** What the steps of one list ask again and again. */
 interface Listing {
@@ -108,7 +109,7 @@ export function describedList(view: GenericView, tell: Tell): ListSource {
 function askedParts(listing: Listing): readonly FilterPart[] {
   const { view, viewClass, resource, query, ctx, own, shown, asks } = listing
   if (resource.needsUser(own, shown)) requireUser(view)
-  if (viewClass.strictParams) refuseUnknown(query, view)
+  if (viewClass.strictParams) refuseUnknownParameters(view)
   return asks ? readParts(query, resource.filterView, { user: ctx.state['user'] }) : NO_PARTS
 }
 
@@ -217,20 +218,4 @@ function wantedOrder(listing: Listing, query: AnyQueryBuilder | undefined): read
     return order
   }
   return query?.has(/^orderBy/) ? totalOrder(model, []) : resource.defaultOrder
-}
-
-/** @throws ValidationError the request has parameters that nothing of the view reads */
-function refuseUnknown(query: QueryParameters, view: GenericView): void {
-  const { viewClass, policies } = view
-  const { paginator, parameterNames } = view.resource
-  const read = [...(paginator?.parameters() ?? []), ...(policies.versioning?.parameters() ?? [])]
-  const selecting = selectionParameters(view, view.getSerializerClass())
-  const own = [...read, ...viewClass.queryParameters, ...selecting]
-  const allowed = new Set([...parameterNames, ...own.map(({ name }) => name)])
-  const unknown = Object.keys(query).filter((name) => !allowed.has(name))
-  if (unknown.length === 0) return
-  // a name is repeated only where it is a plain word
-  const keys = unknown.map((name) => (/^\w{1,64}$/.test(name) ? name : 'non_field_errors'))
-  const message = `Unknown parameter. Use ${[...allowed].join(', ') || 'none'}.`
-  throw new ValidationError(Object.fromEntries(keys.map((key) => [key, [message]])))
 }

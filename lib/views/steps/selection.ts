@@ -52,11 +52,12 @@ function readSelection(view: GenericView): Selection | undefined {
   if (!selects(view)) return undefined
   const names = namesOf(viewClass, view.getSerializerClass())
   const errors: ErrorMessages = {}
+  const isStrict = viewClass.strictParams || view.preferences?.strict === true
   const read = (parameter: string): ReadonlySet<string> => {
     const allowed = names.get(parameter)
     const asked = (lastValueOf(queryOf(ctx), parameter) ?? '').split(',').map((name) => name.trim())
     if (!allowed) return new Set()
-    if (viewClass.strictParams && asked.some((name) => name !== '' && !allowed.has(name))) {
+    if (isStrict && asked.some((name) => name !== '' && !allowed.has(name))) {
       errors[parameter] = [`Unknown name. Use ${[...allowed].join(', ')}.`]
     }
     return new Set(asked.filter((name) => allowed.has(name)))

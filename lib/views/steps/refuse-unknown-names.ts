@@ -1,0 +1,68 @@
+/** Refuses names in a body that no field has, at any depth, where a client prefers so. */
+
+import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../../kernel/errors.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { schemaOf } from '../../serializers/schema-serializer.js'
+import { actionNamed } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
+import { keyName } from './bulk-objects.js'
+import { shownName } from './refuse-unknown-parameters.js'
+
+/** @throws ValidationError the body has names that are none of the serializer's, which would be ignored */
+export function refuseUnknownNames(view: GenericView): void {
+  const { writes, path, name } = actionNamed(view.action) ?? {}
+  if (writes === undefined || writes === 'delete') return
+  const key = name === 'bulkUpdate' ? keyName(view) : undefined
+  const errors = unknownIn(view.getSerializerClass(), view.body.data, {
+    key,
+    isList: path === 'bulk',
+    left: MOST_MESSAGES,
+  })
+  if (errors) throw new ValidationError(errors)
+}
+
+interface Search {
+  /** A name that items have besides. */
+  readonly key?: string | undefined
+  readonly isList: boolean
+  /** Messages that may still be noted. */
+  left: number
+}
+
+/** Messages by name; values of another shape than the serializer's are left to its validation. */
+function unknownIn(serializer: SerializerClass, value: unknown, search: Search): ErrorMessages | undefined {
+  const values: readonly unknown[] = search.isList ? (Array.isArray(value) ? value : []) : [value]
+  const errors: ErrorMessages = {}
+  for (const [position, one] of values.entries()) {
+    const found = unknownInObject(serializer, one, search)
+    if (!found) continue
+    if (!search.isList) return found
+    errors[position] = found
+  }
+  return Object.keys(errors).length > 0 ? errors : undefined
+}
+
+function unknownInObject(serializer: SerializerClass, value: unknown, search: Search): ErrorMessages | undefined {
+  // a schema of another library is as strict as it says
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || schemaOf(serializer)) return undefined
+  const { byName } = serializerPlan(serializer)
+  const errors: ErrorMessages = {}
+  for (const [name, inner] of Object.entries(value)) {
+    if (search.left <= 0) break
+    const bound = byName.get(name)
+    if (!bound || (bound.input === 'nothing' && !bound.readable)) {
+      if (name === search.key) continue
+      errors[shownName(name)] = ['Unknown field.']
+      search.left--
+    } else if (bound.writable && bound.field instanceof NestedSerializer) {
+      const { serializerClass, many } = bound.field
+      const nested: Search = { isList: many, left: search.left }
+      const found = unknownIn(serializerClass, inner, nested)
+      search.left = nested.left
+      if (found) errors[name] = found
+    }
+  }
+  return Object.keys(errors).length > 0 ? errors : undefined
+}
