@@ -1,5 +1,6 @@
 /** Runs the `validators` of a field or a serializer, and reports all that they find. */
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { joined } from '../kernel/given-codes.js'
 import { askSchema, isStandardSchema, type StandardSchema, toGivenErrors } from '../kernel/standard-schema.js'
 import type { SerializerContext, Validator } from './field.js'
 
@@ -42,7 +43,7 @@ function merge(one: ErrorMessages, other: ErrorMessages): ErrorMessages {
   for (const [field, messages] of Object.entries(other)) {
     const known = merged.get(field)
     if (known === undefined) merged.set(field, messages)
-    else if (Array.isArray(known) && Array.isArray(messages)) merged.set(field, [...known, ...messages])
+    else if (Array.isArray(known) && Array.isArray(messages)) merged.set(field, joined(known, messages))
     else merged.set(field, merge(asMap(known), asMap(messages)))
   }
   return Object.fromEntries(merged)

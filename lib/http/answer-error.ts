@@ -8,6 +8,7 @@ import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import { nativeError } from '../postgres/native-error.js'
 import { type Context, isTargetError, RequestSlot } from './context.js'
+import { shownErrors } from './shown-errors.js'
 
 /** What of an error reaches the client. */
 interface Answer {
@@ -50,7 +51,7 @@ const ENTITY_HEADERS = [
 ]
 
 /**
- * Answers with `{detail, status}` and, if there are any, `errors`. Headers set by earlier middleware stay.
+ * Answers with `{detail, status}` and, if there are any, `errors`, with `codes` beside them where `errorCodes` is set. Headers set by earlier middleware stay.
  *
  * - An `ApiError` is shown as it is.
  * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it).
@@ -98,7 +99,8 @@ function write(
   if (status === 401) setMissing(ctx, 'WWW-Authenticate', challenge ?? challengeOf(ctx))
   if (status === 429 || status === 503) setMissing(ctx, 'Retry-After', '1')
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
-  ctx.body = JSON.stringify({ detail, status, errors, ...members })
+  const shown = errors && shownErrors(ctx, errors, (error) => reportError(ctx, error))
+  ctx.body = JSON.stringify({ detail, status, ...shown, ...members })
   ctx.respond = true
 }
 

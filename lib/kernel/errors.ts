@@ -1,5 +1,7 @@
 /** The errors an application meets: answers for the client, and mistakes of the programmer. */
 
+import { joined, withCode } from './given-codes.js'
+
 /** Messages by field; a nested serializer's messages are a map of the same shape, a list's are keyed by position. */
 export interface ErrorMessages {
   [field: string]: string[] | ErrorMessages
@@ -56,14 +58,21 @@ export class ApiError extends Error {
 /**
  * 400: the input is not valid.
  * @example throw new ValidationError('Too short.')                    // of a field inside its hook, else of no field
- * @example throw new ValidationError({ title: ['Already taken.'] })
+ * @example throw new ValidationError({ title: ['Already taken.'] }, { code: 'taken' })
  */
 export class ValidationError extends ApiError {
   override readonly name: string = 'ValidationError'
   declare readonly errors: ErrorMessages
 
-  constructor(errors: GivenErrors, options: { detail?: string; cause?: unknown } = {}) {
-    const messages = toMessages(errors)
+  /** @param options.code what programs know its messages by: a word such as `taken`, in small letters. @default 'invalid' */
+  constructor(errors: GivenErrors, options: { detail?: string; cause?: unknown; code?: string } = {}) {
+    const { code } = options
+    if (code !== undefined && !CODE.test(code)) {
+      throw new ConfigurationError(
+        `ValidationError: the code ${JSON.stringify(code)} is no word of small letters, digits and _`,
+      )
+    }
+    const messages = code === undefined ? toMessages(errors) : coded(errors, code)
     const map = Array.isArray(messages) ? { non_field_errors: messages } : messages
     super(400, options.detail ?? 'Validation failed', { errors: map, cause: options.cause })
   }
@@ -170,6 +179,15 @@ export class ConfigurationError extends Error {
   override readonly name: string = 'ConfigurationError'
 }
 
+const CODE = /^[a-z][a-z0-9_]{0,63}$/
+
+/** As `toMessages()`, each message with this code. */
+function coded(errors: GivenErrors, code: string): string[] | ErrorMessages {
+  if (typeof errors === 'string') return withCode([errors], code)
+  if (isMessageList(errors)) return withCode(errors, code)
+  return Object.fromEntries(Object.entries(errors).map(([field, value]) => [field, coded(value, code)]))
+}
+
 function isMessageList(errors: readonly string[] | object): errors is readonly string[] {
   return Array.isArray(errors)
 }
@@ -177,7 +195,7 @@ function isMessageList(errors: readonly string[] | object): errors is readonly s
 /** What is wrong, as it is answered: a list of messages, or a map of such lists. */
 function toMessages(errors: GivenErrors): string[] | ErrorMessages {
   if (typeof errors === 'string') return [errors]
-  if (isMessageList(errors)) return [...errors]
+  if (isMessageList(errors)) return joined(errors)
   const entries = Object.entries(errors)
   // most are in this form already
   if (entries.every(([, value]) => Array.isArray(value))) return errors as ErrorMessages

@@ -3,6 +3,7 @@
  * Secrets have no fallback.
  */
 import { ConfigurationError } from './errors.js'
+import { type Messages, readMessages } from './message-settings.js'
 
 /** What a page does when its version is not the server's. */
 export type MismatchAction = 'reload' | 'warn' | 'ignore'
@@ -62,6 +63,16 @@ export interface Settings {
   readonly idempotencyTtl?: number | undefined
   /** The most bytes of a body that is kept. @default the environment variable IDEMPOTENCY_MAX_ANSWER, else 1_048_576 */
   readonly idempotencyMaxAnswer?: number | undefined
+  /**
+   * Also answer the code of each message, in `codes`, in the shape of `errors` (docs/reference/error-codes.md).
+   * @default the environment variable ERROR_CODES, else false
+   */
+  readonly errorCodes?: boolean | undefined
+  /**
+   * Messages in place of the package's, by code.
+   * @example { min_length: ({ min }) => `Mindestens ${min} Zeichen.`, required: 'Bitte angeben.' }
+   */
+  readonly messages?: Messages | undefined
 }
 
 const MINIMUM_LENGTH = 16
@@ -77,7 +88,7 @@ const BOOLEANS = new Map([
 
 /** A setting: the environment variable it is read from, and what it may be. */
 interface Kind<T> {
-  readonly variable: string
+  readonly variable?: string
   /** The value, from code or as the environment's text; undefined counts as not set. @throws ConfigurationError */
   readonly read: (value: unknown, where: string) => T | undefined
 }
@@ -103,6 +114,8 @@ const kinds = {
   idempotencyTable: { variable: 'IDEMPOTENCY_TABLE', read: readTable },
   idempotencyTtl: count('IDEMPOTENCY_TTL'),
   idempotencyMaxAnswer: count('IDEMPOTENCY_MAX_ANSWER'),
+  errorCodes: flag('ERROR_CODES'),
+  messages: { read: readMessages },
 } as const satisfies Partial<Record<keyof Settings, Kind<unknown>>>
 
 type Name = keyof typeof kinds
@@ -130,7 +143,7 @@ export function configure(settings: Settings): void {
 function checkName(name: string): void {
   if (Object.hasOwn(kinds, name)) return
   const names = Object.keys(kinds) as Name[]
-  const meant = names.find((one) => kinds[one].variable === name)
+  const meant = names.find((one) => (kinds[one] as Kind<unknown>).variable === name)
   throw new ConfigurationError(
     `configure({ ${name} }) is no setting: ${meant ? `write ${meant}` : `give some of ${names.join(', ')}`}`,
   )
@@ -188,9 +201,10 @@ export function queriesPlainly(): boolean {
  */
 export function setting<N extends Name>(name: N): Settings[N]
 export function setting(name: Name): unknown {
-  const { variable, read } = kinds[name]
+  const { variable, read }: Kind<unknown> = kinds[name]
   const value = configured[name]
-  return value === undefined ? read(process.env[variable], variable) : read(value, `configure({ ${name} })`)
+  if (value === undefined && variable !== undefined) return read(process.env[variable], variable)
+  return read(value, `configure({ ${name} })`)
 }
 
 function readSecret(value: unknown, where: string): string | undefined {

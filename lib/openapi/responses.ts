@@ -1,4 +1,5 @@
 /** Answers as a document describes them: what succeeds, and each error with its headers (wire format, sections 6 and 13). */
+import { setting } from '../kernel/settings.js'
 import type { Components } from './components.js'
 import type { Header, MediaType, Reference, Response, Schema } from './types.js'
 
@@ -215,7 +216,10 @@ export function errorSchema(
           description: 'Messages by the position of the item; what is wrong with the whole under `non_field_errors`.',
           additionalProperties: { anyOf: [{ ...messages }, { type: 'array', items: { type: 'string' } }] },
         }
-  const properties = { ...base, errors }
+  const codes = setting('errorCodes') && {
+    codes: { ...errors, description: 'The code of each message, where that stands.' },
+  }
+  const properties = { ...base, errors, ...codes }
   return components.schema(kind, { type: 'object', properties, required: ['detail', 'status'] })
 }
 

@@ -1,0 +1,62 @@
+/** The messages of an error as its client gets them: the application's in place of the package's, and the code of each. */
+
+import type { ErrorMessages } from '../kernel/errors.js'
+import { codesOf, givenCode } from '../kernel/given-codes.js'
+import type { Messages, MessageText } from '../kernel/message-settings.js'
+import { filled, type KnownMessage, knownMessage } from '../kernel/messages.js'
+import { setting } from '../kernel/settings.js'
+import type { Context } from './context.js'
+
+/** Messages in the shape that they have; codes in the same. */
+export interface ShownErrors {
+  readonly errors: ErrorMessages
+  /** Undefined where nobody wants them. */
+  readonly codes: ErrorMessages | undefined
+}
+
+/**
+ * What is shown of messages.
+ * @param report gets what a function of the application throws; the package's own sentence is shown then
+ */
+export function shownErrors(ctx: Context, errors: ErrorMessages, report: (error: unknown) => void): ShownErrors {
+  const messages = setting('messages')
+  const codes = setting('errorCodes') ? mapped(errors, codesOf) : undefined
+  if (messages === undefined) return { errors, codes }
+  return { errors: mapped(errors, (list) => replaced(ctx, list, messages, report)), codes }
+}
+
+/** A map of the same shape. */
+function mapped(errors: ErrorMessages, each: (messages: readonly string[]) => string[]): ErrorMessages {
+  const entries = Object.entries(errors).map(([name, inner]) => [
+    name,
+    Array.isArray(inner) ? each(inner) : mapped(inner, each),
+  ])
+  return Object.fromEntries(entries) as ErrorMessages
+}
+
+/** What has a code of the application's is its own sentence. */
+function replaced(
+  ctx: Context,
+  list: readonly string[],
+  messages: Messages,
+  report: (error: unknown) => void,
+): string[] {
+  return list.map((text, index) => {
+    const known = givenCode(list, index) === undefined ? knownMessage(text) : undefined
+    const own = known && messages[known.code]
+    if (!known || own === undefined) return text
+    try {
+      return written(own, known, ctx)
+    } catch (error) {
+      report(error)
+      return text
+    }
+  })
+}
+
+function written(own: MessageText, { code, params }: KnownMessage, ctx: Context): string {
+  if (typeof own === 'string') return filled(own, params)
+  const text: unknown = own(params, ctx)
+  if (typeof text === 'string') return text
+  throw new TypeError(`configure({ messages }): the message for "${code}" is no text`)
+}

@@ -1,0 +1,34 @@
+/** Codes that an application gives its own messages. They travel beside the list that holds the messages, which stays a list of texts. */
+
+import { knownMessage } from './messages.js'
+
+const given = new WeakMap<readonly string[], readonly (string | undefined)[]>()
+
+/** A list of messages that have this code. */
+export function withCode(messages: readonly string[], code: string): string[] {
+  const list = [...messages]
+  given.set(list, Array(list.length).fill(code) as string[])
+  return list
+}
+
+/** All messages of these lists, in a list of its own; each keeps its code. */
+export function joined(...lists: readonly (readonly string[])[]): string[] {
+  const all = lists.flat()
+  if (lists.some((list) => given.has(list))) {
+    given.set(
+      all,
+      lists.flatMap((list) => given.get(list) ?? Array<undefined>(list.length).fill(undefined)),
+    )
+  }
+  return all
+}
+
+/** The code that the application has given a message. */
+export function givenCode(messages: readonly string[], index: number): string | undefined {
+  return given.get(messages)?.[index]
+}
+
+/** The codes of messages, in their order: those given, else those of the package's sentences, else `invalid`. */
+export function codesOf(messages: readonly string[]): string[] {
+  return messages.map((text, index) => givenCode(messages, index) ?? knownMessage(text)?.code ?? 'invalid')
+}

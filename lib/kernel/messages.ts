@@ -1,0 +1,131 @@
+/** What the package says of input, by the stable code of each sentence (docs/reference/error-codes.md). */
+
+/** The sentences by code; `{name}` stands for what is another each time. */
+export const MESSAGES = {
+  ambiguous: ['{value} is the name of more than one object.'],
+  blank: ['This field may not be blank.'],
+  check: ['The values of {fields} do not fit together.'],
+  conflict: ['The values of {fields} conflict with another object.'],
+  does_not_exist: [
+    'Invalid pk {value} - object does not exist.',
+    'Object with slug {value} does not exist.',
+    'The values of {fields} name no object that exists.',
+  ],
+  duplicate: ['Invalid pk {value} - listed more than once.'],
+  empty_file: ['The file is empty.'],
+  exclusive: ['Give either {one} or {other}, not both.'],
+  file_content: ['The content does not match the extension.'],
+  file_extension: ['File extension {value} is not allowed.'],
+  file_too_large: ['File too large: at most {max} bytes.'],
+  filter_values: [
+    'Give two values, separated by a comma.',
+    'Give a value before and after each comma.',
+    'Give a range, or a single value.',
+  ],
+  invalid: ['Invalid value.'],
+  invalid_boolean: ['Must be a valid boolean.', 'Must be true or false.'],
+  invalid_choice: ['{value} is not a valid choice.', 'Not a valid choice.'],
+  invalid_email: ['Enter a valid email address.'],
+  invalid_format: ['Use the format {format}.'],
+  invalid_integer: ['A valid integer is required.'],
+  invalid_ip_address: ['Enter a valid IP address.'],
+  invalid_json: ['Must be valid JSON.'],
+  invalid_number: ['A valid number is required.'],
+  invalid_string: ['Not a valid string.'],
+  invalid_unicode: ['Invalid Unicode.'],
+  invalid_url: ['Enter a valid URL.'],
+  invalid_uuid: ['Must be a valid UUID.'],
+  max_decimal_places: ['Ensure that there are no more than {max} decimal {unit}.'],
+  max_digits: ['Ensure that there are no more than {max} {unit} in total.'],
+  max_length: ['Ensure this field has no more than {max} {unit}.'],
+  max_value: ['Ensure this value is at most {max}.'],
+  max_whole_digits: ['Ensure that there are no more than {max} {unit} before the decimal point.'],
+  min_length: ['Ensure this field has at least {min} {unit}.'],
+  min_value: ['Ensure this value is at least {min}.'],
+  multiple_of: ['Ensure that this value is a multiple of {step}.'],
+  no_file: ['No file uploaded.'],
+  not_a_list: ['Expected a list of items.'],
+  not_an_object: ['Expected an object.'],
+  null: ['This field may not be null.'],
+  null_characters: ['Null characters are not allowed.'],
+  required: ['This field is required.'],
+  send_as_string: ['Send a number of more than {max} digits as a string.', 'Send an integer beyond {max} as a string.'],
+  slow_pattern: ['This pattern takes longer than {max} {unit}: make it simpler.'],
+  too_deep: ['Nested too deeply: at most {max} levels.', 'Use at most {max} levels of lists.'],
+  too_many: ['Give at most {max} {unit}.'],
+  too_many_objects: ['A request may hold at most {max} nested objects.'],
+  too_precise: ['The number is too large or too precise.', 'The number at {place} is too large or too precise.'],
+  uneven_lists: [
+    'Lists in a list must be of the same kind.',
+    'Lists in a list must have the same number of items, and at least one.',
+  ],
+  unique: ['This field must be unique.'],
+  unique_together: ['The fields {fields} must make a unique set.'],
+  unknown_field: ['Unknown field.'],
+  unknown_name: ['Unknown name. Use {names}.'],
+  unknown_parameter: ['Unknown parameter. Use {names}.'],
+} as const satisfies Record<string, readonly string[]>
+
+/** The code of a sentence of the package. */
+export type MessageCode = keyof typeof MESSAGES
+
+/** What a sentence names, as it stands there; whole numbers are numbers up to 15 digits. */
+export type MessageParams = Readonly<Record<string, string | number>>
+
+/** A sentence of the package. */
+export interface KnownMessage {
+  readonly code: MessageCode
+  readonly params: MessageParams
+}
+
+/** Characters of the longest text that is looked up: none of ours is as long. */
+const LONGEST = 4_096
+
+const PLACE = /\{(\w+)\}/g
+const NO_PARAMS: MessageParams = {}
+
+/** Numbers and their units are words; all else may have spaces. */
+function placePattern(_place: string, name: string): string {
+  return `(?<${name}>${/^(?:max|min|step|unit)$/.test(name) ? '\\S+' : '.+'})`
+}
+
+interface Shape {
+  readonly code: MessageCode
+  readonly start: string
+  readonly pattern: RegExp
+}
+
+const whole = new Map<string, KnownMessage>()
+const shapes: Shape[] = []
+for (const [code, sentences] of Object.entries(MESSAGES) as [MessageCode, readonly string[]][]) {
+  for (const sentence of sentences) {
+    if (!sentence.includes('{')) {
+      whole.set(sentence, { code, params: NO_PARAMS })
+      continue
+    }
+    const escaped = sentence.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(PLACE, placePattern)
+    shapes.push({ code, start: sentence.slice(0, sentence.indexOf('{')), pattern: new RegExp(`^${escaped}$`, 's') })
+  }
+}
+
+/** What the package means by a text; undefined for one that is none of its sentences. */
+export function knownMessage(text: string): KnownMessage | undefined {
+  const known = whole.get(text)
+  if (known || text.length > LONGEST) return known
+  for (const { code, start, pattern } of shapes) {
+    const groups = text.startsWith(start) ? pattern.exec(text)?.groups : undefined
+    if (groups) return { code, params: paramsOf(groups) }
+  }
+  return undefined
+}
+
+function paramsOf(groups: Readonly<Record<string, string>>): MessageParams {
+  return Object.fromEntries(
+    Object.entries(groups).map(([name, text]) => [name, /^-?\d{1,15}$/.test(text) ? Number(text) : text]),
+  )
+}
+
+/** A template with its places filled. */
+export function filled(template: string, params: MessageParams): string {
+  return template.replace(PLACE, (place, name: string) => (Object.hasOwn(params, name) ? String(params[name]) : place))
+}

@@ -1,0 +1,64 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { filled, knownMessage, MESSAGES } from '../../../lib/kernel/messages.js'
+
+const SENTENCES = Object.entries(MESSAGES).flatMap(([code, sentences]) =>
+  sentences.map((sentence): [string, string] => [code, sentence]),
+)
+
+describe('the table of messages', () => {
+  it('stands in docs/reference/error-codes.md', () => {
+    const page = readFileSync('docs/reference/error-codes.md', 'utf8')
+    const rows = [...page.matchAll(/^\| `(\w+)` \| (.*) \|$/gm)].map(([, code, cells]) => [
+      code,
+      [...String(cells).matchAll(/`([^`]+)`/g)].map(([, sentence]) => sentence),
+    ])
+    expect(rows).toEqual(Object.entries(MESSAGES))
+  })
+
+  it.each(SENTENCES)('knows %s by its sentence, and what that names', (code, sentence) => {
+    const names = [...sentence.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(name))
+    const params = Object.fromEntries(names.map((name, index) => [name, name === 'unit' ? 'items' : index + 3]))
+    expect(knownMessage(filled(sentence, params))).toEqual({ code, params })
+  })
+
+  it('has every message that the package refuses input by', () => {
+    const files = FOLDERS.flatMap((folder) =>
+      readdirSync(`lib/${folder}`, { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts') && name !== 'messages.ts')
+        .map((name) => `lib/${folder}/${name}`),
+    )
+    expect(files.length).toBeGreaterThan(100)
+    const unknown = files.flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(REFUSALS)].flatMap(([, , text = '']) => {
+        const sentence = text.replace(/\$\{counted\([^}]*\)\}/g, '3 things').replace(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '3')
+        return text.startsWith('Already') || text.startsWith('Too short') || knownMessage(sentence)
+          ? []
+          : [`${file}: ${text}`]
+      }),
+    )
+    expect(unknown).toEqual([])
+  })
+
+  it('takes long and foreign texts for none of its own', () => {
+    for (const text of [
+      '',
+      'Nope.',
+      'This field is required',
+      ` ${MESSAGES.null[0]}`,
+      `${'x'.repeat(100_000)} is not a valid choice.`,
+    ]) {
+      expect(knownMessage(text)).toBeUndefined()
+    }
+  })
+
+  it('fills places once, and leaves unknown ones', () => {
+    expect(filled('{a} and {b} and {constructor}', { a: '{b}', b: 2 })).toBe('{b} and 2 and {constructor}')
+  })
+})
+
+const FOLDERS = ['fields', 'kernel', 'models', 'postgres', 'queryset', 'serializers', 'views']
+
+/** Texts that are given to a `ValidationError`, or noted of a field. */
+const REFUSALS =
+  /(?:new ValidationError\(\s*|refuse\([^[\n]*\[|_MESSAGE = |non_field_errors: \[|: \[|\] = \[)(['`])([A-Z$](?:[^'`\\\n]|\\.)*\.)\1/g
