@@ -8,6 +8,7 @@ import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import { nativeError } from '../postgres/native-error.js'
 import { type Context, isTargetError, RequestSlot } from './context.js'
+import { PROBLEM_TYPE, prefersProblem, problemOf } from './problem.js'
 import { shownErrors } from './shown-errors.js'
 
 /** What of an error reaches the client. */
@@ -51,7 +52,8 @@ const ENTITY_HEADERS = [
 ]
 
 /**
- * Answers with `{detail, status}` and, if there are any, `errors`, with `codes` beside them where `errorCodes` is set. Headers set by earlier middleware stay.
+ * Answers with `{detail, status}` and, if there are any, `errors`, with `codes` beside them where `errorCodes` is set; or as a
+ * problem (RFC 9457) where `problemDetails` is set and the client asks for one. Headers set by earlier middleware stay.
  *
  * - An `ApiError` is shown as it is.
  * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it).
@@ -91,16 +93,19 @@ function write(
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
   for (const [name, value] of Object.entries(headers)) setIfValid(ctx, name, value)
+  const isProblem = prefersProblem(ctx)
   ctx.set({
     'Cache-Control': 'no-store',
-    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Type': isProblem ? PROBLEM_TYPE : 'application/json; charset=utf-8',
     'X-Content-Type-Options': 'nosniff',
   })
   if (status === 401) setMissing(ctx, 'WWW-Authenticate', challenge ?? challengeOf(ctx))
   if (status === 429 || status === 503) setMissing(ctx, 'Retry-After', '1')
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
-  const shown = errors && shownErrors(ctx, errors, (error) => reportError(ctx, error))
-  ctx.body = JSON.stringify({ detail, status, ...shown, ...members })
+  const options = { withCodes: isProblem, report: (error: unknown) => reportError(ctx, error) }
+  const shown = errors && shownErrors(ctx, errors, options)
+  const body = isProblem ? problemOf(ctx, { status, detail, shown, members }) : { detail, status, ...shown, ...members }
+  ctx.body = JSON.stringify(body)
   ctx.respond = true
 }
 

@@ -14,13 +14,17 @@ export interface ShownErrors {
   readonly codes: ErrorMessages | undefined
 }
 
-/**
- * What is shown of messages.
- * @param report gets what a function of the application throws; the package's own sentence is shown then
- */
-export function shownErrors(ctx: Context, errors: ErrorMessages, report: (error: unknown) => void): ShownErrors {
+export interface ShowingOptions {
+  /** Tell the codes, too, whatever the setting says. */
+  readonly withCodes: boolean
+  /** Gets what a function of the application throws; the package's own sentence is shown then. */
+  readonly report: (error: unknown) => void
+}
+
+/** What is shown of messages. */
+export function shownErrors(ctx: Context, errors: ErrorMessages, { withCodes, report }: ShowingOptions): ShownErrors {
   const messages = setting('messages')
-  const codes = setting('errorCodes') ? mapped(errors, codesOf) : undefined
+  const codes = withCodes || setting('errorCodes') ? mapped(errors, codesOf) : undefined
   if (messages === undefined) return { errors, codes }
   return { errors: mapped(errors, (list) => replaced(ctx, list, messages, report)), codes }
 }

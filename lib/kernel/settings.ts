@@ -73,6 +73,13 @@ export interface Settings {
    * @example { min_length: ({ min }) => `Mindestens ${min} Zeichen.`, required: 'Bitte angeben.' }
    */
   readonly messages?: Messages | undefined
+  /**
+   * Answer errors as `application/problem+json` (RFC 9457) to clients whose `Accept` would have that rather than `application/json`.
+   * @default the environment variable PROBLEM_DETAILS, else false
+   */
+  readonly problemDetails?: boolean | undefined
+  /** The `type` of problems by status: a URL of a page about them. @default 'about:blank' of all */
+  readonly problemTypes?: Readonly<Record<number, string>> | undefined
 }
 
 const MINIMUM_LENGTH = 16
@@ -116,6 +123,8 @@ const kinds = {
   idempotencyMaxAnswer: count('IDEMPOTENCY_MAX_ANSWER'),
   errorCodes: flag('ERROR_CODES'),
   messages: { read: readMessages },
+  problemDetails: flag('PROBLEM_DETAILS'),
+  problemTypes: { read: readTypes },
 } as const satisfies Partial<Record<keyof Settings, Kind<unknown>>>
 
 type Name = keyof typeof kinds
@@ -271,6 +280,17 @@ function readStaticUrl(value: unknown, where: string): string | undefined {
     return value
   throw new ConfigurationError(
     `${where} is ${show(value)}: give a path such as /static, or an address such as https://cdn.example.com/static`,
+  )
+}
+
+function readTypes(value: unknown, where: string): Readonly<Record<number, string>> | undefined {
+  if (value === undefined) return undefined
+  const entries = typeof value === 'object' && value !== null ? Object.entries(value) : [['', value]]
+  const isType = ([status = '', type]: readonly unknown[]) =>
+    /^[45][0-9]{2}$/.test(String(status)) && typeof type === 'string' && /^[!-~]+$/.test(type)
+  if (!Array.isArray(value) && entries.every(isType)) return value as Readonly<Record<number, string>>
+  throw new ConfigurationError(
+    `${where} is ${show(value)}: give URLs by status, such as { 409: 'https://example.com/conflict' }`,
   )
 }
 

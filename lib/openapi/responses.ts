@@ -1,6 +1,7 @@
 /** Answers as a document describes them: what succeeds, and each error with its headers (wire format, sections 6 and 13). */
 import { setting } from '../kernel/settings.js'
 import type { Components } from './components.js'
+import { problemSchema } from './problem-schema.js'
 import type { Header, MediaType, Reference, Response, Schema } from './types.js'
 
 interface ErrorDescription {
@@ -166,7 +167,7 @@ export function ownResponses(
       if (status === '204' || status === '205') return [status, { description }]
       if (Number(status) < 400) return [status, { description, content: contentOf(mediaTypes, undefined) }]
       const kind = status === '400' ? 'ValidationError' : 'Error'
-      return [status, { description, content: { 'application/json': { schema: errorSchema(components, kind) } } }]
+      return [status, { description, content: errorContent(components, kind) }]
     }),
   )
 }
@@ -177,10 +178,17 @@ function errorResponse(components: Components, error: ErrorDescription, status: 
   return components.response(name, {
     description,
     ...(own.length > 0 && { headers: headersOf(components, own) }),
-    content: {
-      'application/json': { schema: errorSchema(components, body), example: exampleOf(body, detail, status) },
-    },
+    content: errorContent(components, body, exampleOf(body, detail, status)),
   })
+}
+
+type ErrorKind = 'Error' | 'ValidationError' | 'BulkValidationError'
+
+/** An error in each form that it is answered in. */
+function errorContent(components: Components, kind: ErrorKind, example?: unknown): Record<string, MediaType> {
+  const plain = { schema: errorSchema(components, kind), ...(example !== undefined && { example }) }
+  if (setting('problemDetails') !== true) return { 'application/json': plain }
+  return { 'application/json': plain, 'application/problem+json': { schema: problemSchema(components) } }
 }
 
 function exampleOf(body: string, detail: string, status: number): unknown {
@@ -190,10 +198,7 @@ function exampleOf(body: string, detail: string, status: number): unknown {
 }
 
 /** The envelope of errors. */
-export function errorSchema(
-  components: Components,
-  kind: 'Error' | 'ValidationError' | 'BulkValidationError',
-): Reference {
+export function errorSchema(components: Components, kind: ErrorKind): Reference {
   const base = {
     detail: { type: 'string', description: 'What is wrong.' },
     status: { type: 'integer', description: 'The status of the answer.' },

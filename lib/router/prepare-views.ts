@@ -1,7 +1,7 @@
 /** Reads the database catalogue for an API's view sets, and checks them against it. */
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
-import { preparesStatements, queriesPlainly } from '../kernel/settings.js'
+import { preparesStatements, queriesPlainly, setting } from '../kernel/settings.js'
 import { prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
@@ -34,6 +34,8 @@ export async function prepareViews(
   }
   for (const view of views) await check(() => prepareView(view, knex))
   await check(() => void [preparesStatements(), queriesPlainly()])
+  // asked for by errors only, which a wrong value must not stop
+  for (const name of ['errorCodes', 'problemDetails'] as const) await check(() => void setting(name))
   for (const { view, parent } of registrations) {
     if (parent) await check(() => prepareNested(view, parent.registration.view))
   }

@@ -1,0 +1,89 @@
+/** Errors as `application/problem+json` (RFC 9457), for clients that ask for it: docs/reference/wire-format.md, section 16. */
+
+import { randomUUID } from 'node:crypto'
+import { STATUS_CODES } from 'node:http'
+import type { ErrorMessages } from '../kernel/errors.js'
+import { setting } from '../kernel/settings.js'
+import { type Context, isSafeMethod } from './context.js'
+import type { ShownErrors } from './shown-errors.js'
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/** What a problem tells of an error. */
+export interface ProblemAnswer {
+  readonly status: number
+  readonly detail: string
+  readonly shown: ShownErrors | undefined
+  readonly members: Readonly<Record<string, unknown>> | undefined
+}
+
+/** One message of a problem. */
+interface ProblemMessage {
+  /** Where it stands in the body, as the fragment of a JSON pointer (RFC 6901, section 6). */
+  readonly pointer?: string
+  /** The parameter of the query that it is about. */
+  readonly parameter?: string
+  readonly code: string
+  readonly detail: string
+}
+
+/** True where the setting offers problems, and the client would have one rather than plain JSON. The answer then depends on `Accept`. */
+export function prefersProblem(ctx: Context): boolean {
+  if (setting('problemDetails') !== true) return false
+  ctx.vary('Accept')
+  const chosen = ctx.accepts('application/json', PROBLEM_TYPE, `${PROBLEM_TYPE}; charset=utf-8`)
+  return typeof chosen === 'string' && chosen.startsWith(PROBLEM_TYPE)
+}
+
+/** The body. `ctx.state.instance` names it for whoever hears of the error by the `error` event. */
+export function problemOf(ctx: Context, { status, detail, shown, members }: ProblemAnswer): object {
+  const instance = `urn:uuid:${uuidOf(ctx)}`
+  ctx.state['instance'] = instance
+  const base = {
+    type: setting('problemTypes')?.[status] ?? 'about:blank',
+    title: STATUS_CODES[status],
+    status,
+    detail,
+    instance,
+    ...(shown && { errors: messagesOf(ctx, shown) }),
+  }
+  // a member of the error takes the place of none of these
+  return { ...base, ...members, ...base }
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** The id of the request, where it is a UUID: that of an earlier middleware, or the one that it came with. */
+function uuidOf(ctx: Context): string {
+  const known = [ctx.response.get('X-Request-Id'), ctx.get('X-Request-Id')].map(String).find((id) => UUID.test(id))
+  return known?.toLowerCase() ?? randomUUID()
+}
+
+function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemMessage[] {
+  const found: ProblemMessage[] = []
+  const ofQuery = isSafeMethod(ctx.method)
+  const walk = (map: ErrorMessages, ofMap: ErrorMessages, path: readonly string[]) => {
+    for (const [name, inner] of Object.entries(map)) {
+      const place = name === 'non_field_errors' ? path : [...path, name]
+      const known = ofMap[name]
+      if (!Array.isArray(inner)) {
+        walk(inner, known as ErrorMessages, place)
+        continue
+      }
+      for (const [index, detail] of inner.entries()) {
+        const code = String((known as readonly string[])[index])
+        const parameter = ofQuery || code === 'unknown_parameter' ? place.join('.') : undefined
+        const where = parameter === undefined ? { pointer: pointerTo(place) } : parameter !== '' && { parameter }
+        found.push({ ...where, code, detail })
+      }
+    }
+  }
+  walk(errors, codes, [])
+  return found
+}
+
+/** `#/author/name` */
+function pointerTo(path: readonly string[]): string {
+  const steps = path.map((step) => `/${encodeURIComponent(step.replaceAll('~', '~0').replaceAll('/', '~1'))}`)
+  return `#${steps.join('')}`
+}
