@@ -79,7 +79,13 @@ export type { DatabaseOptions, DatabaseRole, DatabaseSettings } from './http/dat
 // External ids (2.3)
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'
-export { IDMixin, PublicIDMixin } from './ids/id-mixin.js'
+export {
+  IDMixin,
+  type Identified,
+  PublicIDMixin,
+  type WithIDConfig,
+  type WithPublicIDConfig,
+} from './ids/id-mixin.js'
 export {
   ApiError,
   type ApiErrorOptions,

@@ -15,8 +15,11 @@ import { StoredCodec } from './stored-codec.js'
 
 /** A model with external ids, as the mixins make it; recognised by this method, whatever copy of the package made it. */
 export interface IdentifiedModel {
-  /** @throws {ConfigurationError} the configuration is wrong */
-  describeIds(): IDSettings
+  /**
+   * `IDSettings`, which declarations of an application's own models need not name.
+   * @throws {ConfigurationError} the configuration is wrong
+   */
+  describeIds(): object
 }
 
 /** The column of stored ids. */
@@ -33,7 +36,7 @@ const STORED_TYPES = new Set(['text', 'varchar', 'uuid'])
 /** Null where there are none, which is found faster than undefined: requests ask often. */
 const idsOf = oncePer((model: ModelClass): ExternalIds | null => {
   const { describeIds } = model as Partial<IdentifiedModel>
-  return typeof describeIds === 'function' ? new ExternalIds(model, describeIds.call(model)) : null
+  return typeof describeIds === 'function' ? new ExternalIds(model, describeIds.call(model) as IDSettings) : null
 })
 
 /** The external ids of a model; undefined for a model whose objects go by their primary key. @throws {ConfigurationError} */

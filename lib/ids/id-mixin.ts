@@ -4,10 +4,37 @@ import { passHook } from '../models/model-traits.js'
 import type { ModelClass } from '../models/objection.js'
 import type { EncodeContext, IDContext, IDValue } from './codec.js'
 import { type ExternalIds, externalIds } from './external-ids.js'
-import { type IDConfig, type IDSettings, type PublicIDConfig, readIDConfig, readPublicIDConfig } from './id-config.js'
+import { type IDConfig, type PublicIDConfig, readIDConfig, readPublicIDConfig } from './id-config.js'
 
 // biome-ignore lint/suspicious/noExplicitAny: TypeScript demands it of a mixin's base
 type ModelConstructor = new (...args: any[]) => Model
+
+/** The statics of a model with external ids. */
+export interface Identified {
+  /**
+   * The external id of an object.
+   * @param key the primary key; where ids are stored, the `public_id`
+   * @throws {AuthenticationFailed} ids are per user, and `user` is missing
+   */
+  encodeId(key: IDValue, context?: EncodeContext): string
+  /**
+   * The primary key (where ids are stored, the `public_id`) behind an external id; undefined for anything that is no id
+   * of this model for this user and now. Whether there is such an object is another question.
+   */
+  decodeId(text: string, context?: IDContext): number | string | undefined
+}
+
+/** What `IDMixin` adds to that. */
+export interface WithIDConfig {
+  /** How ids are made. */
+  idConfig: IDConfig | null
+}
+
+/** What `PublicIDMixin` adds to that. */
+export interface WithPublicIDConfig {
+  /** How ids are made. */
+  publicIdConfig: PublicIDConfig | null
+}
 
 /**
  * Gives a model external ids: its integer primary keys appear in no request and no response, and a forged, expired or
@@ -19,13 +46,12 @@ type ModelConstructor = new (...args: any[]) => Model
  * }
  * Article.encodeId(42) // 'nk.90ff444fbf7f9c43'
  */
-export function IDMixin<Base extends ModelConstructor>(base: Base) {
+export function IDMixin<Base extends ModelConstructor>(base: Base): Base & Identified & WithIDConfig {
   return class extends identified(base) {
-    /** How ids are made. */
     static idConfig: IDConfig | null = null
 
     /** @internal */
-    static describeIds(): IDSettings {
+    static describeIds(): object {
       return readIDConfig(this.name, this.idConfig)
     }
   }
@@ -39,13 +65,12 @@ export function IDMixin<Base extends ModelConstructor>(base: Base) {
  *   static override publicIdConfig = { strategy: 'uuid7' }
  * }
  */
-export function PublicIDMixin<Base extends ModelConstructor>(base: Base) {
+export function PublicIDMixin<Base extends ModelConstructor>(base: Base): Base & Identified & WithPublicIDConfig {
   return class extends identified(base) {
-    /** How ids are made. */
     static publicIdConfig: PublicIDConfig | null = null
 
     /** @internal */
-    static describeIds(): IDSettings {
+    static describeIds(): object {
       return readPublicIDConfig(this.name, this.publicIdConfig)
     }
   }
@@ -54,19 +79,10 @@ export function PublicIDMixin<Base extends ModelConstructor>(base: Base) {
 /** What both have in common. */
 function identified<Base extends ModelConstructor>(base: Base) {
   const mixed = class extends base {
-    /**
-     * The external id of an object.
-     * @param key the primary key; where ids are stored, the `public_id`
-     * @throws {AuthenticationFailed} ids are per user, and `user` is missing
-     */
     static encodeId(key: IDValue, context: EncodeContext = {}): string {
       return idsOf(this).encode(key, context)
     }
 
-    /**
-     * The primary key (where ids are stored, the `public_id`) behind an external id; undefined for anything that is no id
-     * of this model for this user and now. Whether there is such an object is another question.
-     */
     static decodeId(text: string, context: IDContext = {}): number | string | undefined {
       return idsOf(this).decode(text, context)
     }

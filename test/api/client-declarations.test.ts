@@ -42,8 +42,8 @@ async function compile(program: string, options: object, files: readonly string[
 const SERVER = `
 import {
   action, APIRouter, BasePagination, bulkModelViewSet, configure, CursorPagination, DateField, FieldFilter, FileUploadField,
-  type Generated, type Input, listAction, type ListSource, modelSerializer, modelViewSet, NestedRouter,
-  NestedSerializer, nestedViewSet, objectAction, PageNumberPagination, type PageRequest, PrimaryKeyRelatedField,
+  type Generated, IDMixin, type Input, listAction, type ListSource, modelSerializer, modelViewSet, NestedRouter,
+  NestedSerializer, nestedViewSet, objectAction, PageNumberPagination, type PageRequest, PrimaryKeyRelatedField, PublicIDMixin,
   readOnlyModelViewSet, SearchFilter, Serializer, SerializerMethodField, table,
 } from 'koa-viewsets'
 import { Model } from 'objection'
@@ -113,6 +113,14 @@ export type Api = typeof router | typeof nested
 export const urls = router.getUrls()
 export const decorator = action({ methods: ['GET'] })
 export const set = (level: 'warn' | 'reload') => configure({ appVersionMismatch: level })
+export class Letter extends IDMixin(Model) {
+  static override tableName = 'letters'
+  static override idConfig = { mode: 'signed', alphabet: 'mn7swcxDfgkGrBtv4qj6phd3b952CzF8', hmacKeys: ['a key'] } as const
+}
+export class Photo extends PublicIDMixin(Model) {
+  static override tableName = 'photos'
+  static override publicIdConfig = { strategy: 'uuid7' } as const
+}
 export class UploadSerializer extends Serializer {
   static override declaredFields = {
     file: new FileUploadField({ storage: null! }),
