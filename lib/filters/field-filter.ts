@@ -14,11 +14,22 @@ import {
   type QueryParameters,
 } from './filter.js'
 import { type Condition, declaredField, type Filterset, filtersetOf, unknownLookup } from './filterset.js'
+import { type GroupLimits, LONGEST_GROUP } from './parse-group.js'
+import { type ReadGroup, readGroup } from './read-group.js'
 
 /** Options of `FieldFilter`. */
-export interface FieldFilterOptions {
+export interface FieldFilterOptions<Group extends string = string> {
   /** The most filters in a request. @default 50 */
   readonly maxFilters?: number
+  /**
+   * The parameter that takes groups of conditions, `or(price__lt=10,not(author__name=Ada))`: see
+   * docs/reference/filter-language.md. Null for none. @default null
+   */
+  readonly groupParam?: Group | null
+  /** The most `and`, `or` and `not` around a condition of a group. @default 5 */
+  readonly maxGroupDepth?: number
+  /** The most conditions of a group. @default 50 */
+  readonly maxGroupConditions?: number
 }
 
 /**
@@ -32,42 +43,58 @@ export interface FieldFilterOptions {
  * static override filterBackends = [FieldFilter]
  * static override filtersetFields = ['price', 'author_id', 'author__name']
  */
-export class FieldFilter extends BaseFilter {
-  declare readonly asks?: 'filters'
+export class FieldFilter<Group extends string = never> extends BaseFilter {
+  declare readonly asks?: 'filters' | (string extends Group ? never : { readonly [P in Group]?: string })
   readonly maxFilters: number
+  readonly groupParam: Group | null
+  readonly #limits: GroupLimits
 
-  constructor(options: FieldFilterOptions = {}) {
+  constructor(options: FieldFilterOptions<Group> = {}) {
     super()
     takeOptions(this, options)
-    this.maxFilters = options.maxFilters ?? 50
+    const { maxFilters = 50, groupParam = null, maxGroupDepth = 5, maxGroupConditions = 50 } = options
+    this.maxFilters = maxFilters
+    this.groupParam = groupParam
+    this.#limits = { maxDepth: maxGroupDepth, maxConditions: maxGroupConditions }
   }
 
   override read(query: QueryParameters, view: FilterView, caller: IDContext = {}): FilterPart | null {
-    const asked = this.#read(query, filtersetOf(view), caller)
-    if (asked.length === 0) return null
-    let shape: string | null = 'filter'
-    let expensive = false
+    const filterset = filtersetOf(view)
+    const { groupParam } = this
+    const text = groupParam === null ? undefined : lastValueOf(query, groupParam)
+    const errors: ErrorMessages = {}
+    const asked = this.#read(query, filterset, { caller, errors })
+    const group = text === undefined ? undefined : this.#readGroup(text, filterset, { caller, errors })
+    if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+    if (asked.length === 0 && !group) return null
+    // clients could write more groups than are worth keeping
+    let shape: string | null = group ? null : 'filter'
+    let expensive = group?.expensive === true
     const values: unknown[] = []
     for (const condition of asked) {
       shape = shape === null || condition.narrowed ? null : `${shape} ${condition.shape}`
       values.push(...condition.values)
       if (condition.expensive) expensive = true
     }
-    return { shape, values, guarded: undefined, expensive, apply: (builder) => apply(builder, asked) }
+    if (group) values.push(...group.values)
+    const conditions = group ? [...asked, group] : asked
+    const varied = group !== undefined
+    return { shape, varied, values, guarded: undefined, expensive, apply: (builder) => apply(builder, conditions) }
   }
 
   override parameters(view: FilterView): readonly ParameterDescription[] {
-    return [...filtersetOf(view).filters.values()].map(({ description }) => description)
+    const { filters } = filtersetOf(view)
+    const own = [...filters.values()].map(({ description }) => description)
+    return this.groupParam === null || filters.size === 0 ? own : [...own, describeGroup(this.groupParam)]
   }
 
   override check(view: FilterView): void {
     filtersetOf(view)
   }
 
-  #read(query: QueryParameters, filterset: Filterset, caller: IDContext): readonly Condition[] {
+  #read(query: QueryParameters, filterset: Filterset, { caller, errors }: Reading): readonly Condition[] {
     const { filters } = filterset
     const found: Condition[] = []
-    let errors: ErrorMessages | undefined
     let count = 0
     for (const name of Object.keys(query)) {
       const filter = filters.get(name)
@@ -77,24 +104,55 @@ export class FieldFilter extends BaseFilter {
       if (!filter) {
         // what a client calls a lookup is repeated only where it is a plain word
         const key = PLAIN.test(name) ? name : (field as string)
-        errors ??= {}
         errors[key] = [unknownLookup(filterset, field as string)]
         continue
       }
       try {
         found.push(filter.read(lastValueOf(query, name) ?? '', caller))
       } catch (error) {
-        if (!(error instanceof ValidationError)) throw error
-        errors ??= {}
-        errors[name] = error.messages
+        errors[name] = messagesOf(error)
       }
     }
-    if (errors) throw new ValidationError(errors)
     return found.sort(byPosition)
+  }
+
+  #readGroup(text: string, filterset: Filterset, { caller, errors }: Reading): ReadGroup | undefined {
+    try {
+      return readGroup(text, filterset, { limits: this.#limits, caller })
+    } catch (error) {
+      errors[this.groupParam as string] = messagesOf(error)
+      return undefined
+    }
   }
 }
 
-takesOptions<FieldFilterOptions>(FieldFilter, { maxFilters: 'size' })
+takesOptions<FieldFilterOptions>(FieldFilter, {
+  maxFilters: 'size',
+  groupParam: 'name or null',
+  maxGroupDepth: 'size',
+  maxGroupConditions: 'size',
+})
+
+interface Reading {
+  readonly caller: IDContext
+  /** Where what is wrong is put, by parameter. */
+  readonly errors: ErrorMessages
+}
+
+/** @throws whatever is no `ValidationError` */
+function messagesOf(error: unknown): ValidationError['messages'] {
+  if (error instanceof ValidationError) return error.messages
+  throw error
+}
+
+function describeGroup(name: string): ParameterDescription {
+  return {
+    name,
+    description:
+      'Conditions in groups: and(…,…), or(…,…), not(…). A condition is name=value with the name of another filter; values with spaces, commas, parentheses or quotation marks stand in quotation marks, \\" and \\\\ in them.',
+    schema: { type: 'string', maxLength: LONGEST_GROUP },
+  }
+}
 
 function byPosition(one: Condition, other: Condition): number {
   return one.position - other.position
@@ -102,7 +160,7 @@ function byPosition(one: Condition, other: Condition): number {
 
 const PLAIN = /^\w{1,64}$/
 
-function apply(query: AnyQueryBuilder, conditions: readonly Condition[]): void {
+function apply(query: AnyQueryBuilder, conditions: readonly Pick<Condition, 'where'>[]): void {
   const start = new PathStart(query)
   for (const condition of conditions) {
     const { sql, bindings } = condition.where(start)

@@ -53,6 +53,8 @@ export interface FilterPart {
    * Null where it cannot: the SQL or its values are known only once the query is built.
    */
   readonly shape: string | null
+  /** Clients write the SQL's form themselves: it is neither kept nor prepared. The shape is null, too. */
+  readonly varied?: boolean | undefined
   /** The bound values, in the order in which `apply` binds them. With a null shape it may bind more. */
   readonly values: readonly unknown[]
   /**
@@ -153,6 +155,12 @@ export function readParts(query: QueryParameters, view: FilterView, caller: IDCo
 
 /** What a request asks that asks for nothing. */
 export const NO_PARTS: readonly FilterPart[] = noneOf<FilterPart>({ shape: null, values: [], apply: () => undefined })
+
+/** True where clients write the form of a part themselves. */
+export function isVaried(parts: readonly FilterPart[]): boolean {
+  for (const part of parts) if (part.varied) return true
+  return false
+}
 
 /** The milliseconds that a statement of a list may take; undefined where no part needs a bound. */
 export function guardOf(parts: readonly FilterPart[]): number | undefined {

@@ -17,6 +17,7 @@ export const MESSAGES = {
   file_content: ['The content does not match the extension.'],
   file_extension: ['File extension {value} is not allowed.'],
   file_too_large: ['File too large: at most {max} bytes.'],
+  filter_group: ['Character {place}: {message}'],
   filter_values: [
     'Give two values, separated by a comma.',
     'Give a value before and after each comma.',

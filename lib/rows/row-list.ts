@@ -34,6 +34,8 @@ export interface RowListOptions {
   readonly query: () => AnyQueryBuilder
   /** Undefined where the SQL is made anew each time. */
   readonly key: ListKey | undefined
+  /** Each client may write SQL of another form: it is not prepared. */
+  readonly varied?: boolean | undefined
   readonly order: readonly OrderTerm[]
   /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
   readonly statementMilliseconds?: number | undefined
@@ -212,11 +214,12 @@ export class RowList implements ListSource {
   /** Runs the list: by a kept statement where its key has one, else by one made now. */
   #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: Counted): Promise<Row[]> {
     const { knex, native, client, statements } = this.#access
-    const { key } = this.#options
+    const { key, varied } = this.#options
     const { limit, offset, after, backwards, positions } = slice
     if (!key) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
-      return runStatementAs(format, knex, statementOf(text), values, client)
+      const statement = varied ? { text, name: undefined } : statementOf(text)
+      return runStatementAs(format, knex, statement, values, client)
     }
     const values = [...key.values]
     let nulls = ''

@@ -77,6 +77,16 @@ class BookViewSet extends modelViewSet(Book, {
     ),
   },
 }) {}
+class Grouped extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  filterBackends: [new FieldFilter({ groupParam: 'filter', maxFilters: 9 })],
+  filtersetFields: ['price'],
+}) {}
+class Ungrouped extends modelViewSet(Book, {
+  serializerClass: BookSerializer,
+  filterBackends: [new FieldFilter({ maxFilters: 9 })],
+  filtersetFields: ['price'],
+}) {}
 class Feed extends BookViewSet {
   static override paginationClass = CursorPagination
 }
@@ -99,6 +109,8 @@ const router = new APIRouter({ prefix: '/api' })
   .register('authors', AuthorViewSet)
   .register('entries', EntryViewSet)
   .register('old', OldViewSet)
+  .register('grouped', Grouped, 'grouped')
+  .register('ungrouped', Ungrouped, 'ungrouped')
 const nested = new NestedRouter(router, 'authors', { lookup: 'author_id' }).register('books', WrittenViewSet)
 const deeper = new NestedRouter(nested, 'books', { lookup: 'book_id' }).register('copies', WrittenViewSet)
 type Api = typeof router | typeof nested | typeof deeper
@@ -115,6 +127,14 @@ interface Shown {
 
 export async function use(): Promise<void> {
   const api = createClient<Api>('http://localhost/api')
+  await api.grouped.list({ filter: 'or(price=1,not(price__gt=2))', price__lt: 3 })
+  // @ts-expect-error the parameter has the name that it was given
+  await api.grouped.list({ where: 'price=1' })
+  // @ts-expect-error it takes none
+  await api.ungrouped.list({ filter: 'price=1' })
+  // @ts-expect-error nor does a filter by its class alone
+  await api.books.list({ filter: 'price=1' })
+  await api.ungrouped.list({ price__lt: 3 })
   await api.books.list({ price__ne: 5, pages__nin: [1, 2], tags__contains: ['a', 'b'], tags__overlap: 'a' })
   await api.books.list({ created_at__year: 2024, extra__colour: 'red', extra__colour__ne: 'red' })
   // @ts-expect-error a year is a number

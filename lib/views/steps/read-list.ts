@@ -1,7 +1,7 @@
 /** Answers a list: filters, order, and the page that the paginator cuts. */
 import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
-import { type FilterPart, guardOf, NO_PARTS, type QueryParameters, readParts } from '../../filters/filter.js'
+import { type FilterPart, guardOf, isVaried, NO_PARTS, type QueryParameters, readParts } from '../../filters/filter.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { NotFound } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
@@ -185,7 +185,9 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
   const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
-    return new RowList(rows, { description, order, key: undefined, query: () => query.clone(), statementMilliseconds })
+    const varied = isVaried(asked)
+    const options = { description, order, key: undefined, varied, query: () => query.clone(), statementMilliseconds }
+    return new RowList(rows, options)
   }
   if (rows) tell?.('its query has hooks, selects, joins or groups of its own')
   return new InstanceList({
