@@ -209,7 +209,10 @@ describe('paths', () => {
     await api.prepare()
     const { paths } = api.getSchema({ title: 'x', version: '1' }) as any
     const described = (path: string) => Object.keys(paths[path].post.responses[201].headers ?? {})
-    expect([described('/tags'), described('/inbox')]).toEqual([['Location'], []])
+    expect([described('/tags'), described('/inbox')]).toEqual([
+      ['Location', 'Preference-Applied'],
+      ['Preference-Applied'],
+    ])
   })
 })
 
