@@ -52,12 +52,13 @@ describe('SearchFilter', () => {
     await database.knex('books').where('id', 1_000).delete()
   })
 
-  it('[C8 R10] takes 32 terms and refuses 4,000 in no time', async () => {
+  it('[C8 R10] takes 32 terms, and refuses 4,000 without asking the database', async () => {
     expect((await client.get(`/api/books?search=${Array(32).fill('a').join('+')}`)).status).toBe(200)
-    const start = performance.now()
-    const { status, json } = await client.get(`/api/books?search=${Array(4_000).fill('a').join('+')}`)
-    expect(performance.now() - start).toBeLessThan(50)
-    expect([status, json.errors]).toEqual([400, { search: ['Give at most 32 terms.'] }])
+    const texts = await countQueries(database.knex, async () => {
+      const { status, json } = await client.get(`/api/books?search=${Array(4_000).fill('a').join('+')}`)
+      expect([status, json.errors]).toEqual([400, { search: ['Give at most 32 terms.'] }])
+    })
+    expect(texts).toEqual([])
   })
 })
 
