@@ -157,6 +157,11 @@ function preferParameters({ operation, view }: Subject, standard: Standard | und
   return [{ name: 'Prefer', in: 'header', description: `${strict}${minimal}`, schema: { type: 'string' } }]
 }
 
+/** True of an answer that a client may prefer to do without. */
+function showsWhatItWrote({ operation, view }: Subject): boolean {
+  return showsWritten(operation.action) && view instanceof GenericAPIView && hasModel(view.viewClass)
+}
+
 /** The answers that succeed. */
 function successes(subject: Subject, standard: Standard | undefined): Record<string, Response> {
   const { operation, components, view } = subject
@@ -175,7 +180,7 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
   if (standard.status === 204) return { '204': success('Deleted.', { headers }) }
   const schema = standard.answers?.(subject)
   const text = standard.status === 201 ? 'Created.' : 'Done.'
-  const isShown = showsWritten(operation.action) && standard.status === 200
+  const isShown = showsWhatItWrote(subject) && standard.status === 200
   return {
     [standard.status]: success(operation.method === 'GET' ? 'What was asked for.' : text, described(schema)),
     ...(isShown && { '204': success('Done; nothing is shown, as the client prefers.', { headers }) }),
@@ -201,7 +206,7 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   if (isValidated(subject) || (isVersioned && showsObject(operation.action) && !isRead(operation.action))) {
     names.push('ETag')
   }
-  if (showsWritten(operation.action) && view instanceof GenericAPIView) names.push('Preference-Applied')
+  if (showsWhatItWrote(subject)) names.push('Preference-Applied')
   if (view.policies.throttles.length > 0) names.push('RateLimit', 'RateLimit-Policy')
   if (view.policies.idempotency && !isSafeMethod(operation.method)) names.push('Idempotency-Replayed')
   return names

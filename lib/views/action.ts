@@ -161,6 +161,9 @@ export function action<S extends SerializerClass | StandardSchema = never, O ext
       'action(): an inputSerializer reads the body, and GET has none; write two actions with one urlPath',
     )
   }
+  if (isList(output) && (output as readonly unknown[]).length !== 1) {
+    throw new ConfigurationError('action(): outputSerializer is a list; give what its items are as its one element')
+  }
   const statics = Object.fromEntries(STATICS.flatMap((name) => (name in options ? [[name, options[name]]] : [])))
   const settings = {
     methods: [...new Set(lowered)],

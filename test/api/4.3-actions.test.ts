@@ -531,6 +531,11 @@ describe('[I23] mistakes of the programmer', () => {
     ['no method', () => action({ methods: [] }), 'action(): methods is []; name one or more of GET'],
     ['an unknown method', () => action({ methods: ['FETCH'] }), 'action(): methods is ["FETCH"]'],
     [
+      'a list of no output',
+      () => action({ methods: ['GET'], outputSerializer: [] as never }),
+      'action(): outputSerializer is a list; give what its items are as its one element',
+    ],
+    [
       'an input serializer with GET',
       () => action({ methods: ['GET', 'POST'], inputSerializer: RenameInput }),
       'GET has none',

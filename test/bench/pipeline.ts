@@ -24,7 +24,7 @@ const STEPS: readonly StepPlaces[] = [
     node: HTTP,
   },
   { step: 'route', folders: 'router' },
-  { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt' },
+  { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency' },
   { step: 'view: dispatch, action', folders: 'views factories client plugins metadata openapi explain tools' },
   { step: 'parse the body', folders: 'parsers', packages: 'raw-body secure-json-parse content-type koa-body' },
   { step: 'build the query', folders: 'queryset filters pagination models ids', packages: 'objection', node: PG },
