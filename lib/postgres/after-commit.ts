@@ -1,7 +1,7 @@
 /** Work that waits for COMMIT: mails, webhooks, jobs, messages (docs/reference/after-commit.md). */
 
-import { setTimeout as delay } from 'node:timers/promises'
 import { oneLine } from '../kernel/one-line.js'
+import { track } from './pending-work.js'
 import type { Queryable } from './pg-types.js'
 import { isTransaction, whenEnded } from './transaction-end.js'
 
@@ -41,17 +41,17 @@ export function reportTo(trx: Queryable, report: ReportError): void {
 export function afterCommit(knex: Queryable | undefined, work: AfterCommitWork): void {
   if (typeof work !== 'function') throw new TypeError('afterCommit(): give a function')
   if (!isTransaction(knex)) {
-    void track(run(work, reportOf(knex)))
+    track(run(work, reportOf(knex)))
     return
   }
   if (knex.isCompleted()) throw new Error('afterCommit(): the transaction has ended; await what belongs to it')
   const report = reportOf(knex)
-  whenEnded(knex, { committed: () => track(run(work, report)) })
+  whenEnded(knex, { committed: () => run(work, report) })
 }
 
 /** Does work outside of any transaction, in order. */
 export function runAll(works: readonly AfterCommitWork[], report: ReportError): void {
-  void track(
+  track(
     (async () => {
       for (const work of works) await run(work, report)
     })(),
@@ -73,29 +73,15 @@ function warn(error: unknown): void {
   process.emitWarning(`Work after a commit has failed: "${oneLine(text)}"`, { code: 'KOA_VIEWSETS_AFTER_COMMIT' })
 }
 
+/** Does one of them. It never fails: what takes errors may throw one itself. */
 async function run(work: AfterCommitWork, report: ReportError): Promise<void> {
   try {
     await work()
   } catch (error) {
-    report(error)
+    try {
+      report(error)
+    } catch (failure) {
+      warn(failure)
+    }
   }
-}
-
-const running = new Set<Promise<void>>()
-
-function track(work: Promise<void>): Promise<void> {
-  running.add(work)
-  return work.finally(() => running.delete(work))
-}
-
-/** Waits until all that is being done after commits is done, at most so many milliseconds. */
-export async function afterCommitWorkEnded(timeout: number): Promise<void> {
-  const stop = new AbortController()
-  const late = delay(timeout, undefined, { signal: stop.signal, ref: false }).catch(() => {})
-  const ended = (async () => {
-    // one may begin when another has ended
-    while (running.size > 0) await Promise.all(running)
-  })()
-  await Promise.race([ended, late])
-  stop.abort()
 }

@@ -2,6 +2,7 @@
 
 import type { Knex } from 'knex'
 import { oncePer } from '../kernel/once-per.js'
+import { track } from './pending-work.js'
 import type { Queryable } from './pg-types.js'
 
 /** What is called when a transaction has ended; neither may throw. */
@@ -43,8 +44,8 @@ export function whenEnded(trx: Knex.Transaction, work: EndWork): void {
     }
   }
   outermost.executionPromise.then(
-    () => end(true),
-    () => end(false),
+    () => track(end(true)),
+    () => track(end(false)),
   )
 }
 

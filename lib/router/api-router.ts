@@ -11,7 +11,7 @@ import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../ker
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
-import { afterCommitWorkEnded } from '../postgres/after-commit.js'
+import { pendingWorkEnded } from '../postgres/pending-work.js'
 import { classesOf } from '../views/action-options.js'
 import { policiesOf } from '../views/policies.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
@@ -273,7 +273,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    */
   async close(): Promise<void> {
     await this.#served.running.end()
-    await afterCommitWorkEnded(this.#closeTimeout)
+    await pendingWorkEnded(this.#closeTimeout)
     stopSweeping()
     await Promise.all(this.#viewClasses().map(closeView))
   }

@@ -211,6 +211,26 @@ describe('[I24] afterCommit() of a view', () => {
     expect(reported).toEqual([new Error('the mail server is away'), new Error('so is the queue')])
   })
 
+  it('goes on where a listener of the app throws', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
+    class Failing extends Books {
+      override async performCreate(serializer: Serializer<Book>) {
+        this.afterCommit(() => {
+          throw new Error('away')
+        })
+        await super.performCreate(serializer)
+      }
+    }
+    const { send, app } = await serveViews({ books: Failing })
+    app.on('error', () => {
+      throw new Error('so is the log')
+    })
+    expect((await send('POST', '/books', { title: 'a' })).status).toBe(201)
+    await settled(['first, 1 committed', 'second, 1 committed'])
+    expect(warned).toHaveBeenCalledWith('Work after a commit has failed: "Error: so is the log"', expect.anything())
+  })
+
   it('waits for the end of the action where there is no transaction', async () => {
     class Plain extends Books {
       static override atomic = false
@@ -382,8 +402,7 @@ describe('ctx.afterCommit() of transaction()', () => {
   it('is not done for a refusal, and is gone behind the transaction', async () => {
     const seen: unknown[] = []
     const look = async (ctx: Koa.Context, next: Koa.Next) => {
-      await next()
-      seen.push(ctx['afterCommit'])
+      await next().finally(() => seen.push(ctx['afterCommit']))
     }
     const handle = async (ctx: Koa.Context) => {
       ctx['afterCommit'](note('refused'))
@@ -392,7 +411,7 @@ describe('ctx.afterCommit() of transaction()', () => {
     const { send } = await serveApp(errors(), look, transaction(database.knex), handle)
     expect((await send('POST', '/')).status).toBe(409)
     await nothingComes()
-    expect(seen).toEqual([])
+    expect(seen).toEqual([undefined])
   })
 })
 
@@ -501,6 +520,28 @@ describe('api.close()', () => {
     })
     await api.close()
     expect(done).toEqual(['done'])
+  })
+
+  it('waits for all that one transaction has asked for', async () => {
+    class Several extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      override async performCreate(serializer: Serializer<Book>) {
+        for (const text of ['first', 'second', 'third']) {
+          this.afterCommit(async () => {
+            await delay(30)
+            done.push(text)
+          })
+        }
+        return serializer.save()
+      }
+    }
+    const api = new APIRouter().register('books', Several)
+    await api.prepare()
+    const { send } = await serveApp(api.routes())
+    expect((await send('POST', '/books', { title: 'a' })).status).toBe(201)
+    await api.close()
+    expect(done).toEqual(['first', 'second', 'third'])
   })
 
   it('waits no longer than closeTimeout', async () => {
