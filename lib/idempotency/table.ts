@@ -1,65 +1,28 @@
-/** The table that answers are kept in: made, found, read and swept. */
+/** The table that answers are kept in: found, read, written and swept. */
 
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
-import { createTable } from '../postgres/create-table.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { Sweeper } from '../postgres/sweeper.js'
 import type { KeptAnswer } from './kept-answer.js'
 
 /** Seconds that an answer is kept. */
 export const DEFAULT_TTL = 24 * 60 * 60
 const DEFAULT_TABLE = 'koa_viewsets_idempotency'
 
-const nameOf = () => setting('idempotencyTable') ?? DEFAULT_TABLE
-
-/**
- * Creates the table of kept answers where it is missing; every process may do so at its start. Only its owner may read it,
- * whatever default privileges say.
- * @param knex the database that the idempotent writes are in
- * @example await ensureIdempotencyTable(knex)
- */
-export async function ensureIdempotencyTable(knex: Knex): Promise<void> {
-  const name = nameOf()
-  await createTable(knex, quoted(name), async (trx) => {
-    await trx.raw(
-      `create table if not exists ?? (
-        id bytea primary key,
-        key text not null,
-        caller text not null,
-        route text not null,
-        fingerprint bytea not null,
-        status smallint not null,
-        headers jsonb not null,
-        body bytea,
-        is_kept boolean not null,
-        created_at timestamptz not null default now(),
-        expires_at timestamptz not null
-      )`,
-      [name],
-    )
-    await trx.raw('create index if not exists ?? on ?? (expires_at)', [`${name.split('.').at(-1)}_expires_at`, name])
-    await revokeAll(trx, quoted(name))
-  })
+/** Its name, with its schema if there is one. */
+export function tableName(): string {
+  return setting('idempotencyTable') ?? DEFAULT_TABLE
 }
 
-/** As `to_regclass()` reads it. */
-function quoted(name: string): string {
+/** The name as `to_regclass()` reads it. */
+export function quotedName(name: string): string {
   return name
     .split('.')
     .map((part) => `"${part}"`)
     .join('.')
-}
-
-/** What `ALTER DEFAULT PRIVILEGES` has granted, to roles of callers most of all. */
-async function revokeAll(trx: Knex.Transaction, name: string): Promise<void> {
-  const { rows } = await trx.raw<{ rows: readonly { grantee: string }[] }>(
-    `select distinct case when grantee = 0 then 'public' else quote_ident(pg_get_userbyid(grantee)) end as grantee
-     from pg_class, aclexplode(relacl) where pg_class.oid = ?::regclass and grantee <> relowner`,
-    [name],
-  )
-  for (const { grantee } of rows) await trx.raw(`revoke all on ${name} from ${grantee}`)
 }
 
 /** An answer that is there already, and what it answers. */
@@ -86,19 +49,22 @@ interface Found {
   readonly rows: readonly { readonly name: string; readonly allowed: boolean }[]
 }
 
-const SWEEP_MILLISECONDS = 60_000
-const MOST_SWEPT = 10_000
-
 /** The table in one database. */
 export class IdempotencyTable {
-  readonly #knex: Knex
   /** With its schema, in quotes: a request may have a `search_path` of its own. */
   readonly #name: string
-  #sweeper: NodeJS.Timeout | undefined
+  readonly #sweeper: Sweeper
 
   constructor(knex: Knex, name: string) {
-    this.#knex = knex
     this.#name = name
+    this.#sweeper = new Sweeper(async (most) => {
+      const { rowCount } = await knex.raw<{ rowCount: number }>(
+        `delete from ${name} where id in (
+           select id from ${name} where expires_at <= now() order by expires_at limit ? for update skip locked)`,
+        [most],
+      )
+      return rowCount
+    })
   }
 
   /** The answer of this id, unless its time is over. */
@@ -125,44 +91,21 @@ export class IdempotencyTable {
        where kept.expires_at <= now()`,
       [id, key, caller, route, fingerprint, status, JSON.stringify(headers), body, isKept, ttl] as never,
     )
-    this.#sweepNowAndThen()
+    this.#sweeper.use()
+    swept.add(this)
     return rowCount === 1
   }
 
-  /** Deletes answers whose time is over, beside others that do. @returns how many */
-  async sweep(): Promise<number> {
-    let swept = 0
-    for (;;) {
-      const { rowCount } = await this.#knex.raw<{ rowCount: number }>(
-        `delete from ${this.#name} where id in (
-           select id from ${this.#name} where expires_at <= now() order by expires_at limit ? for update skip locked)`,
-        [MOST_SWEPT],
-      )
-      swept += rowCount
-      if (rowCount < MOST_SWEPT) return swept
-    }
+  /** Deletes answers whose time is over. @returns how many */
+  sweep(): Promise<number> {
+    return this.#sweeper.sweep()
   }
 
   /** Stops the sweeper; the next answer starts it again. */
   close(): void {
-    clearInterval(this.#sweeper)
-    this.#sweeper = undefined
+    this.#sweeper.stop()
     swept.delete(this)
   }
-
-  #sweepNowAndThen(): void {
-    // a transaction is over before its sweeper comes
-    if (this.#sweeper || this.#knex.isTransaction) return
-    swept.add(this)
-    this.#sweeper = setInterval(() => {
-      // a pool that was destroyed has no answers; any other will do next time what it could not now
-      this.sweep().catch(() => isDestroyed(this.#knex) && this.close())
-    }, SWEEP_MILLISECONDS).unref()
-  }
-}
-
-function isDestroyed(knex: Knex): boolean {
-  return (knex.client as { pool?: unknown }).pool === undefined
 }
 
 /** Tables that are swept now and then. */
@@ -181,7 +124,7 @@ const tablesOf = oncePer<Knex, Map<string, Promise<IdempotencyTable>>>(() => new
  */
 export function idempotencyTable(knex: Knex): Promise<IdempotencyTable> {
   const known = tablesOf(knex)
-  const name = nameOf()
+  const name = tableName()
   let table = known.get(name)
   if (!table) {
     table = findTable(knex, name).catch((error: unknown) => {
@@ -194,7 +137,7 @@ export function idempotencyTable(knex: Knex): Promise<IdempotencyTable> {
 }
 
 async function findTable(knex: Knex, name: string): Promise<IdempotencyTable> {
-  const { rows } = await knex.raw<Found>(FOUND, [quoted(name)])
+  const { rows } = await knex.raw<Found>(FOUND, [quotedName(name)])
   const [found] = rows
   if (!found) {
     throw new ConfigurationError(

@@ -3,6 +3,7 @@ import type { Knex } from 'knex'
 import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { ConfigurationError } from '../kernel/errors.js'
 import { createTable } from '../postgres/create-table.js'
+import { Sweeper } from '../postgres/sweeper.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 
@@ -35,9 +36,6 @@ const SWEEP = `
   DELETE FROM ${TABLE} WHERE key IN (
     SELECT key FROM ${TABLE} WHERE expire <= ${NOW} ORDER BY expire LIMIT :most FOR UPDATE SKIP LOCKED)`
 
-const SWEEP_MILLISECONDS = 60_000
-const MOST_SWEPT = 10_000
-
 /** Throttles leave the rest of the pool to the application. */
 const MOST_CONNECTIONS = 5
 
@@ -52,46 +50,34 @@ export async function ensureThrottleTable(knex: Knex): Promise<void> {
 /** Keeps counts in a table, through a knex of the application's. */
 export class DatabaseStore extends SharedStore {
   readonly #knex: Knex
-  #sweeper: NodeJS.Timeout | undefined
-  #isUsed = false
+  readonly #sweeper: Sweeper
 
   constructor(knex: Knex, options: SharedStoreOptions = {}) {
     checkOverridden()
     super('the database', MOST_CONNECTIONS, options)
     this.#knex = knex
+    this.#sweeper = new Sweeper(async (most) => {
+      const { rowCount } = (await knex.raw(SWEEP, { most })) as { rowCount: number }
+      return rowCount
+    })
   }
 
   /** Deletes the counts of windows that are over. @returns how many */
-  async sweep(): Promise<number> {
-    let swept = 0
-    for (;;) {
-      const { rowCount } = (await this.#knex.raw(SWEEP, { most: MOST_SWEPT })) as { rowCount: number }
-      swept += rowCount
-      if (rowCount < MOST_SWEPT) return swept
-    }
+  sweep(): Promise<number> {
+    return this.#sweeper.sweep()
   }
 
   /** Stops the sweeper; the next count starts it again. */
   close(): void {
-    clearInterval(this.#sweeper)
-    this.#sweeper = undefined
+    this.#sweeper.stop()
   }
 
   protected override createCounter(rate: Rate): DatabaseCounter {
     return new DatabaseCounter(this.#knex, rate, async (bindings) => {
-      this.#isUsed = true
-      this.#sweeper ??= setInterval(() => void this.#tick(), SWEEP_MILLISECONDS).unref()
+      this.#sweeper.use()
       // some time after we have, knex gives up the connection of a statement that hangs
       return (await this.#knex.raw(COUNT, bindings).timeout(2 * this.options.timeout)) as CountResult
     })
-  }
-
-  /** Sweeps as long as there is something to count. */
-  async #tick(): Promise<void> {
-    if (!this.#isUsed) this.close()
-    this.#isUsed = false
-    // the next one will do what this one could not
-    await this.sweep().catch(() => {})
   }
 }
 

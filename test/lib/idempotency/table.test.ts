@@ -1,6 +1,7 @@
 /** The table of kept answers: what is over is deleted, by whoever comes first. */
 import { afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
-import { ensureIdempotencyTable, idempotencyTable, stopSweeping } from '../../../lib/idempotency/table.js'
+import { ensureIdempotencyTable } from '../../../lib/idempotency/ensure-table.js'
+import { idempotencyTable, stopSweeping } from '../../../lib/idempotency/table.js'
 import { database, useLibrary } from '../../support/library.js'
 
 useLibrary()
@@ -75,5 +76,8 @@ describe('the sweeper', () => {
     expect(vi.getTimerCount()).toBe(0)
     await table.keep(database.knex, entry(3))
     expect(vi.getTimerCount()).toBe(1)
+    // a minute without an answer
+    vi.advanceTimersByTime(120_000)
+    expect(vi.getTimerCount()).toBe(0)
   })
 })
