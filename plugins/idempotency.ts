@@ -2,11 +2,10 @@
 import type { Knex } from 'knex'
 import { answerError, runStep } from '../lib/http/answer-error.js'
 import type { Context, Middleware } from '../lib/http/context.js'
-import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-role.js'
-import { inRouteTransaction } from '../lib/http/route-transaction.js'
+import type { DatabaseOptions } from '../lib/http/database-role.js'
+import { RouteDatabase } from '../lib/http/route-transaction.js'
 import { answerOnce, KeyRefused, onceRequest } from '../lib/idempotency/answer-once.js'
 import { type CallersKey, callersKey, type IdempotencyScope, idempotencyRule } from '../lib/idempotency/rule.js'
-import { ConfigurationError } from '../lib/kernel/errors.js'
 import { ALL_METHODS } from '../lib/kernel/methods.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 import { mapFiles } from '../lib/parsers/multi-part-parser.js'
@@ -38,16 +37,12 @@ const READING = settleNegotiation({
  * @example router.post('/payments', authentication(TokenAuth), permissions(IsAuthenticated), idempotency(knex, { required: true }), handler)
  */
 export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middleware {
-  if (typeof (knex as Partial<Knex> | undefined)?.transaction !== 'function') {
-    throw new ConfigurationError('idempotency(knex): give a knex instance')
-  }
   checkKinds('idempotency()', options, {
     kinds: { required: 'boolean', scope: 'any', databaseRole: 'any', databaseSettings: 'any' },
   })
-  const { required = false, scope: caller = null } = options
-  const name = 'idempotency()'
-  const database = databaseScope(name, options)
-  const rule = idempotencyRule(name, required ? 'required' : true, caller)
+  const { required = false, scope = null } = options
+  const database = new RouteDatabase('idempotency()', knex, options)
+  const rule = idempotencyRule('idempotency()', required ? 'required' : true, scope)
   return async function answerOncePerKey(ctx, next) {
     let key: CallersKey | undefined
     const isRead = await runStep(ctx, async () => {
@@ -57,13 +52,13 @@ export function idempotency(knex: Knex, options: IdempotencyOptions = {}): Middl
     })
     if (!isRead) return
     try {
-      const own = database ? await knexInScope(ctx, knex, database) : knex
-      if (!key) return await inRouteTransaction(ctx, { name, knex: own }, next)
+      const own = await database.open(ctx)
+      if (!key) return await database.inTransaction(ctx, own, next)
       const once = await onceRequest(ctx, key, own, bodyOf(ctx))
-      await inRouteTransaction(ctx, { name, knex: once.knex }, (trx) => answerOnce(trx, once, next))
+      await database.inTransaction(ctx, once.knex, (trx) => answerOnce(trx, once, next))
     } catch (error) {
-      if (error instanceof KeyRefused) answerError(ctx, error)
-      else throw (database && roleRefusal(ctx, error)) ?? error
+      if (!(error instanceof KeyRefused)) throw database.toError(ctx, error)
+      answerError(ctx, error)
     }
   }
 }

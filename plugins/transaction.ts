@@ -1,9 +1,8 @@
 /** Runs a hand-written route in one transaction, as view sets have one for each request that writes (promise A8). */
 import type { Knex } from 'knex'
 import type { Middleware } from '../lib/http/context.js'
-import { type DatabaseOptions, databaseScope, knexInScope, roleRefusal } from '../lib/http/database-role.js'
-import { inRouteTransaction } from '../lib/http/route-transaction.js'
-import { ConfigurationError } from '../lib/kernel/errors.js'
+import type { DatabaseOptions } from '../lib/http/database-role.js'
+import { RouteDatabase } from '../lib/http/route-transaction.js'
 import { checkKinds } from '../lib/kernel/option-kinds.js'
 
 /**
@@ -18,17 +17,13 @@ import { checkKinds } from '../lib/kernel/option-kinds.js'
  * @example router.post('/orders', transaction(knex), async (ctx) => { ctx.body = await Order.query(ctx.state.trx).insert(…) })
  */
 export function transaction(knex: Knex, options: DatabaseOptions = {}): Middleware {
-  if (typeof (knex as Partial<Knex> | undefined)?.transaction !== 'function') {
-    throw new ConfigurationError('transaction(knex): give a knex instance')
-  }
   checkKinds('transaction()', options, { kinds: { databaseRole: 'any', databaseSettings: 'any' } })
-  const scope = databaseScope('transaction()', options)
+  const database = new RouteDatabase('transaction()', knex, options)
   return async function runInTransaction(ctx, next) {
     try {
-      const own = scope ? await knexInScope(ctx, knex, scope) : knex
-      await inRouteTransaction(ctx, { name: 'transaction()', knex: own }, next)
+      await database.inTransaction(ctx, await database.open(ctx), next)
     } catch (error) {
-      throw (scope && roleRefusal(ctx, error)) ?? error
+      throw database.toError(ctx, error)
     }
   }
 }

@@ -1,5 +1,6 @@
 /** Runs a request's work in one transaction, for views and for hand-written routes (promise A8). */
 import type { Knex } from 'knex'
+import { type ReportError, reportTo } from './after-commit.js'
 
 export interface TransactionWork<Result> {
   /** Who works, for messages. */
@@ -7,6 +8,8 @@ export interface TransactionWork<Result> {
   readonly work: (trx: Knex.Transaction) => Promise<Result>
   /** True when the work has answered with a refusal, though it returned. */
   readonly refused: () => boolean
+  /** Takes the errors of what is done after COMMIT. */
+  readonly report: ReportError
 }
 
 /**
@@ -15,11 +18,12 @@ export interface TransactionWork<Result> {
  */
 export async function inTransaction<Result>(
   knex: Knex,
-  { name, work, refused }: TransactionWork<Result>,
+  { name, work, refused, report }: TransactionWork<Result>,
 ): Promise<Result> {
   try {
     return await knex.transaction(async (trx) => {
       let failure: unknown
+      reportTo(trx, report)
       trx.on('query-error', (error) => {
         failure = error
       })

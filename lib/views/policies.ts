@@ -46,14 +46,15 @@ function resolve(view: GovernedClass): ViewPolicies {
   const renderers = resolvePolicies(where('rendererClasses'), view.rendererClasses, 'render')
   if (renderers.length === 0) throw new ConfigurationError(`${where('rendererClasses')}: give at least one renderer`)
   const { versioningClass, metadataClass } = view
+  const permissions = resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
+    (permission) => permission.constructor !== AllowAny,
+  )
   return {
     versioning: versioningClass
       ? resolvePolicy(where('versioningClass'), versioningClass, 'determineVersion')
       : undefined,
     authentication: resolvePolicies(where('authenticationClasses'), view.authenticationClasses, 'authenticate'),
-    permissions: resolvePolicies(where('permissionClasses'), view.permissionClasses, 'hasPermission').filter(
-      (permission) => permission.constructor !== AllowAny,
-    ),
+    permissions,
     throttles: settleThrottles(where('throttleClasses'), view.throttleClasses, view),
     parsers: resolvePolicies(where('parserClasses'), view.parserClasses, 'parse'),
     files: view.takenFiles(),
@@ -61,18 +62,17 @@ function resolve(view: GovernedClass): ViewPolicies {
       metadataClass === null ? undefined : resolvePolicy(where('metadataClass'), metadataClass, 'determineMetadata'),
     renderers,
     strictAccept: view.strictAccept,
-    idempotency: idempotencyOf(view),
+    idempotency: idempotencyOf(view, permissions),
   }
 }
 
 /** @throws {ConfigurationError} nothing tells callers apart, or there is no transaction to keep answers in */
-function idempotencyOf(view: GovernedClass): IdempotencyRule | undefined {
+function idempotencyOf(view: GovernedClass, permissions: readonly BasePermission[]): IdempotencyRule | undefined {
   const { name, idempotent, idempotencyScope, atomic } = view
   const rule = idempotencyRule(name, idempotent, idempotencyScope)
   if (!rule) return undefined
   if (!atomic)
     throw new ConfigurationError(`${name}: idempotent keeps answers in the transaction; leave out atomic: false`)
-  const permissions = resolvePolicies(`${name}.permissionClasses`, view.permissionClasses, 'hasPermission')
   if (rule.scope || permissions.some((permission) => permission.admitsAnonymous('POST') !== true)) return rule
   throw new ConfigurationError(
     `${name}: idempotent needs to know whose key it is, and anybody may write; ` +

@@ -1,4 +1,5 @@
 /** Writes that are done once for each `Idempotency-Key`: view sets, actions, bulk, uploads, hand-written routes. */
+import { Readable } from 'node:stream'
 import { setTimeout as delay } from 'node:timers/promises'
 import Router from '@koa/router'
 import type Koa from 'koa'
@@ -511,6 +512,50 @@ describe('[I25] what cannot be kept', () => {
   })
 })
 
+describe('[I25] an answer that is not there to be kept', () => {
+  beforeEach(() => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
+  })
+
+  class Sending extends Books {
+    @action({ methods: ['POST'] })
+    async stream() {
+      await this.trx?.('books').insert({ title: 'streamed' })
+      this.ctx.type = 'text/plain'
+      this.ctx.body = Readable.from(['a', 'b'])
+    }
+    @action({ methods: ['POST'] })
+    async self() {
+      await this.trx?.('books').insert({ title: 'sent' })
+      this.ctx.respond = false
+      this.ctx.res.end('sent by itself')
+    }
+  }
+
+  it.each([
+    ['stream', 'ab', 'streamed'],
+    ['self', 'sent by itself', 'sent'],
+  ])('as it is %s: its write is done once', async (path, text, title) => {
+    const { port } = await serveViews({ books: Sending })
+    const post = async () => {
+      const answer = await fetch(`http://127.0.0.1:${port}/books/${path}`, { method: 'POST', headers: as('ann', 'k') })
+      return [answer.status, await answer.text()]
+    }
+    expect(await post()).toEqual([200, text])
+    const kept = async () => {
+      const [status, body] = await post()
+      expect([status, JSON.parse(body as string).detail]).toEqual([
+        409,
+        'The request was carried out, and its answer was not kept',
+      ])
+    }
+    // the client has the answer before the transaction has ended, where the action sends it by itself
+    await vi.waitFor(kept)
+    expect(await titles()).toEqual([title])
+  })
+})
+
 describe('[I25] the time of an answer', () => {
   it('ends, and then the write is done anew', async () => {
     const { send } = await serveViews({ books: Books })
@@ -720,7 +765,11 @@ describe('[I25] idempotency() on a hand-written route', () => {
 
   it.skipIf(runsAsRole())('is a savepoint in transaction(), and kept with it', async () => {
     const { send } = await served(...guard, transaction(database.knex), async (ctx, next) => {
-      await idempotency(ctx.state['trx'])(ctx, next)
+      const { trx } = ctx.state
+      await idempotency(trx)(ctx, next)
+      // which goes on
+      expect(ctx.state['trx']).toBe(trx)
+      await trx.raw('select 1')
     })
     for (const _ of [1, 2]) expect((await send('POST', '/pay', { title: 'a' }, as('ann', 'k'))).status).toBe(201)
     expect(await titles()).toEqual(['a'])

@@ -1,7 +1,6 @@
 /** The transaction of a request that writes. */
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { reportTo } from '../../postgres/after-commit.js'
 import { inTransaction } from '../../postgres/in-transaction.js'
 import type { View } from '../view.js'
 
@@ -23,10 +22,15 @@ export class LockRefused extends Error {
 export async function inViewTransaction(view: View, knex: Knex, work: () => unknown): Promise<unknown> {
   const attempt = async (trx: Knex.Transaction) => {
     view.trx = trx
-    reportTo(trx, (error) => reportError(view.ctx, error))
     return await work()
   }
-  const options = { name: `${view.action}()`, work: attempt, refused: () => view.ctx.status >= 400 }
+  const { ctx, action } = view
+  const options = {
+    name: `${action}()`,
+    work: attempt,
+    refused: () => ctx.status >= 400,
+    report: (error: unknown) => reportError(ctx, error),
+  }
   try {
     return await inTransaction(knex, options).catch((error: unknown) => {
       if (!(error instanceof LockRefused)) throw error

@@ -8,28 +8,29 @@ import type { View } from '../view.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { respond } from './respond.js'
 
-/** What comes in place of data where the whole answer stands in the context. */
+/** What comes in place of data where the answer was rendered before its transaction ended. */
 export const ANSWERED = Symbol('answered')
 
 /**
- * Runs the action and renders its answer inside of the transaction, which keeps it.
+ * Runs the action and renders its answer inside of the transaction, which keeps it. A kept answer stands in the context, as one
+ * that an action has written itself.
  * @throws {KeyRefused} 409, 422
  * @throws {ConfigurationError} the view has no database, or that has no table for answers
  */
-export async function runOnce(view: View, key: CallersKey, action: () => unknown): Promise<typeof ANSWERED> {
+export async function runOnce(
+  view: View,
+  key: CallersKey,
+  action: () => unknown,
+): Promise<typeof ANSWERED | undefined> {
   const { ctx, knex } = view
   if (!knex) {
     throw new ConfigurationError(`${view.constructor.name}: idempotent needs a database; let getKnex() return it`)
   }
   const once = await onceRequest(ctx, key, knex, view.body.data)
-  await inViewTransaction(view, once.knex, async () => {
-    const isKept = await answerOnce(view.trx as Knex.Transaction, once, async () => {
-      respond(view, await action())
-      view.finalizeResponse()
-    })
-    if (!isKept) return
-    respond(view, undefined)
+  const perform = async () => {
+    respond(view, await action())
     view.finalizeResponse()
-  })
-  return ANSWERED
+  }
+  const isKept = await inViewTransaction(view, once.knex, () => answerOnce(view.trx as Knex.Transaction, once, perform))
+  return isKept === true ? undefined : ANSWERED
 }
