@@ -63,6 +63,7 @@ export const MESSAGES = {
   unique: ['This field must be unique.'],
   unique_together: ['The fields {fields} must make a unique set.'],
   unknown_field: ['Unknown field.'],
+  unknown_lookup: ['Unknown lookup. Use one of: {names}.'],
   unknown_name: ['Unknown name. Use {names}.'],
   unknown_parameter: ['Unknown parameter. Use {names}.'],
 } as const satisfies Record<string, readonly string[]>

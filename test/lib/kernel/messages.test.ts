@@ -57,8 +57,19 @@ describe('the table of messages', () => {
   })
 })
 
-const FOLDERS = ['fields', 'kernel', 'models', 'postgres', 'queryset', 'serializers', 'views']
+const FOLDERS = [
+  'fields',
+  'filters',
+  'kernel',
+  'models',
+  'pagination',
+  'postgres',
+  'queryset',
+  'rows',
+  'serializers',
+  'views',
+]
 
 /** Texts that are given to a `ValidationError`, or noted of a field. */
 const REFUSALS =
-  /(?:new ValidationError\(\s*|refuse\([^[\n]*\[|_MESSAGE = |non_field_errors: \[|: \[|\] = \[)(['`])([A-Z$](?:[^'`\\\n]|\\.)*\.)\1/g
+  /(?:new ValidationError\(\s*|^ {2}return |refuse\([^[\n]*\[|_MESSAGE = |non_field_errors: \[|: \[|\] = \[)(['`])([A-Z$](?:[^'`\\\n]|\\.)*\.)\1/gm
