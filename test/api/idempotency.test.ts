@@ -647,6 +647,14 @@ describe('[I23] the table of kept answers', () => {
     await api.prepare({ knex: other.knex })
   })
 
+  it('is checked with its settings, also those of the environment', async () => {
+    vi.stubEnv('IDEMPOTENCY_TTL', 'a day')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    await expect(new APIRouter().register('books', Books).prepare()).rejects.toThrow(
+      'IDEMPOTENCY_TTL is "a day": give a whole number of at least 1',
+    )
+  })
+
   it.skipIf(runsAsRole())('is for its owner only, whatever default privileges say', async () => {
     const role = `reader_${Date.now()}`
     const other = await elsewhere(

@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import { idempotencyTable } from '../../idempotency/table.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { setting } from '../../kernel/settings.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { isBuiltIn } from '../built-in.js'
 import { type GovernedClass, policiesOf } from '../policies.js'
@@ -16,7 +17,10 @@ export async function checkIdempotency(
   view: GovernedClass & { readonly prototype: object },
   knex: Queryable | undefined,
 ): Promise<void> {
-  if (!policiesOf(view).idempotency || !knex || !isBuiltIn(view.prototype, 'getKnex')) return
+  if (!policiesOf(view).idempotency) return
+  // read by requests, and wrong for all of them where the environment has them wrong
+  void [setting('idempotencyTable'), setting('idempotencyTtl'), setting('idempotencyMaxAnswer')]
+  if (!knex || !isBuiltIn(view.prototype, 'getKnex')) return
   try {
     await idempotencyTable(knex as Knex)
   } catch (error) {
