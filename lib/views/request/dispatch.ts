@@ -24,6 +24,7 @@ export async function dispatch(view: View): Promise<void> {
     if (view.parents.length > 0) await checkParentPermissions(view)
     if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
     const data = await (ctx.req.method === 'OPTIONS' ? answerOptions(view) : runAction(view))
+    // a write that is done once is rendered in its transaction
     if (data === ANSWERED) return
     if (hasWorked()) await nextTurn()
     respond(view, data)
