@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { setting } from '../kernel/settings.js'
+import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { Sweeper } from '../postgres/sweeper.js'
 import type { KeptAnswer } from './kept-answer.js'
@@ -49,6 +50,9 @@ interface Found {
   readonly rows: readonly { readonly name: string; readonly allowed: boolean }[]
 }
 
+/** No such table, and no right to it. */
+const GONE: ReadonlySet<unknown> = new Set(['42P01', '42501'])
+
 /** The table in one database. */
 export class IdempotencyTable {
   /** With its schema, in quotes: a request may have a `search_path` of its own. */
@@ -69,7 +73,8 @@ export class IdempotencyTable {
 
   /** The answer of this id, unless its time is over. */
   async find(trx: Queryable, id: Buffer): Promise<FoundAnswer | undefined> {
-    const { rows } = await trx.raw<{ rows: readonly FoundAnswer[] }>(
+    const { rows } = await this.#send<{ rows: readonly FoundAnswer[] }>(
+      trx,
       `select fingerprint, status, headers, body, is_kept as "isKept" from ${this.#name} where id = ? and expires_at > now()`,
       [id],
     )
@@ -80,7 +85,8 @@ export class IdempotencyTable {
   async keep(trx: Queryable, { id, key, caller, route, fingerprint, ...answer }: NewAnswer): Promise<boolean> {
     const ttl = setting('idempotencyTtl') ?? DEFAULT_TTL
     const { status, headers, body, isKept } = answer
-    const { rowCount } = await trx.raw<{ rowCount: number }>(
+    const { rowCount } = await this.#send<{ rowCount: number }>(
+      trx,
       `insert into ${this.#name} as kept
          (id, key, caller, route, fingerprint, status, headers, body, is_kept, expires_at)
        values (?, ?, ?, ?, ?, ?, ?, ?, ?, now() + make_interval(secs => ?))
@@ -89,11 +95,21 @@ export class IdempotencyTable {
          (excluded.key, excluded.caller, excluded.route, excluded.fingerprint, excluded.status, excluded.headers,
           excluded.body, excluded.is_kept, excluded.created_at, excluded.expires_at)
        where kept.expires_at <= now()`,
-      [id, key, caller, route, fingerprint, status, JSON.stringify(headers), body, isKept, ttl] as never,
+      [id, key, caller, route, fingerprint, status, JSON.stringify(headers), body, isKept, ttl],
     )
     this.#sweeper.use()
     swept.add(this)
     return rowCount === 1
+  }
+
+  /** @throws {ConfigurationError} the table is not there any more, or not for the login: nothing for a client */
+  async #send<Answer>(trx: Queryable, sql: string, values: readonly unknown[]): Promise<Answer> {
+    try {
+      return (await trx.raw<Answer>(sql, values as never)) as Answer
+    } catch (error) {
+      if (!GONE.has(nativeError(error as Error).code)) throw error
+      throw new ConfigurationError(`idempotent: the table ${this.#name} cannot be used`, { cause: error })
+    }
   }
 
   /** Deletes answers whose time is over. @returns how many */

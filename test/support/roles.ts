@@ -8,13 +8,7 @@ export const CALLER = 'koa_viewsets_caller'
 /** Who connections log in as: a member of that role, which inherits nothing of it. */
 export const LOGIN = 'koa_viewsets_login'
 /** Tables that are used before a role is known. */
-const OUTSIDE = [
-  'koa_viewsets_api_keys',
-  'koa_viewsets_throttles',
-  'koa_viewsets_usage',
-  'koa_viewsets_idempotency',
-  'users',
-]
+const OUTSIDE = ['koa_viewsets_api_keys', 'koa_viewsets_throttles', 'koa_viewsets_usage', 'users']
 
 /** True where this run is under a role. */
 export function runsAsRole(): boolean {
@@ -44,6 +38,11 @@ export async function createRoles(server: pg.ClientConfig): Promise<void> {
     drop event trigger if exists grant_outside;
     create event trigger grant_outside on ddl_command_end execute function grant_outside();`)
   await client.end()
+}
+
+/** Gives the login its rights on the table of kept answers, whose owner it is not here. */
+export async function grantAnswers(knex: Knex): Promise<void> {
+  if (runsAsRole()) await knex.raw(`grant all on koa_viewsets_idempotency to ${LOGIN}`)
 }
 
 /** True while a request is served. */

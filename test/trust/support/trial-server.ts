@@ -66,7 +66,7 @@ import { appVersion, errors, versionEndpoint } from 'koa-viewsets/plugins'
 import { FileSystemStorage } from 'koa-viewsets/storage'
 import { DatabaseAnonThrottle, DatabaseThrottle, MemoryStore } from 'koa-viewsets/throttling'
 import { Model } from 'objection'
-import { CALLER } from '../../support/roles.js'
+import { CALLER, LOGIN } from '../../support/roles.js'
 import type { TrialState } from './trial.js'
 
 const {
@@ -505,6 +505,7 @@ process.on('message', (message: { id: number; ask: string }) => {
 
 await DatabaseThrottle.ensureTable(stores)
 await ensureIdempotencyTable(stores)
+if (LOGIN_URL) await stores.raw(`grant all on koa_viewsets_idempotency to ${LOGIN}`)
 if (METERED) await usage.ensureTable()
 await api.prepare()
 server.listen(Number(PORT), '127.0.0.1', () => process.send?.({ id: 0, answer: 'ready' }))
