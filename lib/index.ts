@@ -181,6 +181,7 @@ export { BaseVersioning, type VersioningOptions, type VersionParameter } from '.
 export { type ActionDecorator, type ActionOptions, action } from './views/action.js'
 export { APIView } from './views/api-view.js'
 export { GenericAPIView } from './views/generic-api-view.js'
+export type { FilterRelations, RelatedViewClass } from './views/generic-view-class.js'
 export { BulkCreateMixin } from './views/mixins/bulk-create-mixin.js'
 export { BulkDestroyMixin } from './views/mixins/bulk-destroy-mixin.js'
 export { BulkUpdateMixin } from './views/mixins/bulk-update-mixin.js'

@@ -20,6 +20,7 @@ import { serializerPlan } from '../serializers/plan.js'
 import { type Action, actionNamed } from '../views/actions.js'
 import { overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import { askRelations } from '../views/request/ask-relations.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
@@ -80,6 +81,7 @@ class RoadBook {
     let list: ListSource | undefined
     const isOurs = !paginator || OURS.some(({ prototype }) => paginator.paginate === prototype.paginate)
     await this.#step('list', async () => {
+      if (view.resource.asksRelations) await askRelations(view)
       list = describedList(view, this.#tell)
       if (paginator?.keepsConnections) {
         const cursor = await list.open({ name: 'explained', idleMilliseconds: 1_000 })

@@ -9,6 +9,7 @@ import { permissionName } from '../permissions/operators.js'
 import { actionNamed } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { namedClass } from '../views/related-view-set.js'
 import { resourceOf } from '../views/resource.js'
 import { explainRoad } from './explain-road.js'
 import type { ExplainedPolicies, Explanation } from './explanation.js'
@@ -39,6 +40,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     filters: filters.map(nameOf),
     pagination: paginator ? nameOf(paginator) : null,
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
+    relations: isList && generic && hasModel(generic) ? relationsOf(generic) : [],
     ...road,
     database: view.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
@@ -50,6 +52,11 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
 function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {
   const { serializerClass } = view.viewClass
   return queryParameters(view, serializerClass ?? undefined).map(({ name }) => name)
+}
+
+function relationsOf({ viewClass }: GenericAPIView): readonly string[] {
+  const named = Object.entries(viewClass.filterRelations)
+  return named.map(([relation, view]) => `${relation} (${namedClass(view)?.name})`)
 }
 
 function policiesOf({ policies }: APIView): ExplainedPolicies {

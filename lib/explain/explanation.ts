@@ -56,6 +56,8 @@ export interface Explanation {
   readonly pagination: string | null
   /** The query parameters that a client may give. */
   readonly parameters: readonly string[]
+  /** The relations that groups of filters may ask about, each with the view set that shows their objects. */
+  readonly relations: readonly string[]
   /** What says which role and settings the statements run with; null for those of the connection. */
   readonly database: string | null
   /** What is done of an `Idempotency-Key`; null where the header means nothing. */

@@ -22,6 +22,7 @@ function format(explanation: Explanation): string {
     ['filters', explanation.filters.join(' → ')],
     ['page', explanation.pagination ?? ''],
     ['parameters', grouped(explanation.parameters).join(', ')],
+    ['relations', explanation.relations.join(', ')],
     ['reads', reading ? withReason(reading.from, reading.because) : ''],
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
     ['runs with', explanation.database ?? ''],

@@ -115,6 +115,11 @@ type SearchKeys<M> = { [K in Declared<M>]: PathKeys<M>[K] | `${'^' | '=' | '$'}$
 /** What is searched: a column path, or one with a sign before it that says how. */
 export type SearchName<M> = IsUntyped<M> extends true ? string : SearchKeys<M>[Declared<M>]
 
+type RelationNames<M> = { [K in Relations<M>]: K }
+
+/** The names of a model's relations. */
+export type RelationName<M> = IsUntyped<M> extends true ? string : RelationNames<M>[Relations<M>]
+
 /** How paths over relations of a model begin: `author`, `author.…`. */
 export type RelationPath<M> = IsUntyped<M> extends true ? string : RelationKeys<M>[Relations<M>]
 

@@ -6,6 +6,7 @@ import type { SerializerClass, SerializerOptions } from '../serializers/contract
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import type { Carried, IsTyped, OfMany, OfPart } from '../serializers/types.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import type { FilterRelations } from '../views/generic-view-class.js'
 import type { ViewConstructor } from '../views/mixins/mixin.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
@@ -20,6 +21,7 @@ import type {
   ModelType,
   OrderName,
   PropertyName,
+  RelationName,
   RelationPath,
   SearchName,
 } from './model-types.js'
@@ -33,6 +35,8 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly lookupField?: ColumnName<M> | 'id'
   /** Columns, paths, and keys of JSON (`meta__colour`) that a client may filter by, with `FieldFilter`. */
   readonly filtersetFields?: readonly FilterPath<M>[]
+  /** Relations that groups of filters may ask about, with the view sets that show their objects. */
+  readonly filterRelations?: { readonly [Name in RelationName<M>]?: FilterRelations[string] }
   /** Columns and paths that are searched; `^`, `=` and `$` before one say how. */
   readonly searchFields?: readonly SearchName<M>[]
   /** Columns that a client may order by. */
@@ -74,6 +78,11 @@ type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer
   : unknown) &
   (Spec extends { readonly searchFields: readonly (infer Path)[] }
     ? { readonly searchFields: readonly CheckedSearch<M, Path>[] }
+    : unknown) &
+  (Spec extends { readonly filterRelations: infer Relations }
+    ? {
+        readonly filterRelations: { readonly [Name in keyof Relations]: Name extends RelationName<M> ? unknown : never }
+      }
     : unknown) &
   (Spec extends { readonly expandable: infer Expandable }
     ? {

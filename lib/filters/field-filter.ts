@@ -1,21 +1,23 @@
 /** Filters by fields: `?price__lt=10&author__name=Ada` (promises C1 to C8). */
 
-import type { IDContext } from '../ids/codec.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { PathStart } from './field-path.js'
 import {
   BaseFilter,
+  type FilterCaller,
   type FilterPart,
+  type FilterRelation,
   type FilterView,
   lastValueOf,
   type ParameterDescription,
   type QueryParameters,
 } from './filter.js'
 import { type Condition, declaredField, type Filterset, filtersetOf, unknownLookup } from './filterset.js'
-import { type GroupLimits, LONGEST_GROUP } from './parse-group.js'
+import { type GroupLimits, LONGEST_GROUP, parseGroup } from './parse-group.js'
 import { type ReadGroup, readGroup } from './read-group.js'
+import { askedRelationsOf, relationsIn } from './relations/asked-relation.js'
 
 /** Options of `FieldFilter`. */
 export interface FieldFilterOptions<Group extends string = string> {
@@ -26,7 +28,7 @@ export interface FieldFilterOptions<Group extends string = string> {
    * docs/reference/filter-language.md. Null for none. @default null
    */
   readonly groupParam?: Group | null
-  /** The most `and`, `or` and `not` around a condition of a group. @default 5 */
+  /** The most `and`, `or`, `not`, `any` and `none` around a condition of a group. @default 5 */
   readonly maxGroupDepth?: number
   /** The most conditions of a group. @default 50 */
   readonly maxGroupConditions?: number
@@ -55,16 +57,19 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     const { maxFilters = 50, groupParam = null, maxGroupDepth = 5, maxGroupConditions = 50 } = options
     this.maxFilters = maxFilters
     this.groupParam = groupParam
-    this.#limits = { maxDepth: maxGroupDepth, maxConditions: maxGroupConditions }
+    this.#limits = {
+      maxDepth: maxGroupDepth,
+      maxConditions: maxGroupConditions,
+    }
   }
 
-  override read(query: QueryParameters, view: FilterView, caller: IDContext = {}): FilterPart | null {
+  override read(query: QueryParameters, view: FilterView, caller: FilterCaller = {}): FilterPart | null {
     const filterset = filtersetOf(view)
     const { groupParam } = this
     const text = groupParam === null ? undefined : lastValueOf(query, groupParam)
     const errors: ErrorMessages = {}
     const asked = this.#read(query, filterset, { caller, errors })
-    const group = text === undefined ? undefined : this.#readGroup(text, filterset, { caller, errors })
+    const group = text === undefined ? undefined : this.#readGroup(text, view, { caller, errors })
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
     if (asked.length === 0 && !group) return null
     // clients could write more groups than are worth keeping
@@ -79,17 +84,39 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     if (group) values.push(...group.values)
     const conditions = group ? [...asked, group] : asked
     const varied = group !== undefined
-    return { shape, varied, values, guarded: undefined, expensive, apply: (builder) => apply(builder, conditions) }
+    return {
+      shape,
+      varied,
+      values,
+      guarded: undefined,
+      expensive,
+      apply: (builder) => apply(builder, conditions),
+    }
+  }
+
+  override askedRelations(query: QueryParameters, view: FilterView): readonly FilterRelation[] {
+    const text = this.groupParam === null ? undefined : lastValueOf(query, this.groupParam)
+    if (text === undefined || !view.relations?.size) return []
+    try {
+      return [...relationsIn(parseGroup(text, this.#limits), view)]
+    } catch (error) {
+      // read() says what is wrong
+      if (error instanceof ValidationError) return []
+      throw error
+    }
   }
 
   override parameters(view: FilterView): readonly ParameterDescription[] {
     const { filters } = filtersetOf(view)
     const own = [...filters.values()].map(({ description }) => description)
-    return this.groupParam === null || filters.size === 0 ? own : [...own, describeGroup(this.groupParam)]
+    const relations = [...askedRelationsOf(view).keys()]
+    const isEmpty = filters.size === 0 && relations.length === 0
+    return this.groupParam === null || isEmpty ? own : [...own, describeGroup(this.groupParam, relations)]
   }
 
   override check(view: FilterView): void {
     filtersetOf(view)
+    askedRelationsOf(view)
   }
 
   #read(query: QueryParameters, filterset: Filterset, { caller, errors }: Reading): readonly Condition[] {
@@ -116,9 +143,9 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     return found.sort(byPosition)
   }
 
-  #readGroup(text: string, filterset: Filterset, { caller, errors }: Reading): ReadGroup | undefined {
+  #readGroup(text: string, view: FilterView, { caller, errors }: Reading): ReadGroup | undefined {
     try {
-      return readGroup(text, filterset, { limits: this.#limits, caller })
+      return readGroup(text, view, { limits: this.#limits, caller })
     } catch (error) {
       errors[this.groupParam as string] = messagesOf(error)
       return undefined
@@ -134,7 +161,7 @@ takesOptions<FieldFilterOptions>(FieldFilter, {
 })
 
 interface Reading {
-  readonly caller: IDContext
+  readonly caller: FilterCaller
   /** Where what is wrong is put, by parameter. */
   readonly errors: ErrorMessages
 }
@@ -145,11 +172,14 @@ function messagesOf(error: unknown): ValidationError['messages'] {
   throw error
 }
 
-function describeGroup(name: string): ParameterDescription {
+function describeGroup(name: string, relations: readonly string[]): ParameterDescription {
+  const related =
+    relations.length === 0
+      ? ''
+      : ` Of related objects (${relations.join(', ')}): any(relation,…), none(relation,…) with a condition on them or without, count(relation)__gte=1.`
   return {
     name,
-    description:
-      'Conditions in groups: and(…,…), or(…,…), not(…). A condition is name=value with the name of another filter; values with spaces, commas, parentheses or quotation marks stand in quotation marks, \\" and \\\\ in them.',
+    description: `Conditions in groups: and(…,…), or(…,…), not(…). A condition is name=value with the name of another filter; values with spaces, commas, parentheses or quotation marks stand in quotation marks, \\" and \\\\ in them.${related}`,
     schema: { type: 'string', maxLength: LONGEST_GROUP },
   }
 }

@@ -32,6 +32,24 @@ export interface FilterView {
   readonly searchParam: string
   /** All backends of the view, in order. */
   readonly backends: readonly BaseFilter[]
+  /** The relations that groups of filters may ask about, by name. @default none */
+  readonly relations?: ReadonlyMap<string, FilterRelation>
+}
+
+/** What stands for the related objects that a group of filters may ask about: the view set that shows them. */
+export interface FilterRelation {
+  /** What that view set lets its own clients ask. View sets may name each other, so that it is made when it is asked for. */
+  readonly related: FilterView
+  /**
+   * The objects that the caller may see, as a query; undefined where these are all rows of the table.
+   * @throws Error nobody has asked whether the caller may see any
+   */
+  rows(ctx: Context | undefined): AnyQueryBuilder | undefined
+}
+
+/** Who asks a filter backend: for external ids, and for what of related objects the caller may see. */
+export interface FilterCaller extends IDContext {
+  readonly ctx?: Context | undefined
 }
 
 /** A query parameter as OpenAPI describes it. */
@@ -95,21 +113,26 @@ export abstract class BaseFilter {
 
   /** The query with this backend's conditions; the next backend gets what this one returns. */
   filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
-    this.read(queryOf(ctx), view, { user: ctx.state['user'] })?.apply(query)
+    this.read(queryOf(ctx), view, { user: ctx.state['user'], ctx })?.apply(query)
     return query
   }
 
   /**
-   * What the request asks of this backend; null for nothing. `caller` is who asks, for external ids.
+   * What the request asks of this backend; null for nothing. `caller` is who asks.
    * @throws ValidationError naming the parameter
    */
-  read(_query: QueryParameters, _view: FilterView, _caller: IDContext = {}): FilterPart | null {
+  read(_query: QueryParameters, _view: FilterView, _caller: FilterCaller = {}): FilterPart | null {
     return null
   }
 
   /** The order the request asks for; null to leave it to the view. The names are checked: they are the view's own. */
   ordering(_query: QueryParameters, _view: FilterView): readonly OrderTerm[] | null {
     return null
+  }
+
+  /** The relations that `read()` would ask about. What is no group at all asks about none. */
+  askedRelations(_query: QueryParameters, _view: FilterView): readonly FilterRelation[] {
+    return []
   }
 
   /** The parameters this backend reads. */
@@ -142,7 +165,7 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
  * What a request asks of all backends of a view.
  * @throws ValidationError naming the parameter
  */
-export function readParts(query: QueryParameters, view: FilterView, caller: IDContext): readonly FilterPart[] {
+export function readParts(query: QueryParameters, view: FilterView, caller: FilterCaller): readonly FilterPart[] {
   let parts: FilterPart[] | undefined
   for (const backend of view.backends) {
     const part = backend.read(query, view, caller)

@@ -2,20 +2,49 @@
 
 import { ValidationError } from '../kernel/errors.js'
 
+/** A condition, as it was written. */
+export interface Leaf {
+  readonly kind: 'leaf'
+  readonly name: string
+  readonly nameAt: number
+  readonly value: string
+  readonly valueAt: number
+}
+
+/** Is there a related object, or none, such that …, as it was written. */
+export interface AnyQuestion {
+  readonly kind: 'any'
+  /** True of `none(…)`. */
+  readonly negated: boolean
+  readonly relation: string
+  readonly relationAt: number
+  readonly part: Group | undefined
+}
+
+/** How many related objects there are, as it was written. */
+export interface CountQuestion {
+  readonly kind: 'count'
+  readonly relation: string
+  readonly relationAt: number
+  /** The lookup behind the parenthesis, with its separator; empty for none. */
+  readonly lookup: string
+  readonly lookupAt: number
+  readonly value: string
+  readonly valueAt: number
+}
+
+/** Conditions in a group, as they were written. */
+interface Operator {
+  readonly kind: 'and' | 'or' | 'not'
+  readonly parts: readonly Group[]
+}
+
 /** A group, as it was written. Places are indexes in its text. */
-export type Group =
-  | { readonly kind: 'and' | 'or' | 'not'; readonly parts: readonly Group[] }
-  | {
-      readonly kind: 'leaf'
-      readonly name: string
-      readonly nameAt: number
-      readonly value: string
-      readonly valueAt: number
-    }
+export type Group = Operator | Leaf | AnyQuestion | CountQuestion
 
 /** What one group may cost. */
 export interface GroupLimits {
-  /** The most `and`, `or` and `not` around a condition. */
+  /** The most `and`, `or`, `not`, `any` and `none` around a condition. */
   readonly maxDepth: number
   /** The most conditions. */
   readonly maxConditions: number
@@ -24,7 +53,7 @@ export interface GroupLimits {
 /** The most characters of a group. */
 export const LONGEST_GROUP = 8_192
 
-const OPERATORS: ReadonlySet<string> = new Set(['and', 'or', 'not'])
+const OPERATORS: ReadonlySet<string> = new Set(['and', 'or', 'not', 'any', 'none', 'count'])
 /** What ends a name, or a value without quotation marks. */
 const ENDS_NAME: ReadonlySet<string> = new Set([' ', '"', '(', ')', ',', '='])
 const ENDS_VALUE: ReadonlySet<string> = new Set([' ', '"', '(', ')', ','])
@@ -38,6 +67,12 @@ export function parseGroup(text: string, limits: GroupLimits): Group {
 /** A message that names the place, counted in characters from 1. */
 export function messageAt(text: string, at: number, message: string): string {
   return `Character ${Array.from(text.slice(0, at)).length + 1}: ${message}`
+}
+
+/** Where an operator begins, and how many stand around what is in it. */
+interface Place {
+  readonly start: number
+  readonly depth: number
 }
 
 /** Goes over the text once; how deep it calls itself is limited. */
@@ -63,31 +98,88 @@ class GroupParser {
     const start = this.#at
     const name = this.#until(ENDS_NAME)
     const isGroup = this.#text[this.#at] === '(' && OPERATORS.has(name)
-    const group = isGroup
-      ? this.#group(name as 'and' | 'or' | 'not', { start, depth: depth + 1 })
-      : this.#leaf(name, start)
+    const group = isGroup ? this.#operator(name, { start, depth: depth + 1 }) : this.#leaf(name, start)
     this.#skipSpace()
     return group
   }
 
-  #group(kind: 'and' | 'or' | 'not', { start, depth }: { start: number; depth: number }): Group {
-    const { maxDepth } = this.#limits
-    if (depth > maxDepth) throw this.#refusal(`Give at most ${maxDepth} groups in each other.`, start)
+  #operator(name: string, place: Place): Group {
+    if (name === 'count') return this.#count(place)
+    if (name === 'any' || name === 'none') return this.#any(name === 'none', place)
+    return this.#group(name as 'and' | 'or' | 'not', place)
+  }
+
+  #group(kind: 'and' | 'or' | 'not', place: Place): Group {
+    this.#checkDepth(place)
     const parts: Group[] = []
     do {
       this.#at++
-      parts.push(this.#expression(depth))
+      parts.push(this.#expression(place.depth))
     } while (this.#text[this.#at] === ',' && kind !== 'not')
     if (this.#text[this.#at] !== ')') throw this.#refusal(kind === 'not' ? 'Expected ")".' : 'Expected "," or ")".')
     this.#at++
     return { kind, parts }
   }
 
+  #any(negated: boolean, place: Place): Group {
+    const asked = this.#relation()
+    let part: Group | undefined
+    if (this.#text[this.#at] === ',') {
+      this.#checkDepth(place)
+      this.#at++
+      part = this.#expression(place.depth)
+      if (this.#text[this.#at] !== ')') throw this.#refusal('Expected ")".')
+    } else {
+      if (this.#text[this.#at] !== ')') throw this.#refusal('Expected "," or ")".')
+      this.#countCondition(place.start)
+    }
+    this.#at++
+    return { kind: 'any', negated, ...asked, part }
+  }
+
+  #count({ start }: Place): Group {
+    const asked = this.#relation()
+    if (this.#text[this.#at] !== ')') throw this.#refusal('Expected ")".')
+    const lookupAt = ++this.#at
+    const lookup = this.#until(ENDS_NAME)
+    if (this.#text[this.#at] !== '=') throw this.#refusal('Expected "=" behind a name.')
+    this.#countCondition(start)
+    const valueAt = ++this.#at
+    return {
+      kind: 'count',
+      ...asked,
+      lookup,
+      lookupAt,
+      value: this.#value(),
+      valueAt,
+    }
+  }
+
+  /** The name behind an opening parenthesis. */
+  #relation(): { relation: string; relationAt: number } {
+    this.#at++
+    this.#skipSpace()
+    const relationAt = this.#at
+    const relation = this.#until(ENDS_NAME)
+    if (relation === '') throw this.#refusal('Expected the name of a relation.')
+    this.#skipSpace()
+    return { relation, relationAt }
+  }
+
+  #checkDepth({ start, depth }: Place): void {
+    const { maxDepth } = this.#limits
+    if (depth > maxDepth) throw this.#refusal(`Give at most ${maxDepth} groups in each other.`, start)
+  }
+
+  #countCondition(start: number): void {
+    const { maxConditions } = this.#limits
+    if (++this.#conditions > maxConditions) throw this.#refusal(`Give at most ${maxConditions} conditions.`, start)
+  }
+
   #leaf(name: string, nameAt: number): Group {
     if (name === '') throw this.#refusal('Expected a condition such as name=value, or and(…), or(…), not(…).')
     if (this.#text[this.#at] !== '=') throw this.#refusal('Expected "=" behind a name.')
-    const { maxConditions } = this.#limits
-    if (++this.#conditions > maxConditions) throw this.#refusal(`Give at most ${maxConditions} conditions.`, nameAt)
+    this.#countCondition(nameAt)
     const valueAt = ++this.#at
     return { kind: 'leaf', name, nameAt, value: this.#value(), valueAt }
   }

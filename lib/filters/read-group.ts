@@ -1,11 +1,22 @@
 /** What a group of conditions asks of a list: each of them read as the parameter of its name is, and the SQL of them all. */
 
-import type { IDContext } from '../ids/codec.js'
 import { ValidationError } from '../kernel/errors.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { PathStart } from './field-path.js'
-import { type Condition, declaredField, type Filterset, unknownLookup } from './filterset.js'
-import { type Group, type GroupLimits, messageAt, parseGroup } from './parse-group.js'
+import type { FilterCaller, FilterView } from './filter.js'
+import { type Condition, declaredField, filtersetOf, unknownLookup } from './filterset.js'
+import {
+  type AnyQuestion,
+  type CountQuestion,
+  type Group,
+  type GroupLimits,
+  type Leaf,
+  messageAt,
+  parseGroup,
+} from './parse-group.js'
+import { type AskedRelation, askedRelationsOf } from './relations/asked-relation.js'
+import { numberOf, operatorOf } from './relations/comparison.js'
+import { countRelated, existsRelated } from './relations/related-condition.js'
 
 /** A group whose conditions were read. */
 export interface ReadGroup {
@@ -20,58 +31,115 @@ type Where = (start: PathStart) => SqlPart
 /** @throws ValidationError naming the places of all that is wrong */
 export function readGroup(
   text: string,
-  filterset: Filterset,
-  { limits, caller }: { limits: GroupLimits; caller: IDContext },
+  view: FilterView,
+  { limits, caller }: { limits: GroupLimits; caller: FilterCaller },
 ): ReadGroup {
-  const errors: string[] = []
-  const conditions: Condition[] = []
-  const read = (group: Group): Where => {
-    if (group.kind !== 'leaf') return join(group.kind, group.parts.map(read))
-    const condition = readLeaf(group, filterset, { text, caller, errors })
-    if (condition) conditions.push(condition)
-    return (start) => (condition as Condition).where(start)
-  }
-  const where = read(parseGroup(text, limits))
-  if (errors.length > 0) throw new ValidationError(errors)
-  return {
-    values: conditions.flatMap(({ values }) => values),
-    expensive: conditions.some(({ expensive }) => expensive),
-    where,
-  }
+  const reader = new GroupReader(text, caller)
+  const where = reader.read(parseGroup(text, limits), view)
+  if (reader.errors.length > 0) throw new ValidationError(reader.errors)
+  return { values: reader.values, expensive: reader.expensive, where }
 }
 
-interface Reading {
-  readonly text: string
-  readonly caller: IDContext
-  readonly errors: string[]
-}
+/** Reads the conditions of one group, and notes all that is wrong. */
+class GroupReader {
+  readonly errors: string[] = []
+  readonly values: unknown[] = []
+  expensive = false
+  readonly #text: string
+  readonly #caller: FilterCaller
 
-function readLeaf(
-  { name, nameAt, value, valueAt }: Extract<Group, { kind: 'leaf' }>,
-  filterset: Filterset,
-  { text, caller, errors }: Reading,
-): Condition | undefined {
-  const filter = filterset.filters.get(name)
-  if (!filter) {
-    const field = declaredField(name, filterset)
-    // all names once: fifty times would be a long answer
-    const names = errors.length > 0 ? '' : ` Use one of: ${[...filterset.fields.keys()].join(', ')}.`
-    const message = field === undefined ? `Unknown field.${names}` : unknownLookup(filterset, field)
-    errors.push(messageAt(text, nameAt, message))
-    return undefined
+  constructor(text: string, caller: FilterCaller) {
+    this.#text = text
+    this.#caller = caller
   }
-  try {
-    return filter.read(value, caller)
-  } catch (error) {
-    if (!(error instanceof ValidationError)) throw error
-    const { messages } = error
-    // values of filters have no fields of their own
-    for (const message of Array.isArray(messages) ? messages : ['Invalid value.']) {
-      errors.push(messageAt(text, valueAt, message))
+
+  /** The SQL of a group, of no use where there are errors. */
+  read(group: Group, view: FilterView): Where {
+    if (group.kind === 'leaf') return this.#leaf(group, view)
+    if (group.kind === 'any' || group.kind === 'count') return this.#relation(group, view)
+    return join(
+      group.kind,
+      group.parts.map((part) => this.read(part, view)),
+    )
+  }
+
+  #leaf({ name, nameAt, value, valueAt }: Leaf, view: FilterView): Where {
+    const filterset = filtersetOf(view)
+    const filter = filterset.filters.get(name)
+    if (!filter) {
+      const field = declaredField(name, filterset)
+      this.#refuse(
+        nameAt,
+        field === undefined ? `Unknown field.${this.#names(filterset.fields.keys())}` : unknownLookup(filterset, field),
+      )
+      return NOTHING
     }
-    return undefined
+    const condition = this.#attempt(valueAt, () => filter.read(value, this.#caller))
+    if (!condition) return NOTHING
+    this.#note(condition)
+    return (start) => condition.where(start)
+  }
+
+  #relation(question: AnyQuestion | CountQuestion, view: FilterView): Where {
+    const relations = askedRelationsOf(view)
+    const asked = relations.get(question.relation)
+    if (!asked) {
+      this.#refuse(question.relationAt, `Unknown relation.${this.#names(relations.keys())}`)
+      return NOTHING
+    }
+    // a query of another table for each row
+    this.expensive = true
+    const { ctx } = this.#caller
+    if (question.kind === 'count') return this.#count(question, asked)
+    const { negated, part } = question
+    const inner = part ? this.read(part, asked.relation.related) : undefined
+    return (start) => {
+      const { sql, bindings } = existsRelated(asked, { start, ctx }, inner)
+      return { sql: negated ? `not ${sql}` : sql, bindings }
+    }
+  }
+
+  #count(question: CountQuestion, asked: AskedRelation): Where {
+    const operator = this.#attempt(question.lookupAt, () => operatorOf(question.lookup))
+    const value = this.#attempt(question.valueAt, () => numberOf(question.value))
+    if (operator === undefined || value === undefined) return NOTHING
+    this.values.push(value)
+    const { ctx } = this.#caller
+    return (start) => {
+      const { sql, bindings } = countRelated(asked, { start, ctx })
+      return { sql: `${sql} ${operator} ?`, bindings: [...bindings, value] }
+    }
+  }
+
+  #note({ values, expensive }: Condition): void {
+    this.values.push(...values)
+    if (expensive) this.expensive = true
+  }
+
+  #attempt<T>(at: number, read: () => T): T | undefined {
+    try {
+      return read()
+    } catch (error) {
+      if (!(error instanceof ValidationError)) throw error
+      const { messages } = error
+      // values of filters have no fields of their own
+      for (const message of Array.isArray(messages) ? messages : ['Invalid value.']) this.#refuse(at, message)
+      return undefined
+    }
+  }
+
+  /** All names once: fifty times would be a long answer. */
+  #names(names: Iterable<string>): string {
+    const list = this.errors.length > 0 ? '' : [...names].join(', ')
+    return list === '' ? '' : ` Use one of: ${list}.`
+  }
+
+  #refuse(at: number, message: string): void {
+    this.errors.push(messageAt(this.#text, at, message))
   }
 }
+
+const NOTHING: Where = () => ({ sql: 'false', bindings: [] })
 
 /** What is neither true nor false counts as false, so that `not(x)` is true for all rows but those of `x`. */
 function join(kind: 'and' | 'or' | 'not', parts: readonly Where[]): Where {

@@ -6,8 +6,9 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { FieldPath, type Step } from './field-path.js'
+import { FieldPath } from './field-path.js'
 import { jsonKey, SEPARATOR } from './json-key.js'
+import type { Step } from './step.js'
 
 export { SEPARATOR }
 
@@ -146,7 +147,8 @@ interface Mapping {
   readonly join?: { from?: unknown; to?: unknown; through?: { modify?: unknown; filter?: unknown } }
 }
 
-function stepThrough(where: string, description: ModelDescription, name: string): Step {
+/** The step over a relation of a model. @throws {ConfigurationError} it is not joined by columns */
+export function stepThrough(where: string, description: ModelDescription, name: string): Step {
   const owner = description.model
   const relation = owner.getRelations()[name] as NonNullable<ReturnType<ModelClass['getRelations']>[string]>
   const mapping = mappingOf(owner, name)

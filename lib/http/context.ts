@@ -40,6 +40,13 @@ export function withMethod(ctx: Context, method: string): Context {
   return Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
 }
 
+/** A copy of a request as a GET without parameters in path and query, for what is asked on behalf of it. */
+export function withoutParameters(ctx: Context): Context {
+  const none = { query: { value: {} }, querystring: { value: '' }, search: { value: '' }, method: { value: 'GET' } }
+  const own = { ...none, params: { value: {} }, request: { value: Object.create(ctx.request, none) } }
+  return Object.create(ctx, own) as Context
+}
+
 /** True when no middleware has answered: Koa would send its `Not Found` text. */
 export function isUnanswered(ctx: Context): boolean {
   const untouched = ctx.body === undefined || ctx.body === null

@@ -73,6 +73,11 @@ class Traits {
     return this.#plainQueries
   }
 
+  /** Finding rows runs no hooks of the class, which could leave out some. */
+  get plainFinds(): boolean {
+    return this.#keeps('beforeFind', 'afterFind')
+  }
+
   /** Reading rows runs no find hooks, no accessors and no parsing of the model's own. */
   get plainRows(): boolean {
     return this.rowObstacle === undefined

@@ -7,9 +7,12 @@ import { exposesTriggers } from '../postgres/failed-statement.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { actionClass } from '../views/action-options.js'
 import { actionNamed, changesObject, namesNoObject } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
+import { policiesOf } from '../views/policies.js'
+import { reachedViewSets } from '../views/related-view-set.js'
 import { resourceOf } from '../views/resource.js'
 import type { DescribedOperation } from './endpoint.js'
 import { hasModel } from './parameters.js'
@@ -59,6 +62,9 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
     const page = resourceOf(viewClass).paginator?.describePage({})
     for (const status of page?.statuses ?? []) statuses.add(status)
     if (streamedFormats(viewClass).length > 0) statuses.add(429)
+    // those who may see related objects
+    const asked = [...reachedViewSets(viewClass)].map((related) => policiesOf(actionClass(related, 'list')))
+    if (asked.some((related) => related.permissions.length > 0)) statuses.add(401).add(403)
   }
   return statuses
 }

@@ -17,6 +17,7 @@ const STATICS = [
   'authenticationClasses',
   'description',
   'filterBackends',
+  'filterRelations',
   'filtersetFields',
   'idempotencyScope',
   'idempotent',

@@ -27,9 +27,17 @@ import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
 import type { PathKey } from './generic-view.js'
+import type { FilterRelations } from './generic-view-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
-import type { Concurrency, Filters, Pagination, Queryset, ViewSerializer } from './statics.js'
+import {
+  type Concurrency,
+  type Filters,
+  type Pagination,
+  type Queryset,
+  STATIC_KINDS,
+  type ViewSerializer,
+} from './statics.js'
 import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
@@ -63,6 +71,13 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static filterBackends: Filters = []
   /** Fields a client may filter by. */
   static filtersetFields: readonly string[] = []
+  /**
+   * Relations that groups of filters may ask about, with the view sets that show their objects: what their lists do not show
+   * the caller, and what is none of their `filtersetFields`, cannot be asked about. A view set that is declared further below
+   * is named by a function.
+   * @example static override filterRelations: FilterRelations = { reviews: () => ReviewViewSet }
+   */
+  static filterRelations: FilterRelations = {}
   /** Fields that are searched. */
   static searchFields: readonly string[] = []
   /** Fields a client may order by. */
@@ -294,28 +309,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 }
 
-described(GenericAPIView, {
-  model: 'any',
-  queryset: 'any',
-  serializerClass: 'any',
-  lookupField: 'name',
-  lookupUrlKwarg: 'name or null',
-  paginationClass: 'any',
-  filterBackends: 'any',
-  filtersetFields: 'names',
-  searchFields: 'names',
-  orderingFields: 'names',
-  searchConfig: 'name',
-  searchType: 'any',
-  searchParam: 'name',
-  useNativeJson: 'boolean',
-  strictParams: 'boolean',
-  queryParameters: 'list',
-  concurrency: 'names or null',
-  requireIfMatch: 'boolean',
-  expandable: 'record',
-  ordering: 'names',
-})
+described(GenericAPIView, STATIC_KINDS)
 
 Object.assign(GenericAPIView.prototype, {
   rowVersion: undefined,

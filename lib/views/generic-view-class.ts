@@ -1,12 +1,14 @@
 /** What the steps of a request, and what is decided before, know of a generic view's class. */
 
 import type { BaseFilter, ParameterDescription } from '../filters/filter.js'
+import type { Context } from '../http/context.js'
 import type { Policies, Policy } from '../kernel/policy.js'
 import type { ModelClass } from '../models/objection.js'
 import type { BasePagination } from '../pagination/pagination.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { GovernedClass } from './policies.js'
+import type { OpenRoute } from './view.js'
 
 /** A generic view's class: what is known before any request. */
 export interface GenericViewClass extends GovernedClass {
@@ -21,6 +23,7 @@ export interface GenericViewClass extends GovernedClass {
   readonly paginationClass: Policy<BasePagination> | null
   readonly filterBackends: Policies<BaseFilter>
   readonly filtersetFields: readonly string[]
+  readonly filterRelations: FilterRelations
   readonly searchFields: readonly string[]
   readonly orderingFields: readonly string[]
   readonly ordering: readonly string[]
@@ -37,3 +40,15 @@ export interface GenericViewClass extends GovernedClass {
   readonly expandable: Expandable
   modelClass(): ModelClass
 }
+
+/** A view set that shows the objects of a relation. */
+export interface RelatedViewClass extends GenericViewClass {
+  /** A view that answers one request. */
+  open(ctx: Context, route: OpenRoute): unknown
+}
+
+/**
+ * The view sets that show the objects of relations, by the relation's name; functions for those that are declared further
+ * below. Annotate with this type what names each other.
+ */
+export type FilterRelations = Readonly<Record<string, RelatedViewClass | (() => RelatedViewClass)>>

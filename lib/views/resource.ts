@@ -34,6 +34,7 @@ import {
   rowMethods,
 } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
+import { relatedViewSets } from './related-view-set.js'
 
 /** Backends that do nothing without a parameter of theirs. */
 const OUR_FILTERS: ReadonlySet<unknown> = new Set([
@@ -80,6 +81,11 @@ export class Resource {
   /** What filter backends know of the class. */
   get filterView(): FilterView {
     return decided(this, 'filterView', filterViewOf(this.view, this.model, this.filters))
+  }
+
+  /** Filters may ask about related objects. */
+  get asksRelations(): boolean {
+    return decided(this, 'asksRelations', Object.keys(this.view.filterRelations).length > 0)
   }
 
   /** The names of the query parameters that the filter backends read. */
@@ -294,6 +300,7 @@ function filterViewOf(view: GenericViewClass, model: ModelDescription, backends:
     searchType,
     searchParam,
     backends,
+    relations: relatedViewSets(view, (related) => resourceOf(related).filterView),
   }
 }
 

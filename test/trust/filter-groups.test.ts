@@ -1,10 +1,10 @@
 /**
  * Random groups of filters show what an evaluator in memory shows, that is written from docs/reference/filter-language.md
- * alone, over rows with many missing values.
+ * alone, over rows with many missing values and their related objects, of which some are not to be seen.
  */
 import { Model } from 'objection'
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { APIRouter, FieldFilter, ModelSerializer, ReadOnlyModelViewSet } from '../../lib/index.js'
+import { APIRouter, FieldFilter, type FilterRelations, ModelSerializer, ReadOnlyModelViewSet } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { Random } from './support/random.js'
@@ -24,8 +24,19 @@ interface Row {
   readonly colour: string | null
   /** The name of the author, who may be missing or have none. */
   readonly author: string | null
-  /** What its notes say; a note may say nothing. */
-  readonly notes: readonly (string | null)[]
+  readonly notes: readonly Note[]
+  /** The numbers of its labels; the join table may say one twice. */
+  readonly labels: readonly number[]
+}
+
+interface Note {
+  /** What it says, which may be nothing. */
+  readonly text: string | null
+  readonly stars: number | null
+  /** Filters over relations see it, and `any`, `none` and `count` do not. */
+  readonly hidden: boolean
+  /** The number of the label that it has, if any. */
+  readonly label: number | null
 }
 
 const random = new Random(seed)
@@ -34,6 +45,9 @@ const TITLES = ['', 'a', 'B', 'a b', 'a"b', "a'b", 'a\\b', 'a,b', 'f(x)', '100%'
 const WORDS = ['x', 'y', 'z']
 const NAMES = ['Ada', 'Ben', 'O’Neil (jr.)']
 const DAYS = ['2023-12-31', '2024-01-01', '2024-01-31', '2024-02-29', '0044-03-15']
+
+/** The names of labels, by their numbers. */
+const LABELS = ['p', 'q', null, 'p']
 
 const orNull = <Value>(values: readonly Value[]): Value | null => (random.chance(0.35) ? null : random.pick(values))
 
@@ -47,13 +61,19 @@ const rows: readonly Row[] = Array.from({ length: ROWS }, (_, index) => ({
   tags: random.chance(0.3) ? null : random.some(WORDS),
   colour: orNull(['red', 'blue', '7']),
   author: orNull(NAMES),
-  notes: Array.from({ length: random.below(4) }, () => orNull(WORDS)),
+  notes: Array.from({ length: random.below(4) }, () => ({
+    text: orNull(WORDS),
+    stars: orNull(NUMBERS),
+    hidden: random.chance(0.2),
+    label: orNull(LABELS.map((_, at) => at)),
+  })),
+  labels: Array.from({ length: random.below(4) }, () => random.below(LABELS.length)),
 }))
 
 /** A group and what it means. */
-interface Tree {
+interface Tree<Of = Row> {
   readonly text: string
-  holds(row: Row): boolean
+  holds(row: Of): boolean
 }
 
 type Meaning<Value> = readonly [suffix: string, text: string, holds: (value: Value | null) => boolean]
@@ -129,7 +149,7 @@ function ofDay(): Meaning<string>[] {
 }
 
 /** Of many related objects: one must meet it; `ne`, `nin` and `isnull=true` hold where none does the opposite. */
-function ofMany(): Meaning<Row['notes']>[] {
+function ofMany(): Meaning<readonly (string | null)[]>[] {
   return ofText(WORDS).map(([suffix, text, holds]) => {
     const isOpposite = suffix === '__ne' || suffix === '__nin' || (suffix === '__isnull' && text === 'true')
     return [
@@ -140,12 +160,14 @@ function ofMany(): Meaning<Row['notes']>[] {
   })
 }
 
+function of<Of, Value>(name: string, meanings: readonly Meaning<Value>[], value: (row: Of) => Value | null): Tree<Of> {
+  const [suffix, text, holds] = random.pick(meanings)
+  return { text: `${name}${suffix}=${written(text)}`, holds: (row) => holds(value(row)) }
+}
+
+const number = (value: number) => String(value)
+
 function leaf(): Tree {
-  const of = <Value>(name: string, meanings: readonly Meaning<Value>[], value: (row: Row) => Value | null): Tree => {
-    const [suffix, text, holds] = random.pick(meanings)
-    return { text: `${name}${suffix}=${written(text)}`, holds: (row) => holds(value(row)) }
-  }
-  const number = (value: number) => String(value)
   const leaves: readonly (() => Tree)[] = [
     () => of('n', [...equality(NUMBERS, number), ...order(NUMBERS, number)], (row) => row.n),
     () => of('price', order(NUMBERS, (value) => (value / 4).toFixed(2)).map(quarter), (row) => row.price),
@@ -155,9 +177,72 @@ function leaf(): Tree {
     () => of('tags', ofList(), (row) => row.tags),
     () => of('meta__colour', ofText(['red', 'blue', '7', 'RED']), (row) => row.colour),
     () => of('author__name', ofText(NAMES), (row) => row.author),
-    () => of('notes__text', ofMany(), (row) => row.notes),
+    () => of('notes__text', ofMany(), (row) => row.notes.map(({ text }) => text)),
+    () => counted('notes', (row) => notesOf(row).length),
+    () => counted('labels', (row) => labelsOf(row).length),
+    () => asked('notes', notesOf),
+    () => asked('labels', labelsOf),
   ]
   return random.pick(leaves)()
+}
+
+const notesOf = ({ notes }: Row) => notes.filter(({ hidden }) => !hidden)
+const labelsOf = ({ labels }: Row) => [...new Set(labels)]
+const labelOf = ({ label }: Note) => (label === null ? [] : [label])
+
+function leafOfNote(): Tree<Note> {
+  const leaves: readonly (() => Tree<Note>)[] = [
+    () => of('text', ofText(WORDS), (note) => note.text),
+    () => of('stars', [...equality(NUMBERS, number), ...order(NUMBERS, number)], (note) => note.stars),
+    () => asked('label', labelOf),
+    () => counted('label', (note) => labelOf(note).length),
+  ]
+  return random.pick(leaves)()
+}
+
+function leafOfLabel(): Tree<number> {
+  return of('name', ofText(['p', 'q', 'P']), (label) => LABELS[label] ?? null)
+}
+
+/** How many related objects there are. */
+function counted<Of>(relation: string, count: (row: Of) => number): Tree<Of> {
+  const wanted = random.below(4)
+  const [suffix, holds] = random.pick<readonly [string, (many: number) => boolean]>([
+    ['', (many) => many === wanted],
+    ['__eq', (many) => many === wanted],
+    ['__ne', (many) => many !== wanted],
+    ['__gt', (many) => many > wanted],
+    ['__gte', (many) => many >= wanted],
+    ['__lt', (many) => many < wanted],
+    ['__lte', (many) => many <= wanted],
+  ])
+  return { text: `count(${relation})${suffix}=${wanted}`, holds: (row) => holds(count(row)) }
+}
+
+/** That there is a related object, or none. */
+function asked<Of>(relation: string, related: (row: Of) => readonly unknown[]): Tree<Of> {
+  const isNone = random.chance(0.5)
+  return { text: `${isNone ? 'none' : 'any'}(${relation})`, holds: (row) => related(row).length > 0 !== isNone }
+}
+
+/** That there is a related object, or none, for which a tree holds. */
+function related<Of, Related>(relation: string, of: (row: Of) => readonly Related[], inner: Tree<Related>): Tree<Of> {
+  const isNone = random.chance(0.4)
+  return {
+    text: `${isNone ? 'none' : 'any'}(${relation},${inner.text})`,
+    holds: (row) => of(row).some((one) => inner.holds(one)) !== isNone,
+  }
+}
+
+function endOfNote(depth: number): Tree<Note> {
+  if (random.chance(0.8)) return leafOfNote()
+  return related('label', labelOf, tree(depth - 1, leafOfLabel, leafOfLabel))
+}
+
+function end(depth: number): Tree {
+  if (random.chance(0.5)) return leaf()
+  if (random.chance(0.3)) return related('labels', labelsOf, tree(depth - 1, leafOfLabel, leafOfLabel))
+  return related('notes', notesOf, tree(depth - 1, leafOfNote, endOfNote))
 }
 
 function quarter([suffix, text, holds]: Meaning<number>): Meaning<number> {
@@ -170,16 +255,18 @@ function written(value: string): string {
   return `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`
 }
 
-function tree(depth: number): Tree {
-  if (depth === 0 || random.chance(0.25)) return leaf()
+/** A tree that ends in leaves, or in what may stand in the place of one where it is not too deep. */
+function tree<Of>(depth: number, leaf: () => Tree<Of>, end: (depth: number) => Tree<Of>): Tree<Of> {
+  if (depth === 0) return leaf()
+  if (random.chance(0.25)) return end(depth)
   const kind = random.pick(['and', 'or', 'not'] as const)
-  const parts = Array.from({ length: kind === 'not' ? 1 : 1 + random.below(3) }, () => tree(depth - 1))
+  const parts = Array.from({ length: kind === 'not' ? 1 : 1 + random.below(3) }, () => tree(depth - 1, leaf, end))
   const space = () => ' '.repeat(random.chance(0.1) ? 1 + random.below(2) : 0)
   const text = `${kind}(${parts.map((part) => space() + part.text + space()).join()})`
   const holds = {
-    and: (row: Row) => parts.every((part) => part.holds(row)),
-    or: (row: Row) => parts.some((part) => part.holds(row)),
-    not: (row: Row) => !parts[0]?.holds(row),
+    and: (row: Of) => parts.every((part) => part.holds(row)),
+    or: (row: Of) => parts.some((part) => part.holds(row)),
+    not: (row: Of) => !parts[0]?.holds(row),
   }
   return { text, holds: holds[kind] }
 }
@@ -188,13 +275,26 @@ const SCHEMA = `
   create table people (id int primary key, name text);
   create table books (id int primary key, n int, price numeric(6,2), title text, flag bool, day date, tags text[], meta jsonb,
     author_id int references people);
-  create table notes (id serial primary key, book_id int not null references books, text text);`
+  create table labels (id int primary key, name text);
+  create table notes (id serial primary key, book_id int not null references books, text text, stars int,
+    hidden bool not null, label_id int references labels);
+  create table books_labels (book_id int references books, label_id int references labels);`
 
 class Person extends Model {
   static override tableName = 'people'
 }
-class Note extends Model {
+class Label extends Model {
+  static override tableName = 'labels'
+}
+class BookNote extends Model {
   static override tableName = 'notes'
+  static override relationMappings = () => ({
+    label: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Label,
+      join: { from: 'notes.label_id', to: 'labels.id' },
+    },
+  })
 }
 class Book extends Model {
   static override tableName = 'books'
@@ -204,12 +304,44 @@ class Book extends Model {
       modelClass: Person,
       join: { from: 'books.author_id', to: 'people.id' },
     },
-    notes: { relation: Model.HasManyRelation, modelClass: Note, join: { from: 'books.id', to: 'notes.book_id' } },
+    notes: { relation: Model.HasManyRelation, modelClass: BookNote, join: { from: 'books.id', to: 'notes.book_id' } },
+    labels: {
+      relation: Model.ManyToManyRelation,
+      modelClass: Label,
+      join: {
+        from: 'books.id',
+        through: { from: 'books_labels.book_id', to: 'books_labels.label_id' },
+        to: 'labels.id',
+      },
+    },
   })
 }
 class BookSerializer extends ModelSerializer<Book> {
   static override model = Book
   static override fields = ['id']
+}
+class NoteSerializer extends ModelSerializer<BookNote> {
+  static override model = BookNote
+  static override fields = ['id']
+}
+class LabelSerializer extends ModelSerializer<Label> {
+  static override model = Label
+  static override fields = ['id']
+}
+class Labels extends ReadOnlyModelViewSet<Label> {
+  static override model = Label
+  static override serializerClass = LabelSerializer
+  static override filtersetFields = ['name']
+}
+class Notes extends ReadOnlyModelViewSet<BookNote> {
+  static override model = BookNote
+  static override serializerClass = NoteSerializer
+  static override filterBackends = [new FieldFilter({ groupParam: 'filter' })]
+  static override filtersetFields = ['text', 'stars']
+  static override filterRelations: FilterRelations = { label: Labels }
+  override getQueryset() {
+    return super.getQueryset().whereNot('hidden', true)
+  }
 }
 class Books extends ReadOnlyModelViewSet<Book> {
   static override model = Book
@@ -218,6 +350,7 @@ class Books extends ReadOnlyModelViewSet<Book> {
   static override filtersetFields = [
     ...['n', 'price', 'title', 'flag', 'day', 'tags', 'meta__colour', 'author__name', 'notes__text'],
   ]
+  static override filterRelations: FilterRelations = { notes: Notes, labels: Labels }
 }
 /** Lists that are read as instances. */
 class Instances extends Books {
@@ -231,8 +364,9 @@ let client: Client
 
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
-  for (const model of [Person, Note, Book]) model.knex(database.knex)
-  for (const { notes, author, colour, ...row } of rows) {
+  for (const model of [Person, BookNote, Label, Book]) model.knex(database.knex)
+  await database.knex('labels').insert(LABELS.map((name, id) => ({ id, name })))
+  for (const { notes, labels, author, colour, ...row } of rows) {
     // a missing name is one of a person, or no person at all
     const author_id = author === null && random.chance(0.5) ? null : row.id
     if (author_id !== null) await database.knex('people').insert({ id: row.id, name: author })
@@ -240,7 +374,10 @@ beforeAll(async () => {
     const text =
       typeof meta === 'string' || meta === null ? meta : JSON.stringify(colour === '7' ? { colour: 7 } : meta)
     await database.knex('books').insert({ ...row, author_id, meta: text })
-    for (const note of notes) await database.knex('notes').insert({ book_id: row.id, text: note })
+    for (const { label, ...note } of notes) {
+      await database.knex('notes').insert({ book_id: row.id, label_id: label, ...note })
+    }
+    for (const label of labels) await database.knex('books_labels').insert({ book_id: row.id, label_id: label })
   }
   const api = new APIRouter().register('books', Books, 'book').register('instances', Instances, 'instance')
   await api.prepare()
@@ -255,8 +392,8 @@ it(`[C3] ${TREES} random groups show what they say`, { timeout: 60_000 + TREES *
   const lengths = new Map<string, number>()
   let leaves = 0
   for (let turn = 0; turn < TREES; turn++) {
-    const { text, holds } = tree(5)
-    const count = text.match(/=/g)?.length ?? 0
+    const { text, holds } = tree(5, leaf, end)
+    const count = text.match(/=|(?:any|none)\(\w+\)/g)?.length ?? 0
     if (count > 40 || text.length > 3_000) continue
     leaves += count
     const path = turn % 4 === 0 ? 'instances' : 'books'

@@ -6,6 +6,7 @@ import {
   CursorPagination,
   DateField,
   FieldFilter,
+  type FilterRelations,
   genericViewSet,
   IsAuthenticatedOrReadOnly,
   ListMixin,
@@ -15,6 +16,8 @@ import {
   nestedViewSet,
   objectAction,
   PageNumberPagination,
+  ReadOnlyModelViewSet,
+  type RelatedViewClass,
   readOnlyModelViewSet,
   SerializerMethodField,
 } from 'koa-viewsets'
@@ -135,6 +138,26 @@ class BookList extends modelView(ListCreateAPIView, Book, { serializerClass: Boo
   }
 }
 BookList.asView()
+
+// relations that filters may ask about: of the model, each with a view set; what names each other says the type of its functions
+class CountryViewSet extends ReadOnlyModelViewSet<Country> {
+  static override model = Country
+  static override filterRelations: FilterRelations = { authors: () => AuthorViewSet }
+}
+class AuthorViewSet extends readOnlyModelViewSet(Author, {
+  filterBackends: [new FieldFilter({ groupParam: 'filter' })],
+  filterRelations: { books: (): RelatedViewClass => RelatedBookViewSet, country: CountryViewSet },
+}) {}
+class RelatedBookViewSet extends readOnlyModelViewSet(Book, { filterRelations: { author: AuthorViewSet } }) {}
+// @ts-expect-error no relation
+modelViewSet(Book, { filterRelations: { autor: AuthorViewSet } })
+// @ts-expect-error a column
+modelViewSet(Book, { filterRelations: { author: AuthorViewSet, title: AuthorViewSet } })
+// @ts-expect-error no view set
+modelViewSet(Book, { filterRelations: { author: Author } })
+// @ts-expect-error a function of no view set
+modelViewSet(Book, { filterRelations: { author: () => Author } })
+modelViewSet(Plain, { filterRelations: { anything: AuthorViewSet } })
 
 // @ts-expect-error no such column
 modelView(ListCreateAPIView, Book, { ordering: ['-nope'] })

@@ -22,6 +22,7 @@ import { checkConcurrency } from './check-concurrency.js'
 import { checkPaginator, poolSizeOf } from './check-paginator.js'
 import { checkParameters } from './check-parameters.js'
 import { checkOwnQueryset } from './check-queryset.js'
+import { checkRelations } from './check-relations.js'
 import { checkStreamPool, checkStreams } from './check-streams.js'
 import { modelsOf } from './models-of.js'
 import { prepareSerializers } from './prepare-serializers.js'
@@ -77,6 +78,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   checkOwnQueryset(view)
   checkPaginator(view)
   const filterView = resourceOf(view).filterView
+  checkRelations(view)
   for (const backend of filterView.backends) await backend.check(filterView, database)
   checkParameters(view, policiesOf(view).versioning)
 }

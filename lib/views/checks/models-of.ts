@@ -12,10 +12,13 @@ import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
+import type { FilterRelations } from '../generic-view-class.js'
+import { reachedViewSets } from '../related-view-set.js'
 
 /** What of a generic view's class names models. */
 export interface ModelledView extends ActionClass {
   readonly filtersetFields: readonly string[]
+  readonly filterRelations: FilterRelations
   readonly searchFields: readonly string[]
   readonly model: ModelClass | null
   readonly queryset: unknown
@@ -36,6 +39,10 @@ export function modelsOf(view: ModelledView): ModelClass[] {
   if (view.serializerClass) collectModels(view.serializerClass, models, seen)
   for (const serializer of Object.values(view.expandable)) collectModels(serializer, models, seen)
   for (const model of modelsOfActions(view)) models.add(model)
+  for (const related of reachedViewSets(view)) {
+    models.add(related.modelClass())
+    for (const model of modelsOnPaths(related.modelClass(), related.filtersetFields)) models.add(model)
+  }
   for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
   return [...models]
 }

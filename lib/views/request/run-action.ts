@@ -9,6 +9,7 @@ import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
 import type { View } from '../view.js'
+import { askRelations } from './ask-relations.js'
 import { checkRequest } from './check-request.js'
 import { checkedAnswer } from './checked-answer.js'
 import { databaseOf } from './database.js'
@@ -58,7 +59,8 @@ export async function runAction(view: View): Promise<unknown> {
 
 function call(view: View): unknown {
   const inputSerializer = view.inputSerializer
-  if (inputSerializer || view.parents.length > 0 || view.answerSchema || view.preferences)
+  const asks = (view as Partial<GenericView>).resource?.asksRelations
+  if (inputSerializer || asks || view.parents.length > 0 || view.answerSchema || view.preferences)
     return callChecked(view, inputSerializer)
   return methodOf(view).call(view)
 }
@@ -66,6 +68,7 @@ function call(view: View): unknown {
 async function callChecked(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
   const { parents, answerSchema, preferences } = view
   if (parents.length > 0) await checkParents(view)
+  if ((view as Partial<GenericView>).resource?.asksRelations) await askRelations(view as GenericView)
   if (preferences?.strict) handleStrictly(view)
   const method = methodOf(view)
   const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)

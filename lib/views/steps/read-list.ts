@@ -110,7 +110,7 @@ function askedParts(listing: Listing): readonly FilterPart[] {
   const { view, viewClass, resource, query, ctx, own, shown, asks } = listing
   if (resource.needsUser(own, shown)) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
-  return asks ? readParts(query, resource.filterView, { user: ctx.state['user'] }) : NO_PARTS
+  return asks ? readParts(query, resource.filterView, { user: ctx.state['user'], ctx }) : NO_PARTS
 }
 
 /** What a request has wrong is told before a connection is taken. */

@@ -1,0 +1,59 @@
+/** Conditions on the objects of a relation: that there is one, or none, such that …; and how many there are. */
+
+import type { Context } from '../../http/context.js'
+import { describeModel } from '../../models/describe-model.js'
+import type { SqlPart } from '../../queryset/keyset.js'
+import type { PathStart } from '../field-path.js'
+import { joinOf } from '../step.js'
+import type { AskedRelation } from './asked-relation.js'
+
+/** What a condition on related objects needs of its request. */
+export interface Asking {
+  readonly start: PathStart
+  readonly ctx: Context | undefined
+}
+
+/** That there is a related object for which `inner` holds; false, never NULL, where there is none. */
+export function existsRelated(
+  asked: AskedRelation,
+  asking: Asking,
+  inner: ((start: PathStart) => SqlPart) | undefined,
+): SqlPart {
+  const { start, from, where } = tables(asked, asking)
+  const condition = inner?.(start)
+  const and = condition === undefined ? '' : ` and ${condition.sql}`
+  return {
+    sql: `exists (select 1 from ${from.sql} where ${where.sql}${and})`,
+    bindings: [...from.bindings, ...where.bindings, ...(condition?.bindings ?? [])],
+  }
+}
+
+/** How many related objects there are: of several rows of a join table that lead to one object, one counts. */
+export function countRelated(asked: AskedRelation, asking: Asking): SqlPart {
+  const { start, from, where } = tables(asked, asking)
+  const { columns, primaryKey } = describeModel(asked.step.model)
+  const key = asked.step.through ? primaryKey.flatMap((property) => columns.get(property)?.column ?? []) : []
+  const counted = key.length > 0 ? `distinct (${key.map(() => '??').join(', ')})` : '*'
+  return {
+    sql: `(select count(${counted}) from ${from.sql} where ${where.sql})`,
+    bindings: [...key.map((column) => `${start.table}.${column}`), ...from.bindings, ...where.bindings],
+  }
+}
+
+/** The related rows that the caller may see, under a name that is none of the tables around them. */
+function tables({ step, relation }: AskedRelation, { start: outer, ctx }: Asking) {
+  const start = outer.below(`asked ${outer.depth + 1}`)
+  const names = {
+    owner: outer.table,
+    related: start.table,
+    through: `${start.table} through`,
+  }
+  return {
+    start,
+    ...joinOf(step, {
+      ...names,
+      schema: () => start.schema,
+      rows: relation.rows(ctx),
+    }),
+  }
+}

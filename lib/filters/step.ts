@@ -1,0 +1,106 @@
+/** A relation on the way of a path, and its SQL: the tables that it leads to, and the condition that joins them. */
+import { traitsOf } from '../models/model-traits.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import { schemaOf } from '../queryset/schema-of.js'
+
+/** A table on the way. */
+interface Source {
+  readonly model: ModelClass
+  /** What the mapping narrows its rows by. */
+  readonly narrowing: unknown
+}
+
+/** A relation on the way, with the columns that join it. */
+export interface Step extends Source {
+  readonly name: string
+  /** There is at most one related object for each owner. */
+  readonly single: boolean
+  /** Pairs of columns: the owner's and the related table's, or the join table's in its place. */
+  readonly join: readonly (readonly [owner: string, other: string])[]
+  readonly through: Through | undefined
+}
+
+/** The join table of a relation. */
+interface Through {
+  readonly model: () => ModelClass
+  readonly narrowing: unknown
+  /** Pairs of columns: the join table's and the related table's. */
+  readonly join: readonly (readonly [through: string, related: string])[]
+}
+
+/** How a step is written. */
+export interface JoinNames {
+  /** The table that it starts at. */
+  readonly owner: string
+  /** What the related table is called, and the join table. */
+  readonly related: string
+  readonly through: string
+  /** The schema of all of them; undefined where the connection knows. Not asked where nothing depends on it. */
+  readonly schema: () => string | undefined
+  /** The related rows there are. @default those of the model's `query()` */
+  readonly rows?: AnyQueryBuilder | undefined
+}
+
+/** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
+export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; readonly where: SqlPart } {
+  const { owner, related, through: alias } = names
+  const source = sourceOf(step, names, related)
+  const { through } = step
+  if (!through) return { from: source, where: equal(owner, related, step.join) }
+  const table = sourceOf(joinSource(through), { ...names, rows: undefined }, alias)
+  const on = equal(alias, related, through.join)
+  return {
+    from: {
+      sql: `${table.sql} join ${source.sql} on ${on.sql}`,
+      bindings: [...table.bindings, ...source.bindings, ...on.bindings],
+    },
+    where: equal(owner, alias, step.join),
+  }
+}
+
+/** True where a mapping, or a model's own `query()`, leaves out rows: the SQL is known only once it is built. */
+export function isNarrowed(step: Step): boolean {
+  return !isWhole(step) || (step.through !== undefined && !isWhole(joinSource(step.through)))
+}
+
+function joinSource({ model, narrowing }: Through): Source {
+  return { model: model(), narrowing }
+}
+
+function isWhole({ model, narrowing }: Source): boolean {
+  return narrowing === undefined && traitsOf(model).plainQueries
+}
+
+/** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */
+function sourceOf(source: Source, names: JoinNames, alias: string): SqlPart {
+  const { model, narrowing } = source
+  const { rows } = names
+  // a queryset may be of a schema of its own
+  const schema = rows && schemaOf(rows) !== undefined ? undefined : names.schema()
+  if (!rows && isWhole(source)) {
+    return {
+      sql: '?? as ??',
+      bindings: [schema === undefined ? model.tableName : `${schema}.${model.tableName}`, alias],
+    }
+  }
+  const query = narrowed(rows ?? model.query(), narrowing)
+  return {
+    sql: '? as ??',
+    bindings: [schema === undefined ? query : query.withSchema(schema), alias],
+  }
+}
+
+/** Mappings take a function, the name of a modifier, a list of those, or an object of equalities. */
+function narrowed(query: AnyQueryBuilder, narrowing: unknown): AnyQueryBuilder {
+  if (narrowing === undefined) return query
+  const isModifier = typeof narrowing === 'function' || typeof narrowing === 'string' || Array.isArray(narrowing)
+  return isModifier ? query.modify(narrowing as never) : query.where(narrowing as never)
+}
+
+function equal(left: string, right: string, pairs: Step['join']): SqlPart {
+  return {
+    sql: pairs.map(() => '?? = ??').join(' and '),
+    bindings: pairs.flatMap(([one, other]) => [`${left}.${one}`, `${right}.${other}`]),
+  }
+}

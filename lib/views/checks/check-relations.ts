@@ -1,0 +1,85 @@
+/** What can be wrong with the relations that filters may ask about (promise I23). */
+
+import { FieldFilter } from '../../filters/field-filter.js'
+import { ConfigurationError } from '../../kernel/errors.js'
+import { traitsOf } from '../../models/model-traits.js'
+import { type ModelClass, modelName } from '../../models/objection.js'
+import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
+import { namedClass } from '../related-view-set.js'
+import { resourceOf } from '../resource.js'
+import { checkOwnQueryset } from './check-queryset.js'
+
+/**
+ * Checks what a view declares of its relations, and of the view sets that show them what decides which rows there are.
+ * @throws {ConfigurationError} naming class, relation and fix
+ */
+export function checkRelations(view: GenericViewClass): void {
+  const names = Object.keys(view.filterRelations)
+  if (names.length === 0) return
+  const { filters, model } = resourceOf(view)
+  if (!filters.some((filter) => filter instanceof FieldFilter && filter.groupParam !== null)) {
+    throw new ConfigurationError(
+      `${view.name}: static filterRelations is asked by groups of filters; set filterBackends = [new FieldFilter({ groupParam: 'filter' })]`,
+    )
+  }
+  for (const name of names) {
+    const where = `${view.name}: filterRelations["${name}"]`
+    const relation = model.relations.get(name)
+    if (!relation) throw new ConfigurationError(`${where} is no relation of ${modelName(model.model)}`)
+    const related = namedClass(view.filterRelations[name])
+    if (!related) {
+      throw new ConfigurationError(
+        `${where} is no view set; name the one that shows the related objects, or a function that returns it`,
+      )
+    }
+    checkRelated(where, related, relation.model)
+    checkDatabase(where, view, related)
+  }
+}
+
+/** The statement is the asking view's: under another role, other rows would be there. @throws {ConfigurationError} */
+function checkDatabase(where: string, view: GenericViewClass, related: RelatedViewClass): void {
+  const own = view as GenericViewClass & DatabaseStatics
+  const other = related as RelatedViewClass & DatabaseStatics
+  const differs = (['databaseRole', 'databaseSettings'] as const).find((name) => own[name] !== other[name])
+  const differing = own.prototype.getKnex === other.prototype.getKnex ? differs : 'getKnex()'
+  if (differing === undefined) return
+  throw new ConfigurationError(
+    `${where}: ${related.name} has another ${differing} than ${view.name}, whose statement reads both; give both the same, from one base class`,
+  )
+}
+
+/** What says on which connection, and as whom, statements run. */
+interface DatabaseStatics {
+  readonly databaseRole: unknown
+  readonly databaseSettings: unknown
+  readonly prototype: { readonly getKnex?: unknown }
+}
+
+function checkRelated(where: string, view: RelatedViewClass, model: ModelClass): void {
+  const own = view.modelClass()
+  if (own.tableName !== model.tableName) {
+    throw new ConfigurationError(
+      `${where} is ${view.name}, a view set of ${modelName(own)}; name one of ${modelName(model)}`,
+    )
+  }
+  if ((view.parentLookupField ?? '') !== '') {
+    throw new ConfigurationError(
+      `${where} is ${view.name}, which shows objects of the one before them on the path only; name a view set that is not nested`,
+    )
+  }
+  const { overrides, filterView } = resourceOf(view)
+  const listed = overrides.first(['list', 'getList'])
+  if (listed !== undefined) {
+    throw new ConfigurationError(
+      `${where} is ${view.name}, ${listed in view.prototype ? `whose own ${listed}() may leave out objects` : `which has no ${listed}()`}: which objects there are is said by a list that comes with the package; narrow getQueryset()`,
+    )
+  }
+  if (!traitsOf(own).plainFinds) {
+    throw new ConfigurationError(
+      `${where}: ${modelName(own)} has hooks (beforeFind, afterFind) that may leave out objects, which filters cannot ask; narrow by conditions of getQueryset()`,
+    )
+  }
+  checkOwnQueryset(view)
+  for (const backend of filterView.backends) if (backend instanceof FieldFilter) backend.check(filterView)
+}

@@ -1,0 +1,78 @@
+/** The view sets that show the objects of relations which filters may ask about (`filterRelations`). */
+
+import type { FilterRelation, FilterView } from '../filters/filter.js'
+import { type Context, RequestSlot } from '../http/context.js'
+import { decided } from '../kernel/once-per.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { actionClass } from './action-options.js'
+import type { FilterRelations, GenericViewClass, RelatedViewClass } from './generic-view-class.js'
+
+/** Makes the query of what the caller may see; undefined for all rows of the table. */
+type Rows = () => AnyQueryBuilder | undefined
+
+const ADMITTED = new RequestSlot<Map<RelatedViewClass, Rows>>('the related objects that the caller may ask about')
+
+/** The view set of one relation. */
+export class RelatedViewSet implements FilterRelation {
+  readonly #named: FilterRelations[string]
+  readonly #filterViewOf: (view: GenericViewClass) => FilterView
+
+  constructor(named: FilterRelations[string], filterViewOf: (view: GenericViewClass) => FilterView) {
+    this.#named = named
+    this.#filterViewOf = filterViewOf
+  }
+
+  /** The class, as its list is answered. */
+  get viewClass(): RelatedViewClass {
+    return decided(this, 'viewClass', actionClass(namedClass(this.#named) as RelatedViewClass, 'list'))
+  }
+
+  get related(): FilterView {
+    return decided(this, 'related', this.#filterViewOf(this.viewClass))
+  }
+
+  /** Remembers that the caller of a request may ask about these objects. */
+  admit(ctx: Context, rows: Rows): void {
+    const admitted = ADMITTED.get(ctx) ?? new Map<RelatedViewClass, Rows>()
+    admitted.set(this.viewClass, rows)
+    ADMITTED.set(ctx, admitted)
+  }
+
+  rows(ctx: Context | undefined): AnyQueryBuilder | undefined {
+    const rows = ctx && ADMITTED.get(ctx)?.get(this.viewClass)
+    if (!rows) throw new Error(`Nobody has asked whether the caller may see objects of ${this.viewClass.name}`)
+    return rows()
+  }
+}
+
+/** The view sets that a class declares, by relation. */
+export function relatedViewSets(
+  { filterRelations }: GenericViewClass,
+  filterViewOf: (view: GenericViewClass) => FilterView,
+): ReadonlyMap<string, RelatedViewSet> {
+  return new Map(
+    Object.entries(filterRelations).map(([name, named]) => [name, new RelatedViewSet(named, filterViewOf)]),
+  )
+}
+
+/** The view sets whose objects filters of a class may ask about, over any number of relations. */
+export function reachedViewSets(
+  { filterRelations }: Pick<GenericViewClass, 'filterRelations'>,
+  reached = new Set<RelatedViewClass>(),
+): ReadonlySet<RelatedViewClass> {
+  for (const named of Object.values(filterRelations)) {
+    const related = namedClass(named)
+    if (!related || reached.has(related)) continue
+    reached.add(related)
+    reachedViewSets(related, reached)
+  }
+  return reached
+}
+
+/** The class that a declaration names; undefined where it names none. */
+export function namedClass(named: unknown): RelatedViewClass | undefined {
+  if (typeof named !== 'function') return undefined
+  const isFunction = Object.getOwnPropertyDescriptor(named, 'prototype')?.writable !== false
+  const found: unknown = isFunction ? (named as () => unknown)() : named
+  return typeof found === 'function' && 'modelClass' in found ? (found as RelatedViewClass) : undefined
+}
