@@ -82,10 +82,23 @@ export type PropertyKeys<M> = { [K in Declared<M>]: K }
 /** The names of a model's columns and relations. */
 export type PropertyName<M> = IsUntyped<M> extends true ? string : PropertyKeys<M>[Declared<M>]
 
-type OrderKeys<M> = { [K in Columns<M>]: K | `-${K}` }
+type OrderKeys<M> = {
+  [K in Declared<M>]: [Related<M[K & keyof M]>] extends [never]
+    ? K
+    : IsMany<M[K & keyof M]> extends true
+      ? never
+      : `${K}__${string}`
+}
 
-/** An order: a column, or one with `-` before it. */
-export type OrderName<M> = IsUntyped<M> extends true ? string : OrderKeys<M>[Columns<M>]
+type IsMany<T> = NonNullable<T> extends readonly unknown[] ? true : false
+
+/** What a list may be ordered by: a column, or how a path over relations to one object begins. */
+export type OrderPath<M> = IsUntyped<M> extends true ? string : OrderKeys<M>[Declared<M>]
+
+type TurnedKeys<M> = { [K in Declared<M>]: OrderKeys<M>[K] | `-${OrderKeys<M>[K]}` }
+
+/** An order: a column or a path, or one with `-` before it. */
+export type OrderName<M> = IsUntyped<M> extends true ? string : TurnedKeys<M>[Declared<M>]
 
 /** How paths over columns of a model begin: `title`, `author__…`. What stands behind a relation is checked by `CheckedPath`. */
 type ColumnPath<M> = IsUntyped<M> extends true ? string : PathKeys<M>[Declared<M>]
@@ -143,6 +156,21 @@ export type CheckedPath<M, Path, Over extends Passed = []> =
           ? TooFar
           : `${Name}__${CheckedPath<Related<M[Name & keyof M]>, Rest, [...Over, 0]> & string}`
         : ColumnPath<M>
+
+/** As `CheckedPath`, of an order: `-` may stand before it, and all of its relations lead to one object. */
+export type CheckedOrder<M, Path> = Path extends `-${infer Rest}`
+  ? `-${CheckedOrder<M, Rest> & string}`
+  : IsUntyped<M> extends true
+    ? Path
+    : Path extends `${infer Name extends Relations<M>}__${string}`
+      ? IsMany<M[Name & keyof M]> extends true
+        ? OrderPath<M>
+        : Path extends `${Name}__${infer Rest}`
+          ? CheckedPath<M, Path> extends Path
+            ? `${Name}__${CheckedOrder<Related<M[Name & keyof M]>, Rest> & string}`
+            : CheckedPath<M, Path>
+          : never
+      : CheckedPath<M, Path>
 
 /** As `CheckedPath`, of paths that may end at a key of JSON: `meta__colour`. */
 export type CheckedFilter<M, Path> = Path extends unknown

@@ -14,12 +14,14 @@ import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
 import type {
   CheckedFilter,
+  CheckedOrder,
   CheckedPath,
   ColumnName,
   FilterPath,
   IsRelationPath,
   ModelType,
   OrderName,
+  OrderPath,
   PropertyName,
   RelationName,
   RelationPath,
@@ -39,8 +41,8 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly filterRelations?: { readonly [Name in RelationName<M>]?: FilterRelations[string] }
   /** Columns and paths that are searched; `^`, `=` and `$` before one say how. */
   readonly searchFields?: readonly SearchName<M>[]
-  /** Columns that a client may order by. */
-  readonly orderingFields?: readonly ColumnName<M>[]
+  /** Columns that a client may order by, and paths to columns of one related object. */
+  readonly orderingFields?: readonly OrderPath<M>[]
   /** The default order. */
   readonly ordering?: readonly OrderName<M>[]
   /** Columns that every write to a row changes: objects then have a strong `ETag`. */
@@ -78,6 +80,12 @@ type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer
   : unknown) &
   (Spec extends { readonly searchFields: readonly (infer Path)[] }
     ? { readonly searchFields: readonly CheckedSearch<M, Path>[] }
+    : unknown) &
+  (Spec extends { readonly orderingFields: readonly (infer Path)[] }
+    ? { readonly orderingFields: readonly CheckedOrder<M, Path>[] }
+    : unknown) &
+  (Spec extends { readonly ordering: readonly (infer Path)[] }
+    ? { readonly ordering: readonly CheckedOrder<M, Path>[] }
     : unknown) &
   (Spec extends { readonly filterRelations: infer Relations }
     ? {

@@ -1,11 +1,12 @@
-/** Orders a list as the client asks: `?ordering=-price,title` (promise C9). */
+/** Orders a list as the client asks: `?ordering=-price,author__name` (promise C9). */
 
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { modelName } from '../models/objection.js'
-import { hasOrder, type OrderTerm, parseOrderTerm } from '../queryset/total-order.js'
+import { hasOrder, type OrderTerm } from '../queryset/total-order.js'
 import { BaseFilter, type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
+import { declaredTerm } from './order-term.js'
 
 /** Options of `OrderingFilter`. */
 export interface OrderingFilterOptions {
@@ -14,11 +15,11 @@ export interface OrderingFilterOptions {
 }
 
 /**
- * Orders by the view's `orderingFields`, in the parameter `ordering`, separated by commas; `-` before a name turns its
+ * Orders by the view's `orderingFields`, columns of the model or of the one object that relations lead to, in the parameter `ordering`, separated by commas; `-` before a name turns its
  * order. Other names are ignored; when none is left the view's `ordering` counts.
  * @example
  * static override filterBackends = [OrderingFilter]
- * static override orderingFields = ['price', 'title']
+ * static override orderingFields = ['price', 'title', 'author__name']
  * static override ordering = ['-created_at']
  */
 export class OrderingFilter extends BaseFilter {
@@ -71,20 +72,22 @@ export class OrderingFilter extends BaseFilter {
     ]
   }
 
-  override check({ name, model, orderingFields }: FilterView): void {
+  override check(view: FilterView): void {
+    const { name, model, orderingFields } = view
+    const allowed = allowedTerms(view)
+    const unknown: string[] = []
     for (const field of orderingFields) {
-      const column = model.columns.get(field)
-      if (column && !hasOrder(column)) {
+      const column = allowed.get(field)?.related?.column ?? model.columns.get(field)
+      if (!column) unknown.push(`"${field}"`)
+      else if (!hasOrder(column)) {
         throw new ConfigurationError(
           `${name}: orderingFields names "${field}" of type ${column.sqlType}, whose values have no order; leave it out`,
         )
       }
     }
-    const unknown = orderingFields.filter((field) => !model.columns.has(field))
     if (unknown.length === 0) return
-    const list = unknown.map((field) => `"${field}"`).join(', ')
     throw new ConfigurationError(
-      `${name}: orderingFields names ${list}, which is no column of ${modelName(model.model)}; name its own columns, without "-"`,
+      `${name}: orderingFields names ${unknown.join(', ')}, which is no column of ${modelName(model.model)}; name its own columns, or paths to columns of one related object, without "-"`,
     )
   }
 }
@@ -96,7 +99,7 @@ const PARAMETER = 'ordering'
 const LONGEST_TEXT = 128
 
 /** The terms a client may ask for, by their strings. */
-const allowedTerms = oncePer(
-  ({ orderingFields }: FilterView): ReadonlyMap<string, OrderTerm> =>
-    new Map(orderingFields.flatMap((field) => [field, `-${field}`]).map((text) => [text, parseOrderTerm(text)])),
-)
+const allowedTerms = oncePer(({ name, model, orderingFields }: FilterView): ReadonlyMap<string, OrderTerm> => {
+  const texts = orderingFields.flatMap((field) => [field, `-${field}`])
+  return new Map(texts.map((text) => [text, declaredTerm(`${name}: orderingFields`, model, text)]))
+})

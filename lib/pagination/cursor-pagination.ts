@@ -88,7 +88,7 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
     for (const term of order) {
       const attribute = orderingFields.includes(term) ? 'orderingFields' : 'ordering'
       const named = `${where}: ${attribute} names "${term.property}"`
-      const column = model.columns.get(term.property)
+      const column = term.related?.column ?? model.columns.get(term.property)
       if (!column) throw new ConfigurationError(`${named}, which is no column of ${modelName(model.model)}`)
       const problem = positionProblem(column)
       if (problem !== undefined) throw new ConfigurationError(`${named}: ${problem}`)

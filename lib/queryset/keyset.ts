@@ -1,7 +1,8 @@
 /** Positions in an ordered list: read as PostgreSQL's text, and compared in the order's own way (wire format, section 2). */
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
-import type { OrderTerm } from './total-order.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import type { OrderTerm, RelatedTerm } from './total-order.js'
 
 /** A piece of SQL with its bindings, in knex's notation. */
 export interface SqlPart {
@@ -13,6 +14,8 @@ export interface SqlPart {
 export interface KeysetTerm {
   readonly column: Column
   readonly descending: boolean
+  /** The column is a related object's. */
+  readonly related?: RelatedTerm | undefined
 }
 
 /** A place in a list. */
@@ -20,6 +23,8 @@ export interface KeysetPosition {
   readonly terms: readonly KeysetTerm[]
   /** The table as the query names it. */
   readonly table: string
+  /** The query, where terms are of related objects. */
+  readonly query?: AnyQueryBuilder | undefined
   /** The values of the terms, as strings. */
   readonly position: readonly (string | null)[]
   /** The list is read against its order. */
@@ -72,7 +77,8 @@ export function positionProblem({ property, type, sqlType }: Column): string | u
 
 /** The terms of an order with their columns. @throws {ConfigurationError} one is no column of the model */
 export function keysetTerms(model: ModelDescription, order: readonly OrderTerm[]): KeysetTerm[] {
-  return order.map(({ property, descending }) => {
+  return order.map(({ property, descending, related }) => {
+    if (related) return { column: related.column, descending, related }
     const column = model.columns.get(property)
     if (!column) throw new ConfigurationError(`a cursor cannot hold a position by "${property}": it is no column`)
     return { column, descending }
@@ -81,7 +87,17 @@ export function keysetTerms(model: ModelDescription, order: readonly OrderTerm[]
 
 /** The value of a column as text, exact and independent of the session's settings. `reference` is `table.column`. */
 export function positionColumn(column: Column, reference: string): SqlPart {
-  return { sql: TEXTS[column.type] ?? '??::text', bindings: [reference] }
+  return positionText(column, { sql: '??', bindings: [reference] })
+}
+
+/** The value of a term as text, for rows of a query. */
+export function positionOf({ column, related }: KeysetTerm, query: AnyQueryBuilder): SqlPart {
+  if (related) return positionText(column, related.value(query))
+  return positionColumn(column, `${query.tableRefFor(query.modelClass())}.${column.column}`)
+}
+
+function positionText(column: Column, { sql, bindings }: SqlPart): SqlPart {
+  return { sql: (TEXTS[column.type] ?? '??::text').replace('??', () => sql), bindings }
 }
 
 /** The value of a position, as one of the column's own type. */
@@ -97,28 +113,32 @@ function bound(column: Column): string {
  * then a comparison of the terms that run in one direction. Usually there is one; more where directions are mixed, or
  * where NULLs lie ahead.
  */
-export function rangesBeyond({ terms, table, position, backwards }: KeysetPosition): readonly SqlPart[] {
-  const steps = terms.map(({ column, descending }, index) => ({
+export function rangesBeyond({ terms, table, query, position, backwards }: KeysetPosition): readonly SqlPart[] {
+  const steps = terms.map(({ column, descending, related }, index) => ({
     column,
-    reference: `${table}.${column.column}`,
+    reference: related
+      ? related.value(query as AnyQueryBuilder)
+      : { sql: '??', bindings: [`${table}.${column.column}`] },
     value: position[index] ?? null,
     descending: descending !== backwards,
   }))
   const from = (start: number, prefix: readonly SqlPart[]): SqlPart[] => {
     const first = steps[start]
     if (!first) return []
-    const isNull = { sql: '?? is null', bindings: [first.reference] }
+    const { reference } = first
+    const isNull = { sql: `${reference.sql} is null`, bindings: reference.bindings }
+    const isValue = { sql: `${reference.sql} is not null`, bindings: reference.bindings }
     if (first.value === null) {
       const alike = from(start + 1, [...prefix, isNull])
-      return first.descending ? [...alike, every([...prefix, not(isNull)])] : alike
+      return first.descending ? [...alike, every([...prefix, isValue])] : alike
     }
     let end = start + 1
     // a row comparison is never true for a row with a NULL: right where they lie behind, or in the first term, see below
     while (isAlike(steps[end], first.descending)) end++
     const run = steps.slice(start, end)
-    const equal = run.map(({ column, reference, value }) => ({
-      sql: `?? = ${bound(column)}`,
-      bindings: [reference, value],
+    const equal = run.map((step) => ({
+      sql: `${step.reference.sql} = ${bound(step.column)}`,
+      bindings: [...step.reference.bindings, step.value],
     }))
     const ranges = [...from(end, [...prefix, ...equal]), every([...prefix, compare(run, first.descending ? '<' : '>')])]
     return !first.descending && first.column.holdsNull ? [...ranges, every([...prefix, isNull])] : ranges
@@ -128,7 +148,7 @@ export function rangesBeyond({ terms, table, position, backwards }: KeysetPositi
 
 interface Step {
   readonly column: Column
-  readonly reference: string
+  readonly reference: SqlPart
   readonly value: string | null
   readonly descending: boolean
 }
@@ -144,15 +164,11 @@ function isAlike(step: Step | undefined, descending: boolean): boolean {
 }
 
 function compare(run: readonly Step[], operator: '<' | '>'): SqlPart {
-  const references = run.map(({ reference }) => reference)
-  const values = run.map(({ value }) => value)
+  const references = run.map(({ reference }) => reference.sql).join(', ')
+  const bindings = [...run.flatMap(({ reference }) => reference.bindings), ...run.map(({ value }) => value)]
   const casts = run.map(({ column }) => bound(column)).join(', ')
-  if (run.length === 1) return { sql: `?? ${operator} ${casts}`, bindings: [...references, ...values] }
-  return { sql: `(${run.map(() => '??').join(', ')}) ${operator} (${casts})`, bindings: [...references, ...values] }
-}
-
-function not({ sql, bindings }: SqlPart): SqlPart {
-  return { sql: sql.replace(' is null', ' is not null'), bindings }
+  if (run.length === 1) return { sql: `${references} ${operator} ${casts}`, bindings }
+  return { sql: `(${references}) ${operator} (${casts})`, bindings }
 }
 
 function every(parts: readonly SqlPart[]): SqlPart {

@@ -1,12 +1,31 @@
 /** Makes the order of a list total, so that no page repeats or loses a row (promise C10). */
+import type { RawBuilder } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 
-/** An ordering term: a property of the model, and its direction. */
+/** An ordering term: a property of the model, or a path to one of a related object, and its direction. */
 export interface OrderTerm {
   readonly property: string
   readonly descending: boolean
+  /** What a path leads to; undefined for a column of the model's own. */
+  readonly related?: RelatedTerm | undefined
+}
+
+/** A column of the one object that a relation leads to. */
+export interface RelatedTerm {
+  /** Named by the path; it may always be NULL, and is unique for no list. */
+  readonly column: Column
+  /** The SQL is known only once it is built. */
+  readonly narrowed: boolean
+  /** SQL for the value that rows of the query have. */
+  value(query: AnyQueryBuilder): Expression
+}
+
+/** A piece of SQL with its bindings. */
+interface Expression {
+  readonly sql: string
+  readonly bindings: readonly unknown[]
 }
 
 /** Types whose values PostgreSQL does not compare, and so their arrays. */
@@ -89,6 +108,13 @@ export function canOrderBy(query: AnyQueryBuilder, model: ModelDescription, term
   })
 }
 
+/** An expression as Objection takes it, under a name where one is given. */
+export function rawOf(query: AnyQueryBuilder, { sql, bindings }: Expression, name?: string): RawBuilder {
+  const model = query.modelClass()
+  if (name === undefined) return model.raw(sql, bindings)
+  return model.raw(`${sql} as ??`, [...bindings, name] as never)
+}
+
 /** Orders a query. Names must come from a declaration, never from a client. */
 export function orderBy(
   query: AnyQueryBuilder,
@@ -97,9 +123,10 @@ export function orderBy(
   backwards = false,
 ): AnyQueryBuilder {
   const table = query.tableRefFor(query.modelClass())
-  for (const { property, descending } of terms) {
+  for (const { property, descending, related } of terms) {
+    const direction = descending === backwards ? 'asc' : 'desc'
     const column = model.columns.get(property)?.column ?? property
-    void query.orderBy(`${table}.${column}`, descending === backwards ? 'asc' : 'desc')
+    void query.orderBy(related ? rawOf(query, related.value(query)) : `${table}.${column}`, direction)
   }
   return query
 }

@@ -11,9 +11,9 @@ import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagin
 import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
-import { keysetTerms, positionColumn, rangesBeyond } from '../queryset/keyset.js'
+import { keysetTerms, positionOf, rangesBeyond } from '../queryset/keyset.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
-import { type OrderTerm, orderBy } from '../queryset/total-order.js'
+import { type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
 import { openCursor, poolOf, rowCursor } from './row-cursor.js'
 import type { ListDescription } from './row-list.js'
@@ -122,14 +122,13 @@ export class InstanceList implements ListSource {
     const table = query.tableRefFor(query.modelClass())
     const terms = after || positions ? keysetTerms(this.model, this.order) : []
     if (after) {
-      const ranges = rangesBeyond({ terms, table, position: after, backwards })
+      const ranges = rangesBeyond({ terms, table, query, position: after, backwards })
       whereBeyond(query, { ranges, model: this.model, order: this.order, backwards, limit })
     }
     if (positions) {
       if (!query.hasSelects()) void query.select(`${table}.*`)
-      for (const [index, { column }] of terms.entries()) {
-        const { sql, bindings } = positionColumn(column, `${table}.${column.column}`)
-        void query.select(query.modelClass().raw(`${sql} as ??`, [...bindings, positionName(index)] as never))
+      for (const [index, term] of terms.entries()) {
+        void query.select(rawOf(query, positionOf(term, query), positionName(index)))
       }
     }
     orderBy(query, this.model, this.order, backwards)

@@ -287,7 +287,8 @@ export class RowList implements ListSource {
     const { key, query } = this.#options
     // a list with a key is read from the table itself
     const table = key ? this.model.model.tableName : tableOf(query())
-    return rangesBeyond({ terms: keysetTerms(this.model, this.order), table, position, backwards })
+    const related = this.order.some((term) => term.related) ? query() : undefined
+    return rangesBeyond({ terms: keysetTerms(this.model, this.order), table, query: related, position, backwards })
   }
 }
 

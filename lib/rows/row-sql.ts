@@ -5,8 +5,8 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { positionColumn } from '../queryset/keyset.js'
-import { type OrderTerm, orderBy } from '../queryset/total-order.js'
+import { keysetTerms, positionOf } from '../queryset/keyset.js'
+import { type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import type { RowJoin, RowPlan } from './row-plan.js'
 
 /** What to select. A row has the count (if asked for), then the position (if asked for), then the plan's columns. */
@@ -151,16 +151,17 @@ function selectPage(query: AnyQueryBuilder, selection: RowSelection, wrapped: bo
 
 /** The whole list without an order: its own columns. */
 function selectColumns(query: AnyQueryBuilder, selection: RowSelection, wrapped: boolean): AnyQueryBuilder {
-  const { plan, model, positions } = selection
+  const { plan, model, order, positions } = selection
   const table = query.tableRefFor(query.modelClass())
   const list = query.clone().clearSelect()
-  for (const [index, term] of (positions ?? []).entries()) {
-    const column = model.columns.get(term.property) as Column
-    const { sql, bindings } = positionColumn(column, `${table}.${column.column}`)
-    void list.select(query.modelClass().raw(`${sql} as ??`, [...bindings, `p${index}`] as never))
+  for (const [index, term] of keysetTerms(model, positions ?? []).entries()) {
+    void list.select(rawOf(query, positionOf(term, query), `p${index}`))
   }
   for (const [name, column] of innerColumns(selection, wrapped))
     void list.select(`${table}.${column.column} as ${name}`)
+  for (const [index, { related }] of wrapped ? order.entries() : []) {
+    if (related) void list.select(rawOf(query, related.value(query), `o${index}`))
+  }
   if (plan.columns.length === 0 && !positions?.length) void list.select(query.modelClass().raw('1'))
   return list
 }
@@ -202,7 +203,9 @@ export function innerColumns({ plan, model, order }: RowSelection, wrapped: bool
   const needed = new Map<string, Column>()
   for (const [index, { table, column }] of plan.columns.entries()) if (table === 0) needed.set(`c${index}`, column)
   if (!wrapped) return needed
-  for (const [index, { property }] of order.entries()) needed.set(`o${index}`, model.columns.get(property) as Column)
+  for (const [index, { property, related }] of order.entries()) {
+    if (!related) needed.set(`o${index}`, model.columns.get(property) as Column)
+  }
   for (const { table, parent, relation } of plan.joins) {
     if (parent !== 0) continue
     for (const [index, property] of relation.ownerProperties.entries()) {

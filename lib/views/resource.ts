@@ -4,6 +4,7 @@ import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import { FieldFilter } from '../filters/field-filter.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
 import { FullTextSearchFilter } from '../filters/full-text-search-filter.js'
+import { declaredTerm } from '../filters/order-term.js'
 import { OrderingFilter } from '../filters/ordering-filter.js'
 import { SEPARATOR } from '../filters/resolve-paths.js'
 import { SearchFilter } from '../filters/search-filter.js'
@@ -18,7 +19,7 @@ import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/obje
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
-import { type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { type OrderTerm, totalOrder } from '../queryset/total-order.js'
 import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { actionNamed, changesObject } from './actions.js'
@@ -126,7 +127,7 @@ export class Resource {
     const declared =
       ordering.length > 0 && (filters.some(orders) || !isOwn) ? ordering : (paginator?.ordering ?? ordering)
     return [declared].flat().flatMap((text) => {
-      const term = parseOrderTerm(text)
+      const term = declaredTerm(`${this.view.name}: ordering`, model, text)
       // `id` is the primary key, whatever its name
       const isKey = term.property === 'id' && !model.columns.has('id')
       return isKey ? model.primaryKey.map((property) => ({ ...term, property })) : [term]

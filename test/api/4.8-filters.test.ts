@@ -526,10 +526,10 @@ describe('what a view declares', () => {
       /^WrongSearch: searchFields names "titel": .*\nWrongSearch: searchFields names "@n"/,
     )
     class WrongOrdering extends Books {
-      static override orderingFields = ['-n', 'author__name', 'title']
+      static override orderingFields = ['-n', 'name', 'author__name', 'title']
     }
     expect(await prepared(WrongOrdering)).toBe(
-      'WrongOrdering: orderingFields names "-n", "author__name", which is no column of Book; name its own columns, without "-"',
+      'WrongOrdering: orderingFields names "-n", "name", which is no column of Book; name its own columns, or paths to columns of one related object, without "-"',
     )
     class Unordered extends Books {
       static override orderingFields = ['title', 'meta', 'tags', 'place']

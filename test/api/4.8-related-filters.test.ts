@@ -1,5 +1,6 @@
 /** What groups of filters ask about related objects: which rows they show, who may ask what, and what is refused. */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   BaseFilter,
@@ -15,8 +16,9 @@ import {
 } from '../../lib/index.js'
 import type { AnyQueryBuilder } from '../../lib/models/objection.js'
 import { formatExplanations } from '../../lib/tools/index.js'
-import { type Client, serving } from '../support/client.js'
+import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
+import { runsAsRole } from '../support/roles.js'
 import { createShop, Items, Known, Makers, Orders, Review, ReviewSerializer, Reviews, Tags } from '../support/shop.js'
 
 /** Reviews that are not hidden, by a declared query with an OR of its own. */
@@ -251,6 +253,34 @@ describe('what a client may not see', () => {
     expect(await found('backed', 'any(reviews)')).toEqual([1, 2, 4])
     expect(await found('narrowed', 'any(reviews)')).toEqual([1, 3])
     expect(await found('backed', 'any(reviews,stars__lt=5)')).toEqual([2])
+  })
+
+  // a run under a role has no rights to make others
+  it.skipIf(runsAsRole())('is not there: rows that policies of the database leave out', async () => {
+    const role = `reader_${randomBytes(6).toString('hex')}`
+    const { knex } = database
+    await knex.raw(`
+      create role ${role}; grant ${role} to current_user; grant select on all tables in schema public to ${role};
+      alter table reviews enable row level security;
+      create policy own on reviews to ${role} using (owner = current_setting('app.user', true));
+      create policy rest on reviews to public using (current_user <> '${role}');`)
+    onTestFinished(async () => {
+      await knex.raw(`drop policy own on reviews; drop policy rest on reviews; alter table reviews disable row level security;
+        drop owned by ${role}; drop role ${role}`)
+    })
+    const secured = new APIRouter({
+      databaseRole: role,
+      databaseSettings: ({ state }) => ({ 'app.user': (state['user'] as { id: string }).id }),
+    }).register('items', Items, 'item')
+    await secured.prepare()
+    const own = await serveApp(secured.routes())
+    const shown = async (text: string, user: string) => {
+      const { json } = await own.get(address('items', text), { 'X-User': user })
+      return json.results.map(({ id }: { id: number }) => id)
+    }
+    expect(await shown('any(reviews)', 'ben')).toEqual([1, 2])
+    expect(await shown('count(reviews)=2', 'ada')).toEqual([])
+    expect(await shown('none(reviews,stars__gte=4)', 'ada')).toEqual([2, 3, 5])
   })
 
   it('is refused where the permissions of its own list refuse', async () => {

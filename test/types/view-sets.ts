@@ -159,6 +159,25 @@ modelViewSet(Book, { filterRelations: { author: Author } })
 modelViewSet(Book, { filterRelations: { author: () => Author } })
 modelViewSet(Plain, { filterRelations: { anything: AuthorViewSet } })
 
+// orders over relations to one object
+modelViewSet(Book, {
+  orderingFields: ['title', 'author__name', 'author__country__name'],
+  ordering: ['-author__name', 'id'],
+})
+modelViewSet(Plain, { orderingFields: ['anything__goes'], ordering: ['-anything__goes'] })
+// @ts-expect-error to many
+modelViewSet(Author, { orderingFields: ['books__title'] })
+// @ts-expect-error to many, behind one
+modelViewSet(Book, { orderingFields: ['author__books__title'] })
+// @ts-expect-error no such column of the relation
+modelViewSet(Book, { orderingFields: ['author__nam'] })
+// @ts-expect-error a relation is no column
+modelViewSet(Book, { orderingFields: ['author'] })
+// @ts-expect-error no such column of the relation
+modelViewSet(Book, { ordering: ['-author__country__nam'] })
+// @ts-expect-error clients turn an order themselves
+modelViewSet(Book, { orderingFields: ['-author__name'] })
+
 // @ts-expect-error no such column
 modelView(ListCreateAPIView, Book, { ordering: ['-nope'] })
 // @ts-expect-error no such relation

@@ -1,13 +1,14 @@
 /** What can be wrong with a generic view before any request (promise I23). */
 
 import { readerOf } from '../../filters/full-text.js'
+import { declaredTerm } from '../../filters/order-term.js'
 import { externalIds } from '../../ids/external-ids.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { firstTime } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { hasOrder, parseOrderTerm } from '../../queryset/total-order.js'
+import { hasOrder } from '../../queryset/total-order.js'
 import { checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { ACTIONS, changesMany } from '../actions.js'
@@ -59,10 +60,12 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
 export async function prepareGeneric(view: CheckedClass, knex: Queryable | undefined): Promise<void> {
   for (const model of modelsOf(view)) externalIds(model)?.check()
   prepareSerializers(view)
-  const { columns, model } = describeModel(view.modelClass())
+  const description = describeModel(view.modelClass())
+  const { columns, model } = description
   checkExpandable(view)
   for (const term of view.ordering) {
-    const column = columns.get(parseOrderTerm(term).property)
+    const { property, related } = declaredTerm(`${view.name}: ordering`, description, term)
+    const column = related?.column ?? columns.get(property)
     if (!column) {
       throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${modelName(model)}`)
     }

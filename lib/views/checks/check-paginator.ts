@@ -1,12 +1,13 @@
 /** What can be wrong between a view's paginator and the orders of its lists. */
 
+import { declaredTerm } from '../../filters/order-term.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { ModelDescription } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { poolSize } from '../../queryset/database-cursor.js'
-import { canBeTotal, type OrderTerm, parseOrderTerm, totalOrder } from '../../queryset/total-order.js'
+import { canBeTotal, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { orders, resourceOf } from '../resource.js'
@@ -16,7 +17,9 @@ export function checkPaginator(view: GenericViewClass): void {
   const { paginator, filters } = resourceOf(view)
   if (!paginator) return
   const model = describeModel(view.modelClass())
-  const asked = filters.some(orders) ? view.orderingFields.map(parseOrderTerm) : []
+  const asked = filters.some(orders)
+    ? view.orderingFields.map((field) => declaredTerm(`${view.name}: orderingFields`, model, field))
+    : []
   const order = [...totalOrder(model, resourceOf(view).declaredOrder()), ...asked]
   const ordersByExpression = filters.some((filter) => filter.ordersByExpression)
   const poolSize = poolSizeOf(view)

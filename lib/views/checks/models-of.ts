@@ -7,6 +7,7 @@ import { ServiceUnavailable } from '../../kernel/errors.js'
 import { oncePerUntilFailed } from '../../kernel/once-per.js'
 import { describeModel, prepareModels } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass } from '../../models/objection.js'
+import { parseOrderTerm } from '../../queryset/total-order.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
@@ -20,6 +21,8 @@ export interface ModelledView extends ActionClass {
   readonly filtersetFields: readonly string[]
   readonly filterRelations: FilterRelations
   readonly searchFields: readonly string[]
+  readonly orderingFields: readonly string[]
+  readonly ordering: readonly string[]
   readonly model: ModelClass | null
   readonly queryset: unknown
   readonly serializerClass: SerializerClass | null
@@ -32,7 +35,8 @@ export function modelsOf(view: ModelledView): ModelClass[] {
   const models = new Set<ModelClass>()
   if (view.model || view.queryset) {
     models.add(view.modelClass())
-    const names = [...view.filtersetFields, ...view.searchFields.map(withoutPrefix)]
+    const orders = [...view.orderingFields, ...view.ordering].map((term) => parseOrderTerm(term).property)
+    const names = [...view.filtersetFields, ...view.searchFields.map(withoutPrefix), ...orders]
     for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
   }
   const seen = new Set<SerializerClass>()

@@ -165,15 +165,15 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
   const statementMilliseconds = asked === NO_PARTS ? undefined : guardOf(asked)
   const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
   const scope = view.parentScope()
-  if (rows && isDescribedWhole(listing, asked) && scope?.shape !== null) {
-    const order = wantedOrder(listing, undefined)
+  const described = rows && scope?.shape !== null ? describedOrder(listing, asked) : undefined
+  if (rows && described) {
     const query = () => {
       const conditions = view.getQueryset() as AnyQueryBuilder
       for (const part of asked) part.apply(conditions)
       return conditions
     }
     const key = listKey(filterView, scope ? [scope, ...asked] : asked)
-    return new RowList(rows, { description, order, key, query, statementMilliseconds })
+    return new RowList(rows, { description, order: described, key, query, statementMilliseconds })
   }
   const objects = view.getQueryset() as AnyQueryBuilder
   const narrowedBy = resource.isWholeTable ? objects : groupConditions(objects)
@@ -200,10 +200,13 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
   })
 }
 
-/** True when the model and what the filter backends are asked for say all there is to know of the list's SQL. */
-function isDescribedWhole({ resource }: Listing, asked: readonly FilterPart[]): boolean {
-  for (const part of asked) if (part.shape === null || part.guarded !== undefined) return false
-  return resource.describesLists
+/** The order, where the model and what the filter backends are asked for say all there is to know of the list's SQL. */
+function describedOrder(listing: Listing, asked: readonly FilterPart[]): readonly OrderTerm[] | undefined {
+  for (const part of asked) if (part.shape === null || part.guarded !== undefined) return undefined
+  if (!listing.resource.describesLists) return undefined
+  const order = wantedOrder(listing, undefined)
+  // the SQL of a narrowed relation is known only once it is built
+  return order.some(({ related }) => related?.narrowed) ? undefined : order
 }
 
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */
