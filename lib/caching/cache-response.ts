@@ -1,5 +1,5 @@
 /** The last word on an answer: its validator, who may keep it, and 304 for who has it already. */
-import { type Context, isAnonymous, RequestSlot } from '../http/context.js'
+import { type Context, isAnonymous, isSafeMethod, RequestSlot } from '../http/context.js'
 import { matchesWeakly } from '../http/entity-tags.js'
 import { renderPending } from '../http/response-end.js'
 import { writeJson } from '../kernel/json-numerals.js'
@@ -22,7 +22,7 @@ export interface CacheResponseOptions {
 }
 
 /**
- * Adds `Cache-Control` and `ETag` to a finished 200 answer of GET or HEAD, and makes it a 304 when `If-None-Match` names
+ * Adds `Cache-Control` and `ETag` to a finished 200 answer of GET, HEAD or QUERY, and makes it a 304 when `If-None-Match` names
  * it. A body that is an object is rendered here, once: as `contentNegotiation()` would, or else as JSON. A stream gets no
  * tag, nor does what can be had only once. An answer of 400 and more is never kept and has no tag.
  */
@@ -92,7 +92,7 @@ function isSent(ctx: Context): boolean {
 }
 
 function isReading({ method }: Context): boolean {
-  return method === 'GET' || method === 'HEAD'
+  return isSafeMethod(method) && method !== 'OPTIONS'
 }
 
 /** The body as it will be sent; undefined for a stream, and where there is none. */

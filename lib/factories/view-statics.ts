@@ -29,6 +29,7 @@ type PlainName =
   | 'searchType'
   | 'strictAccept'
   | 'strictParams'
+  | 'queryMethod'
   | 'throttleClasses'
   | 'throttleScope'
   | 'useNativeJson'

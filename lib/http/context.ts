@@ -44,7 +44,10 @@ export function withMethod(ctx: Context, method: string): Context {
 export function withoutParameters(ctx: Context): Context {
   const none = { query: { value: {} }, querystring: { value: '' }, search: { value: '' }, method: { value: 'GET' } }
   const own = { ...none, params: { value: {} }, request: { value: Object.create(ctx.request, none) } }
-  return Object.create(ctx, own) as Context
+  const copy = Object.create(ctx, own) as Context
+  // nor what a body has asked of the other
+  ASKED.set(copy, undefined)
+  return copy
 }
 
 /** True when no middleware has answered: Koa would send its `Not Found` text. */
@@ -168,11 +171,25 @@ export function requestedFormat(ctx: Context, formats: ReadonlySet<string>): str
 /** Query parameters of a request, as Koa reads them; of repeated ones the last counts. */
 export type QueryParameters = Readonly<Record<string, string | readonly string[] | undefined>>
 
+const ASKED = new RequestSlot<QueryParameters>('the parameters of a QUERY, those of its body among them')
+
+/** Remembers what a QUERY asks: the parameters of its URL and of its body. */
+export function setQuery(ctx: Context, parameters: QueryParameters): void {
+  ASKED.set(ctx, parameters)
+}
+
+/** True where not only the URL says what is asked. */
+export function asksByBody(ctx: Context): boolean {
+  return ASKED.get(ctx) !== undefined
+}
+
 /**
- * The parameters of a request. Where the application has given Koa another reader of queries (koa-qs), `?a[b]=1` may be an
+ * The parameters of a request: those of its URL, and of a QUERY those of its body, too. Where the application has given Koa another reader of queries (koa-qs), `?a[b]=1` may be an
  * object: then the text is read as Koa itself would, in which `a[b]` is a name like any other.
  */
 export function queryOf(ctx: Context): QueryParameters {
+  const asked = ASKED.get(ctx)
+  if (asked !== undefined) return asked
   const { query } = ctx as { query: Readonly<Record<string, unknown>> }
   for (const name in query) if (!isPlain(query[name])) return parse(ctx.querystring)
   return query as QueryParameters

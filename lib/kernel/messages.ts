@@ -13,11 +13,11 @@ export const MESSAGES = {
   ],
   duplicate: ['Invalid pk {value} - listed more than once.'],
   empty_file: ['The file is empty.'],
-  exclusive: ['Give either {one} or {other}, not both.'],
+  exclusive: ['Give either {one} or {other}, not both.', 'Give it in the body or in the URL, not in both.'],
   file_content: ['The content does not match the extension.'],
   file_extension: ['File extension {value} is not allowed.'],
   file_too_large: ['File too large: at most {max} bytes.'],
-  filter_group: ['Character {place}: {message}'],
+  filter_group: ['Character {place}: {message}', 'At {place}: {message}'],
   filter_values: [
     'Give two values, separated by a comma.',
     'Give a value before and after each comma.',
@@ -49,6 +49,11 @@ export const MESSAGES = {
   not_an_object: ['Expected an object.'],
   null: ['This field may not be null.'],
   null_characters: ['Null characters are not allowed.'],
+  query_value: [
+    'Ask for what has no value by a lookup: isnull.',
+    'Give a text, a number, true, false, or a list of them.',
+    'No item of a list may be empty or hold a comma.',
+  ],
   required: ['This field is required.'],
   send_as_string: ['Send a number of more than {max} digits as a string.', 'Send an integer beyond {max} as a string.'],
   slow_pattern: ['This pattern takes longer than {max} {unit}: make it simpler.'],
@@ -65,7 +70,11 @@ export const MESSAGES = {
   unknown_field: ['Unknown field.'],
   unknown_lookup: ['Unknown lookup. Use one of: {names}.'],
   unknown_name: ['Unknown name. Use {names}.'],
-  unknown_parameter: ['Unknown parameter. Use {names}.'],
+  unknown_parameter: [
+    'Unknown parameter. Use {names}.',
+    'Unknown member. Use {names}.',
+    'Unknown filter. Use {names}.',
+  ],
 } as const satisfies Record<string, readonly string[]>
 
 /** The code of a sentence of the package. */

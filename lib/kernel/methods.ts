@@ -1,4 +1,4 @@
-/** The HTTP methods that are answered, and what HTTP says of each (RFC 9110 section 9): sets of methods are made of this table. */
+/** The HTTP methods that are answered, and what HTTP says of each (RFC 9110 section 9, RFC 10008): sets of methods are made of this table. */
 
 interface Method {
   /** In upper case. */
@@ -16,6 +16,7 @@ const writing = { does: 'write', hasContent: true, isIdempotent: false } as cons
 
 const OF_ACTIONS = {
   get: reading,
+  query: { ...reading, hasContent: true },
   post: writing,
   put: { ...writing, isIdempotent: true },
   patch: writing,

@@ -1,4 +1,4 @@
-/** An API as an OpenAPI 3.1 document (wire format, section 13). */
+/** An API as an OpenAPI 3.1 or 3.2 document (wire format, section 13). */
 
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ModelClass } from '../models/objection.js'
@@ -35,6 +35,8 @@ export interface SchemaOptions {
   readonly servers?: readonly Server[]
   /** The API version to describe, as `ctx.state.version` has it, where views have versions. */
   readonly apiVersion?: string
+  /** The version of OpenAPI: only 3.2 has words for the method QUERY, which 3.1 leaves out. @default '3.1' */
+  readonly openapi?: '3.1' | '3.2'
 }
 
 /**
@@ -50,6 +52,7 @@ export function buildDocument(endpoints: readonly DescribedEndpoint[], options: 
     const item: Record<string, PathItem[string]> = { ...paths.get(path) }
     for (const operation of endpoint.operations.values()) {
       const method = operation.method.toLowerCase()
+      if (method === 'query' && options.openapi !== '3.2') continue
       if (item[method] || operationIds.has(operation.operationId)) {
         throw new ConfigurationError(
           `OpenAPI: ${operation.view.name}: another view has the operation "${operation.operationId}"; give one of them another basename`,
@@ -61,7 +64,7 @@ export function buildDocument(endpoints: readonly DescribedEndpoint[], options: 
     paths.set(path, item)
   }
   return {
-    openapi: '3.1.0',
+    openapi: options.openapi === '3.2' ? '3.2.0' : '3.1.0',
     info: infoOf(options),
     servers: options.servers ?? [{ url: '/' }],
     tags: tagsOf(endpoints),

@@ -7,13 +7,14 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { uploadField } from '../serializers/store-uploads.js'
-import { isRead, showsObject, showsWritten } from '../views/actions.js'
+import { isRead, showsObject, showsWritten, takesQuery } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
 import { hasModel, pathParameters, queryParameters, toParameter } from './parameters.js'
+import { linkParameters, queryBody } from './query-body.js'
 import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
 import { STANDARD, type Standard } from './standard-actions.js'
@@ -85,6 +86,7 @@ export const ROOT_TAG = 'api'
 
 function requestBody(subject: Subject, standard: Standard | undefined): RequestBody | undefined {
   const { operation, components, view } = subject
+  if (isQuery(subject)) return queryBody(view as GenericAPIView, subject.serializer)
   const { inputSerializer } = operation
   const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input', operation.operationId) }
   const schema = own ?? standard?.takes?.(subject)
@@ -117,7 +119,14 @@ function isBodyOf(serializer: SerializerClass | undefined, isPartial: boolean): 
   return (mediaType) => !needsFile || mediaType.startsWith('multipart/')
 }
 
-function readParameters({ view, serializer }: Subject): readonly Parameter[] {
+/** True of a list that is asked for by a body. */
+function isQuery({ operation, view }: Subject): boolean {
+  return operation.method === 'QUERY' && takesQuery(operation.action) && view instanceof GenericAPIView
+}
+
+function readParameters(subject: Subject): readonly Parameter[] {
+  const { view, serializer } = subject
+  if (isQuery(subject)) return linkParameters(view as GenericAPIView)
   if (view instanceof GenericAPIView) return queryParameters(view, serializer)
   return (view.policies.versioning?.parameters() ?? []).map(toParameter)
 }
@@ -182,7 +191,7 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
   const text = standard.status === 201 ? 'Created.' : 'Done.'
   const isShown = showsWhatItWrote(subject) && standard.status === 200
   return {
-    [standard.status]: success(operation.method === 'GET' ? 'What was asked for.' : text, described(schema)),
+    [standard.status]: success(isSafeMethod(operation.method) ? 'What was asked for.' : text, described(schema)),
     ...(isShown && { '204': success('Done; nothing is shown, as the client prefers.', { headers }) }),
     ...(isValidated(subject) && { '304': success('Not changed since the client read it.', { headers }) }),
   }

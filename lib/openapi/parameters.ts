@@ -9,8 +9,8 @@ import type { DescribedEndpoint } from './endpoint.js'
 import type { Parameter } from './types.js'
 import { nounOf } from './words.js'
 
-/** Marks the parameter by which a client leaves fields out, for tools that check answers. */
-const SELECTS_FIELDS = 'x-selects-fields'
+/** Marks the parameter, or the member of a body, by which a client leaves fields out, for tools that check answers. */
+export const SELECTS_FIELDS = 'x-selects-fields'
 
 /** The parameters of a path, with the schema of their hints. */
 export function pathParameters({ segments, parents, basename, lookup, view }: DescribedEndpoint): readonly Parameter[] {

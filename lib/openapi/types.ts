@@ -1,4 +1,4 @@
-/** The parts of an OpenAPI 3.1 document that we write (https://spec.openapis.org/oas/v3.1.1). */
+/** The parts of an OpenAPI document that we write (https://spec.openapis.org/oas/v3.1.1, and `query` of v3.2.0). */
 
 /** JSON Schema 2020-12, or a reference to a component. */
 export interface Schema {
@@ -85,9 +85,9 @@ export interface Operation {
 /** The operations of a path, by method in lower case. */
 export type PathItem = Readonly<Record<string, Operation>>
 
-/** An OpenAPI 3.1 document, as far as `getSchema()` writes one. */
+/** An OpenAPI document, as far as `getSchema()` writes one. */
 export interface OpenAPIDocument {
-  readonly openapi: '3.1.0'
+  readonly openapi: '3.1.0' | '3.2.0'
   readonly info: InfoObject
   readonly servers: readonly Server[]
   readonly tags: readonly Tag[]

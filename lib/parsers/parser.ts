@@ -209,8 +209,11 @@ function parserOf(mediaType: MediaType, parsers: readonly Parser[]): Parser | un
   return parser?.reads?.(mediaType) === false ? undefined : parser
 }
 
+/** Which header names the media types of a method's bodies (RFC 5789 section 3.1, RFC 10008). */
+const ACCEPTS: Readonly<Record<string, string>> = { PATCH: 'Accept-Patch', QUERY: 'Accept-Query' }
+
 function unsupported({ method }: Context, parsers: readonly Parser[]): UnsupportedMediaType {
-  const header = method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post'
+  const header = ACCEPTS[method] ?? 'Accept-Post'
   return new UnsupportedMediaType({ [header]: parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ') })
 }
 

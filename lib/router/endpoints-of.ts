@@ -69,7 +69,7 @@ function operationsOf(
       const method = lowered.toUpperCase()
       const suffix = routeSuffix(view, action)
       const described = actionsOf(view).get(action)
-      const several = (described?.methods.length ?? 1) > 1
+      const several = (described?.methods.length ?? 1) > 1 || (method === 'QUERY' && actions['get'] === action)
       const answering = actionClass(view, action)
       const operation: Operation = {
         method,

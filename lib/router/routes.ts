@@ -3,7 +3,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { snakeCase } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { type ActionClass, actionsOf } from '../views/action-options.js'
-import { actionNamed, actionsOn } from '../views/actions.js'
+import { actionNamed, actionsOn, withQuery } from '../views/actions.js'
 import type { ActionMap } from '../views/view.js'
 
 /** What a path of a resource is for. */
@@ -36,11 +36,12 @@ const RESOURCE_ROUTES: readonly RouteTemplate[] = [
 ]
 
 /** The paths of a view set, those of its actions included. @throws {ConfigurationError} actions that do not go together */
-export function routesOf(view: ActionClass): readonly RouteTemplate[] {
+export function routesOf(view: ActionClass & { readonly queryMethod?: boolean }): readonly RouteTemplate[] {
+  const queried = (actions: ActionMap) => (view.queryMethod === true ? withQuery(actions) : actions)
   const has = (action: string) => typeof (view.prototype as Record<string, unknown>)[action] === 'function'
   const standard = RESOURCE_ROUTES.map((route) => ({
     ...route,
-    actions: Object.fromEntries(Object.entries(route.actions).filter(([, action]) => has(action))),
+    actions: queried(Object.fromEntries(Object.entries(route.actions).filter(([, action]) => has(action)))),
   }))
   return [...standard.filter(({ actions }) => Object.keys(actions).length > 0), ...actionRoutes(view)]
 }

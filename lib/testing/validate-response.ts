@@ -17,6 +17,8 @@ export interface Exchange {
   readonly method: string
   /** The request's path as it was sent, with the query string. */
   readonly path: string
+  /** The body of the request, where it says what is asked: that of a QUERY. */
+  readonly requestBody?: unknown
   /** The status of the response. */
   readonly status: number
   /** Headers of the response; names in any case. */
@@ -103,7 +105,7 @@ function checkDescribed(compiled: Compiled, exchange: Exchange, { operation, poi
   if (!media) return [...problems, `the document has no body of the type "${mediaType}"`]
   if (!('schema' in media)) return problems
   const schema = [...at.pointer, 'content', mediaType, 'schema']
-  const isSparse = selectsFields(operation, query)
+  const isSparse = selectsFields(operation, query) || selectsByBody(operation, exchange.requestBody)
   return [...problems, ...checkBody(compiled, schema, body, isSparse)]
 }
 
@@ -143,6 +145,18 @@ function selectsFields({ parameters = [] }: { parameters?: unknown } & Node, que
   const names = (parameters as readonly Node[]).filter((one) => one['x-selects-fields'] === true)
   const sent = new URLSearchParams(query)
   return names.some(({ name }) => sent.has(String(name)))
+}
+
+/** True when the body of the request leaves fields out by the member for it. */
+function selectsByBody({ requestBody }: Node, sent: unknown): boolean {
+  const { content = {} } = (requestBody ?? {}) as { content?: Readonly<Record<string, { schema?: Node }>> }
+  const schemas = Object.values(content).map(({ schema }) => (schema?.['properties'] ?? {}) as Node)
+  const names = schemas.flatMap((members) => Object.keys(members).filter((name) => isSelecting(members[name])))
+  return names.some((name) => typeof sent === 'object' && sent !== null && name in sent)
+}
+
+function isSelecting(schema: unknown): boolean {
+  return (schema as Node)['x-selects-fields'] === true
 }
 
 /** The schema of an answer whose objects may lack fields: the object itself, those of a list, or of a page's `results`. */

@@ -45,7 +45,7 @@ export interface ActionOptions<
   S extends SerializerClass | StandardSchema = SerializerClass | StandardSchema,
   O extends ActionOutput = ActionOutput,
 > extends ActionStatics {
-  /** HTTP methods: `GET`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */
+  /** HTTP methods: `GET`, `QUERY`, `POST`, `PUT`, `PATCH`, `DELETE`. HEAD comes with GET. */
   readonly methods: readonly string[]
   /** The action is one of an object: its path is `/<prefix>/{id}/<urlPath>`, else `/<prefix>/<urlPath>`. @default false */
   readonly detail?: boolean
@@ -154,7 +154,7 @@ export function action<S extends SerializerClass | StandardSchema = never, O ext
   const unknown = lowered.find((method) => !METHODS.some((known) => known === method))
   if (lowered.length === 0 || unknown !== undefined) {
     throw new ConfigurationError(
-      `action(): methods is ${JSON.stringify(methods)}; name one or more of GET, POST, PUT, PATCH and DELETE`,
+      `action(): methods is ${JSON.stringify(methods)}; name one or more of GET, QUERY, POST, PUT, PATCH and DELETE`,
     )
   }
   if (inputSerializer && lowered.includes('get')) {

@@ -26,6 +26,8 @@ export interface Action {
   readonly runs?: string
   /** The method of the view that makes its answer, besides the action itself. */
   readonly answers?: string
+  /** It also answers QUERY, where the view set says so: the body says what the URL of a GET would. */
+  readonly takesQuery?: true
   /** The method of the serializer that writes. */
   readonly serializerMethod: 'create' | 'update' | undefined
 }
@@ -37,7 +39,7 @@ const deleting = { writes: 'delete', serializerMethod: undefined } as const
 
 /** The actions of the package, in the order in which they are routed. */
 export const ACTIONS: readonly Action[] = [
-  { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading, answers: 'getList' },
+  { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading, answers: 'getList', takesQuery: true },
   { name: 'create', method: 'post', path: 'list', shows: 'object', ...inserting, hooks: ['performCreate'] },
   {
     name: 'bulkCreate',
@@ -87,6 +89,17 @@ export function actionNamed(name: string): Action | undefined {
 /** The actions of a path of a resource by HTTP method: `{ get: 'list', post: 'create' }`. */
 export function actionsOn(path: Action['path']): ActionMap {
   return Object.fromEntries(ACTIONS.filter((action) => action.path === path).map(({ method, name }) => [method, name]))
+}
+
+/** True for an action of the package that answers QUERY by what its body says. */
+export function takesQuery(name: string): boolean {
+  return byName.get(name)?.takesQuery === true
+}
+
+/** With QUERY for what GET answers, where that takes it. */
+export function withQuery(actions: ActionMap): ActionMap {
+  const { get } = actions
+  return get !== undefined && takesQuery(get) ? { query: get, ...actions } : actions
 }
 
 /** True for an action about one object, which the path names. */

@@ -5,7 +5,7 @@ import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
 import type { FilterPart, ParameterDescription } from '../filters/filter.js'
-import type { Context } from '../http/context.js'
+import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -21,7 +21,7 @@ import type { SerializerClass, SerializerOptions, SerializerPlan } from '../seri
 import { serializerPlan } from '../serializers/plan.js'
 import type { Expandable, Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
-import { showsObject } from './actions.js'
+import { showsObject, withQuery } from './actions.js'
 import { APIView } from './api-view.js'
 import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
@@ -92,6 +92,12 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   static useNativeJson = false
   /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
   static strictParams = false
+  /**
+   * Lists also answer QUERY (RFC 10008): a body of JSON says what the parameters of a GET would, however long that is. See
+   * docs/reference/query-method.md.
+   * @default false
+   */
+  static queryMethod = false
   /** Query parameters that the view's own code reads, besides those of its filter backends and its paginator. */
   static queryParameters: readonly ParameterDescription[] = []
   /**
@@ -161,7 +167,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
     const isRegistered = route.basename !== undefined
     if (!isRegistered) checkUnregistered(this, actions)
     const prepare = () => (isRegistered ? prepareModelsOf(this) : prepareUnregistered(this, actions))
-    return preparedHandler(super.asView(actions, route), prepare)
+    return preparedHandler(super.asView(this.queryMethod ? withQuery(actions) : actions, route), prepare)
   }
 
   /** @internal */
@@ -200,6 +206,11 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** @internal */
   parentScope(): FilterPart | undefined {
     return this.parents.length > 0 ? parentScope(this) : undefined
+  }
+
+  /** The parameters of the request: those of its URL, and of a QUERY those of its body, too. Of repeated ones the last counts. */
+  get queryParams(): QueryParameters {
+    return queryOf(this.ctx)
   }
 
   /** The query with the conditions of all filter backends, in order. */

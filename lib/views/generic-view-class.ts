@@ -32,6 +32,7 @@ export interface GenericViewClass extends GovernedClass {
   readonly searchParam: string
   readonly useNativeJson: boolean
   readonly strictParams: boolean
+  readonly queryMethod: boolean
   readonly queryParameters: readonly ParameterDescription[]
   readonly concurrency: string | readonly string[] | null
   readonly requireIfMatch: boolean

@@ -7,6 +7,7 @@ import { oncePer } from '../kernel/once-per.js'
 import { type Policies, type Policy, resolvePolicies, resolvePolicy } from '../kernel/policy.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { BasePagination } from '../pagination/pagination.js'
+import { JSONParser } from '../parsers/json-parser.js'
 import type { Parser, TakenFiles } from '../parsers/parser.js'
 import { AllowAny, type BasePermission } from '../permissions/permission.js'
 import type { BaseRenderer } from '../renderers/renderer.js'
@@ -79,6 +80,15 @@ function idempotencyOf(view: GovernedClass, permissions: readonly BasePermission
       'add a permission such as IsAuthenticatedOrReadOnly, or tell callers apart by static idempotencyScope',
   )
 }
+
+const JSON_TYPE = 'application/json'
+const JSON_ALONE: readonly Parser[] = [new JSONParser()]
+
+/** What reads the bodies of QUERY: the view's own parser of JSON, or else one with the default limits. */
+export const queryParsers = oncePer(({ parsers }: ViewPolicies): readonly Parser[] => {
+  const own = parsers.find(({ mediaTypes }) => mediaTypes.includes(JSON_TYPE))
+  return own ? [own] : JSON_ALONE
+})
 
 /** What a view class declares of its lists. */
 export interface ListingClass {

@@ -60,6 +60,7 @@ export const STATIC_KINDS: Kinds = {
   searchParam: 'name',
   useNativeJson: 'boolean',
   strictParams: 'boolean',
+  queryMethod: 'boolean',
   queryParameters: 'list',
   concurrency: 'names or null',
   requireIfMatch: 'boolean',

@@ -6,8 +6,8 @@ import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { METHODS } from '../kernel/methods.js'
 import { type ActionClass, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
-import { allowedMethods } from './actions.js'
-import { type GovernedClass, policiesOf } from './policies.js'
+import { allowedMethods, takesQuery } from './actions.js'
+import { type GovernedClass, policiesOf, queryParsers } from './policies.js'
 import { dispatch } from './request/dispatch.js'
 import type { ActionMap, DecidedAction, OpenRoute, RegisteredRoute, View } from './view.js'
 
@@ -29,7 +29,8 @@ export interface HandledClass extends GovernedClass, ActionClass, DatabaseOption
  * @throws {ConfigurationError} it answers none
  */
 export function methodsOf(view: HandledClass): ActionMap {
-  const own = METHODS.filter((method) => hasMethod(view, method))
+  // a query() that is there already is most likely for something else
+  const own = METHODS.filter((method) => method !== 'query' && hasMethod(view, method))
   const actions = { ...view.actions, ...Object.fromEntries(own.map((method) => [method, method])) }
   if (Object.keys(actions).length === 0) {
     throw new ConfigurationError(
@@ -75,12 +76,14 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
   const allowed = methodsTaken(view, actions)
   const byMethod = answeringByMethod(view, actions, route)
   const isRouted = route.basename !== undefined
+  const acceptQuery = acceptedQuery(byMethod.get('QUERY'))
   return function answerByView(ctx) {
     const answering = byMethod.get(ctx.req.method ?? '')
     if (answering === undefined) {
       answerError(ctx, new MethodNotAllowed(ctx.method, allowed))
       return Promise.resolve()
     }
+    if (acceptQuery !== undefined) ctx.set('Accept-Query', acceptQuery)
     // our router has told the format; only other methods of the path may write it
     const format = isRouted ? formatOf(ctx) : undefined
     if (format !== undefined && ctx.req.method !== 'OPTIONS' && !answering.formats.has(format)) {
@@ -114,6 +117,15 @@ export function preparedHandler(handler: ViewHandler, prepare: () => Promise<voi
     await handler(ctx)
   }
   return (ctx) => (isPrepared ? handler(ctx) : prepareAndAnswer(ctx))
+}
+
+/** The media types of QUERY on a path, as `Accept-Query` lists them (RFC 10008); undefined where it takes none. */
+function acceptedQuery(answering: Answering | undefined): string | undefined {
+  if (!answering) return undefined
+  const { decided, action } = answering.route
+  const policies = decided?.policies ?? policiesOf(answering.view)
+  const parsers = takesQuery(action) ? queryParsers(policies) : policies.parsers
+  return parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ')
 }
 
 function answeringByMethod(

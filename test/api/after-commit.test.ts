@@ -39,8 +39,8 @@ beforeEach(() => {
 const titles = () => database.knex('books').orderBy('id').pluck('title') as Promise<string[]>
 const note = (text: string) => async () => {
   // what is done after a commit has no role of its request's
-  const committed = await requests.exit(async () => await titles())
-  done.push(`${text}, ${committed.length} committed`)
+  const committed = await requests.exit(async () => (await titles()).length)
+  done.push(`${text}, ${committed} committed`)
 }
 const settled = (expected: string[]) => vi.waitFor(() => expect(done).toEqual(expected))
 /** What would come has had its time. */

@@ -37,7 +37,7 @@ export async function serving(...middleware: Koa.Middleware[]): Promise<Client> 
     })
     if (!isOurs(response)) return response
     if (response.status >= 400) expectRules(response, method)
-    for (const router of routers) expectDescribed(router, method, path, response)
+    for (const router of routers) expectDescribed(router, { method, path, body }, response)
     return response
   }
   return {

@@ -31,13 +31,17 @@ export function routersOf(middleware: readonly Middleware[]): readonly APIRouter
 }
 
 /** Fails where an answer is not as the router's document says. A 500 is a fault of the application, which no document describes. */
-export function expectDescribed(router: APIRouter, method: string, path: string, response: TestResponse): void {
+export function expectDescribed(
+  router: APIRouter,
+  { method, path, body: requestBody }: { method: string; path: string; body?: unknown },
+  response: TestResponse,
+): void {
   const { status, headers, text, json } = response
   // text is the app's: it answers what the router leaves
   if (status === 500 || !path.startsWith('/') || headers['content-type']?.startsWith('text/plain')) return
   const body = json ?? text
   const check = (document: object | null) =>
-    document === null ? [] : validateResponse(document, { method, path, status, headers, body })
+    document === null ? [] : validateResponse(document, { method, path, requestBody, status, headers, body })
   const key = keyOf(router)
   const known = documents.get(key)
   let problems = check(known === undefined ? describe(router, key) : known)
@@ -65,7 +69,7 @@ function numberOf(view: object): number {
 function describe(router: APIRouter, key: string): object | null {
   let document: object | null
   try {
-    document = router.getSchema()
+    document = router.getSchema({ openapi: '3.2' })
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error
     document = null

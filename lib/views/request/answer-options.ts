@@ -1,13 +1,13 @@
 /** Answers OPTIONS: what a path takes, as far as the caller may use it (promise E16). */
-import { hasContent, withMethod } from '../../http/context.js'
+import { withMethod } from '../../http/context.js'
 import { ApiError } from '../../kernel/errors.js'
-import { METHODS } from '../../kernel/methods.js'
+import { ALL_METHODS } from '../../kernel/methods.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { actionClass } from '../action-options.js'
 import type { ParentViewClass, View } from '../view.js'
 
 /** The methods that take an object, in the order in which one is described. */
-const TAKING = METHODS.filter((method) => hasContent(method.toUpperCase()))
+const TAKING = ALL_METHODS.filter(({ does }) => does === 'write').map(({ name }) => name.toLowerCase())
 
 /** The body of the answer. It asks no database, unless a permission does. */
 export async function answerOptions(view: View): Promise<unknown> {

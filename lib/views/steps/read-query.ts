@@ -1,0 +1,157 @@
+/** Reads the body of a QUERY (RFC 10008) as the parameters that the URL of a GET would have: docs/reference/query-method.md. */
+
+import { FieldFilter } from '../../filters/field-filter.js'
+import type { ParameterDescription } from '../../filters/filter.js'
+import { GROUP_NAMES, groupOfJson } from '../../filters/group-of-json.js'
+import { type QueryParameters, queryOf, setQuery } from '../../http/context.js'
+import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { numeralAt } from '../../kernel/json-numerals.js'
+import { parseBody } from '../../parsers/parser.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import type { GenericView } from '../generic-view.js'
+import { queryParsers } from '../policies.js'
+import { shownName } from './refuse-unknown-parameters.js'
+import { selectionParameters } from './selection.js'
+
+/** The member of a body that holds conditions. */
+const FILTER = 'filter'
+/** The member that names an order, and the parameter that it stands for. */
+const ORDER = 'order'
+const ORDERING = 'ordering'
+
+/** What a body may say. */
+export interface QueryMembers {
+  /** Parameters of `FieldFilter`, by name: they stand in `filter`. */
+  readonly filters: ReadonlyMap<string, ParameterDescription>
+  /** The parameter that takes groups of conditions; undefined where there is none. */
+  readonly group: string | undefined
+  /** Other parameters, by the name that a body gives them. */
+  readonly others: ReadonlyMap<string, ParameterDescription>
+}
+
+/**
+ * Reads what a QUERY asks, from its URL and its body.
+ * @throws UnsupportedMediaType the body is no JSON, or does not say so
+ * @throws BadRequest it is no object
+ * @throws ValidationError naming what nothing of the view reads, what no parameter can say, and what the URL says, too
+ */
+export async function readQuery(view: GenericView): Promise<void> {
+  const { ctx, policies, resource } = view
+  const { data } = await parseBody(ctx, queryParsers(policies))
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) throw new BadRequest('Expected an object')
+  // a body without a type is none that can be understood (RFC 10008 section 2)
+  if (ctx.req.headers['content-type'] === undefined) throw new BadRequest('Expected a body of JSON')
+  const errors: ErrorMessages = {}
+  const asked = parametersOf(data as Body, queryMembers(view, view.getSerializerClass()), errors)
+  const query = queryOf(ctx)
+  for (const name of Object.keys(query)) {
+    // links to other pages carry these, to be sent with the same body
+    if (Object.hasOwn(asked, name) && !resource.pagingNames.has(name)) errors[shownName(name)] = [TWICE]
+    asked[name] = query[name]
+  }
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
+  setQuery(ctx, asked)
+}
+
+const TWICE = 'Give it in the body or in the URL, not in both.'
+
+type Body = Readonly<Record<string, unknown>>
+type Asked = Record<string, QueryParameters[string]>
+
+/** @param serializer what the list shows */
+export function queryMembers(view: GenericView, serializer: SerializerClass | undefined): QueryMembers {
+  const { filterView, filters, paginator } = view.resource
+  const own = new Map<string, ParameterDescription>()
+  const others = new Map<string, ParameterDescription>()
+  let group: string | undefined
+  for (const backend of filters) {
+    const isFields = backend instanceof FieldFilter
+    for (const parameter of backend.parameters(filterView)) {
+      if (!isFields) others.set(parameter.name === ORDERING ? ORDER : parameter.name, parameter)
+      else if (parameter.name === backend.groupParam) group ??= parameter.name
+      else own.set(parameter.name, parameter)
+    }
+  }
+  const rest = [
+    ...(paginator?.parameters() ?? []),
+    ...view.viewClass.queryParameters,
+    ...selectionParameters(view, serializer),
+  ]
+  for (const parameter of rest) if (!own.has(parameter.name)) others.set(parameter.name, parameter)
+  return { filters: own, group, others }
+}
+
+function parametersOf(body: Body, members: QueryMembers, errors: ErrorMessages): Asked {
+  const { others, filters, group } = members
+  const asked = Object.create(null) as Asked
+  for (const name of Object.keys(body)) {
+    const parameter = others.get(name)
+    if (parameter !== undefined) keep(asked, parameter.name, { errors, read: () => textAt(body, name) })
+    else if (name === FILTER && (filters.size > 0 || group !== undefined)) readFilter(body, members, { asked, errors })
+    else errors[shownName(name)] = [`Unknown member. Use ${[FILTER, ...others.keys()].join(', ')}.`]
+  }
+  return asked
+}
+
+/** Conditions that all hold: those of plain names are parameters, the others one group. */
+function readFilter(
+  body: Body,
+  { filters, group }: QueryMembers,
+  { asked, errors }: { asked: Asked; errors: ErrorMessages },
+): void {
+  const filter = body[FILTER]
+  if (typeof filter === 'string' && group !== undefined) {
+    asked[group] = filter
+    return
+  }
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) {
+    errors[FILTER] = [group === undefined ? 'Give an object.' : 'Give an object, or a text of conditions.']
+    return
+  }
+  const tree: Record<string, unknown> = {}
+  for (const name of Object.keys(filter)) {
+    if (filters.has(name)) keep(asked, name, { errors, read: () => textAt(filter, name) })
+    else if (group !== undefined && (GROUP_NAMES.has(name) || name.includes('('))) {
+      tree[name] = (filter as Body)[name]
+    } else errors[shownName(name)] = [`Unknown filter. Use ${[...filters.keys()].filter(isField).join(', ')}.`]
+  }
+  if (group !== undefined && Object.keys(tree).length > 0) {
+    keep(asked, group, { errors, read: () => groupOfJson(tree, textAt) })
+  }
+}
+
+function isField(name: string): boolean {
+  return !name.includes('__')
+}
+
+function keep(asked: Asked, name: string, { errors, read }: { errors: ErrorMessages; read: () => string }): void {
+  try {
+    asked[name] = read()
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error
+    errors[name] = error.messages
+  }
+}
+
+/** A value as a URL has it: a list by its items with commas between them. @throws ValidationError no URL can say it */
+function textAt(container: object, key: string): string {
+  const value: unknown = (container as Body)[key]
+  if (!Array.isArray(value)) return scalarAt(container, key)
+  return value
+    .map((_, index) => {
+      const text = scalarAt(value, index)
+      if (text === '' || text.includes(','))
+        throw new ValidationError('No item of a list may be empty or hold a comma.')
+      return text
+    })
+    .join(',')
+}
+
+function scalarAt(container: object, key: string | number): string {
+  const value: unknown = (container as Record<string | number, unknown>)[key]
+  if (typeof value === 'string' && value.isWellFormed()) return value
+  if (typeof value === 'number') return numeralAt(container, key) ?? String(value)
+  if (typeof value === 'boolean') return String(value)
+  if (value === null) throw new ValidationError('Ask for what has no value by a lookup: isnull.')
+  throw new ValidationError('Give a text, a number, true, false, or a list of them.')
+}
