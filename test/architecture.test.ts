@@ -21,7 +21,7 @@ const layers = [
     'assets',
     'models',
   ],
-  ['ids', 'idempotency'],
+  ['ids', 'idempotency', 'patches'],
   ['queryset'],
   ['api-keys', 'jwt'],
   ['fields'],

@@ -220,6 +220,11 @@ function isWhole(numeral: string): boolean {
   return true
 }
 
+/** True for numerals of JSON that are one number, such as `10` and `1e1`. */
+export function sameNumber(one: string, other: string): boolean {
+  return one === other || (one.startsWith('-') === other.startsWith('-') && spelling(one) === spelling(other))
+}
+
 /** A number in one spelling, whatever it was written as; zero has no sign. */
 function spelling(numeral: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = PARTS.exec(numeral) ?? []

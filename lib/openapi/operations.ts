@@ -3,6 +3,7 @@ import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
 import { jsonSchemaOf } from '../kernel/standard-schema.js'
 import type { PageDescription } from '../pagination/pagination.js'
+import { mediaTypesFor } from '../parsers/parser.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
@@ -91,7 +92,7 @@ function requestBody(subject: Subject, standard: Standard | undefined): RequestB
   const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input', operation.operationId) }
   const schema = own ?? standard?.takes?.(subject)
   if (!schema || view.policies.parsers.length === 0) return undefined
-  const types = view.policies.parsers.flatMap((parser) => parser.mediaTypes)
+  const types = mediaTypesFor(operation.method, view.policies.parsers)
   const isList = 'type' in schema ? schema['type'] === 'array' : inputSerializer && takesNoObject(inputSerializer)
   const reads = isList
     ? isJson

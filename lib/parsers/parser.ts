@@ -22,12 +22,17 @@ export interface TakenFiles {
   readonly largest: number | undefined
 }
 
+/** Patch documents: of RFC 7396, of RFC 6902. */
+export type PatchFormat = 'merge' | 'operations'
+
 /** A request body as data. */
 export interface ParsedBody {
   /** The value that the body stands for. */
   readonly data: unknown
   /** True when all values are strings, as in forms: a field then reads them with `fromText`. */
   readonly textual: boolean
+  /** How `data` changes what there is, where it is a patch document; undefined for plain data. */
+  readonly patch?: PatchFormat
   /** The files among `data` that are kept, by name, as `ctx.request.files` has them. */
   readonly files?: Readonly<Record<string, UploadedFile | readonly UploadedFile[]>>
   /** Removes what the parser left on disk. The caller of `parseBody` calls it when the request is over, whatever the outcome. */
@@ -41,6 +46,8 @@ export interface ParsedBody {
 export interface Parser {
   /** In lower case, without parameters: `application/json`. */
   readonly mediaTypes: readonly string[]
+  /** The patch documents that it reads, on PATCH only; undefined for a parser of plain data. */
+  readonly patch?: PatchFormat
   /** False for a media type whose parameters it cannot work with: the request is answered 415. @default all are read */
   reads?(mediaType: MediaType): boolean
   /**
@@ -181,7 +188,7 @@ export function parseBody(
 ): ParsedBody | Promise<ParsedBody> {
   if (!hasBody(ctx)) return { data: {}, textual: false }
   const mediaType = mediaTypeOf(ctx)
-  const parser = mediaType && parserOf(mediaType, parsers)
+  const parser = mediaType && parserOf(mediaType, ctx, parsers)
   if (!mediaType || !parser) throw unsupported(ctx, parsers)
   if (!isRead(ctx)) return parser.parse(ctx, mediaType, files)
   if (isAborted(ctx.req)) throw new BadRequest('Request aborted')
@@ -204,8 +211,9 @@ function isRead({ req }: Context): boolean {
   return req.readableDidRead || !req.readable
 }
 
-function parserOf(mediaType: MediaType, parsers: readonly Parser[]): Parser | undefined {
+function parserOf(mediaType: MediaType, { method }: Context, parsers: readonly Parser[]): Parser | undefined {
   const parser = parsers.find(({ mediaTypes }) => mediaTypes.includes(mediaType.type))
+  if (parser?.patch !== undefined && method !== 'PATCH') return undefined
   return parser?.reads?.(mediaType) === false ? undefined : parser
 }
 
@@ -214,7 +222,12 @@ const ACCEPTS: Readonly<Record<string, string>> = { PATCH: 'Accept-Patch', QUERY
 
 function unsupported({ method }: Context, parsers: readonly Parser[]): UnsupportedMediaType {
   const header = ACCEPTS[method] ?? 'Accept-Post'
-  return new UnsupportedMediaType({ [header]: parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ') })
+  return new UnsupportedMediaType({ [header]: mediaTypesFor(method, parsers).join(', ') })
+}
+
+/** The media types of the bodies that are read for a method. */
+export function mediaTypesFor(method: string, parsers: readonly Parser[]): readonly string[] {
+  return parsers.flatMap(({ mediaTypes, patch }) => (patch !== undefined && method !== 'PATCH' ? [] : mediaTypes))
 }
 
 const JSON_TYPE: MediaType = { type: 'application/json', parameters: {} }

@@ -17,7 +17,8 @@ export function represent(serializer: AnySerializer, object: object): Record<str
   return result
 }
 
-function representField(
+/** One field of an object as the client sees it. */
+export function representField(
   serializer: AnySerializer,
   bound: BoundField,
   object: object,

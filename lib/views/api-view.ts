@@ -29,7 +29,7 @@ import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import type { ActionMap, OpenRoute, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
-import { decidedOf, methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
+import { decidedOf, methodsOf, patchedTypes, type ViewHandler, viewHandler } from './view-handler.js'
 
 /**
  * A view: one instance answers one request. Statics describe it, methods act.
@@ -229,6 +229,8 @@ export class APIView implements View {
     if (!metadata) throw new MethodNotAllowed(this.ctx.method, this.allowed)
     this.ctx.status = 200
     this.ctx.set('Allow', this.allowed.join(', '))
+    const patched = patchedTypes(this.constructor as typeof APIView, this.actionMap)
+    if (patched.length > 0) this.ctx.set('Accept-Patch', patched.join(', '))
     const { name, description } = this.constructor as typeof APIView
     const { ctx, allowed, taking } = this
     const input = taking?.describeInput()

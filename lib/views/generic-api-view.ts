@@ -38,6 +38,7 @@ import {
   STATIC_KINDS,
   type ViewSerializer,
 } from './statics.js'
+import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
 import { findObject, getObjectToWrite } from './steps/object-to-write.js'
@@ -298,7 +299,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
 
   /** A serializer for the request's body. */
   getInputSerializer(options: SerializerOptions<M> = {}): Serializer<M> {
-    const { data: inputData, textual } = this.body
+    const { data: inputData, textual, patch } = this.body
+    if (patch !== undefined) throw notApplied(this)
     if (this.parents.length === 0) return this.getSerializer({ inputData, textual, ...options })
     // an application's own getSerializer() may know nothing of parents
     return this.getSerializer({ inputData, textual, forced: forcedValues(this), ...options })

@@ -5,11 +5,12 @@ import { type Context, formatOf, requestedFormat, setFormat } from '../http/cont
 import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { METHODS } from '../kernel/methods.js'
+import { mediaTypesFor } from '../parsers/parser.js'
 import { type ActionClass, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
-import { allowedMethods, takesQuery } from './actions.js'
+import { actionNamed, allowedMethods, takesQuery } from './actions.js'
 import { type GovernedClass, policiesOf, queryParsers } from './policies.js'
 import { dispatch } from './request/dispatch.js'
-import type { ActionMap, DecidedAction, OpenRoute, RegisteredRoute, View } from './view.js'
+import type { ActionMap, DecidedAction, OpenRoute, RegisteredRoute, View, ViewPolicies } from './view.js'
 
 /** A Koa handler that answers with a view. */
 export type ViewHandler = (ctx: Context) => Promise<void>
@@ -61,10 +62,27 @@ interface Answering {
 /** What of an action its class tells. @throws {ConfigurationError} a policy list holds something else */
 export function decidedOf(view: GovernedClass & ActionClass, action: string): DecidedAction {
   return {
-    policies: policiesOf(view),
+    policies: takesPatches(view, action) ? policiesOf(view) : withoutPatches(policiesOf(view)),
     inputSerializer: actionsOf(view).get(action)?.inputSerializer,
     answerSchema: answerSchemaOf(view, action),
   }
+}
+
+/** True for an action whose object a patch document may change: PATCH of one object, or a method that the router does not know. */
+function takesPatches(view: ActionClass, action: string): boolean {
+  return action === 'partialUpdate' || !(actionNamed(action) || actionsOf(view).has(action))
+}
+
+function withoutPatches(policies: ViewPolicies): ViewPolicies {
+  const parsers = policies.parsers.filter(({ patch }) => patch === undefined)
+  return parsers.length === policies.parsers.length ? policies : { ...policies, parsers }
+}
+
+/** The media types of the bodies that PATCH reads on a path (RFC 5789, section 3.1). */
+export function patchedTypes(view: HandledClass, { patch: action }: ActionMap): readonly string[] {
+  return action === undefined
+    ? []
+    : mediaTypesFor('PATCH', decidedOf(actionClass(view, action), action).policies.parsers)
 }
 
 /**

@@ -26,7 +26,7 @@ const STEPS: readonly StepPlaces[] = [
   { step: 'route', folders: 'router' },
   { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency' },
   { step: 'view: dispatch, action', folders: 'views factories client plugins metadata openapi explain tools' },
-  { step: 'parse the body', folders: 'parsers', packages: 'raw-body secure-json-parse content-type koa-body' },
+  { step: 'parse the body', folders: 'parsers patches', packages: 'raw-body secure-json-parse content-type koa-body' },
   { step: 'build the query', folders: 'queryset filters pagination models ids', packages: 'objection', node: PG },
   { step: 'pool', packages: 'knex tarn', node: PG },
   { step: PG, folders: 'postgres', packages: 'pg pg-protocol pg-types pg-pool' },

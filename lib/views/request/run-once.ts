@@ -26,7 +26,9 @@ export async function runOnce(
   if (!knex) {
     throw new ConfigurationError(`${view.constructor.name}: idempotent needs a database; let getKnex() return it`)
   }
-  const once = await onceRequest(ctx, key, knex, view.body.data)
+  const { data, patch } = view.body
+  // what is the same text may be another patch
+  const once = await onceRequest(ctx, key, knex, patch === undefined ? data : [patch, data])
   const perform = async () => {
     respond(view, await action())
     view.finalizeResponse()

@@ -14,6 +14,7 @@ import { readExactly } from '../../queryset/read-exactly.js'
 import type { ObjectLookup } from '../../rows/find-row.js'
 import type { GenericView } from '../generic-view.js'
 import { LockRefused } from '../request/in-view-transaction.js'
+import { applyBody } from './apply-body.js'
 import { checkConditions, readNewVersion, readVersionOf, versionOf } from './concurrency.js'
 import { holdRow, holdRows } from './hold-rows.js'
 import { lookedUp, lookupOf } from './read-object.js'
@@ -34,6 +35,7 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
     // a lookup by a column that is not unique has read no version
     if (view.rowVersion === undefined) await readNewVersion(view, object)
     checkConditions(view, object)
+    if (view.body.patch !== undefined) await applyBody(view, view.body.patch, object)
     return object
   } finally {
     view.holds = false
