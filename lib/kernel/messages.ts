@@ -49,6 +49,14 @@ export const MESSAGES = {
   not_an_object: ['Expected an object.'],
   null: ['This field may not be null.'],
   null_characters: ['Null characters are not allowed.'],
+  patch_copies: ['Copy at most {max} {unit}.'],
+  patch_element: ['An object of this list cannot be removed.'],
+  patch_move: ['A value cannot be moved into itself.'],
+  patch_place: ['There is nothing at this place.'],
+  patch_pointer: ['Must be a JSON pointer.'],
+  patch_test: ['The value is another one.'],
+  patch_unreadable: ['This field cannot be read.'],
+  patch_whole: ['The whole cannot be removed.'],
   query_value: [
     'Ask for what has no value by a lookup: isnull.',
     'Give a text, a number, true, false, or a list of them.',
@@ -70,6 +78,7 @@ export const MESSAGES = {
   unknown_field: ['Unknown field.'],
   unknown_lookup: ['Unknown lookup. Use one of: {names}.'],
   unknown_name: ['Unknown name. Use {names}.'],
+  unknown_operation: ['Unknown operation. Use one of: {names}.'],
   unknown_parameter: [
     'Unknown parameter. Use {names}.',
     'Unknown member. Use {names}.',

@@ -14,6 +14,7 @@ import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
+import { operationsSchema } from './operations-schema.js'
 import { hasModel, pathParameters, queryParameters, toParameter } from './parameters.js'
 import { linkParameters, queryBody } from './query-body.js'
 import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
@@ -92,12 +93,16 @@ function requestBody(subject: Subject, standard: Standard | undefined): RequestB
   const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input', operation.operationId) }
   const schema = own ?? standard?.takes?.(subject)
   if (!schema || view.policies.parsers.length === 0) return undefined
-  const types = mediaTypesFor(operation.method, view.policies.parsers)
   const isList = 'type' in schema ? schema['type'] === 'array' : inputSerializer && takesNoObject(inputSerializer)
   const reads = isList
     ? isJson
     : isBodyOf(inputSerializer ?? subject.serializer, !inputSerializer && operation.action === 'partialUpdate')
-  const content = types.filter(reads).map((mediaType): [string, MediaType] => [mediaType, { schema }])
+  const content = view.policies.parsers.flatMap((parser) => {
+    const described = parser.patch === 'operations' ? operationsSchema(components, parser) : schema
+    return mediaTypesFor(operation.method, [parser])
+      .filter(reads)
+      .map((mediaType): [string, MediaType] => [mediaType, { schema: described }])
+  })
   return { required: true, content: Object.fromEntries(content) }
 }
 

@@ -24,7 +24,7 @@ export interface Merging {
   readonly isHeld: boolean
 }
 
-interface MemberMerging extends Merging {
+export interface MemberMerging extends Merging {
   /** The object's row, as far as fields are merged with its columns. */
   readonly stored: object | undefined
 }
@@ -66,7 +66,7 @@ async function mergeMember(value: JsonObject, bound: BoundField, merging: Member
 }
 
 /** A working copy of what the client reads there; undefined for what it cannot read, so that a patch replaces it whole. */
-function storedValue(bound: BoundField, { serializer, stored }: MemberMerging): unknown {
+export function storedValue(bound: BoundField, { serializer, stored }: MemberMerging): unknown {
   if (stored === undefined || !bound.readable) return undefined
   return workingCopyOf(representField(serializer, bound, stored, serializer.context))
 }

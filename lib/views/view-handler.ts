@@ -143,7 +143,7 @@ function acceptedQuery(answering: Answering | undefined): string | undefined {
   const { decided, action } = answering.route
   const policies = decided?.policies ?? policiesOf(answering.view)
   const parsers = takesQuery(action) ? queryParsers(policies) : policies.parsers
-  return parsers.flatMap(({ mediaTypes }) => mediaTypes).join(', ')
+  return mediaTypesFor('QUERY', parsers).join(', ')
 }
 
 function answeringByMethod(

@@ -2,19 +2,60 @@
 
 import { ConfigurationError } from '../../kernel/errors.js'
 import type { PatchFormat } from '../../parsers/parser.js'
-import type { AnySerializer } from '../../serializers/contract.js'
-import { mergedInput } from '../../serializers/merged-input.js'
+import { applyOperations, DEFAULT_MAX_COPIED } from '../../patches/json-patch.js'
+import { JsonPatchParser } from '../../patches/json-patch-parser.js'
+import { finished, workingCopy, workingCopyOf } from '../../patches/json-values.js'
+import { type Operation, readOperations } from '../../patches/read-operations.js'
+import { changedInput } from '../../serializers/changed-input.js'
+import type { BoundField } from '../../serializers/contract.js'
+import { holdNested } from '../../serializers/hold-nested.js'
+import { type Merging, mergedInput } from '../../serializers/merged-input.js'
+import { readableOperations } from '../../serializers/readable-operations.js'
+import type { Serializer } from '../../serializers/serializer.js'
 import type { GenericView } from '../generic-view.js'
+import { refuseUnknownNames } from './refuse-unknown-names.js'
 
 /**
  * Puts the changes in the place of the document, in `view.body` and `ctx.request.body`: hooks, validation and messages are
  * then those of a plain PATCH.
+ * @returns the object, which may have been read anew
+ * @throws ApiError 400 or 409 an operation cannot be applied, 409 a nested object is gone
  */
-export async function applyBody(view: GenericView, _format: PatchFormat, object: object): Promise<void> {
-  const serializer = view.getSerializer({ obj: object as never, partial: true }) as AnySerializer
-  // a queryset of the application's may show less of its columns than there is
-  const isHeld = view.resource.isWholeTable
-  const data = await mergedInput(view.body.data, { serializer, object, isHeld })
+export async function applyBody(view: GenericView, format: PatchFormat, object: object): Promise<object> {
+  if (format === 'operations') return applyToShown(view, object)
+  takeData(view, await mergedInput(view.body.data, mergingOf(view, object)))
+  return object
+}
+
+/** Applies operations to all that the caller reads of the object, whatever the answer is to show. */
+async function applyToShown(view: GenericView, found: object): Promise<object> {
+  const { serializer } = mergingOf(view, found)
+  const operations = readableOperations(readOperations(view.body.data), serializer.plan)
+  const holds = await holdNested(serializer, [found], (bound) => operations.some((one) => writes(one, bound)))
+  const object = holds ? ((await view.getObject()) as object) : found
+  const merging = mergingOf(view, object)
+  const parser = view.policies.parsers.find((one) => one instanceof JsonPatchParser)
+  const before = workingCopyOf(merging.serializer.data)
+  const after = applyOperations(workingCopy(before), operations, { maxCopied: parser?.limit ?? DEFAULT_MAX_COPIED })
+  takeData(view, finished(await changedInput({ before, after }, merging)))
+  // a list of operations has no names to look at before
+  if (view.preferences?.strict) refuseUnknownNames(view)
+  return object
+}
+
+/** True where the operation may write into a field of the outermost object. */
+function writes({ op, path, from }: Operation, { name }: BoundField): boolean {
+  if (op === 'test') return false
+  return path.length === 0 || path[0] === name || (op === 'move' && from[0] === name)
+}
+
+function mergingOf(view: GenericView, object: object): Merging & { readonly serializer: Serializer } {
+  const serializer = view.getSerializer({ obj: object as never, partial: true })
+  // a queryset of the application's may show less of its columns
+  return { serializer, object, isHeld: view.resource.isWholeTable }
+}
+
+function takeData(view: GenericView, data: unknown): void {
   view.body = { data, textual: false }
   Object.assign(view.ctx.request, { body: data })
 }

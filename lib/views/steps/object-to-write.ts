@@ -35,8 +35,8 @@ export async function getObjectToWrite(view: GenericView): Promise<any> {
     // a lookup by a column that is not unique has read no version
     if (view.rowVersion === undefined) await readNewVersion(view, object)
     checkConditions(view, object)
-    if (view.body.patch !== undefined) await applyBody(view, view.body.patch, object)
-    return object
+    const { patch } = view.body
+    return patch === undefined ? object : await applyBody(view, patch, object)
   } finally {
     view.holds = false
   }

@@ -15,9 +15,11 @@ const LOOKING = ['getObject', 'getObjectToWrite', 'checkObjectPermissions', 'loa
 const decidedOf = oncePer((_resource: Resource) => new Map<string, boolean>())
 
 /** True for a request that holds an object, writes it and shows it anew by nothing but code of the package. */
-export function writesUnseen({ holds, ctx, resource, action }: GenericView): boolean {
+export function writesUnseen({ holds, ctx, resource, action, body }: GenericView): boolean {
   // a condition may be about all that is shown
   if (!holds || ctx.headers['if-none-match'] !== undefined) return false
+  // operations are applied to all that is shown
+  if (body.patch === 'operations') return false
   const decided = decidedOf(resource)
   let isUnseen = decided.get(action)
   if (isUnseen === undefined) {

@@ -1,0 +1,70 @@
+/** The operations of a JSON patch (RFC 6902, section 4), checked as far as they tell without what they change. */
+
+import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../kernel/errors.js'
+import { memberOf } from '../kernel/json-numerals.js'
+import { isInside, type Pointer, parsePointer } from './json-pointer.js'
+import { isJsonObject, type JsonObject, workingCopy } from './json-values.js'
+
+const NAMES = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const
+
+/** One operation. */
+export interface Operation {
+  readonly op: (typeof NAMES)[number]
+  readonly path: Pointer
+  /** Where `move` and `copy` take the value from. */
+  readonly from: Pointer
+  /** The value of `add`, `replace` and `test`, a working copy. */
+  readonly value: unknown
+}
+
+const WITH_FROM: ReadonlySet<unknown> = new Set(['move', 'copy'])
+const WITH_VALUE: ReadonlySet<unknown> = new Set(['add', 'replace', 'test'])
+
+/**
+ * @param most how many there may be
+ * @throws ValidationError the document is no list, or too long a list; by position: what is wrong with an operation
+ */
+export function readOperations(document: unknown, most = Number.POSITIVE_INFINITY): readonly Operation[] {
+  if (!Array.isArray(document)) throw new ValidationError('Expected a list of items.')
+  if (document.length > most) throw new ValidationError(`Give at most ${most} operations.`)
+  const errors: ErrorMessages = {}
+  let wrong = 0
+  const operations = document.map((given: unknown, position) => {
+    const read = isJsonObject(given) ? readOperation(given) : { errors: { non_field_errors: ['Expected an object.'] } }
+    if ('op' in read) return read
+    if (wrong++ < MOST_MESSAGES) errors[position] = read.errors
+    return undefined
+  })
+  if (wrong > 0) throw new ValidationError(errors)
+  return operations as Operation[]
+}
+
+function readOperation(given: JsonObject): Operation | { readonly errors: ErrorMessages } {
+  const errors: ErrorMessages = {}
+  const op = own(given, 'op')
+  if (op === undefined) errors['op'] = ['This field is required.']
+  else if (!isName(op)) errors['op'] = [`Unknown operation. Use one of: ${NAMES.join(', ')}.`]
+  const path = readPointer(given, 'path', errors)
+  const from = WITH_FROM.has(op) ? readPointer(given, 'from', errors) : []
+  if (WITH_VALUE.has(op) && !Object.hasOwn(given, 'value')) errors['value'] = ['This field is required.']
+  if (op === 'move' && Object.keys(errors).length === 0 && isInside(path, from)) {
+    errors['path'] = ['A value cannot be moved into itself.']
+  }
+  if (!isName(op) || Object.keys(errors).length > 0) return { errors }
+  return { op, path, from, value: WITH_VALUE.has(op) ? workingCopy(memberOf(given, 'value')) : undefined }
+}
+
+function readPointer(given: JsonObject, name: string, errors: ErrorMessages): Pointer {
+  const text = own(given, name)
+  const pointer = typeof text === 'string' ? parsePointer(text) : undefined
+  if (!pointer) errors[name] = [text === undefined ? 'This field is required.' : 'Must be a JSON pointer.']
+  return pointer ?? []
+}
+
+function own(given: JsonObject, name: string): unknown {
+  return Object.hasOwn(given, name) ? given[name] : undefined
+}
+
+function isName(op: unknown): op is Operation['op'] {
+  return (NAMES as readonly unknown[]).includes(op)
+}

@@ -1,0 +1,113 @@
+/** What the operations of a JSON patch have made of an object, as a plain PATCH: the members that are others, and no more. */
+
+import { ExternalIdField } from '../fields/external-id-field.js'
+import { RelatedField } from '../fields/related-field.js'
+import { ValidationError } from '../kernel/errors.js'
+import { isEqual, isJsonObject, type JsonObject, setMember } from '../patches/json-values.js'
+import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
+import { freshRow } from './fresh-row.js'
+import { type Merging, relatedObject, storedValue } from './merged-input.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { under } from './under.js'
+
+/** What a client reads of an object, and what its operations have made of that; working copies. */
+export interface Change {
+  readonly before: unknown
+  readonly after: unknown
+}
+
+/** The input that the change stands for. What is no object any more is left to the validation of a plain PATCH. */
+export async function changedInput({ before, after }: Change, merging: Merging): Promise<unknown> {
+  if (!(isJsonObject(before) && isJsonObject(after))) return after
+  const input: JsonObject = {}
+  for (const name of Object.keys(after)) {
+    const change = { before: Object.hasOwn(before, name) ? before[name] : undefined, after: after[name] }
+    if (isEqual(change.before, change.after)) continue
+    const bound = merging.serializer.plan.byName.get(name)
+    setMember(input, name, bound?.writable === true ? await changedMember(change, bound, merging) : change.after)
+  }
+  for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) setMember(input, name, null)
+  return input
+}
+
+async function changedMember(change: Change, bound: BoundField, merging: Merging): Promise<unknown> {
+  const { before, after } = change
+  const { field, name } = bound
+  const { serializer, object, isHeld } = merging
+  if (field instanceof NestedSerializer) {
+    const child = serializer.child(bound, field.serializerClass)
+    if (Array.isArray(before) && Array.isArray(after)) {
+      const objects = ((object as JsonObject | undefined)?.[bound.relation?.name ?? name] ?? []) as readonly object[]
+      return changedList({ before, after, name }, child, objects)
+    }
+    return under([name], () =>
+      changedInput(change, { serializer: child, object: relatedObject(object, bound), isHeld: false }),
+    )
+  }
+  if (field instanceof RelatedField || !(isJsonObject(before) && isJsonObject(after)) || !object) return after
+  // what the client does not see of it stays
+  return rebased(
+    storedValue(bound, { ...merging, stored: isHeld ? object : await freshRow(object, serializer) }),
+    change,
+  )
+}
+
+/** The change of an object, made to another one that has more members. */
+function rebased(stored: unknown, { before, after }: Change): unknown {
+  if (!(isJsonObject(stored) && isJsonObject(before) && isJsonObject(after))) return after
+  for (const name of Object.keys(after)) {
+    const change = { before: Object.hasOwn(before, name) ? before[name] : undefined, after: after[name] }
+    if (isEqual(change.before, change.after)) continue
+    setMember(stored, name, rebased(Object.hasOwn(stored, name) ? stored[name] : undefined, change))
+  }
+  for (const name of Object.keys(before)) if (!Object.hasOwn(after, name)) delete stored[name]
+  return stored
+}
+
+interface ListChange {
+  /** The field's name. */
+  readonly name: string
+  readonly before: readonly unknown[]
+  readonly after: readonly unknown[]
+}
+
+/**
+ * Nested objects of a list, each with its key and what is another of it; new ones whole.
+ * @throws ValidationError one is not among them any more, which a list cannot say: it only adds and changes
+ */
+async function changedList(
+  { name, before, after }: ListChange,
+  serializer: AnySerializer,
+  objects: readonly object[],
+): Promise<unknown[]> {
+  const keys = keyNames(serializer.plan)
+  const known = new Map(before.map((element, position) => [keyOf(element, keys), position]))
+  const input: unknown[] = []
+  for (const [position, element] of after.entries()) {
+    const key = keyOf(element, keys)
+    const found = known.get(key)
+    if (found === undefined) input.push(element)
+    else if (keys.length > 0) {
+      const change = { before: before[found], after: element }
+      const merging = { serializer, object: objects[found], isHeld: false }
+      const named = Object.fromEntries(keys.map((name) => [name, (element as JsonObject)[name]]))
+      input.push({ ...named, ...((await under([name, position], () => changedInput(change, merging))) as JsonObject) })
+    }
+    known.delete(key)
+  }
+  if (known.size > 0) throw new ValidationError({ [name]: ['An object of this list cannot be removed.'] })
+  return input
+}
+
+/** The fields by which nested data names an object; none where they are not shown. */
+function keyNames({ readable }: SerializerPlan): readonly string[] {
+  const own = readable.filter(({ source, column }) => source.length === 1 && column !== undefined)
+  const external = own.filter(({ field }) => field instanceof ExternalIdField).slice(0, 1)
+  return (external.length > 0 ? external : own.filter(({ column }) => column?.primary)).map(({ name }) => name)
+}
+
+/** The key of an element as one string; without a key all of the element. */
+function keyOf(element: unknown, names: readonly string[]): string {
+  const isNamed = names.length > 0 && isJsonObject(element) && names.every((name) => element[name] != null)
+  return JSON.stringify(isNamed ? names.map((name) => element[name]) : { element })
+}
