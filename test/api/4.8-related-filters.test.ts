@@ -181,6 +181,47 @@ describe.each(['items', 'instances', 'natives'])('groups of %s', (path) => {
   })
 })
 
+describe('a QUERY about related objects', () => {
+  class Queried extends Items {
+    static override queryMethod = true
+  }
+  it.each([
+    [{ 'any(reviews)': { stars__gte: 4, text__icontains: 'good' } }, [1, 2, 4]],
+    [{ 'none(reviews)': { stars__gte: 4 } }, [3, 5]],
+    [{ 'none(reviews)': {} }, [5]],
+    [{ 'count(reviews)__gte': 2 }, [1, 2]],
+    [{ 'count(reviews)': 0 }, [5]],
+    [{ or: [{ 'any(tags)': { name: 'old' } }, { price__lt: 6 }] }, [2, 4]],
+    [{ 'any(maker)': { 'any(items)': { 'any(reviews)': { stars: 2 } } } }, [1, 2]],
+    [{ not: { 'any(reviews)': { or: [{ stars: 5 }, { stars: 4 }] } } }, [3, 5]],
+    // the outer parameters are no parameters of the related list
+    [{ price: 10, 'any(reviews)': {} }, [1]],
+  ])('answers %j', async (filter, expected) => {
+    const own = new APIRouter().register('items', Queried, 'item')
+    await own.prepare()
+    const { send } = await serveApp(own.routes())
+    const { status, json } = await send('QUERY', '/items', { filter })
+    expect([status, json]).toEqual([200, json])
+    expect((json.results ?? json).map(({ id }: { id: number }) => id).toSorted()).toEqual(expected)
+  })
+
+  it.each([
+    [{ 'any(reviews)': 1 }],
+    [{ 'any(reviews)': { nope: 1 } }],
+    [{ 'any(nope)': {} }],
+    [{ 'any(reviews,stars=1)': {} }],
+    [{ 'count(reviews)__gte': 'x' }],
+    [{ 'count(reviews)__in': [1] }],
+    [{ 'all(reviews)': {} }],
+  ])('refuses %j', async (filter) => {
+    const own = new APIRouter().register('items', Queried, 'item')
+    await own.prepare()
+    const { send } = await serveApp(own.routes())
+    const { status, json } = await send('QUERY', '/items', { filter })
+    expect([status, Object.keys(json.errors)]).toEqual([400, ['filter']])
+  })
+})
+
 describe('relations of all kinds', () => {
   it('to the same table are told apart', async () => {
     expect(await found('makers', 'any(boss,name=Ada)')).toEqual([2])
