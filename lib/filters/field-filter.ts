@@ -15,6 +15,7 @@ import {
   type QueryParameters,
 } from './filter.js'
 import { type Condition, declaredField, type Filterset, filtersetOf, unknownLookup } from './filterset.js'
+import { placedInBody } from './group-of-json.js'
 import { type GroupLimits, LONGEST_GROUP, parseGroup } from './parse-group.js'
 import { type ReadGroup, readGroup } from './read-group.js'
 import { askedRelationsOf, relationsIn } from './relations/asked-relation.js'
@@ -69,7 +70,7 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     const text = groupParam === null ? undefined : lastValueOf(query, groupParam)
     const errors: ErrorMessages = {}
     const asked = this.#read(query, filterset, { caller, errors })
-    const group = text === undefined ? undefined : this.#readGroup(text, view, { caller, errors })
+    const group = text === undefined ? undefined : this.#readGroup(text, view, { query, caller, errors })
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
     if (asked.length === 0 && !group) return null
     // clients could write more groups than are worth keeping
@@ -143,11 +144,16 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     return found.sort(byPosition)
   }
 
-  #readGroup(text: string, view: FilterView, { caller, errors }: Reading): ReadGroup | undefined {
+  #readGroup(
+    text: string,
+    view: FilterView,
+    { query, caller, errors }: Reading & { query: QueryParameters },
+  ): ReadGroup | undefined {
     try {
       return readGroup(text, view, { limits: this.#limits, caller })
     } catch (error) {
-      errors[this.groupParam as string] = messagesOf(error)
+      const messages = messagesOf(error)
+      errors[this.groupParam as string] = Array.isArray(messages) ? placedInBody(query, messages) : messages
       return undefined
     }
   }

@@ -275,7 +275,16 @@ describe('what a QUERY is refused for', () => {
     [{ filter: { not: 1 } }, { where: ['At /not: Give an object with conditions.'] }],
     [{ filter: { or: [{ n: null }] } }, { where: ['At /or/0/n: Ask for what has no value by a lookup: isnull.'] }],
     [{ filter: { or: [{ 'n=1,id': 2 }] } }, { where: ['At /or/0/n=1,id: Unknown field.'] }],
-    [{ filter: { or: [{ nope: 1 }] } }, { where: [expect.stringMatching(/Unknown field/)] }],
+    [{ filter: { or: [{ nope: 1 }] } }, { where: [expect.stringMatching(/^At \/or\/0\/nope: Unknown field/)] }],
+    [
+      { filter: { or: [{ title: 'ü"', n: 1 }, { not: { n: 'x', id: 'y' } }] } },
+      { where: ['At /or/1/not/n: A valid integer is required.', 'At /or/1/not/id: A valid integer is required.'] },
+    ],
+    [
+      { filter: { not: { not: { not: { not: { not: { not: { n: 1 } } } } } } } },
+      { where: ['At /not/not/not/not/not/not: Give at most 5 groups in each other.'] },
+    ],
+    [{ filter: { or: [{ title: 'x'.repeat(9000) }] } }, { where: ['Give at most 8192 characters.'] }],
     [{ fields: [1, {}] }, { fields: [expect.any(String)] }],
     [{ page: 0 }, undefined],
     [{ cursor: 'x' }, { cursor: [expect.stringMatching(/^Unknown member/)] }],

@@ -2,7 +2,7 @@
 
 import { FieldFilter } from '../../filters/field-filter.js'
 import type { ParameterDescription } from '../../filters/filter.js'
-import { GROUP_NAMES, groupOfJson } from '../../filters/group-of-json.js'
+import { GROUP_NAMES, groupOfJson, keepPlaces } from '../../filters/group-of-json.js'
 import { type QueryParameters, queryOf, setQuery } from '../../http/context.js'
 import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { numeralAt } from '../../kernel/json-numerals.js'
@@ -116,7 +116,14 @@ function readFilter(
     } else errors[shownName(name)] = [`Unknown filter. Use ${[...filters.keys()].filter(isField).join(', ')}.`]
   }
   if (group !== undefined && Object.keys(tree).length > 0) {
-    keep(asked, group, { errors, read: () => groupOfJson(tree, textAt) })
+    keep(asked, group, {
+      errors,
+      read: () => {
+        const written = groupOfJson(tree, textAt)
+        keepPlaces(asked, written)
+        return written.text
+      },
+    })
   }
 }
 
