@@ -178,11 +178,6 @@ export function setQuery(ctx: Context, parameters: QueryParameters): void {
   ASKED.set(ctx, parameters)
 }
 
-/** True where not only the URL says what is asked. */
-export function asksByBody(ctx: Context): boolean {
-  return ASKED.get(ctx) !== undefined
-}
-
 /**
  * The parameters of a request: those of its URL, and of a QUERY those of its body, too. Where the application has given Koa another reader of queries (koa-qs), `?a[b]=1` may be an
  * object: then the text is read as Koa itself would, in which `a[b]` is a name like any other.

@@ -1,7 +1,7 @@
 /** What an answer shows: what of its objects a request wants to see (`?fields=title,price` and `?expand=author`), of rows or of instances. */
 
 import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
-import { asksByBody, queryOf } from '../../http/context.js'
+import { queryOf } from '../../http/context.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
@@ -34,7 +34,8 @@ export function selectionOf(view: GenericView): Selection | undefined {
   const { ctx } = view
   // asked several times for each request: Koa's getters take longer
   const url = ctx.req.url ?? ''
-  if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%') || asksByBody(ctx))) return undefined
+  if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%') || ctx.req.method === 'QUERY'))
+    return undefined
   const query = queryOf(ctx)
   if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
   if (view.clientSelection === undefined) view.clientSelection = readSelection(view) ?? null
