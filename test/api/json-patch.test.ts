@@ -23,6 +23,7 @@ import {
   useItems,
   WholeItemSerializer,
 } from '../support/patched-items.js'
+import { runsAsRole } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
 import { routerOf, serveViews } from '../support/views.js'
 
@@ -388,6 +389,71 @@ describe('JSON patches at once', () => {
     expect(first.headers['etag']).not.toBe(etag)
     expect((await patched(client, path, operations, { 'If-Match': etag })).status).toBe(412)
     expect((await patched(client, path, operations, { 'If-Match': first.headers['etag'] as string })).status).toBe(409)
+  })
+})
+
+describe('a JSON patch with other things', () => {
+  it('gives performUpdate() validated data, in the transaction that holds the row', async () => {
+    const seen: unknown[] = []
+    class Own extends Items {
+      override async performUpdate(serializer: ItemSerializer) {
+        seen.push(serializer.validatedData, this.body.data, this.trx !== undefined)
+        return serializer.save({ note: 'hooked' })
+      }
+    }
+    const client = await serveViews({ items: Own })
+    const path = await storeItem({ meta: { a: 1 } })
+    const { json } = await patched(client, path, [
+      { op: 'test', path: '/name', value: 'a' },
+      { op: 'add', path: '/meta/b', value: 2 },
+      { op: 'add', path: '/secret', value: 1 },
+    ])
+    expect(json.note).toBe('hooked')
+    const data = { meta: { a: 1, b: 2 }, secret: 1 }
+    expect(seen).toEqual([data, data, true])
+  })
+
+  it.skipIf(runsAsRole())(
+    'sees rows and columns by the policies of the database: what an update may not touch is 403',
+    async () => {
+      await database.knex.raw(`
+      create role patch_reader_${process.pid};
+      grant select, update on items to patch_reader_${process.pid};
+      alter table items enable row level security;
+      create policy seen on items for select using (note is distinct from 'hidden');
+      create policy written on items for update using (note = 'mine') with check (note = 'mine')`)
+      onTestFinished(
+        () =>
+          database.knex.raw(`
+        drop policy seen on items; drop policy written on items; alter table items disable row level security;
+        drop owned by patch_reader_${process.pid}; drop role patch_reader_${process.pid}`) as never,
+      )
+      class Secured extends Items {
+        static override databaseRole = `patch_reader_${process.pid}`
+      }
+      const client = await serveViews({ items: Secured })
+      const operations = [
+        { op: 'test', path: '/name', value: 'a' },
+        { op: 'add', path: '/meta', value: { a: 1 } },
+      ]
+      const statuses: number[] = []
+      for (const note of ['mine', 'theirs', 'hidden']) {
+        statuses.push((await patched(client, await storeItem({ note }), operations)).status)
+      }
+      expect(statuses).toEqual([200, 403, 404])
+      const own = await storeItem({ note: 'mine' })
+      const given = await patched(client, own, [{ op: 'replace', path: '/note', value: 'theirs' }])
+      expect(given.status).toBe(403)
+      expect((await storedItem(own))['writes']).toBe(0)
+    },
+  )
+
+  it('is told by explain(), whose parsers name it', async () => {
+    const api = routerOf({ items: Items })
+    await api.prepare()
+    const parsers = (await api.explain()).map(({ method, path, parsers: read }) => [method, path, read])
+    expect(parsers).toContainEqual(['PATCH', '/items/{id}', ['JSONParser', 'MergePatchParser', 'JsonPatchParser']])
+    expect(parsers).toContainEqual(['PUT', '/items/{id}', ['JSONParser']])
   })
 })
 

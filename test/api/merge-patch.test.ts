@@ -27,6 +27,7 @@ import {
   useItems,
   WholeItemSerializer,
 } from '../support/patched-items.js'
+import { grantAnswers } from '../support/roles.js'
 import { connectTo } from '../support/server.js'
 import { routerOf, serveViews } from '../support/views.js'
 
@@ -377,6 +378,7 @@ describe('a merge patch with other headers', () => {
 
   it('is done once for a key, and is another request than the same text as plain JSON', async () => {
     await ensureIdempotencyTable(database.knex)
+    await grantAnswers(database.knex)
     class Caller extends BaseAuthentication {
       override async authenticate(ctx: Context) {
         ctx.state['user'] = { id: 1 }
