@@ -158,6 +158,34 @@ describe('a JSON patch', () => {
     ])
   })
 
+  it('keeps all digits of numbers, those of the column and those that come', async () => {
+    const { port } = await serveViews({ items: Items })
+    const path = await storeItem({ meta: '{"list": [9007199254740992, 9007199254740993]}' })
+    const send = (body: string) => connectTo(port).send({ method: 'PATCH', path, body, headers: PATCH })
+    const test = (value: string) => `{"op":"test","path":"/meta/list/1","value":${value}}`
+    expect((await send(`[${test('9007199254740992')}]`)).status).toBe(409)
+    const changes = '{"op":"remove","path":"/meta/list/0"},{"op":"add","path":"/meta/n","value":0.12345678901234567891}'
+    const { text } = await send(`[${test('9007199254740993')},${changes}]`)
+    expect(text).toContain('"meta":{"n":0.12345678901234567891,"list":[9007199254740993]}')
+  })
+
+  it('loses nothing that the queryset does not show of a column, and is not asked about it', async () => {
+    class Masked extends Items {
+      override getQueryset() {
+        return super.getQueryset().select('items.*', database.knex.raw(`items.meta - 'hidden' as meta`) as never)
+      }
+    }
+    const client = await serveViews({ items: Masked })
+    const path = await storeItem({ meta: { hidden: 1, a: 1, b: 1 } })
+    expect((await patched(client, path, [{ op: 'test', path: '/meta/hidden', value: 1 }])).status).toBe(409)
+    const { json } = await patched(client, path, [
+      { op: 'move', from: '/meta/a', path: '/meta/c' },
+      { op: 'replace', path: '/meta/b', value: 2 },
+    ])
+    expect(json.meta).toEqual({ b: 2, c: 1 })
+    expect((await storedItem(path))['meta']).toEqual({ hidden: 1, b: 2, c: 1 })
+  })
+
   it('shows what the answer of a plain PATCH would, whatever of it is selected', async () => {
     const client = await serveViews({ items: Items })
     const path = await storeItem({ meta: { a: 1 } })
