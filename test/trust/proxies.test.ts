@@ -1,4 +1,4 @@
-/** P13 behind proxies: nginx and haproxy change nothing that HTTP asks of the app. In the long run, where installed. */
+/** P13 behind proxies: nginx and haproxy change nothing that HTTP asks of the app, and pass QUERY. In the long run, where installed. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,10 +15,12 @@ import { startTrialDatabase, startTrialServer, type TrialDatabase, type TrialSer
 
 interface Kind {
   readonly program: string
-  /** Its configuration, from a port of 127.0.0.1 to another one. */
+  /** Its configuration, from a port of 127.0.0.1 to another one, with a cache for what is below CACHED. */
   config(folder: string, from: number, to: number): string
   args(file: string, folder: string): string[]
 }
+
+const CACHED = '/api/asked'
 
 const KINDS: readonly Kind[] = [
   {
@@ -29,12 +31,16 @@ const KINDS: readonly Kind[] = [
       http {
         access_log off; client_max_body_size 8m;
         ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join('\n')}
+        proxy_cache_path ${folder}/cache keys_zone=answers:1m;
+        proxy_http_version 1.1; proxy_set_header Connection "";
+        proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Proto https;
+        proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
         server {
           listen 127.0.0.1:${from};
-          location / {
-            proxy_pass http://127.0.0.1:${to}; proxy_http_version 1.1; proxy_set_header Connection "";
-            proxy_set_header Host $http_host; proxy_set_header X-Forwarded-Proto https;
-            proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+          location / { proxy_pass http://127.0.0.1:${to}; }
+          location ${CACHED} {
+            proxy_pass http://127.0.0.1:${to};
+            proxy_cache answers; proxy_cache_methods GET HEAD POST;
           }
         }
       }`,
@@ -49,11 +55,19 @@ defaults
   timeout client 30s
   timeout server 30s
   option forwardfor
+cache answers
+  total-max-size 4
+  max-age 60
 frontend all
   bind 127.0.0.1:${from}
   http-request set-header X-Forwarded-Proto https
   default_backend app
 backend app
+  acl cached path_beg ${CACHED}
+  http-request set-var(txn.cached) bool(true) if cached
+  http-request cache-use answers if cached
+  http-response del-header Vary if { var(txn.cached) -m bool }
+  http-response cache-store answers if { var(txn.cached) -m bool }
   server app 127.0.0.1:${to}
 `,
     args: (file) => ['-db', '-f', file],
@@ -62,6 +76,9 @@ backend app
 
 const alice = as('alice')
 const large = Buffer.alloc(2_000_000, 32)
+const LONG = {
+  filter: { title__in: Array.from({ length: 1_000 }, (_, n) => `title ${n} ${'x'.repeat(n % 7 ? 30 : 0)}`) },
+}
 
 /** Rows of the conformance list that a proxy could break. `tag` is the entity tag of `/api/books/1`. */
 const SHOTS: Record<string, (tag: string) => Shot> = {
@@ -97,12 +114,18 @@ const SHOTS: Record<string, (tag: string) => Shot> = {
   'links of pages': () => json('GET', '/api/authors/1/books?page_size=2&page=2'),
   'links of a cursor': () => json('GET', '/api/events'),
   'the version': () => json('GET', '/version'),
+  'a QUERY': () => json('QUERY', '/api/asked', { filter: { or: [{ n: 1 }, { title: 'title 3' }] }, page_size: 3 }),
+  'a QUERY with a body that is longer than a URL may be': () => json('QUERY', '/api/asked', LONG),
+  'a QUERY of a page': () => json('QUERY', '/api/asked?page=2', { page_size: 3 }),
+  'a wrong value in a QUERY': () => json('QUERY', '/api/asked', { filter: { n: 'x' } }),
+  'a QUERY without a body': () => json('QUERY', '/api/asked'),
+  'a QUERY where there is none': () => json('QUERY', '/api/books', {}),
 }
 
 /** What a proxy must hand on as it is. */
 const HEADERS = [
   ...['content-type', 'etag', 'cache-control', 'vary', 'allow', 'www-authenticate', 'location', 'retry-after', 'link'],
-  ...['content-disposition', 'accept-post', 'accept-patch', 'x-content-type-options', 'accept-ranges'],
+  ...['content-disposition', 'accept-post', 'accept-patch', 'accept-query', 'x-content-type-options', 'accept-ranges'],
 ]
 
 function shown({ status, headers, text, failure }: Hit) {
@@ -162,6 +185,34 @@ describe.skipIf(!isLong).each(KINDS)('[P13] behind $program', ({ program, config
   it.skipIf(path === undefined)('the links of pages are paths, whatever the proxy is called', async () => {
     const { text } = await proxied.fire(json('GET', '/api/books?page_size=2', undefined, { Host: 'shop.example' }))
     expect(JSON.parse(text).next).toMatch(/^\/api\/books\?/)
+  })
+
+  it.skipIf(path === undefined)('a QUERY has the bytes of the GET that says the same', async () => {
+    const query = await proxied.fire(
+      json('QUERY', CACHED, { filter: { n: 1, or: [{ id__lt: 50 }, { tags__overlap: 'tag 1' }] } }),
+    )
+    const get = await direct.fire(json('GET', `${CACHED}?n=1&filter=or(id__lt=50,tags__overlap=%22tag%201%22)`))
+    expect([query.status, query.text]).toEqual([200, get.text])
+  })
+
+  it.skipIf(path === undefined)('a GET is kept, a QUERY is not, and each body has its own answer', async () => {
+    const asked = async (...shots: Shot[]) => {
+      const { requests } = await server.state()
+      const texts: string[] = []
+      for (const shot of shots) texts.push((await proxied.fire(shot)).text)
+      return { texts, passed: (await server.state()).requests - requests }
+    }
+    const url = `${CACHED}?page_size=2`
+    const get = json('GET', url)
+    const [one, two] = [1, 2].map((n) => json('QUERY', url, { filter: { n } })) as [Shot, Shot]
+    const before = await asked(one, two)
+    const kept = await asked(get, get, get)
+    const after = await asked(one, two, one, two)
+    expect([before.passed, kept.passed, after.passed]).toEqual([2, 1, 4])
+    const texts = [(await direct.fire(one)).text, (await direct.fire(two)).text]
+    expect(before.texts).toEqual(texts)
+    expect(after.texts).toEqual([...texts, ...texts])
+    expect(new Set([...texts, (await direct.fire(get)).text, ...kept.texts]).size).toBe(3)
   })
 })
 

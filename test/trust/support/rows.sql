@@ -1,7 +1,7 @@
 insert into authors (name, bio) select 'author ' || n, 'bio ' || n from generate_series(1, 5) n;
-insert into books (title, isbn, n, big, price, published, created, uid, meta, owner_id, author_id)
+insert into books (title, isbn, n, big, price, published, created, uid, meta, tags, owner_id, author_id)
   select 'title ' || n, 'isbn-' || n, n % 7, n * 1000, n, date '2020-01-01' + n, timestamptz '2026-01-01' + n * interval '1 second',
-    gen_random_uuid(), jsonb_build_object('k', n), 1 + n % 3, 1 + n % 5
+    gen_random_uuid(), jsonb_build_object('k', n), array['book', 'tag ' || n % 4], 1 + n % 3, 1 + n % 5
   from generate_series(1, 200) n;
 insert into reviews (text, stars, book_id) select 'review ' || n, 1 + n % 5, n from generate_series(1, 100) n;
 insert into events (name, created, rank)

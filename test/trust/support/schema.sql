@@ -10,6 +10,7 @@ create table books (
   created timestamptz not null default now(),
   uid uuid,
   meta jsonb,
+  tags text[] not null default '{}',
   is_admin boolean not null default false,
   owner_id int,
   author_id int references authors,

@@ -27,6 +27,7 @@ import {
   CursorPagination,
   configure,
   FieldFilter,
+  type FilterRelations,
   type Filters,
   FullTextSearchFilter,
   HiddenField,
@@ -133,7 +134,14 @@ class Author extends Model {
 
 class Book extends Model {
   static override tableName = 'books'
-  static override relationMappings = () => ({ author: belongsTo(Author, 'books.author_id') })
+  static override relationMappings = () => ({
+    author: belongsTo(Author, 'books.author_id'),
+    reviews: {
+      relation: Model.HasManyRelation,
+      modelClass: Review,
+      join: { from: 'books.id', to: 'reviews.book_id' },
+    },
+  })
   declare id: number
   declare owner_id: number | null
 }
@@ -264,6 +272,35 @@ class Books extends MeteringMixin(CacheableMixin(BulkModelViewSet<Book>)) {
 
 class NativeBooks extends Books {
   static override useNativeJson = true
+}
+
+/** What groups ask of the reviews of a book. */
+class AskedReviews extends ReadOnlyModelViewSet<Review> {
+  static override model = Review
+  static override serializerClass = ReviewSerializer
+  static override filterBackends: Filters = [new FieldFilter({ groupParam: 'filter' })]
+  static override filtersetFields = ['id', 'text', 'stars']
+}
+
+/** All that a list can be asked, by parameters, groups and QUERY; caches may keep what it answers. */
+class AskedBooks extends CacheableMixin(ReadOnlyModelViewSet<Book>) {
+  static override cachePrivate = false
+  static override cacheMaxAge = 60
+  static override model = Book
+  static override serializerClass = BookSerializer
+  static override queryMethod = true
+  static override paginationClass = PageNumberPagination
+  static override filterBackends: Filters = [new FieldFilter({ groupParam: 'filter' }), SearchFilter, OrderingFilter]
+  static override filtersetFields = [
+    ...FIELDS.filter((name) => name !== 'meta'),
+    'author_id',
+    'author__name',
+    'tags',
+    'meta__k',
+  ]
+  static override filterRelations: FilterRelations = { author: () => Authors, reviews: AskedReviews }
+  static override searchFields = ['title', '^isbn', 'author__name']
+  static override orderingFields = ['n', 'title', 'price', 'created', 'author__name']
 }
 
 /** Only owners write. */
@@ -404,6 +441,7 @@ api.register('books', Books).register('native', NativeBooks, 'native').register(
 api.register('whole', WholeBooks, 'whole').register('authors', Authors).register('events', Events)
 api.register('exports', Exports, 'export').register('ft', FullText, 'ft').register('ftraw', RawText, 'ftraw')
 api.register('rx', Expressions, 'rx').register('pub', Notes, 'pub').register('uploads', Pictures, 'upload')
+api.register('asked', AskedBooks, 'asked')
 api.register('limited', Limited, 'limited').register('sess', InSession, 'sess').register('private', Private, 'private')
 api.register('slow', Slow, 'slow').register('table', Table, 'table').register('stream', Streamed, 'stream')
 const inAuthor = new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('books', AuthorBooks, 'author-book')
