@@ -70,6 +70,9 @@ const PAYLOADS = [
   ...NASTY.slice(0, 16).map((one) => CANARY + one),
 ]
 
+/** As a group holds it. */
+const quoted = (payload: string) => safe(`"${payload.replace(/[\\"]/g, '\\$&')}"`)
+
 /** Where a text of a client's goes. */
 const PLACES: Record<string, (payload: string) => Shot> = {
   'a path': (payload) => json('GET', `/api/books/${safe(payload)}`),
@@ -80,6 +83,22 @@ const PLACES: Record<string, (payload: string) => Shot> = {
   'a filter of a relation': (payload) => json('GET', `/api/books?author__name__contains=${safe(payload)}`),
   'a list filter': (payload) => json('GET', `/api/books?title__in=${safe(payload)},x`),
   'a pattern filter': (payload) => json('GET', `/api/books?isbn__istartswith=${safe(payload)}`),
+  'a value of a group': (payload) => json('GET', `/api/asked?filter=or(title=${quoted(payload)},n=1)`),
+  'a name of a group': (payload) => json('GET', `/api/asked?filter=or(title__${safe(payload)}=1,n=1)`),
+  'a group': (payload) => json('GET', `/api/asked?filter=${safe(payload)}`),
+  'a value about related objects': (payload) =>
+    json('GET', `/api/asked?filter=any(reviews,text__icontains=${quoted(payload)})`),
+  'a relation of a group': (payload) => json('GET', `/api/asked?filter=none(${safe(payload)},stars=1)`),
+  'a key of JSON': (payload) => json('GET', `/api/asked?meta__k=${safe(payload)}`),
+  'a year': (payload) => json('GET', `/api/asked?created__year=${safe(payload)}`),
+  'a list that overlaps': (payload) => json('GET', `/api/asked?tags__overlap=${safe(payload)}`),
+  'an order over a relation': (payload) => json('GET', `/api/asked?ordering=author__name${safe(payload)}`),
+  'a value of a QUERY': (payload) =>
+    json('QUERY', '/api/asked', { filter: { or: [{ title: payload }, { meta__k: payload }] }, search: payload }),
+  'a name of a QUERY': (payload) => json('QUERY', '/api/asked', { filter: { or: [{ [payload]: 1 }] } }),
+  'a relation of a QUERY': (payload) => json('QUERY', '/api/asked', { filter: { [`any(${payload})`]: { stars: 1 } } }),
+  'an order of a QUERY': (payload) => json('QUERY', '/api/asked', { order: [payload] }),
+  'a member of a QUERY': (payload) => json('QUERY', '/api/asked', { [payload]: payload }),
   'a number filter': (payload) => json('GET', `/api/books?n__gt=${safe(payload)}`),
   'a date filter': (payload) => json('GET', `/api/books?created__lt=${safe(payload)}`),
   'a lookup': (payload) => json('GET', `/api/books?title__${safe(payload)}=1`),
@@ -313,12 +332,30 @@ it(`[P2 C11] ${PATTERNS.length} patterns take less than a second each, while oth
 const sqlmap = findProgram('sqlmap')
 if (isLong && sqlmap === undefined) console.warn('sqlmap is not on the PATH: its run is skipped')
 
-/** A route of each kind that takes a text, as sqlmap's options name it. */
+/** sqlmap's options for a QUERY, in whose body it tries each value. */
+const asQuery = (url: string, body: string) => [
+  ...['-u', `${url}/asked`, '--method=QUERY'],
+  ...['--headers=Content-Type: application/json', `--data=${body}`],
+]
+
+/** A route of each kind that takes a text, as sqlmap's options name it; a star is the place to try. */
 const ROUTES: Record<string, (url: string) => string[]> = {
   'a filter': (url) => ['-u', `${url}/books?title=title%201&n__gt=1`],
   'an ordering and a search': (url) => ['-u', `${url}/books?ordering=n&search=title`],
   'a full-text search': (url) => ['-u', `${url}/ft?search=title`],
   'a path': (url) => ['-u', `${url}/authors/1*`],
+  'a value of a group': (url) => ['-u', `${url}/asked?filter=or(title=%22*%22,n=1)`],
+  'a name of a group': (url) => ['-u', `${url}/asked?filter=or(title*=x,n=1)`],
+  'a value about related objects': (url) => ['-u', `${url}/asked?filter=any(reviews,text__icontains=%22*%22)`],
+  'a relation and a number of a group': (url) => ['-u', `${url}/asked?filter=any(reviews*,stars=1)`],
+  'a key of JSON, a year, a list': (url) => [
+    '-u',
+    `${url}/asked?meta__k=1&created__year=2026&tags__overlap=book&title__ne=x`,
+  ],
+  'the filter of a QUERY': (url) =>
+    asQuery(url, '{"filter":{"title":"title 1","or":[{"meta__k":"1"},{"tags__overlap":"book"}]}}'),
+  'a filter and an order of a QUERY as texts': (url) =>
+    asQuery(url, '{"filter":"or(title=x,n=1)","order":"author__name"}'),
   'a body': (url) => [
     '-u',
     `${url}/books/3`,
