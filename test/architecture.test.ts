@@ -29,6 +29,7 @@ const layers = [
   ['filters'],
   ['pagination'],
   ['rows'],
+  ['aggregates'],
   ['metadata'],
   ['views'],
   ['factories'],

@@ -25,6 +25,7 @@ import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
 import { findInserter } from '../views/steps/insert-row.js'
+import { describeFigures } from '../views/steps/read-aggregates.js'
 import { describedList } from '../views/steps/read-list.js'
 import { objectRow } from '../views/steps/read-object.js'
 import { rowAccess } from '../views/steps/selection.js'
@@ -48,6 +49,7 @@ export async function explainRoad(subject: Subject<GenericAPIView>): Promise<Roa
   const recording = recordStatements(knex)
   view.knex = recording.knex
   const road = new RoadBook(subject, recording)
+  if (action.shows === 'figures') return road.figures(action.name)
   if (action.writes === undefined) return action.shows === 'list' ? road.list() : road.object()
   return action.writes === 'insert' ? road.insert(action) : road.change(action)
 }
@@ -92,6 +94,13 @@ class RoadBook {
     const reading = list ? readingOf(list, this.#because) : null
     if (reading?.from === 'instances') this.#noteRelations()
     return { ...NOTHING, reading, statements: this.#statements }
+  }
+
+  async figures(action: string): Promise<Road> {
+    const asked = isDecided(this.#subject, ...CHOOSING, 'filterQueryset') || isDecidedOutside(this.#subject)
+    if (this.#overridden(action) || asked) return NOTHING
+    await this.#step(action, () => describeFigures(this.#view, this.#subject.isAsked))
+    return { ...NOTHING, statements: this.#statements }
   }
 
   async object(): Promise<Road> {

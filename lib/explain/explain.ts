@@ -6,11 +6,12 @@ import { isSafeMethod } from '../http/context.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
 import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'
-import { actionNamed } from '../views/actions.js'
+import { actionNamed, showsFigures } from '../views/actions.js'
+import { aggregatesOf, isAggregating } from '../views/aggregates.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { namedClass } from '../views/related-view-set.js'
-import { resourceOf } from '../views/resource.js'
+import { type Resource, resourceOf } from '../views/resource.js'
 import { explainRoad } from './explain-road.js'
 import type { ExplainedPolicies, Explanation } from './explanation.js'
 import { type ExplainOptions, openSubject, type Subject } from './subject.js'
@@ -21,9 +22,8 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
   const subject = await openSubject(options)
   const { view, notes } = subject
   const { parsers, renderers } = view.policies
-  const isList = actionNamed(operation.action)?.shows === 'list' && operation.action === 'list'
   const generic = view instanceof GenericAPIView ? view : undefined
-  const { filters = [], paginator } = isList && generic && hasModel(generic) ? resourceOf(generic.viewClass) : {}
+  const { filters = [], paginator } = generic && hasModel(generic) ? listOf(generic, operation.action) : {}
   const road = generic
     ? await explainRoad(subject as Subject<GenericAPIView>)
     : { reading: null, insert: null, statements: [] }
@@ -40,13 +40,25 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     filters: filters.map(nameOf),
     pagination: paginator ? nameOf(paginator) : null,
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
-    relations: isList && generic && hasModel(generic) ? relationsOf(generic) : [],
+    relations: readsList(operation.action) && generic && hasModel(generic) ? relationsOf(generic) : [],
     ...road,
     database: view.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
     transaction: road.transaction ?? false,
     notes: [...new Set(notes)],
   }
+}
+
+function readsList(action: string): boolean {
+  return action === 'list' || showsFigures(action)
+}
+
+/** What narrows the list that an action reads, and cuts it into pages; nothing of an action that reads none. */
+function listOf({ viewClass }: GenericAPIView, action: string): Partial<Pick<Resource, 'filters' | 'paginator'>> {
+  const { filters, paginator } = resourceOf(viewClass)
+  if (action === 'list') return { filters, paginator }
+  if (!showsFigures(action) || !isAggregating(viewClass)) return {}
+  return { filters, paginator: action === 'aggregate' ? aggregatesOf(viewClass).paginator : undefined }
 }
 
 function parametersOf({ view }: Subject<GenericAPIView>): readonly string[] {

@@ -40,6 +40,14 @@ export function withMethod(ctx: Context, method: string): Context {
   return Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
 }
 
+/** A copy of a request with other parameters of its query, for what is asked on behalf of it. */
+export function withParameters(ctx: Context, query: QueryParameters): Context {
+  const own = { query: { value: query } }
+  const copy = Object.create(ctx, { ...own, request: { value: Object.create(ctx.request, own) } }) as Context
+  ASKED.set(copy, query)
+  return copy
+}
+
 /** A copy of a request as a GET without parameters in path and query, for what is asked on behalf of it. */
 export function withoutParameters(ctx: Context): Context {
   const none = { query: { value: {} }, querystring: { value: '' }, search: { value: '' }, method: { value: 'GET' } }

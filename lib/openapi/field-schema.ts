@@ -23,6 +23,11 @@ export function outputValue(bound: BoundField): Schema {
   return mayBeNull(bound) ? orNull(schema) : schema
 }
 
+/** The schema of what a field shows, wherever its value comes from. */
+export function shownValue(field: SerializerField): Schema {
+  return { ...withoutLimits(field.schema()), ...field.options.schema }
+}
+
 /** The schema of a value that a client writes. */
 export function inputValue(bound: BoundField, side: 'Input' | 'Patch'): Schema {
   const { field } = bound

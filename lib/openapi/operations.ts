@@ -2,7 +2,6 @@
 import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
 import { jsonSchemaOf } from '../kernel/standard-schema.js'
-import type { PageDescription } from '../pagination/pagination.js'
 import { mediaTypesFor } from '../parsers/parser.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
@@ -14,6 +13,7 @@ import { isCacheable } from '../views/cacheable.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
+import { pageDescription } from './aggregate-schema.js'
 import { operationsSchema } from './operations-schema.js'
 import { hasModel, pathParameters, queryParameters, toParameter } from './parameters.js'
 import { linkParameters, queryBody } from './query-body.js'
@@ -217,7 +217,12 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   const isVersioned = view instanceof GenericAPIView && view.viewClass.concurrency !== null
   if (endpoint.kind === 'resource' && operation.action === 'create' && hasObjectPaths(view)) names.push('Location')
   if (isValidated(subject)) names.push('Cache-Control')
-  if (operation.action === 'list' && view instanceof GenericAPIView && pageOf(view)?.hasLinks) names.push('Link')
+  if (
+    view instanceof GenericAPIView &&
+    hasModel(view.viewClass) &&
+    pageDescription(view.viewClass, operation.action)?.hasLinks
+  )
+    names.push('Link')
   if (isValidated(subject) || (isVersioned && showsObject(operation.action) && !isRead(operation.action))) {
     names.push('ETag')
   }
@@ -225,11 +230,6 @@ function successHeaders(subject: Subject): readonly HeaderName[] {
   if (view.policies.throttles.length > 0) names.push('RateLimit', 'RateLimit-Policy')
   if (view.policies.idempotency && !isSafeMethod(operation.method)) names.push('Idempotency-Replayed')
   return names
-}
-
-/** What the paginator of a list says of its pages. */
-function pageOf({ viewClass }: GenericAPIView): PageDescription | undefined {
-  return hasModel(viewClass) ? resourceOf(viewClass).paginator?.describePage({}) : undefined
 }
 
 function mediaTypes(view: APIView): readonly string[] {

@@ -2,6 +2,8 @@
 import type { ParameterDescription } from '../filters/filter.js'
 import { pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { listParameters } from '../views/action-parameters.js'
+import { showsFigures } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
@@ -49,12 +51,8 @@ function isGeneric(view: unknown): view is typeof GenericAPIView {
 export function queryParameters(view: GenericAPIView, serializer: SerializerClass | undefined): readonly Parameter[] {
   const { viewClass, action, policies } = view
   const list: ParameterDescription[] = []
-  if (action === 'list' && hasModel(viewClass)) {
-    const filterView = resourceOf(viewClass).filterView
-    list.push(...filterView.backends.flatMap((backend) => backend.parameters(filterView)))
-    list.push(...(resourceOf(viewClass).paginator?.parameters() ?? []))
-  }
-  if (action === 'list') list.push(...viewClass.queryParameters)
+  if (hasModel(viewClass)) list.push(...listParameters(viewClass, action))
+  if (action === 'list' || showsFigures(action)) list.push(...viewClass.queryParameters)
   const selecting = selectionParameters(view, serializer)
   const versions = policies.versioning?.parameters() ?? []
   const described = [

@@ -2,6 +2,7 @@
 
 import type { ParameterDescription } from '../filters/filter.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { pagingParameters } from '../views/action-parameters.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { queryParsers } from '../views/policies.js'
 import { queryMembers } from '../views/steps/read-query.js'
@@ -10,8 +11,8 @@ import type { Parameter, RequestBody, Schema } from './types.js'
 
 /** The parameters of a URL that a QUERY goes to: a link to another page has them, and the version. */
 export function linkParameters(view: GenericAPIView): readonly Parameter[] {
-  const { policies, viewClass, resource } = view
-  const paging = hasModel(viewClass) ? (resource.paginator?.parameters() ?? []) : []
+  const { policies, viewClass, action } = view
+  const paging = hasModel(viewClass) ? pagingParameters(viewClass, action) : []
   return [...paging, ...(policies.versioning?.parameters() ?? [])].map(toParameter)
 }
 

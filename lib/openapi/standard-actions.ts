@@ -4,6 +4,7 @@ import type { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { resourceOf } from '../views/resource.js'
 import { keyField, keyName } from '../views/steps/bulk-objects.js'
+import { aggregateSchema, facetsSchema } from './aggregate-schema.js'
 import type { Side } from './components.js'
 import { outputValue } from './field-schema.js'
 import type { Subject } from './subject.js'
@@ -22,6 +23,8 @@ const takes = (side: Side) => (subject: Subject) => serialized(subject, side)
 
 export const STANDARD: Readonly<Record<string, Standard>> = {
   list: { summary: ({ many }) => `List ${many}`, status: 200, answers: pageOf },
+  aggregate: { summary: ({ many }) => `Compute values of ${many}`, status: 200, answers: aggregateSchema },
+  facets: { summary: ({ many }) => `Count ${many} by their values`, status: 200, answers: facetsSchema },
   create: {
     summary: ({ any }) => `Create ${any}`,
     status: 201,

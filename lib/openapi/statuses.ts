@@ -8,12 +8,12 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { actionClass } from '../views/action-options.js'
-import { actionNamed, changesObject, namesNoObject } from '../views/actions.js'
+import { actionNamed, changesObject, namesNoObject, showsFigures } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
 import { reachedViewSets } from '../views/related-view-set.js'
-import { resourceOf } from '../views/resource.js'
+import { pageDescription } from './aggregate-schema.js'
 import type { DescribedOperation } from './endpoint.js'
 import { hasModel } from './parameters.js'
 import { permissionsOfParents } from './security.js'
@@ -60,9 +60,9 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (needsUser(viewClass, serializer)) statuses.add(401)
   if (isConditional(subject) && viewClass.requireIfMatch) statuses.add(428)
   if (operation.action === 'retrieve' && viewClass.concurrency !== null) statuses.add(412)
+  const page = hasModel(viewClass) ? pageDescription(viewClass, operation.action) : undefined
+  for (const status of page?.statuses ?? []) statuses.add(status)
   if (operation.action === 'list') {
-    const page = resourceOf(viewClass).paginator?.describePage({})
-    for (const status of page?.statuses ?? []) statuses.add(status)
     if (streamedFormats(viewClass).length > 0) statuses.add(429)
     // those who may see related objects
     const asked = [...reachedViewSets(viewClass)].map((related) => policiesOf(actionClass(related, 'list')))
@@ -93,7 +93,8 @@ export function refusesAnonymous({ operation, view, serializer }: Subject): bool
 /** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */
 function isQueryChecked({ operation, view }: Subject, parameters: readonly Parameter[]): boolean {
   if (!(view instanceof GenericAPIView)) return false
-  if (operation.action !== 'list' && !view.viewClass.strictParams) return false
+  const isList = operation.action === 'list' || showsFigures(operation.action)
+  if (!isList && !view.viewClass.strictParams) return false
   return parameters.some((parameter) => parameter.in === 'query')
 }
 

@@ -3,7 +3,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { snakeCase } from '../kernel/naming.js'
 import { parsePattern, type Segment } from '../kernel/path-pattern.js'
 import { type ActionClass, actionsOf } from '../views/action-options.js'
-import { actionNamed, actionsOn, withQuery } from '../views/actions.js'
+import { actionNamed, actionsOn, isDeclared, withQuery } from '../views/actions.js'
 import type { ActionMap } from '../views/view.js'
 
 /** What a path of a resource is for. */
@@ -21,6 +21,8 @@ export interface RouteTemplate {
 /** The paths of a resource. Only the methods that a view set has are routed. */
 const RESOURCE_ROUTES: readonly RouteTemplate[] = [
   { kind: 'resource', detail: false, path: [], actions: actionsOn('list') },
+  { kind: 'resource', detail: false, path: parsePattern('aggregate'), actions: actionsOn('aggregate') },
+  { kind: 'resource', detail: false, path: parsePattern('facets'), actions: actionsOn('facets') },
   {
     kind: 'bulk',
     detail: false,
@@ -38,7 +40,8 @@ const RESOURCE_ROUTES: readonly RouteTemplate[] = [
 /** The paths of a view set, those of its actions included. @throws {ConfigurationError} actions that do not go together */
 export function routesOf(view: ActionClass & { readonly queryMethod?: boolean }): readonly RouteTemplate[] {
   const queried = (actions: ActionMap) => (view.queryMethod === true ? withQuery(actions) : actions)
-  const has = (action: string) => typeof (view.prototype as Record<string, unknown>)[action] === 'function'
+  const has = (action: string) =>
+    typeof (view.prototype as Record<string, unknown>)[action] === 'function' && isDeclared(view, action)
   const standard = RESOURCE_ROUTES.map((route) => ({
     ...route,
     actions: queried(Object.fromEntries(Object.entries(route.actions).filter(([, action]) => has(action)))),

@@ -14,14 +14,16 @@ export interface Action {
   readonly name: string
   /** The HTTP method that it answers, in lower case. */
   readonly method: ActionMethod
-  /** Which of the paths of a resource it answers on: its list, one object, or its bulk path. */
-  readonly path: 'list' | 'detail' | 'bulk'
-  /** What its answer shows. */
-  readonly shows: 'object' | 'list' | 'nothing'
+  /** Which of the paths of a resource it answers on: its list, one object, its bulk path, or one of its own. */
+  readonly path: 'list' | 'detail' | 'bulk' | 'aggregate' | 'facets'
+  /** What its answer shows: objects, what is computed of all of them, or nothing. */
+  readonly shows: 'object' | 'list' | 'figures' | 'nothing'
   /** What it does to rows; undefined for one that only reads. */
   readonly writes: 'insert' | 'update' | 'delete' | undefined
   /** The methods of the view that an application may write by in its own way; the one of a single object last. */
   readonly hooks: readonly string[]
+  /** The static without which there is no such action, however many methods answer it. */
+  readonly needs?: 'aggregates' | 'facets'
   /** The action whose method it runs, by another HTTP method. */
   readonly runs?: string
   /** The method of the view that makes its answer, besides the action itself. */
@@ -41,6 +43,16 @@ const deleting = { writes: 'delete', serializerMethod: undefined } as const
 export const ACTIONS: readonly Action[] = [
   { name: 'list', method: 'get', path: 'list', shows: 'list', ...reading, answers: 'getList', takesQuery: true },
   { name: 'create', method: 'post', path: 'list', shows: 'object', ...inserting, hooks: ['performCreate'] },
+  {
+    name: 'aggregate',
+    method: 'get',
+    path: 'aggregate',
+    shows: 'figures',
+    ...reading,
+    needs: 'aggregates',
+    takesQuery: true,
+  },
+  { name: 'facets', method: 'get', path: 'facets', shows: 'figures', ...reading, needs: 'facets', takesQuery: true },
   {
     name: 'bulkCreate',
     method: 'post',
@@ -107,7 +119,20 @@ export function isDetail(name: string): boolean {
   return byName.get(name)?.path === 'detail'
 }
 
-/** True for an action that only shows what there is, a list or one object. */
+/** True for an action that shows what is computed of all objects of a list. */
+export function showsFigures(name: string): boolean {
+  return byName.get(name)?.shows === 'figures'
+}
+
+/** False for an action that a class declares nothing for. */
+export function isDeclared(view: object, name: string): boolean {
+  const { needs } = byName.get(name) ?? {}
+  if (needs === undefined) return true
+  const declared = (view as Readonly<Record<string, unknown>>)[needs]
+  return typeof declared === 'object' && declared !== null && Object.keys(declared).length > 0
+}
+
+/** True for an action that only shows what there is: a list, one object, or what is computed of them. */
 export function isRead(name: string): boolean {
   const action = byName.get(name)
   return action !== undefined && action.writes === undefined

@@ -1,4 +1,14 @@
-/** Generic views for routes that an application writes itself: `koa-viewsets/views`. */
+/** Generic views for routes that an application writes itself, and what view sets compute of lists: `koa-viewsets/views`. */
+export {
+  type Aggregate,
+  type AggregateName,
+  avg,
+  count,
+  countDistinct,
+  max,
+  min,
+  sum,
+} from '../aggregates/aggregate.js'
 export { modelView } from '../factories/view-sets.js'
 export { mountView } from '../router/mount-view.js'
 export {
@@ -12,3 +22,4 @@ export {
   RetrieveUpdateDestroyAPIView,
   UpdateAPIView,
 } from './generic-views.js'
+export { AggregateMixin } from './mixins/aggregate-mixin.js'

@@ -9,6 +9,7 @@ import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import type { OfMany, OfPart } from '../serializers/types.js'
 import { APIView } from './api-view.js'
 import { GenericAPIView } from './generic-api-view.js'
+import { AggregateMixin } from './mixins/aggregate-mixin.js'
 import { BulkCreateMixin } from './mixins/bulk-create-mixin.js'
 import { BulkDestroyMixin } from './mixins/bulk-destroy-mixin.js'
 import { BulkUpdateMixin } from './mixins/bulk-update-mixin.js'
@@ -28,7 +29,7 @@ export class ViewSet extends APIView {}
 export class GenericViewSet<M extends Model = Model> extends GenericAPIView<M> {}
 
 // biome-ignore lint/suspicious/noExplicitAny: the classes below name the model
-const ReadOnlyActions = RetrieveMixin(ListMixin(GenericViewSet<any>))
+const ReadOnlyActions = AggregateMixin(RetrieveMixin(ListMixin(GenericViewSet<any>)))
 const AllActions = DestroyMixin(UpdateMixin(CreateMixin(ReadOnlyActions)))
 const BulkActions = BulkDestroyMixin(BulkUpdateMixin(BulkCreateMixin(AllActions)))
 

@@ -27,7 +27,12 @@ const STEPS: readonly StepPlaces[] = [
   { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency' },
   { step: 'view: dispatch, action', folders: 'views factories client plugins metadata openapi explain tools' },
   { step: 'parse the body', folders: 'parsers patches', packages: 'raw-body secure-json-parse content-type koa-body' },
-  { step: 'build the query', folders: 'queryset filters pagination models ids', packages: 'objection', node: PG },
+  {
+    step: 'build the query',
+    folders: 'queryset filters pagination models ids aggregates',
+    packages: 'objection',
+    node: PG,
+  },
   { step: 'pool', packages: 'knex tarn', node: PG },
   { step: PG, folders: 'postgres', packages: 'pg pg-protocol pg-types pg-pool' },
   { step: 'validate, write JSON', folders: 'serializers fields rows' },

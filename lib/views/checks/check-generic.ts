@@ -19,6 +19,7 @@ import type { GenericViewClass } from '../generic-view-class.js'
 import { policiesOf } from '../policies.js'
 import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
+import { checkAggregates } from './check-aggregates.js'
 import { checkConcurrency } from './check-concurrency.js'
 import { checkPaginator, poolSizeOf } from './check-paginator.js'
 import { checkParameters } from './check-parameters.js'
@@ -84,6 +85,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   checkRelations(view)
   for (const backend of filterView.backends) await backend.check(filterView, database)
   checkParameters(view, policiesOf(view).versioning)
+  checkAggregates(view, policiesOf(view).versioning)
 }
 
 /** The ways in which clients name the view's objects. */

@@ -13,6 +13,7 @@ import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
+import { aggregatedNames } from '../aggregates.js'
 import type { FilterRelations } from '../generic-view-class.js'
 import { reachedViewSets } from '../related-view-set.js'
 
@@ -36,7 +37,12 @@ export function modelsOf(view: ModelledView): ModelClass[] {
   if (view.model || view.queryset) {
     models.add(view.modelClass())
     const orders = [...view.orderingFields, ...view.ordering].map((term) => parseOrderTerm(term).property)
-    const names = [...view.filtersetFields, ...view.searchFields.map(withoutPrefix), ...orders]
+    const names = [
+      ...view.filtersetFields,
+      ...view.searchFields.map(withoutPrefix),
+      ...orders,
+      ...aggregatedNames(view),
+    ]
     for (const model of modelsOnPaths(view.modelClass(), names)) models.add(model)
   }
   const seen = new Set<SerializerClass>()

@@ -7,23 +7,22 @@ import { NotFound } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { PageRequest } from '../../pagination/pagination.js'
-import { groupConditions } from '../../queryset/group-conditions.js'
-import { isTimeout, runGuarded } from '../../queryset/guarded.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/list-source.js'
 import { listKey } from '../../rows/row-access.js'
 import { RowList } from '../../rows/row-list.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
 import { confirmParents } from '../request/parents.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
+import { readGuarded } from './guarded-view.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
 import { loadShown, narrowed, represent, rowAccess, type Tell } from './selection.js'
+import { listQuery } from './visible-query.js'
 
 /** What the steps of one list ask again and again. */
 interface Listing {
@@ -73,20 +72,8 @@ async function rejection(error: unknown): Promise<never> {
 /** Reads a page in a transaction that bounds the time of its statements. */
 async function readGuardedPage(listing: Listing, parts: readonly FilterPart[], timeout: number): Promise<unknown> {
   const { view } = listing
-  const { trx } = view
-  const knex = trx ?? view.knex
-  if (!knex) return readPage(listing, parts)
-  checkOrdering(listing)
-  return runGuarded(knex, timeout, async (guarded) => {
-    view.trx = guarded
-    try {
-      return await readPage(listing, parts)
-    } catch (error) {
-      throw (isTimeout(error) ? parts.find(({ exceeded }) => exceeded)?.exceeded?.() : undefined) ?? error
-    } finally {
-      view.trx = trx
-    }
-  })
+  if (view.trx ?? view.knex) checkOrdering(listing)
+  return readGuarded(view, { timeout, parts }, () => readPage(listing, parts))
 }
 
 /** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
@@ -175,13 +162,7 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
     const key = listKey(filterView, scope ? [scope, ...asked] : asked)
     return new RowList(rows, { description, order: described, key, query, statementMilliseconds })
   }
-  const objects = view.getQueryset() as AnyQueryBuilder
-  const narrowedBy = resource.isWholeTable ? objects : groupConditions(objects)
-  const filtered = asks ? view.filterQueryset(narrowedBy) : narrowedBy
-  const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
-  // an application's own queryset or filter may have lost it
-  scope?.apply(query)
-  checkQueryset(view, query)
+  const query = listQuery(view, { asks, scope })
   const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, model, wanted) ? wanted : []
   if (rows?.canRead(query)) {

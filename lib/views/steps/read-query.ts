@@ -8,6 +8,8 @@ import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/er
 import { numeralAt } from '../../kernel/json-numerals.js'
 import { parseBody } from '../../parsers/parser.js'
 import type { SerializerClass } from '../../serializers/contract.js'
+import { isNoOrder, ownParameters, pagingParameters } from '../action-parameters.js'
+import { showsFigures } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { queryParsers } from '../policies.js'
 import { shownName } from './refuse-unknown-parameters.js'
@@ -36,7 +38,7 @@ export interface QueryMembers {
  * @throws ValidationError naming what nothing of the view reads, what no parameter can say, and what the URL says, too
  */
 export async function readQuery(view: GenericView): Promise<void> {
-  const { ctx, policies, resource } = view
+  const { ctx, policies, viewClass, action } = view
   const { data } = await parseBody(ctx, queryParsers(policies))
   if (typeof data !== 'object' || data === null || Array.isArray(data)) throw new BadRequest('Expected an object')
   // a body without a type is none that can be understood (RFC 10008 section 2)
@@ -44,9 +46,10 @@ export async function readQuery(view: GenericView): Promise<void> {
   const errors: ErrorMessages = {}
   const asked = parametersOf(data as Body, queryMembers(view, view.getSerializerClass()), errors)
   const query = queryOf(ctx)
+  const paging = new Set(pagingParameters(viewClass, action).map(({ name }) => name))
   for (const name of Object.keys(query)) {
     // links to other pages carry these, to be sent with the same body
-    if (Object.hasOwn(asked, name) && !resource.pagingNames.has(name)) errors[shownName(name)] = [TWICE]
+    if (Object.hasOwn(asked, name) && !paging.has(name)) errors[shownName(name)] = [TWICE]
     asked[name] = query[name]
   }
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
@@ -60,25 +63,33 @@ type Asked = Record<string, QueryParameters[string]>
 
 /** @param serializer what the list shows */
 export function queryMembers(view: GenericView, serializer: SerializerClass | undefined): QueryMembers {
-  const { filterView, filters, paginator } = view.resource
+  const { action } = view
+  const { filterView, filters } = view.resource
+  const figures = showsFigures(action)
   const own = new Map<string, ParameterDescription>()
   const others = new Map<string, ParameterDescription>()
   let group: string | undefined
   for (const backend of filters) {
     const isFields = backend instanceof FieldFilter
     for (const parameter of backend.parameters(filterView)) {
-      if (!isFields) others.set(parameter.name === ORDERING ? ORDER : parameter.name, parameter)
+      if (figures && !isNoOrder(parameter)) continue
+      if (!isFields) others.set(memberOf(parameter), parameter)
       else if (parameter.name === backend.groupParam) group ??= parameter.name
       else own.set(parameter.name, parameter)
     }
   }
   const rest = [
-    ...(paginator?.parameters() ?? []),
+    ...ownParameters(view.viewClass, action),
+    ...pagingParameters(view.viewClass, action),
     ...view.viewClass.queryParameters,
     ...selectionParameters(view, serializer),
   ]
-  for (const parameter of rest) if (!own.has(parameter.name)) others.set(parameter.name, parameter)
+  for (const parameter of rest) if (!own.has(parameter.name)) others.set(memberOf(parameter), parameter)
   return { filters: own, group, others }
+}
+
+function memberOf({ name }: ParameterDescription): string {
+  return name === ORDERING ? ORDER : name
 }
 
 function parametersOf(body: Body, members: QueryMembers, errors: ErrorMessages): Asked {

@@ -2,7 +2,8 @@
 
 import { queryOf } from '../../http/context.js'
 import { ValidationError } from '../../kernel/errors.js'
-import { actionNamed } from '../actions.js'
+import { listParameters } from '../action-parameters.js'
+import { actionNamed, showsFigures } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { selectionParameters } from './selection.js'
 
@@ -11,12 +12,12 @@ const PLAIN = /^\w{1,64}$/
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */
 export function refuseUnknownParameters(view: GenericView): void {
-  const { viewClass, policies, action, resource } = view
-  const isList = action === 'list' || actionNamed(action) === undefined
-  const paging = isList ? (resource.paginator?.parameters() ?? []) : []
-  const selecting = selectionParameters(view, view.getSerializerClass())
-  const read = [...paging, ...(policies.versioning?.parameters() ?? []), ...viewClass.queryParameters, ...selecting]
-  const allowed = new Set([...(isList ? resource.parameterNames : []), ...read.map(({ name }) => name)])
+  const { viewClass, policies, action } = view
+  // an action of the application's may show a list
+  const listing = listParameters(viewClass, actionNamed(action) ? action : 'list')
+  const selecting = showsFigures(action) ? [] : selectionParameters(view, view.getSerializerClass())
+  const read = [...listing, ...(policies.versioning?.parameters() ?? []), ...viewClass.queryParameters, ...selecting]
+  const allowed = new Set(read.map(({ name }) => name))
   const unknown = Object.keys(queryOf(view.ctx)).filter((name) => !allowed.has(name))
   if (unknown.length === 0) return
   const keys = unknown.map(shownName)

@@ -45,7 +45,7 @@ export function selectionOf(view: GenericView): Selection | undefined {
 /** True for an action as it comes with the package: code of the application's sees whole objects. */
 function selects(view: GenericView): boolean {
   const { shows = 'nothing' } = actionNamed(view.action) ?? {}
-  return shows !== 'nothing' && !view.resource.overrides.has(view.action)
+  return (shows === 'object' || shows === 'list') && !view.resource.overrides.has(view.action)
 }
 
 function readSelection(view: GenericView): Selection | undefined {

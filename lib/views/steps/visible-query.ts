@@ -1,6 +1,6 @@
 /** The query of the objects of a view that a caller sees, to which conditions may be added. */
 
-import { type FilterView, isDescribed } from '../../filters/filter.js'
+import { type FilterPart, type FilterView, isDescribed } from '../../filters/filter.js'
 import type { Context } from '../../http/context.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
@@ -18,6 +18,30 @@ export function visibleQuery(view: GenericView): AnyQueryBuilder {
   // an application's own queryset may have lost it
   if (view.resource.overrides.queryset) view.parentScope()?.apply(visible)
   return visible
+}
+
+/** What of a list's conditions is known already. */
+interface ListConditions {
+  /** Filter backends may have a say in it. @default true */
+  readonly asks?: boolean
+  /** The condition of the object before them on the path. @default that of the view */
+  readonly scope?: FilterPart | undefined
+}
+
+/** The view's queryset with the conditions of a list: of the object before it on the path, and of all filter backends. */
+export function listQuery(
+  view: GenericView,
+  { asks = true, scope = view.parentScope() }: ListConditions = {},
+): AnyQueryBuilder {
+  const { resource } = view
+  const objects = view.getQueryset() as AnyQueryBuilder
+  const narrowedBy = resource.isWholeTable ? objects : groupConditions(objects)
+  const filtered = asks ? view.filterQueryset(narrowedBy) : narrowedBy
+  const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
+  // an application's own queryset or filter may have lost it
+  scope?.apply(query)
+  checkQueryset(view, query)
+  return query
 }
 
 /** The query with the conditions of all filter backends, in order. */

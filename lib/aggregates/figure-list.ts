@@ -1,0 +1,223 @@
+/** Groups of objects as a list to cut pages from, and the statements that read them. */
+import type { SerializerContext } from '../fields/field.js'
+import { PathStart } from '../filters/field-path.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { ModelDescription } from '../models/model-description.js'
+import { type AnyQueryBuilder, modelName } from '../models/objection.js'
+import type { ListPool, ListSource, RowCursor } from '../pagination/list-source.js'
+import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
+import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
+import { runStatement } from '../postgres/run-statement.js'
+import { isShaped } from '../queryset/count-rows.js'
+import { hasOwn } from '../queryset/group-conditions.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import { readsBelow } from '../queryset/read-columns.js'
+import { exactTypes, readExactly } from '../queryset/read-exactly.js'
+import { poolOf } from '../rows/row-cursor.js'
+import { Figure } from './figure.js'
+import { COUNTING } from './functions.js'
+import type { AskedFigures } from './read-asked.js'
+
+/** A row of an aggregated answer. */
+export type FigureRow = Readonly<Record<string, unknown>>
+
+export interface FigureListOptions {
+  readonly name: string
+  readonly model: ModelDescription
+  /** The parameters that the view's filter backends read. */
+  readonly parameters: ReadonlySet<string>
+  /** A fresh query of the objects. */
+  readonly query: () => AnyQueryBuilder
+  readonly asked: AskedFigures
+  readonly context: () => SerializerContext
+}
+
+/** Groups behind each other, each one row. */
+export class FigureList implements ListSource {
+  readonly name: string
+  readonly model: ModelDescription
+  /** No column orders groups, so that no position can be kept of one. */
+  readonly order = []
+  readonly parameters: ReadonlySet<string>
+  readonly shown: ReadonlySet<string> = new Set()
+  readonly #options: FigureListOptions
+
+  constructor(options: FigureListOptions) {
+    this.name = options.name
+    this.model = options.model
+    this.parameters = options.parameters
+    this.#options = options
+  }
+
+  get pool(): ListPool {
+    return poolOf(this.#options.query().knex())
+  }
+
+  /** The one group of all objects. */
+  async only(): Promise<FigureRow> {
+    const [row] = await this.#rows({})
+    return row as FigureRow
+  }
+
+  async count(kind: CountKind = 'exact', limit?: number): Promise<number> {
+    const { query, asked } = this.#options
+    const figures = [...asked.figures.slice(0, asked.groups), ALL_GROUPS]
+    const [row] = await valuesOf(query(), { ...asked, figures, order: [] }, { limit: 1 })
+    const found = Number(row?.at(-1) ?? 0)
+    return kind === 'capped' && limit !== undefined ? Math.min(found, limit) : found
+  }
+
+  async read({ limit, offset = 0, after, positions, count }: Slice): Promise<Rows> {
+    if (after || positions) throw positionless(this.name)
+    const counts = count !== undefined && count !== 'none'
+    const values = await this.#rows({ limit, offset, counts: counts && Number.isFinite(limit) })
+    const rows = values.map(({ [TOTAL]: _total, ...row }) => row)
+    const total = counts ? await this.#total(values, { limit, offset, kind: count }) : undefined
+    return {
+      length: rows.length,
+      count: total,
+      position: (): Position => {
+        throw positionless(this.name)
+      },
+      results: (start, end, backwards) => (backwards ? rows.slice(start, end).reverse() : rows.slice(start, end)),
+    }
+  }
+
+  open(): Promise<RowCursor> {
+    return Promise.reject(positionless(this.name))
+  }
+
+  /** The count stands beside each group; behind the end there is none to read it from. */
+  async #total(
+    values: readonly FigureRow[],
+    { limit, offset, kind }: Required<Pick<Slice, 'limit' | 'offset'>> & { kind: CountKind },
+  ) {
+    const [first] = values
+    if (!Number.isFinite(limit)) return offset + values.length
+    return first ? (first[TOTAL] as number) : offset > 0 ? this.count(kind) : 0
+  }
+
+  async #rows(page: FigurePage): Promise<readonly FigureRow[]> {
+    const { query, asked, context } = this.#options
+    return readFigureRows(query(), asked, { page, context: context() })
+  }
+}
+
+function positionless(name: string): ConfigurationError {
+  return new ConfigurationError(
+    `${name}: its paginator goes by positions of rows, and groups have none; page by number, or by limit and offset`,
+  )
+}
+
+/** The name of the count of all groups in a row: no figure has it. */
+const TOTAL = ''
+const ALL_GROUPS = new Figure({ name: TOTAL, ...COUNTING, wrap: () => 'count(*) over ()' })
+
+export interface FigurePage {
+  /** @default all */
+  readonly limit?: number
+  readonly offset?: number
+  /** Also count all groups, in each row. */
+  readonly counts?: boolean
+}
+
+/** What is read, and whom it is for. */
+export interface FigureReading {
+  readonly page: FigurePage
+  readonly context: SerializerContext
+}
+
+/** Reads groups: their values by name, as they are shown. */
+export async function readFigureRows(
+  query: AnyQueryBuilder,
+  asked: AskedFigures,
+  { page, context }: FigureReading,
+): Promise<readonly FigureRow[]> {
+  const figures = page.counts ? [...asked.figures, ALL_GROUPS] : asked.figures
+  const rows = await valuesOf(query, { ...asked, figures }, page)
+  return rows.map((row) =>
+    Object.fromEntries(figures.map((figure, index) => [figure.name, figure.show(row[index], context)])),
+  )
+}
+
+async function valuesOf(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): Promise<unknown[][]> {
+  const objects = query.clone().clear(/^(orderBy|eager)/)
+  const needsOwnRows = objects.hasSelects() || isShaped(objects) || hasOwn(objects, /^onBuild/)
+  const knex = query.knex() as Queryable
+  if (!readsBelow(objects)) {
+    if (isShaped(objects)) throw unreadable(objects)
+    return readByModel(grouped(objects.clear(/^(select|column)/), asked, page), asked)
+  }
+  const { text, values } = needsOwnRows
+    ? aroundRows(objects, asked, page)
+    : nativeSql(grouped(objects, asked, page).toKnexQuery())
+  const rows = await runStatement(knex, { text, name: undefined }, values)
+  const types = exactTypes(knex)
+  const parsers = asked.figures.map(({ oid }) => types.getTypeParser(oid, 'text'))
+  return rows.map((row) => parsers.map((parse, index) => parsed(row[index], parse)))
+}
+
+function parsed(text: string | null | undefined, parse: (text: string) => unknown): unknown {
+  return text === null || text === undefined ? null : parse(text)
+}
+
+/** What hooks of the application, or an executing of its own, make of the query. */
+async function readByModel(query: AnyQueryBuilder, { figures }: AskedFigures): Promise<unknown[][]> {
+  const rows = (await readExactly(query)) as Readonly<Record<string, unknown>>[]
+  return rows.map((row) => figures.map((_, index) => row[alias(index)] ?? null))
+}
+
+function unreadable(query: AnyQueryBuilder): ConfigurationError {
+  return new ConfigurationError(
+    `${modelName(query.modelClass())}: its queries run hooks, and one of them is grouped or distinct: aggregates cannot be made of both; select by a condition`,
+  )
+}
+
+/** The query itself, of groups in place of objects. */
+function grouped(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): AnyQueryBuilder {
+  const columns = columnsOf(query, asked)
+  void query.select(query.modelClass().raw(columns.sql, columns.bindings as never))
+  if (asked.groups > 0) void query.groupByRaw(ordinals(asked))
+  if (asked.order.length > 0 && asked.groups > 0) void query.orderByRaw(orderText(asked))
+  if (page.limit !== undefined && Number.isFinite(page.limit)) void query.limit(page.limit)
+  if (page.offset) void query.offset(page.offset)
+  return query
+}
+
+/** A query of the rows that the application's own selects and groups make, in the place of the table. */
+function aroundRows(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): CompiledSql {
+  const { table } = new PathStart(query)
+  const columns = columnsOf(query, asked)
+  const knex = query.knex() as Queryable
+  const built = knex
+    .queryBuilder()
+    .select(knex.raw(columns.sql, columns.bindings as never))
+    .from(knex.raw('? as ??', [query.toKnexQuery(), table] as never))
+  if (asked.groups > 0) void built.groupByRaw(ordinals(asked))
+  if (asked.order.length > 0 && asked.groups > 0) void built.orderByRaw(orderText(asked))
+  if (page.limit !== undefined && Number.isFinite(page.limit)) void built.limit(page.limit)
+  if (page.offset) void built.offset(page.offset)
+  return nativeSql(built)
+}
+
+function columnsOf(query: AnyQueryBuilder, { figures }: AskedFigures): SqlPart {
+  const start = new PathStart(query)
+  const parts = figures.map((figure) => figure.sql(start))
+  return {
+    sql: parts.map(({ sql }) => `${sql} as ??`).join(', '),
+    bindings: parts.flatMap(({ bindings }, index) => [...bindings, alias(index)]),
+  }
+}
+
+/** One lower-case word, so that no mapper of names changes it. */
+function alias(index: number): string {
+  return `figure${String.fromCodePoint(...[...String(index)].map((digit) => 97 + Number(digit)))}`
+}
+
+function ordinals({ groups }: AskedFigures): string {
+  return Array.from({ length: groups }, (_, index) => index + 1).join(', ')
+}
+
+function orderText({ order }: AskedFigures): string {
+  return order.map(({ position, descending }) => `${position + 1}${descending ? ' desc' : ''}`).join(', ')
+}

@@ -1,0 +1,69 @@
+/** A value of an aggregated answer: its SQL, and how it is shown. */
+
+import { ExternalIdField } from '../fields/external-id-field.js'
+import type { SerializerContext, SerializerField } from '../fields/field.js'
+import type { FieldPath, PathStart } from '../filters/field-path.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import type { BoundField } from '../serializers/contract.js'
+
+/** What is selected of all objects together, or what they are grouped by. */
+export class Figure {
+  readonly name: string
+  /** The name of the column or path behind it, without what is made of it; undefined of `count()`. */
+  readonly column: string | undefined
+  /** PostgreSQL's number of the value's type, by which the application's own pg chooses a parser. */
+  readonly oid: number
+  readonly field: SerializerField
+  /** The serializer's own field, where it is that. */
+  readonly bound: BoundField | undefined
+  readonly mayBeNull: boolean
+  readonly #path: FieldPath | undefined
+  readonly #wrap: (value: string) => string
+
+  constructor({ name, path, oid, field, bound, mayBeNull, wrap = asItIs }: FigureOptions) {
+    this.name = name
+    this.column = path?.name
+    this.oid = oid
+    this.field = field
+    this.bound = bound
+    this.mayBeNull = mayBeNull
+    this.#path = path
+    this.#wrap = wrap
+  }
+
+  /** The same value under another name. */
+  named(name: string): Figure {
+    const { oid, field, bound, mayBeNull } = this
+    return new Figure({ name, path: this.#path, oid, field, bound, mayBeNull, wrap: this.#wrap })
+  }
+
+  /** Ids are written that only users have. */
+  get needsUser(): boolean {
+    return this.field instanceof ExternalIdField && this.field.ids.perUser
+  }
+
+  /** The expression to select. */
+  sql(start: PathStart): SqlPart {
+    if (!this.#path) return { sql: this.#wrap(''), bindings: [] }
+    const value = this.#path.value(start, (reference) => ({ sql: '??', bindings: [reference] }))
+    return { sql: this.#wrap(value.sql), bindings: value.bindings }
+  }
+
+  /** The value as JSON shows it. */
+  show(value: unknown, context: SerializerContext): unknown {
+    return value === null || value === undefined ? null : this.field.toRepresentation(value, context)
+  }
+}
+
+export interface FigureOptions {
+  readonly name: string
+  readonly path?: FieldPath | undefined
+  readonly oid: number
+  readonly field: SerializerField
+  readonly bound?: BoundField | undefined
+  readonly mayBeNull: boolean
+  /** The SQL that is made of the column's. @default the column itself */
+  readonly wrap?: (value: string) => string
+}
+
+const asItIs = (value: string) => value

@@ -1,0 +1,66 @@
+/** What is computed of a list, as a document describes it (wire format, section 13). */
+import type { Figure } from '../aggregates/figure.js'
+import type { PageDescription } from '../pagination/pagination.js'
+import { showsFigures } from '../views/actions.js'
+import { aggregatesOf, isAggregating } from '../views/aggregates.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
+import { resourceOf } from '../views/resource.js'
+import { orNull, outputValue, shownValue } from './field-schema.js'
+import type { Subject } from './subject.js'
+import type { Schema } from './types.js'
+
+/** One object of all objects together, or a page of groups. */
+export function aggregateSchema({ view }: Subject): Schema | undefined {
+  const { viewClass } = view as GenericAPIView
+  if (!isAggregating(viewClass)) return undefined
+  const { plan, paginator } = aggregatesOf(viewClass)
+  const whole = rowOf([...plan.aggregates.values()])
+  if (plan.groups.size === 0) return whole
+  const group = rowOf([...plan.groups.values(), ...plan.aggregates.values()])
+  const groups = paginator ? (paginator.describePage(group)?.schema ?? {}) : { type: 'array', items: group }
+  return { anyOf: [whole, groups] }
+}
+
+/** The values of each facet, and how many objects have each. */
+export function facetsSchema({ view }: Subject): Schema | undefined {
+  const { viewClass } = view as GenericAPIView
+  if (!isAggregating(viewClass)) return undefined
+  const facets = [...aggregatesOf(viewClass).plan.facets.values()]
+  const properties = Object.fromEntries(
+    facets.map(({ figure }) => [figure.name, facetOf(shownSchema(figure), viewClass.maxFacetValues)]),
+  )
+  return { type: 'object', properties, minProperties: 1, additionalProperties: false }
+}
+
+function facetOf(value: Schema, most: number): Schema {
+  const properties = { value, count: { type: 'integer', minimum: 1 } }
+  const items = { type: 'object', properties, required: ['value', 'count'], additionalProperties: false }
+  return {
+    type: 'object',
+    properties: {
+      values: { type: 'array', items, maxItems: most, description: 'The most frequent values first.' },
+      has_more: { type: 'boolean', description: 'There are more values than these.' },
+    },
+    required: ['values', 'has_more'],
+    additionalProperties: false,
+  }
+}
+
+/** What a client has not asked for is left out. */
+function rowOf(figures: readonly Figure[]): Schema {
+  const properties = Object.fromEntries(figures.map((figure) => [figure.name, shownSchema(figure)]))
+  return { type: 'object', properties, minProperties: 1, additionalProperties: false }
+}
+
+function shownSchema({ bound, field, mayBeNull }: Figure): Schema {
+  const schema = bound ? outputValue(bound) : shownValue(field)
+  return mayBeNull ? orNull(schema) : schema
+}
+
+/** The envelope of pages of what an action lists; undefined where it lists nothing, or has no pages. */
+export function pageDescription(view: typeof GenericAPIView, action: string): PageDescription | undefined {
+  if (action === 'list') return resourceOf(view).paginator?.describePage({})
+  if (!showsFigures(action) || !isAggregating(view)) return undefined
+  const { plan, paginator } = aggregatesOf(view)
+  return action === 'aggregate' && plan.groups.size > 0 ? paginator?.describePage({}) : undefined
+}
