@@ -7,9 +7,12 @@ import {
   type Filters,
   ModelSerializer,
   OrderingFilter,
+  PageNumberPagination,
+  type Pagination,
   ReadOnlyModelViewSet,
   SearchFilter,
 } from '../../lib/index.js'
+import { count, sum } from '../../lib/views/index.js'
 import { Book, createBooks } from '../lib/filters/books.js'
 import { type Client, serving } from '../support/client.js'
 import type { TestDatabase } from '../support/database.js'
@@ -31,6 +34,13 @@ class Books extends ReadOnlyModelViewSet<Book> {
   static override searchFields = ['title']
   static override orderingFields = ['n']
   static override facets = ['state', 'author__name', 'created__month', 'flag']
+}
+
+class Queried extends Books {
+  static override queryMethod = true
+  static override aggregates = { books: count(), total: sum('n') }
+  static override groupBy = ['state', 'created__month']
+  static override paginationClass: Pagination = new PageNumberPagination({ pageSize: 2 })
 }
 
 class Two extends Books {
@@ -57,6 +67,7 @@ beforeAll(async () => {
       ('c', 3, '2024-02-02T00:00:00Z', null, 'done', 2), ('d', 4, null, true, 'done', null), ('e', 5, null, true, 'done', 2);
   `)
   const router = new APIRouter({ prefix: '/api' })
+  router.register('queried', Queried, 'queried')
   router.register('books', Books, 'book').register('two', Two, 'two')
   router.register('strict', Strict, 'strict').register('own', Own, 'own')
   await router.prepare()
@@ -165,5 +176,48 @@ describe('facets', () => {
     const { status, json } = await client.get('/api/strict/facets?facet=state&ordering=n&page=1')
     expect([status, Object.keys(json.errors)]).toEqual([400, ['ordering', 'page']])
     await got('strict/facets?facet=state&state=done&search=d')
+  })
+})
+
+describe('a QUERY', () => {
+  it.each<[path: string, body: object, query: string]>([
+    ['facets', {}, ''],
+    ['facets', { facet: ['state', 'flag'] }, 'facet=state,flag'],
+    [
+      'facets',
+      { facet: ['state', 'author__name'], filter: { state: 'done', n__gt: 3 } },
+      'facet=state,author__name&state=done&n__gt=3',
+    ],
+    ['facets', { filter: { or: [{ n: 1 }, { state: 'done' }] }, search: 'c' }, 'filter=or(n=1,state=done)&search=c'],
+    ['aggregate', {}, ''],
+    ['aggregate', { aggregate: ['total'], filter: { n__gte: 3 } }, 'aggregate=total&n__gte=3'],
+  ])('to %s of %j answers as GET ?%s', async (path, body, query) => {
+    const expected = await client.get(`/api/queried/${path}?${query}`)
+    expect(expected.status).toBe(200)
+    const answer = await client.send('QUERY', `/api/queried/${path}`, body)
+    expect([answer.status, answer.text]).toEqual([200, expected.text])
+    expect(answer.headers['accept-query']).toBe('application/json')
+  })
+
+  it('for groups is paged by links that take the same body', async () => {
+    const body = { group_by: 'state', order: ['-total'], filter: { n__gt: 0 } }
+    const first = await client.send('QUERY', '/api/queried/aggregate', body)
+    expect(first.json).toMatchObject({ count: 3, next: '/api/queried/aggregate?page=2' })
+    const rest = await client.send('QUERY', first.json.next, body)
+    expect([...first.json.results, ...rest.json.results].map(({ total }) => total)).toEqual([12, 2, 1])
+  })
+
+  it.each([
+    ['facets', { order: ['n'] }],
+    ['facets', { group_by: ['state'] }],
+    ['facets', { facet: ['nope'] }],
+    ['facets', { page: 2 }],
+    ['aggregate', { facet: ['state'] }],
+    ['aggregate', { aggregate: ['total', 'total'] }],
+    ['aggregate', { group_by: [''] }],
+    ['aggregate', { fields: ['n'] }],
+  ])('to %s refuses %j', async (path, body) => {
+    const { status, json } = await client.send('QUERY', `/api/queried/${path}`, body)
+    expect([status, Object.keys(json.errors)]).toEqual([400, Object.keys(body)])
   })
 })
