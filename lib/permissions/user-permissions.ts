@@ -28,7 +28,7 @@ export class IsAdminUser extends BasePermission {
   }
 }
 
-/** Anybody may read (GET, HEAD, OPTIONS); other methods are for those who are logged in. */
+/** Anybody may read (GET, HEAD, OPTIONS, QUERY); other methods are for those who are logged in. */
 export class IsAuthenticatedOrReadOnly extends IsAuthenticated {
   override hasPermission(ctx: Context): boolean {
     return isSafeMethod(ctx.method) || super.hasPermission(ctx)
