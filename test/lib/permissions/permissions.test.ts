@@ -45,7 +45,7 @@ describe('IsAuthenticated', () => {
 
 describe('IsAuthenticatedOrReadOnly', () => {
   it.each(METHODS)('5 for %s', async (method) => {
-    const reading = ['GET', 'HEAD', 'OPTIONS'].includes(method)
+    const reading = ['GET', 'HEAD', 'OPTIONS', 'QUERY'].includes(method)
     for (const [, state] of nobody) expect(await passes(new IsAuthenticatedOrReadOnly(), method, state)).toBe(reading)
     expect(await passes(new IsAuthenticatedOrReadOnly(), method, { user: { id: 1 } })).toBe(true)
   })
