@@ -20,7 +20,7 @@ type AskedValue<T> = T extends readonly (infer Item)[] ? AskedItem<Item> | reado
 type AskedItem<T> = T extends string ? (string extends T ? string | number | Date : T) : T
 
 /** What the filter backends of a view set read. */
-type BackendQuery<View> = Intersection<
+export type BackendQuery<View> = Intersection<
   Asks<View, StaticOf<View, 'filterBackends', readonly never[]>> extends infer Ask
     ? Ask extends 'filters'
       ? Filters<View>
@@ -100,7 +100,8 @@ type SearchParam<View> =
       : Name
     : 'search'
 
-type PageQuery<P> = P extends { readonly pageQueryParam: string }
+/** The parameters of a paginator. */
+export type PageQuery<P> = P extends { readonly pageQueryParam: string }
   ? { [N in PageOption<P, 'pageQueryParam', 'page'> | PageOption<P, 'pageSizeQueryParam', 'page_size'>]?: number }
   : P extends { readonly offsetQueryParam: string }
     ? { [N in PageOption<P, 'limitQueryParam', 'limit'> | PageOption<P, 'offsetQueryParam', 'offset'>]?: number }
@@ -113,7 +114,7 @@ type PageQuery<P> = P extends { readonly pageQueryParam: string }
         : {}
 
 /** Parameters that the view set declares itself. */
-type OwnQuery<View> =
+export type OwnQuery<View> =
   SpecOf<View> extends {
     readonly queryParameters: readonly (infer Parameter extends { readonly name: string })[]
   }

@@ -61,6 +61,9 @@ function methodsOf(settings: Settings, path: Path): object {
     async *all(query: Query, options?: RequestOptions) {
       for await (const page of pages(query, options)) yield* itemsOf(page as Page) ?? []
     },
+    aggregate: (query: Query, options?: RequestOptions) =>
+      request('GET', [...path, 'aggregate'], { ...options, query }),
+    facets: (query: Query, options?: RequestOptions) => request('GET', [...path, 'facets'], { ...options, query }),
     follow: (link: unknown, options?: RequestOptions) => request('GET', path, { ...options, link }),
     retrieve: (key: KeyPart['key'], query: Query, options?: RequestOptions) =>
       request('GET', one(key), { ...options, query }),

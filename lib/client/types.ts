@@ -1,6 +1,16 @@
 /** What a client's methods take and give, by the types of the API's view sets. */
 import type { RoutesOf } from '../router/routed.js'
 import type { ActionMethods } from './action-types.js'
+import type {
+  AggregateQuery,
+  Computed,
+  ComputedName,
+  Counted,
+  FacetName,
+  FacetQuery,
+  FigureQuery,
+  GroupName,
+} from './figure-types.js'
 import type { RequestOptions, WriteOptions } from './options.js'
 import type { Asked, Key, ListQuery, Query } from './query-types.js'
 import type { Result } from './result.js'
@@ -55,6 +65,19 @@ interface Methods<View> {
     link: string,
     options?: RequestOptions,
   ): Promise<Result<PageWith<View, Part<View, F, E>>>>
+  /**
+   * What the view set computes of all objects: one object, or with `group_by` a page of groups.
+   * @example await api.orders.aggregate({ group_by: 'country_id', aggregate: ['total'], ordering: '-total', status: 'paid' })
+   */
+  aggregate<G extends GroupName<View> = never, C extends ComputedName<View> = ComputedName<View>>(
+    query?: Asked<AggregateQuery<View>> & FigureQuery<G, C>,
+    options?: RequestOptions,
+  ): Promise<Result<Computed<View, G, C>, Query<AggregateQuery<View> & FigureQuery<G, C>>>>
+  /** How many objects have each value, under the filters of the others. */
+  facets<N extends FacetName<View> = FacetName<View>>(
+    query?: Asked<FacetQuery<View>> & { readonly facet?: N | readonly N[] | undefined },
+    options?: RequestOptions,
+  ): Promise<Result<Counted<View, N>, Query<FacetQuery<View>> & { readonly facet?: N }>>
   retrieve<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
     key: Key<View>,
     query?: ShowQuery<F, E>,
@@ -104,9 +127,20 @@ interface Companions {
 
 type MethodName<View> = {
   [Name in keyof Methods<View>]: HasMethod<View, Name extends keyof Companions ? Companions[Name] : Name> extends true
-    ? Name
+    ? IsDeclared<View, Name> extends true
+      ? Name
+      : never
     : never
 }[keyof Methods<View>]
+
+/** False for aggregates and facets of a view set that declares none. */
+type IsDeclared<View, Name> = Name extends 'aggregate'
+  ? HasSome<ComputedName<View>>
+  : Name extends 'facets'
+    ? HasSome<FacetName<View>>
+    : true
+
+type HasSome<Names> = [Names] extends [never] ? false : true
 
 /** The methods of one view set. */
 export type ResourceClient<View> = Pick<Methods<View>, MethodName<View>> & ActionMethods<View>

@@ -38,7 +38,7 @@ type MethodOfMixin<Mixin> = Mixin extends (base: never) => { readonly prototype:
 type SerializerOf<View> = StaticOf<View, 'serializerClass', SerializerClass | null>
 
 /** One object as it is shown. */
-type Shown<View> = SerializerOf<View> extends infer S extends SerializerClass ? Output<S> : unknown
+export type Shown<View> = SerializerOf<View> extends infer S extends SerializerClass ? Output<S> : unknown
 
 /** What is sent of one object. */
 export type Taken<View> =
@@ -194,7 +194,8 @@ export type PageWith<View, Item> = PageBy<PaginatorOf<View>, Item>
 /** One page of a view set's list. */
 export type PageOf<View> = PageWith<View, Shown<View>>
 
-type PageBy<P, Item> = P extends { readonly pageQueryParam: string } | { readonly offsetQueryParam: string }
+/** One page of such items, as a paginator cuts it. */
+export type PageBy<P, Item> = P extends { readonly pageQueryParam: string } | { readonly offsetQueryParam: string }
   ? {
       count: PageOption<P, 'count', 'exact'> extends 'none' ? null : number
       next: string | null

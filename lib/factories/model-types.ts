@@ -123,6 +123,16 @@ type IsJSON<T> = unknown extends T
     ? false
     : true
 
+/** The periods whose first days are grouped by. */
+type Period = 'year' | 'month' | 'day'
+
+type GroupKeys<M> = {
+  [K in Declared<M>]: PathKeys<M>[K] | ([Related<M[K & keyof M]>] extends [never] ? `${K}__${Period}` : never)
+}
+
+/** How names begin that objects are grouped by: columns, paths over relations, and periods of a column. */
+export type GroupPath<M> = IsUntyped<M> extends true ? string : GroupKeys<M>[Declared<M>]
+
 type SearchKeys<M> = { [K in Declared<M>]: PathKeys<M>[K] | `${'^' | '=' | '$'}${PathKeys<M>[K]}` }
 
 /** What is searched: a column path, or one with a sign before it that says how. */
@@ -178,6 +188,13 @@ export type CheckedFilter<M, Path> = Path extends unknown
     ? Path
     : CheckedPath<M, Path>
   : never
+
+/** As `CheckedPath`, of paths that may end in a period: `created_at__month`. */
+export type CheckedGroup<M, Path> = Path extends `${infer Column}__${infer Ends extends Period}`
+  ? CheckedPath<M, Path> extends Path
+    ? Path
+    : `${CheckedPath<M, Column> & string}__${Ends}`
+  : CheckedPath<M, Path>
 
 type IsKeyPath<M, Path> = Path extends `${infer Name extends Declared<M>}__${infer Rest}`
   ? [Related<M[Name & keyof M]>] extends [never]

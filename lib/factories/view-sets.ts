@@ -1,5 +1,6 @@
 /** View sets of models, checked by the compiler: `class BookViewSet extends modelViewSet(Book, { … }) {}`. */
 import type { Model, QueryBuilder } from 'objection'
+import type { Aggregate } from '../aggregates/aggregate.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
@@ -14,10 +15,12 @@ import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
 import type {
   CheckedFilter,
+  CheckedGroup,
   CheckedOrder,
   CheckedPath,
   ColumnName,
   FilterPath,
+  GroupPath,
   IsRelationPath,
   ModelType,
   OrderName,
@@ -43,6 +46,12 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly searchFields?: readonly SearchName<M>[]
   /** Columns that a client may order by, and paths to columns of one related object. */
   readonly orderingFields?: readonly OrderPath<M>[]
+  /** What is computed of all objects of a list, by name, as `sum('amount')`: columns, and paths to one object. */
+  readonly aggregates?: Readonly<Record<string, Aggregate>>
+  /** Columns, paths to one object, and periods (`created_at__month`) that a client may group by. */
+  readonly groupBy?: readonly GroupPath<M>[]
+  /** The same, that objects are counted by. */
+  readonly facets?: readonly GroupPath<M>[]
   /** The default order. */
   readonly ordering?: readonly OrderName<M>[]
   /** Columns that every write to a row changes: objects then have a strong `ETag`. */
@@ -87,6 +96,15 @@ type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer
   (Spec extends { readonly ordering: readonly (infer Path)[] }
     ? { readonly ordering: readonly CheckedOrder<M, Path>[] }
     : unknown) &
+  (Spec extends { readonly aggregates: infer Aggregates }
+    ? { readonly aggregates: { readonly [Name in keyof Aggregates]: CheckedAggregate<M, Aggregates[Name]> } }
+    : unknown) &
+  (Spec extends { readonly groupBy: readonly (infer Path)[] }
+    ? { readonly groupBy: readonly CheckedGroup<M, Path>[] }
+    : unknown) &
+  (Spec extends { readonly facets: readonly (infer Path)[] }
+    ? { readonly facets: readonly CheckedGroup<M, Path>[] }
+    : unknown) &
   (Spec extends { readonly filterRelations: infer Relations }
     ? {
         readonly filterRelations: { readonly [Name in keyof Relations]: Name extends RelationName<M> ? unknown : never }
@@ -99,6 +117,13 @@ type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer
         }
       }
     : unknown)
+
+type CheckedAggregate<M, A> =
+  A extends Aggregate<infer Name, infer Path>
+    ? Path extends string
+      ? Aggregate<Name, CheckedPath<M, Path> & string>
+      : A
+    : never
 
 type CheckedSearch<M, Path> = Path extends `${infer How extends '^' | '=' | '$'}${infer Rest}`
   ? `${How}${CheckedPath<M, Rest> & string}`

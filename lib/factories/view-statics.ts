@@ -40,6 +40,10 @@ export type PlainStatics = { readonly [Name in PlainName]?: (typeof GenericAPIVi
 
 /** Statics that a mixin reads; without it they are a `ConfigurationError`. */
 export interface MixinStatics {
+  /** AggregateMixin: milliseconds that a statement of aggregates or facets may take. @default 5000 */
+  readonly aggregateTimeout?: number
+  /** AggregateMixin: the most values of a facet. @default 100 */
+  readonly maxFacetValues?: number
   /** CacheableMixin: seconds for `max-age`; 0 leaves it out. @default 0 */
   readonly cacheMaxAge?: number
   /** CacheableMixin: `private` or, when false, `public`. @default true */

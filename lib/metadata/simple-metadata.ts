@@ -22,16 +22,18 @@ interface FieldMetadata {
 }
 
 /**
- * `{name, description, allowed_methods}`, and `actions.fields` where the path takes an object. Of a related field it shows
+ * `{name, description, allowed_methods}`, `actions.fields` where the path takes an object, and `parameters` with the names
+ * that those of aggregates and facets take. Of a related field it shows
  * the type of the key and no choices; hidden fields are left out.
  */
 export class SimpleMetadata extends BaseMetadata {
-  override determineMetadata(_ctx: Context, { name, description, allowed, input }: DescribedView): unknown {
+  override determineMetadata(_ctx: Context, { name, description, allowed, input, names }: DescribedView): unknown {
     return {
       name,
       description,
       allowed_methods: allowed.map((method) => method.toLowerCase()),
       ...(input && { actions: { fields: describeFields(input) } }),
+      ...(names && { parameters: names }),
     }
   }
 }

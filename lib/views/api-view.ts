@@ -27,6 +27,7 @@ import { takenFiles } from '../serializers/taken-files.js'
 import { type AnswerSchema, actionsOf } from './action-options.js'
 import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
+import { declaredNames } from './declared-names.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import type { ActionMap, OpenRoute, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
 import { decidedOf, methodsOf, patchedTypes, type ViewHandler, viewHandler } from './view-handler.js'
@@ -232,9 +233,9 @@ export class APIView implements View {
     const patched = patchedTypes(this.constructor as typeof APIView, this.actionMap)
     if (patched.length > 0) this.ctx.set('Accept-Patch', patched.join(', '))
     const { name, description } = this.constructor as typeof APIView
-    const { ctx, allowed, taking } = this
-    const input = taking?.describeInput()
-    return metadata.determineMetadata(ctx, { name, description, allowed, input })
+    const names = declaredNames(this.constructor, this.actionMap)
+    const described = { name, description, allowed: this.allowed, input: this.taking?.describeInput(), names }
+    return metadata.determineMetadata(this.ctx, described)
   }
 
   /** @internal The fields of the objects that the action takes, for OPTIONS. */

@@ -25,6 +25,7 @@ import {
   TokenAuthentication,
   table,
 } from '../../lib/index.js'
+import { count, sum } from '../../lib/views/index.js'
 import { authentication, errors, transaction } from '../../plugins/index.js'
 import { type Client, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
@@ -138,6 +139,9 @@ const shared = {
 class Notes extends bulkModelViewSet(Note, {
   ...shared,
   serializerClass: NoteSerializer,
+  aggregates: { notes: count(), total: sum('n') },
+  groupBy: ['board__name', 'tenant'],
+  facets: ['board__name'],
   actions: {
     mine: listAction({ methods: ['GET'] }, async function () {
       const rows = await Note.query(this.trx).where('n', '<', 5).orderBy('id')
@@ -191,6 +195,9 @@ class Boards extends bulkModelViewSet(Board, {
 class BoardNotes extends nestedViewSet(Note, {
   ...shared,
   serializerClass: NoteSerializer,
+  aggregates: { notes: count(), total: sum('n') },
+  groupBy: ['board__name'],
+  facets: ['tenant'],
   parentLookupField: 'board_id',
 }) {}
 
@@ -297,6 +304,25 @@ describe('reading', () => {
     expect((await client.get(next, { ...as('user-1'), 'x-tenant': '1' })).status).toBe(200)
     expect((await client.get(next, as('user-1'))).status).toBe(404)
     while ((await client.get(next, { ...as('user-1'), 'x-tenant': '1' })).json.exhausted === false);
+  })
+
+  it('computes and counts of the rows of the caller only, and shows no related one of another', async () => {
+    for (const tenant of [1, 2]) {
+      const ask = async (path: string) => (await client.get(path, as(`user-${tenant}`))).json
+      const [own] = await database.knex('notes').where({ tenant }).count('* as notes').sum('n as total')
+      expect(await ask('/notes/aggregate')).toEqual({ notes: Number(own?.['notes']), total: Number(own?.['total']) })
+      const name = tenant === 1 ? 'one' : 'two'
+      const { results } = await ask('/notes/aggregate?group_by=board__name,tenant&aggregate=notes')
+      expect(results).toEqual([{ board__name: name, tenant, notes: 30 }])
+      expect(await ask('/notes/facets')).toEqual({
+        board__name: { values: [{ value: name, count: 30 }], has_more: false },
+      })
+      expect(await ask(`/boards/${tenant}/notes/aggregate?aggregate=notes`)).toEqual({ notes: 30 })
+      for (const path of ['aggregate', 'facets']) {
+        expect((await client.get(`/boards/${3 - tenant}/notes/${path}`, as(`user-${tenant}`))).status).toBe(404)
+        expect((await client.get(`/notes/${path}`)).status).toBe(401)
+      }
+    }
   })
 
   it('shows an object, its related ones and what filters and searches find, of the caller only', async () => {
