@@ -177,10 +177,7 @@ function unreadable(query: AnyQueryBuilder): ConfigurationError {
 function grouped(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): AnyQueryBuilder {
   const columns = columnsOf(query, asked)
   void query.select(query.modelClass().raw(columns.sql, columns.bindings as never))
-  if (asked.groups > 0) void query.groupByRaw(ordinals(asked))
-  if (asked.order.length > 0 && asked.groups > 0) void query.orderByRaw(orderText(asked))
-  if (page.limit !== undefined && Number.isFinite(page.limit)) void query.limit(page.limit)
-  if (page.offset) void query.offset(page.offset)
+  cut(query, asked, page)
   return query
 }
 
@@ -193,11 +190,26 @@ function aroundRows(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePag
     .queryBuilder()
     .select(knex.raw(columns.sql, columns.bindings as never))
     .from(knex.raw('? as ??', [query.toKnexQuery(), table] as never))
-  if (asked.groups > 0) void built.groupByRaw(ordinals(asked))
-  if (asked.order.length > 0 && asked.groups > 0) void built.orderByRaw(orderText(asked))
-  if (page.limit !== undefined && Number.isFinite(page.limit)) void built.limit(page.limit)
-  if (page.offset) void built.offset(page.offset)
+  cut(built, asked, page)
   return nativeSql(built)
+}
+
+/** What queries of knex and of Objection have of groups. */
+interface Grouping {
+  groupByRaw(sql: string): unknown
+  orderByRaw(sql: string): unknown
+  limit(rows: number): unknown
+  offset(rows: number): unknown
+}
+
+/** Groups what is selected, in its order, and cuts the page out of it. */
+function cut(query: Grouping, asked: AskedFigures, { limit, offset }: FigurePage): void {
+  if (asked.groups > 0) {
+    query.groupByRaw(ordinals(asked))
+    if (asked.order.length > 0) query.orderByRaw(orderText(asked))
+  }
+  if (limit !== undefined && Number.isFinite(limit)) query.limit(limit)
+  if (offset) query.offset(offset)
 }
 
 function columnsOf(query: AnyQueryBuilder, { figures }: AskedFigures): SqlPart {
