@@ -7,7 +7,6 @@ import { type DatabaseRole, type DatabaseScope, type DatabaseSettings, roleRefus
 import type { Preferences } from '../http/prefer.js'
 import type { IdempotencyScope, Idempotent } from '../idempotency/rule.js'
 import { checkDeclarations, described } from '../kernel/declarations.js'
-import { MethodNotAllowed } from '../kernel/errors.js'
 import { SimpleMetadata } from '../metadata/simple-metadata.js'
 import { FormParser } from '../parsers/form-parser.js'
 import { JSONParser } from '../parsers/json-parser.js'
@@ -27,10 +26,10 @@ import { takenFiles } from '../serializers/taken-files.js'
 import { type AnswerSchema, actionsOf } from './action-options.js'
 import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
-import { declaredNames } from './declared-names.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
+import { describeOptions } from './steps/describe-options.js'
 import type { ActionMap, OpenRoute, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
-import { decidedOf, methodsOf, patchedTypes, type ViewHandler, viewHandler } from './view-handler.js'
+import { decidedOf, methodsOf, type ViewHandler, viewHandler } from './view-handler.js'
 
 /**
  * A view: one instance answers one request. Statics describe it, methods act.
@@ -226,16 +225,7 @@ export class APIView implements View {
 
   /** Answers OPTIONS: what the path takes. Touches no database, unless a permission does. */
   options(): unknown {
-    const { metadata } = this.policies
-    if (!metadata) throw new MethodNotAllowed(this.ctx.method, this.allowed)
-    this.ctx.status = 200
-    this.ctx.set('Allow', this.allowed.join(', '))
-    const patched = patchedTypes(this.constructor as typeof APIView, this.actionMap)
-    if (patched.length > 0) this.ctx.set('Accept-Patch', patched.join(', '))
-    const { name, description } = this.constructor as typeof APIView
-    const names = declaredNames(this.constructor, this.actionMap)
-    const described = { name, description, allowed: this.allowed, input: this.taking?.describeInput(), names }
-    return metadata.determineMetadata(this.ctx, described)
+    return describeOptions(this)
   }
 
   /** @internal The fields of the objects that the action takes, for OPTIONS. */
