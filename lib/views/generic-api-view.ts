@@ -30,14 +30,8 @@ import type { PathKey } from './generic-view.js'
 import type { FilterRelations } from './generic-view-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
-import {
-  type Concurrency,
-  type Filters,
-  type Pagination,
-  type Queryset,
-  STATIC_KINDS,
-  type ViewSerializer,
-} from './statics.js'
+import { STATIC_KINDS } from './static-kinds.js'
+import type { Concurrency, Filters, Pagination, Queryset, ViewSerializer } from './statics.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
@@ -94,9 +88,8 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
   static strictParams = false
   /**
-   * Lists also answer QUERY (RFC 10008): a body of JSON says what the parameters of a GET would, however long that is. See
-   * docs/reference/query-method.md.
-   * @default false
+   * Lists also answer QUERY (RFC 10008): a body of JSON says what the parameters of a GET would, however long that is.
+   * @see docs/reference/query-method.md @default false
    */
   static queryMethod = false
   /** Query parameters that the view's own code reads, besides those of its filter backends and its paginator. */

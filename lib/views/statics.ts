@@ -1,9 +1,8 @@
-/** What a view's statics are: the types to annotate them with, where subclasses are to set them freely, and their kinds. */
+/** The types of a view's statics: annotate with them what subclasses are to set freely. */
 
 import type { QueryBuilder } from 'objection'
 import type { BaseAuthentication } from '../authentication/authentication.js'
 import type { BaseFilter } from '../filters/filter.js'
-import type { Kinds } from '../kernel/kinds.js'
 import type { Policies, Policy } from '../kernel/policy.js'
 import type { BaseMetadata } from '../metadata/metadata.js'
 import type { BasePagination } from '../pagination/pagination.js'
@@ -41,29 +40,3 @@ export type Queryset = (() => QueryBuilder<any, any>) | null
 
 /** The columns that distinguish versions of a row, or null. Annotate with this type to leave subclasses free. */
 export type Concurrency = string | readonly string[] | null
-
-/** The kinds of the statics of generic views. */
-export const STATIC_KINDS: Kinds = {
-  model: 'any',
-  queryset: 'any',
-  serializerClass: 'any',
-  lookupField: 'name',
-  lookupUrlKwarg: 'name or null',
-  paginationClass: 'any',
-  filterBackends: 'any',
-  filtersetFields: 'names',
-  filterRelations: 'record',
-  searchFields: 'names',
-  orderingFields: 'names',
-  searchConfig: 'name',
-  searchType: 'any',
-  searchParam: 'name',
-  useNativeJson: 'boolean',
-  strictParams: 'boolean',
-  queryMethod: 'boolean',
-  queryParameters: 'list',
-  concurrency: 'names or null',
-  requireIfMatch: 'boolean',
-  expandable: 'record',
-  ordering: 'names',
-}
