@@ -15,8 +15,9 @@ export interface OrderingFilterOptions {
 }
 
 /**
- * Orders by the view's `orderingFields`, columns of the model or of the one object that relations lead to, in the parameter `ordering`, separated by commas; `-` before a name turns its
- * order. Other names are ignored; when none is left the view's `ordering` counts.
+ * Orders by the view's `orderingFields`, columns of the model or of the one object that relations lead to, in the parameter
+ * `ordering`, separated by commas; `-` before a name turns its order. Other names are ignored; when none is left the view's
+ * `ordering` counts.
  * @example
  * static override filterBackends = [OrderingFilter]
  * static override orderingFields = ['price', 'title', 'author__name']

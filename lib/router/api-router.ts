@@ -230,8 +230,8 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   /**
-   * The API as an OpenAPI document, of 3.1 or of 3.2 (`openapi: '3.2'`), which alone describes the method QUERY. Call it after `prepare()`, which knows the types of columns. Each call builds it
-   * anew; `docs()` builds it once.
+   * The API as an OpenAPI document, of 3.1 or of 3.2 (`openapi: '3.2'`), which alone describes the method QUERY. Call it
+   * after `prepare()`, which knows the types of columns. Each call builds it anew; `docs()` builds it once.
    * @throws {ConfigurationError} two serializers or security schemes have one name
    * @example api.getSchema({ title: 'Books', version: '1.2.0', license: { name: 'MIT', identifier: 'MIT' } })
    */
