@@ -10,6 +10,7 @@ import { actionNamed, showsFigures } from '../views/actions.js'
 import { aggregatesOf, isAggregating } from '../views/aggregates.js'
 import type { APIView } from '../views/api-view.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
 import { namedClass } from '../views/related-view-set.js'
 import { type Resource, resourceOf } from '../views/resource.js'
 import { explainRoad } from './explain-road.js'
@@ -23,7 +24,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
   const { view, notes } = subject
   const { parsers, renderers } = view.policies
   const generic = view instanceof GenericAPIView ? view : undefined
-  const { filters = [], paginator } = generic && hasModel(generic) ? listOf(generic, operation.action) : {}
+  const { filters = [], paginator } = generic && hasModel(generic.viewClass) ? listOf(generic, operation.action) : {}
   const road = generic
     ? await explainRoad(subject as Subject<GenericAPIView>)
     : { reading: null, insert: null, statements: [] }
@@ -40,7 +41,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     filters: filters.map(nameOf),
     pagination: paginator ? nameOf(paginator) : null,
     parameters: generic ? parametersOf(subject as Subject<GenericAPIView>) : [],
-    relations: readsList(operation.action) && generic && hasModel(generic) ? relationsOf(generic) : [],
+    relations: readsList(operation.action) && generic && hasModel(generic.viewClass) ? relationsOf(generic) : [],
     ...road,
     database: view.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
@@ -89,8 +90,4 @@ function describeRule(rule: IdempotencyRule | undefined): string | null {
 
 function nameOf(policy: object): string {
   return policy.constructor.name
-}
-
-function hasModel({ viewClass }: GenericAPIView): boolean {
-  return viewClass.model !== null || viewClass.queryset !== null
 }

@@ -187,8 +187,9 @@ export function setQuery(ctx: Context, parameters: QueryParameters): void {
 }
 
 /**
- * The parameters of a request: those of its URL, and of a QUERY those of its body, too. Where the application has given Koa another reader of queries (koa-qs), `?a[b]=1` may be an
- * object: then the text is read as Koa itself would, in which `a[b]` is a name like any other.
+ * The parameters of a request: those of its URL, and of a QUERY those of its body, too. Where the application has given Koa
+ * another reader of queries (koa-qs), `?a[b]=1` may be an object: then the text is read as Koa itself would, in which `a[b]`
+ * is a name like any other.
  */
 export function queryOf(ctx: Context): QueryParameters {
   const asked = ASKED.get(ctx)

@@ -39,11 +39,15 @@ export interface SchemaOptions {
   readonly openapi?: '3.1' | '3.2'
 }
 
+const VERSIONS = { '3.1': '3.1.0', '3.2': '3.2.0' } as const
+
 /**
  * Describes all paths. The same paths give the same document, byte for byte.
- * @throws {ConfigurationError} two serializers, operations or security schemes have one name
+ * @throws {ConfigurationError} two serializers, operations or security schemes have one name; an unknown version of OpenAPI
  */
 export function buildDocument(endpoints: readonly DescribedEndpoint[], options: SchemaOptions = {}): OpenAPIDocument {
+  const version = VERSIONS[options.openapi ?? '3.1'] as OpenAPIDocument['openapi'] | undefined
+  if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
   const components = new Components(expansionsIn(endpoints), forcedIn(endpoints))
   const paths = new Map<string, PathItem>()
   const operationIds = new Set<string>()
@@ -64,7 +68,7 @@ export function buildDocument(endpoints: readonly DescribedEndpoint[], options: 
     paths.set(path, item)
   }
   return {
-    openapi: options.openapi === '3.2' ? '3.2.0' : '3.1.0',
+    openapi: version,
     info: infoOf(options),
     servers: options.servers ?? [{ url: '/' }],
     tags: tagsOf(endpoints),

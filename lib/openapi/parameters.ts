@@ -5,6 +5,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { listParameters } from '../views/action-parameters.js'
 import { showsFigures } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
 import { resourceOf } from '../views/resource.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import type { DescribedEndpoint } from './endpoint.js'
@@ -64,10 +65,6 @@ export function queryParameters(view: GenericAPIView, serializer: SerializerClas
   ]
   // two that read one parameter mean the same by it
   return [...new Map(described.map((parameter) => [parameter.name, parameter])).values()]
-}
-
-export function hasModel({ model, queryset }: typeof GenericAPIView): boolean {
-  return model !== null || queryset !== null
 }
 
 export function toParameter({ name, description, schema, explode }: ParameterDescription): Parameter {

@@ -4,9 +4,11 @@ import type { ParameterDescription } from '../filters/filter.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { pagingParameters } from '../views/action-parameters.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import { hasModel } from '../views/generic-view-class.js'
 import { queryParsers } from '../views/policies.js'
-import { queryMembers } from '../views/steps/read-query.js'
-import { hasModel, SELECTS_FIELDS, toParameter } from './parameters.js'
+import { queryMembers } from '../views/query-members.js'
+import { selectionParameters } from '../views/steps/selection.js'
+import { SELECTS_FIELDS, toParameter } from './parameters.js'
 import type { Parameter, RequestBody, Schema } from './types.js'
 
 /** The parameters of a URL that a QUERY goes to: a link to another page has them, and the version. */
@@ -18,7 +20,8 @@ export function linkParameters(view: GenericAPIView): readonly Parameter[] {
 
 /** All that a QUERY of the list may ask. */
 export function queryBody(view: GenericAPIView, serializer: SerializerClass | undefined): RequestBody {
-  const { filters, group, others } = queryMembers(view, serializer)
+  const { filters, group, others } = queryMembers(view.viewClass, view.action)
+  const selecting = selectionParameters(view, serializer).map((one): [string, ParameterDescription] => [one.name, one])
   const conditions: Record<string, Schema> = propertiesOf(filters)
   if (group !== undefined) {
     const part: Schema = { type: 'object' }
@@ -30,7 +33,7 @@ export function queryBody(view: GenericAPIView, serializer: SerializerClass | un
   const hasFilter = Object.keys(conditions).length > 0
   const schema: Schema = {
     type: 'object',
-    properties: { ...(hasFilter && { filter }), ...propertiesOf(others) },
+    properties: { ...(hasFilter && { filter }), ...propertiesOf(new Map([...others, ...selecting])) },
     ...CLOSED,
   }
   const types = queryParsers(view.policies).flatMap(({ mediaTypes }) => mediaTypes)

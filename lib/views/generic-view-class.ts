@@ -42,6 +42,11 @@ export interface GenericViewClass extends GovernedClass {
   modelClass(): ModelClass
 }
 
+/** False for a view whose objects only code of the application knows. */
+export function hasModel({ model, queryset }: { readonly model: unknown; readonly queryset: unknown }): boolean {
+  return model !== null || queryset !== null
+}
+
 /** A view set that shows the objects of a relation. */
 export interface RelatedViewClass extends GenericViewClass {
   /** A view that answers one request. */

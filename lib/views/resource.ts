@@ -24,7 +24,7 @@ import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { actionNamed, changesObject } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
-import type { GenericViewClass } from './generic-view-class.js'
+import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import {
   CHOOSING,
   INPUT,
@@ -219,8 +219,8 @@ export class Resource {
 
   /** Objects have external ids that are others for each user. */
   get namesPerUser(): boolean {
-    const hasModel = this.view.model !== null || this.view.queryset !== null
-    return decided(this, 'namesPerUser', hasModel && externalIds(this.view.modelClass())?.perUser === true)
+    const isPerUser = hasModel(this.view) && externalIds(this.view.modelClass())?.perUser === true
+    return decided(this, 'namesPerUser', isPerUser)
   }
 
   /** Why an answer cannot be made of rows, as far as the class tells, as a sentence; null where nothing of it stands in the way. */

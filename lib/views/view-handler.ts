@@ -142,7 +142,9 @@ function acceptedQuery(answering: Answering | undefined): string | undefined {
   if (!answering) return undefined
   const { decided, action } = answering.route
   const policies = decided?.policies ?? policiesOf(answering.view)
-  const parsers = takesQuery(action) ? queryParsers(policies) : policies.parsers
+  // a view that is not generic reads it as any other body
+  const isOurs = takesQuery(action) && 'queryMethod' in answering.view
+  const parsers = isOurs ? queryParsers(policies) : policies.parsers
   return mediaTypesFor('QUERY', parsers).join(', ')
 }
 

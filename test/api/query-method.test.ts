@@ -13,6 +13,7 @@ import {
   configure,
   FieldFilter,
   type Filters,
+  GenericViewSet,
   IsAuthenticated,
   JSONRenderer,
   LimitOffsetPagination,
@@ -30,6 +31,7 @@ import {
   StringField,
 } from '../../lib/index.js'
 import { ListAPIView } from '../../lib/views/index.js'
+import { contentNegotiation } from '../../plugins/index.js'
 import { type Client, serveApp } from '../support/client.js'
 import { Author, AuthorSerializer, Book, database, useLibrary } from '../support/library.js'
 import { serveRouter, serveViews } from '../support/views.js'
@@ -184,6 +186,52 @@ describe('QUERY on a list', () => {
     const { send } = await serveApp(List.asView() as never)
     const { status, json } = await send('QUERY', '/whatever', { filter: { n: 3 } })
     expect([status, json.length]).toEqual([200, 3])
+  })
+
+  it('is read for a list of your own, which may have neither serializer nor model', async () => {
+    class Bare extends GenericViewSet {
+      static override queryMethod = true
+      static override queryParameters = [{ name: 'word', description: 'Mine.', schema: { type: 'string' } }]
+      override getKnex() {
+        return undefined
+      }
+      list() {
+        return [this.queryParams['word']]
+      }
+    }
+    class Modelled extends Bare {
+      static override model = Book
+    }
+    for (const view of [Bare, Modelled]) {
+      const { send, reported } = await serveApp(view.asView({ get: 'list' }) as never)
+      const answer = await send('QUERY', '/', { word: 'a,b' })
+      expect([view.name, answer.json, reported]).toEqual([view.name, ['a,b'], []])
+      expect((await send('QUERY', '/', { fields: ['id'] })).json.errors).toEqual({
+        fields: ['Unknown member. Use word.'],
+      })
+    }
+  })
+
+  it('is a body like any other for a view that is not generic, whatever its method is called', async () => {
+    class Own extends APIView {
+      list() {
+        return this.body.data
+      }
+    }
+    const { send } = await serveApp(Own.asView({ query: 'list' }) as never)
+    const { json, headers } = await send('QUERY', '/', { anything: [1] })
+    expect(json).toEqual({ anything: [1] })
+    expect(headers['accept-query']).toBe('application/json, application/x-www-form-urlencoded, multipart/form-data')
+  })
+
+  it('has its body read by contentNegotiation() on any route', async () => {
+    const { send } = await serveApp(contentNegotiation(), (ctx) => {
+      ctx.body = (ctx.request as { body?: unknown }).body
+    })
+    expect((await send('QUERY', '/', { a: 1 })).json).toEqual({ a: 1 })
+    expect((await send('QUERY', '/', undefined, { 'Content-Type': 'text/plain', 'Content-Length': '0' })).status).toBe(
+      200,
+    )
   })
 
   it('asks code of the application by queryParams', async () => {
@@ -440,6 +488,7 @@ describe('QUERY as HTTP has it', () => {
     expect(api.getSchema().paths['/books']).not.toHaveProperty('query')
     const document = api.getSchema({ openapi: '3.2' })
     expect(document.openapi).toBe('3.2.0')
+    expect(() => api.getSchema({ openapi: '3.0' as never })).toThrow(/there is no openapi "3\.0"; take 3\.1 or 3\.2/)
     const { query, get } = document.paths['/books'] as Record<string, { operationId: string }>
     expect(query).toMatchObject({
       operationId: 'book_list_query',

@@ -7,6 +7,7 @@ import type { Queryable } from '../../postgres/pg-types.js'
 import { actionClass } from '../action-options.js'
 import { actionNamed, changesMany, isDetail } from '../actions.js'
 import { isBuiltIn } from '../built-in.js'
+import { hasModel } from '../generic-view-class.js'
 import type { ActionMap } from '../view.js'
 import { type CheckedClass, checkGeneric, checkLookup, prepareGeneric } from './check-generic.js'
 import { checkIdempotency } from './check-idempotency.js'
@@ -49,10 +50,6 @@ const isOurs = (action: string) => actionNamed(action) !== undefined
 /** True when requests come to one of such actions as it comes with the package. */
 function reaches({ prototype }: CheckedClass, actions: ActionMap, such: (action: string) => boolean): boolean {
   return Object.values(actions).some((action) => such(action) && isBuiltIn(prototype, action))
-}
-
-function hasModel({ model, queryset }: CheckedClass): boolean {
-  return model !== null || queryset !== null
 }
 
 const prepareOnce = oncePerUntilFailed(async (view: CheckedClass): Promise<void> => {

@@ -4,6 +4,7 @@ import { contentDigest, strongTag } from '../../caching/entity-tags.js'
 import { type Preferences, preferencesOf } from '../../http/prefer.js'
 import { actionNamed, showsObject, showsWritten } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
+import { hasModel } from '../generic-view-class.js'
 import { refuseUnknownNames } from '../steps/refuse-unknown-names.js'
 import { refuseUnknownParameters } from '../steps/refuse-unknown-parameters.js'
 import type { View } from '../view.js'
@@ -21,7 +22,7 @@ export function heededPreferences(view: View): Preferences | undefined {
 
 function isGeneric(view: View): view is GenericView {
   const { viewClass } = view as Partial<GenericView>
-  return viewClass !== undefined && (viewClass.model !== null || viewClass.queryset !== null)
+  return viewClass !== undefined && hasModel(viewClass)
 }
 
 /** Refuses what would be ignored. @throws ValidationError */

@@ -7,9 +7,8 @@ import { parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
-import { takesQuery } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { readQuery } from '../steps/read-query.js'
+import { asksByBody, readQueryBody } from '../steps/read-query-body.js'
 import type { View } from '../view.js'
 import { askRelations } from './ask-relations.js'
 import { checkRequest } from './check-request.js'
@@ -27,8 +26,8 @@ export async function runAction(view: View): Promise<unknown> {
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
-  if (ctx.req.method === 'QUERY' && takesQuery(view.action)) {
-    await readQuery(view as GenericView)
+  if (asksByBody(view)) {
+    await readQueryBody(view)
   } else if (policies.parsers.length > 0 && view.readsBody()) {
     view.body = await parseBody(ctx, policies.parsers, policies.files)
     ;(ctx.request as { body?: unknown }).body = view.body.data

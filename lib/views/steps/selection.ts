@@ -15,7 +15,7 @@ import { canExpand, type Selection, selectFields } from '../../serializers/selec
 import type { Serializer } from '../../serializers/serializer.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import type { GenericViewClass } from '../generic-view-class.js'
+import { type GenericViewClass, hasModel } from '../generic-view-class.js'
 import type { RowAnswer } from '../overrides.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf, writesJson } from '../request/respond.js'
@@ -78,8 +78,7 @@ function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyM
     [FIELDS, new Set(serializerPlan(serializer).readable.map(({ name }) => name))],
     [EXPAND, new Set(Object.keys(view.expandable).filter((name) => canExpand(serializer, view.expandable, name)))],
   ])
-  const hasModel = view.model !== null || view.queryset !== null
-  const filters = hasModel ? resourceOf(view).parameterNames : []
+  const filters = hasModel(view) ? resourceOf(view).parameterNames : []
   const own = [...(resourceOf(view).paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
   const taken = new Set([...filters, ...own])
   return new Map([...names].filter(([name, { size }]) => size > 0 && !taken.has(name)))

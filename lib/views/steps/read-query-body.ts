@@ -1,34 +1,24 @@
 /** Reads the body of a QUERY (RFC 10008) as the parameters that the URL of a GET would have: docs/reference/query-method.md. */
 
-import { FieldFilter } from '../../filters/field-filter.js'
-import type { ParameterDescription } from '../../filters/filter.js'
 import { GROUP_NAMES, groupOfJson, keepPlaces } from '../../filters/group-of-json.js'
 import { type QueryParameters, queryOf, setQuery } from '../../http/context.js'
 import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { numeralAt } from '../../kernel/json-numerals.js'
 import { parseBody } from '../../parsers/parser.js'
-import type { SerializerClass } from '../../serializers/contract.js'
-import { isNoOrder, ownParameters, pagingParameters } from '../action-parameters.js'
-import { showsFigures } from '../actions.js'
+import { showsFigures, takesQuery } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { queryParsers } from '../policies.js'
+import { type QueryMembers, queryMembers } from '../query-members.js'
+import type { View } from '../view.js'
 import { shownName } from './refuse-unknown-parameters.js'
 import { selectionParameters } from './selection.js'
 
 /** The member of a body that holds conditions. */
 const FILTER = 'filter'
-/** The member that names an order, and the parameter that it stands for. */
-const ORDER = 'order'
-const ORDERING = 'ordering'
-
-/** What a body may say. */
-export interface QueryMembers {
-  /** Parameters of `FieldFilter`, by name: they stand in `filter`. */
-  readonly filters: ReadonlyMap<string, ParameterDescription>
-  /** The parameter that takes groups of conditions; undefined where there is none. */
-  readonly group: string | undefined
-  /** Other parameters, by the name that a body gives them. */
-  readonly others: ReadonlyMap<string, ParameterDescription>
+/** True for a request whose body says what is asked: a QUERY of an action that comes with the package. */
+export function asksByBody(view: View): view is GenericView {
+  const { resource } = view as Partial<GenericView>
+  return view.ctx.req.method === 'QUERY' && takesQuery(view.action) && resource !== undefined
 }
 
 /**
@@ -37,19 +27,19 @@ export interface QueryMembers {
  * @throws BadRequest it is no object
  * @throws ValidationError naming what nothing of the view reads, what no parameter can say, and what the URL says, too
  */
-export async function readQuery(view: GenericView): Promise<void> {
+export async function readQueryBody(view: GenericView): Promise<void> {
   const { ctx, policies, viewClass, action } = view
   const { data } = await parseBody(ctx, queryParsers(policies))
   if (typeof data !== 'object' || data === null || Array.isArray(data)) throw new BadRequest('Expected an object')
   // a body without a type is none that can be understood (RFC 10008 section 2)
   if (ctx.req.headers['content-type'] === undefined) throw new BadRequest('Expected a body of JSON')
   const errors: ErrorMessages = {}
-  const asked = parametersOf(data as Body, queryMembers(view, view.getSerializerClass()), errors)
+  const members = queryMembers(viewClass, action)
+  const asked = parametersOf(data as Body, { members, selecting: () => selectingNames(view) }, errors)
   const query = queryOf(ctx)
-  const paging = new Set(pagingParameters(viewClass, action).map(({ name }) => name))
   for (const name of Object.keys(query)) {
     // links to other pages carry these, to be sent with the same body
-    if (Object.hasOwn(asked, name) && !paging.has(name)) errors[shownName(name)] = [TWICE]
+    if (Object.hasOwn(asked, name) && !members.paging.has(name)) errors[shownName(name)] = [TWICE]
     asked[name] = query[name]
   }
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
@@ -61,45 +51,30 @@ const TWICE = 'Give it in the body or in the URL, not in both.'
 type Body = Readonly<Record<string, unknown>>
 type Asked = Record<string, QueryParameters[string]>
 
-/** @param serializer what the list shows */
-export function queryMembers(view: GenericView, serializer: SerializerClass | undefined): QueryMembers {
-  const { action } = view
-  const { filterView, filters } = view.resource
-  const figures = showsFigures(action)
-  const own = new Map<string, ParameterDescription>()
-  const others = new Map<string, ParameterDescription>()
-  let group: string | undefined
-  for (const backend of filters) {
-    const isFields = backend instanceof FieldFilter
-    for (const parameter of backend.parameters(filterView)) {
-      if (figures && !isNoOrder(parameter)) continue
-      if (!isFields) others.set(memberOf(parameter), parameter)
-      else if (parameter.name === backend.groupParam) group ??= parameter.name
-      else own.set(parameter.name, parameter)
-    }
-  }
-  const rest = [
-    ...ownParameters(view.viewClass, action),
-    ...pagingParameters(view.viewClass, action),
-    ...view.viewClass.queryParameters,
-    ...selectionParameters(view, serializer),
-  ]
-  for (const parameter of rest) if (!own.has(parameter.name)) others.set(memberOf(parameter), parameter)
-  return { filters: own, group, others }
+/** The parameters that select what is shown: none where the answer is not the serializer's. */
+function selectingNames(view: GenericView): readonly string[] {
+  const { action, resource } = view
+  if (showsFigures(action) || resource.overrides.has(action)) return []
+  return selectionParameters(view, view.getSerializerClass()).map(({ name }) => name)
 }
 
-function memberOf({ name }: ParameterDescription): string {
-  return name === ORDERING ? ORDER : name
+interface Readable {
+  readonly members: QueryMembers
+  readonly selecting: () => readonly string[]
 }
 
-function parametersOf(body: Body, members: QueryMembers, errors: ErrorMessages): Asked {
+function parametersOf(body: Body, { members, selecting }: Readable, errors: ErrorMessages): Asked {
   const { others, filters, group } = members
+  const filtered = filters.size > 0 || group !== undefined ? [FILTER] : []
   const asked = Object.create(null) as Asked
   for (const name of Object.keys(body)) {
-    const parameter = others.get(name)
-    if (parameter !== undefined) keep(asked, parameter.name, { errors, read: () => textAt(body, name) })
-    else if (name === FILTER && (filters.size > 0 || group !== undefined)) readFilter(body, members, { asked, errors })
-    else errors[shownName(name)] = [`Unknown member. Use ${[FILTER, ...others.keys()].join(', ')}.`]
+    const parameter = others.get(name)?.name ?? selecting().find((one) => one === name)
+    if (parameter !== undefined) keep(asked, parameter, { errors, read: () => textAt(body, name) })
+    else if (filtered.includes(name)) readFilter(body, members, { asked, errors })
+    else {
+      const names = [...filtered, ...others.keys(), ...selecting()]
+      errors[shownName(name)] = [`Unknown member. Use ${names.join(', ') || 'none'}.`]
+    }
   }
   return asked
 }

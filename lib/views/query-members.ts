@@ -1,0 +1,60 @@
+/** What the body of a QUERY (RFC 10008) may say, by the parameters of the GET that would ask the same: docs/reference/query-method.md. */
+
+import { FieldFilter } from '../filters/field-filter.js'
+import type { ParameterDescription } from '../filters/filter.js'
+import { oncePerCatalogue } from '../models/describe-model.js'
+import { isNoOrder, ownParameters, pagingParameters } from './action-parameters.js'
+import { showsFigures } from './actions.js'
+import { type GenericViewClass, hasModel } from './generic-view-class.js'
+import { resourceOf } from './resource.js'
+
+/** The member that names an order, and the parameter that it stands for. */
+const ORDER = 'order'
+const ORDERING = 'ordering'
+
+/** What a body may say. */
+export interface QueryMembers {
+  /** Parameters of `FieldFilter`, by name: they stand in `filter`. */
+  readonly filters: ReadonlyMap<string, ParameterDescription>
+  /** The parameter that takes groups of conditions; undefined where there is none. */
+  readonly group: string | undefined
+  /** Other parameters, by the name that a body gives them, but for those that select what is shown. */
+  readonly others: ReadonlyMap<string, ParameterDescription>
+  /** The parameters of pages. */
+  readonly paging: ReadonlySet<string>
+}
+
+/** What a body may say of an action of a class, the same for as long as the catalogue is. */
+export function queryMembers(view: GenericViewClass, action: string): QueryMembers {
+  const known = membersOf(view)
+  const members = known.get(action) ?? findMembers(view, action)
+  known.set(action, members)
+  return members
+}
+
+const membersOf: (view: GenericViewClass) => Map<string, QueryMembers> = oncePerCatalogue(() => new Map())
+
+function findMembers(view: GenericViewClass, action: string): QueryMembers {
+  const figures = showsFigures(action)
+  const own = new Map<string, ParameterDescription>()
+  const others = new Map<string, ParameterDescription>()
+  let group: string | undefined
+  for (const backend of hasModel(view) ? resourceOf(view).filters : []) {
+    const isFields = backend instanceof FieldFilter
+    for (const parameter of backend.parameters(resourceOf(view).filterView)) {
+      if (figures && !isNoOrder(parameter)) continue
+      if (!isFields) others.set(memberOf(parameter), parameter)
+      else if (parameter.name === backend.groupParam) group ??= parameter.name
+      else own.set(parameter.name, parameter)
+    }
+  }
+  const paging = pagingParameters(view, action)
+  for (const parameter of [...ownParameters(view, action), ...paging, ...view.queryParameters]) {
+    if (!own.has(parameter.name)) others.set(memberOf(parameter), parameter)
+  }
+  return { filters: own, group, others, paging: new Set(paging.map(({ name }) => name)) }
+}
+
+function memberOf({ name }: ParameterDescription): string {
+  return name === ORDERING ? ORDER : name
+}
