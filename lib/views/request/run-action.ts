@@ -26,7 +26,7 @@ export async function runAction(view: View): Promise<unknown> {
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
-  if (asksByBody(view)) {
+  if (ctx.req.method === 'QUERY' && asksByBody(view)) {
     await readQueryBody(view)
   } else if (policies.parsers.length > 0 && view.readsBody()) {
     view.body = await parseBody(ctx, policies.parsers, policies.files)

@@ -15,10 +15,10 @@ import { selectionParameters } from './selection.js'
 
 /** The member of a body that holds conditions. */
 const FILTER = 'filter'
-/** True for a request whose body says what is asked: a QUERY of an action that comes with the package. */
+/** True for a view whose QUERY says in its body what is asked: of an action that comes with the package. */
 export function asksByBody(view: View): view is GenericView {
   const { resource } = view as Partial<GenericView>
-  return view.ctx.req.method === 'QUERY' && takesQuery(view.action) && resource !== undefined
+  return takesQuery(view.action) && resource !== undefined
 }
 
 /**
