@@ -9,14 +9,24 @@ import { rowKey } from './row-keys.js'
 import { knexOf } from './write-rows.js'
 
 /**
- * The row of an object, read anew and held until the transaction ends; the object itself where its table cannot be locked.
- * @throws Conflict it is gone
+ * The rows of objects of one model, read anew and held until the transaction ends; the objects themselves where their table
+ * cannot be locked.
+ * @throws Conflict one of them is gone
  */
+export async function freshRows(objects: readonly object[], serializer: AnySerializer): Promise<readonly object[]> {
+  const [first] = objects
+  const model: unknown = first && modelOf(first)
+  if (!isModelClass(model) || !describeModel(model).lockable) return objects
+  const rows = await lockRows(objects as readonly Model[], knexOf(serializer))
+  return objects.map((object) => {
+    const row = rows.get(rowKey(model, object))
+    if (!row) throw new Conflict('The related object was changed by another request.')
+    return row
+  })
+}
+
+/** The row of one object. @see freshRows */
 export async function freshRow(object: object, serializer: AnySerializer): Promise<object> {
-  const model: unknown = modelOf(object)
-  if (!isModelClass(model) || !describeModel(model).lockable) return object
-  const rows = await lockRows([object as Model], knexOf(serializer))
-  const row = rows.get(rowKey(model, object))
-  if (!row) throw new Conflict('The related object was changed by another request.')
-  return row
+  const [row] = await freshRows([object], serializer)
+  return row as object
 }

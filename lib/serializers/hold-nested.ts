@@ -1,13 +1,7 @@
 /** Holds the rows of nested objects before operations are applied to them. */
-import type { Model } from 'objection'
-import { Conflict } from '../kernel/errors.js'
-import { describeModel } from '../models/describe-model.js'
-import { isModelClass, modelOf } from '../models/objection.js'
 import type { AnySerializer, BoundField } from './contract.js'
-import { lockRows } from './lock-rows.js'
+import { freshRows } from './fresh-row.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { rowKey } from './row-keys.js'
-import { knexOf } from './write-rows.js'
 
 /**
  * Holds what the nested fields that a client writes lead to, at any depth. What was read of the rows may be older.
@@ -29,17 +23,8 @@ export async function holdNested(
     if (related.length === 0) continue
     const child = serializer.child(bound, field.serializerClass)
     holds = true
-    await hold(related, child)
+    await freshRows(related, child)
     await holdNested(child, related)
   }
   return holds
-}
-
-async function hold(objects: readonly object[], serializer: AnySerializer): Promise<void> {
-  const model: unknown = modelOf(objects[0] as object)
-  if (!isModelClass(model) || !describeModel(model).lockable) return
-  const rows = await lockRows(objects as readonly Model[], knexOf(serializer))
-  if (objects.some((object) => !rows.has(rowKey(model, object)))) {
-    throw new Conflict('The related object was changed by another request.')
-  }
 }
