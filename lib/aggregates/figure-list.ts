@@ -6,6 +6,7 @@ import type { ModelDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, modelName } from '../models/objection.js'
 import type { ListPool, ListSource, RowCursor } from '../pagination/list-source.js'
 import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
+import { sqlStateOf } from '../postgres/database-errors.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { runStatement } from '../postgres/run-statement.js'
 import { isShaped } from '../queryset/count-rows.js'
@@ -151,7 +152,9 @@ async function valuesOf(query: AnyQueryBuilder, asked: AskedFigures, page: Figur
   const { text, values } = needsOwnRows
     ? aroundRows(objects, asked, page)
     : nativeSql(grouped(objects, asked, page).toKnexQuery())
-  const rows = await runStatement(knex, { text, name: undefined }, values)
+  const rows = await runStatement(knex, { text, name: undefined }, values).catch((error: unknown) => {
+    throw needsOwnRows && sqlStateOf(error) === UNDEFINED_COLUMN ? leftOut(objects, error) : error
+  })
   const types = exactTypes(knex)
   const parsers = asked.figures.map(({ oid }) => types.getTypeParser(oid, 'text'))
   return rows.map((row) => parsers.map((parse, index) => parsed(row[index], parse)))
@@ -165,6 +168,16 @@ function parsed(text: string | null | undefined, parse: (text: string) => unknow
 async function readByModel(query: AnyQueryBuilder, { figures }: AskedFigures): Promise<unknown[][]> {
   const rows = (await readExactly(query)) as Readonly<Record<string, unknown>>[]
   return rows.map((row) => figures.map((_, index) => row[alias(index)] ?? null))
+}
+
+const UNDEFINED_COLUMN = '42703'
+
+/** What the application's query does not select of its rows, nothing may be computed of: that it is left out may hide it. */
+function leftOut(query: AnyQueryBuilder, cause: unknown): ConfigurationError {
+  return new ConfigurationError(
+    `${modelName(query.modelClass())}: the queryset selects its own columns and leaves out one that aggregates or facets need; select it, or take it out of what is declared`,
+    { cause },
+  )
 }
 
 function unreadable(query: AnyQueryBuilder): ConfigurationError {

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
+  ConfigurationError,
   CSVRenderer,
   CursorPagination,
   configure,
@@ -102,6 +103,13 @@ class Own extends Books {
   }
 }
 
+/** What it masks, and what it leaves out, is in no figure. */
+class Masked extends Books {
+  override getQueryset() {
+    return super.getQueryset().select('books.id', Book.raw('1 as n')) as never
+  }
+}
+
 /** Whose rows are chosen by a hook. */
 class Hooked extends Books {
   override getQueryset() {
@@ -132,6 +140,7 @@ const VIEWS = {
   strict: Strict,
   written: Written,
   own: Own,
+  masked: Masked,
   hooked: Hooked,
   selected: Selected,
   joined: Joined,
@@ -384,4 +393,18 @@ describe('what cannot be asked', () => {
 it('writes groups as CSV', async () => {
   const { text } = await client.get('/api/written/aggregate.csv?group_by=state&aggregate=total,price')
   expect(text).toBe('state,total,price\r\ndraft,1,1.25\r\nopen,2,2.50\r\ndone,8,\r\n,,\r\n')
+})
+
+describe('a queryset that selects its own columns', () => {
+  it('hides from figures what it masks', async () => {
+    const { json } = await client.get('/api/masked/aggregate?aggregate=books,total')
+    expect(json.total).toBe(json.books)
+  })
+
+  it('is told which column it leaves out, and its clients nothing', async () => {
+    expect((await client.get('/api/masked/aggregate?aggregate=large')).status).toBe(500)
+    const [error] = client.reported.splice(0)
+    expect(error).toBeInstanceOf(ConfigurationError)
+    expect(String(error)).toMatch(/Book: the queryset selects its own columns and leaves out one/)
+  })
 })
