@@ -1,14 +1,17 @@
-/** Columns of ranges of days and of points in time, and of sets of them (promises B6 and B15). */
+/** Columns of ranges of days, of points in time and of numbers, and of sets of them (promises B6 and B15). */
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { BigIntegerField } from './big-integer-field.js'
 import { isInfinite, readDate, readDateTime, writeDateTime } from './date-time-text.js'
+import { DecimalField, readDecimal } from './decimal-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
+import { IntegerField } from './integer-field.js'
 import { checkLengthOptions, MOST_ITEMS } from './options.js'
 import { counted } from './string-field.js'
 
 export interface RangeFieldOptions extends FieldOptions {
-  /** What a range begins and ends with. */
-  readonly ends: 'date' | 'date-time'
+  /** What a range begins and ends with: `integer` has 32 bits, `big-integer` 64. */
+  readonly ends: 'date' | 'date-time' | 'integer' | 'big-integer' | 'decimal'
   /** The column holds sets of ranges. @default false */
   readonly multiple?: boolean
   /** The most ranges of a set of them. @default 1000 */
@@ -16,10 +19,52 @@ export interface RangeFieldOptions extends FieldOptions {
 }
 
 /** How the text of an end is read and written. */
-const ENDS = {
-  date: { format: 'YYYY-MM-DD', read: readDate, write: (text: string) => text },
-  'date-time': { format: 'YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM]', read: readDateTime, write: writeDateTime },
-} as const
+interface Ends {
+  readonly format: string
+  /** Undefined for what is no end. @throws ValidationError saying why it is none */
+  readonly read: (text: string) => string | undefined
+  /** True for what an end may be where values are compared: none is beyond all values. */
+  readonly isValue: (text: string) => boolean
+  readonly write: (text: string) => string
+  /** The greatest end of a kind whose values follow one another. */
+  readonly greatest?: bigint
+}
+
+const INTEGER = new IntegerField()
+const BIG_INTEGER = new BigIntegerField()
+const DECIMAL = new DecimalField()
+
+const asIs = (text: string) => text
+const whole = (bits: number, read: (text: string) => number | string): Ends => ({
+  format: `a whole number of ${bits} bits`,
+  read: (text) => String(read(text)),
+  isValue: () => true,
+  write: asIs,
+  greatest: 2n ** BigInt(bits - 1) - 1n,
+})
+
+const ENDS: Readonly<Record<RangeFieldOptions['ends'], Ends>> = {
+  date: {
+    format: 'YYYY-MM-DD',
+    read: (text) => (isInfinite(text) ? text : readDate(text)),
+    isValue: (text) => !isInfinite(text),
+    write: asIs,
+  },
+  'date-time': {
+    format: 'YYYY-MM-DDTHH:MM:SS[.ffffff][Z|±HH:MM]',
+    read: (text) => (isInfinite(text) ? text : readDateTime(text)),
+    isValue: (text) => !isInfinite(text),
+    write: writeDateTime,
+  },
+  integer: whole(32, (text) => INTEGER.toInternalValue(INTEGER.fromText(text))),
+  'big-integer': whole(64, (text) => BIG_INTEGER.toInternalValue(text)),
+  decimal: {
+    format: 'a number',
+    read: (text) => DECIMAL.toInternalValue(text),
+    isValue: (text) => readDecimal(text) !== undefined,
+    write: asIs,
+  },
+}
 
 /** An end that is missing is open; quotes around it mean nothing. */
 const END = '"[^"]+"|[^"()[\\]{},]*'
@@ -30,7 +75,7 @@ const EACH = new RegExp(RANGE, 'g')
 
 /**
  * A range as PostgreSQL writes it, with both ends as the fields of their kind take and show them:
- * `[2026-03-28T15:30:00Z,2026-03-29T00:00:00Z)`, `(,2026-04-01]`, `empty`; with `multiple` a set, `{[a,b),[c,d)}`.
+ * `[2026-03-28T15:30:00Z,2026-03-29T00:00:00Z)`, `(,2026-04-01]`, `[1,5)`, `empty`; with `multiple` a set, `{[a,b),[c,d)}`.
  */
 export class RangeField extends SerializerField<string, RangeFieldOptions> {
   readonly #pattern = this.options.multiple === true ? SEVERAL : ONE
@@ -43,21 +88,26 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
   }
 
   override toInternalValue(value: unknown): string {
-    const { read } = ENDS[this.options.ends]
+    const { read, greatest } = ENDS[this.options.ends]
     if (typeof value !== 'string' || !this.#shape.test(value)) throw this.#refusal()
     if (this.options.multiple === true && (value.match(EACH)?.length ?? 0) > this.#maxLength) {
       throw new ValidationError(`Ensure this field has no more than ${counted(this.#maxLength, 'range')}.`)
     }
-    return replaceEnds(value, (end) => {
-      const text = isInfinite(end) ? end : read(end)
+    return replaceEnds(value, (end, bracket) => {
+      const text = read(end)
       if (text === undefined) throw this.#refusal()
+      // PostgreSQL would count on to the next one
+      if ((bracket === '(' || bracket === ']') && text === String(greatest)) {
+        throw new ValidationError(`Ensure this value is at most ${BigInt(text) - 1n}.`)
+      }
       return text
     })
   }
 
   override fromText(text: string): unknown {
+    const { isValue } = ENDS[this.options.ends]
     replaceEnds(text, (end) => {
-      if (isInfinite(end)) throw this.#refusal()
+      if (!isValue(end)) throw this.#refusal()
       return end
     })
     return text
@@ -85,9 +135,10 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
 takesOptions<RangeFieldOptions, FieldOptions>(RangeField, { ends: 'any', multiple: 'boolean', maxLength: 'any' })
 
 /** Ranges with their ends replaced. */
-function replaceEnds(text: string, replace: (end: string) => string): string {
-  const ended = (end: string) => (end === '' ? '' : replace(end.startsWith('"') ? end.slice(1, -1) : end))
+function replaceEnds(text: string, replace: (end: string, bracket: string) => string): string {
+  const ended = (end: string, bracket: string) =>
+    end === '' ? '' : replace(end.startsWith('"') ? end.slice(1, -1) : end, bracket)
   return text.replace(EACH, (range: string, open?: string, from = '', to = '', close = '') =>
-    open === undefined ? range : `${open}${ended(from)},${ended(to)}${close}`,
+    open === undefined ? range : `${open}${ended(from, open)},${ended(to, close)}${close}`,
   )
 }

@@ -3,11 +3,7 @@
 import { elementOf } from '../fields/field-for-column.js'
 import { ValidationError } from '../kernel/errors.js'
 import type { Column } from '../models/model-description.js'
-import { type Lookup, MOST_VALUES, Operand, readList } from './lookups.js'
-
-const RANGES: ReadonlySet<string> = new Set(
-  ['date', 'ts', 'tstz'].flatMap((ends) => [`${ends}range`, `${ends}multirange`]),
-)
+import { type Lookup, MOST_VALUES, Operand, RANGES, readList } from './lookups.js'
 
 type Named = readonly (readonly [suffix: string, lookup: Lookup])[]
 
@@ -41,7 +37,7 @@ function ofLists(column: Column, element: Operand): Named {
 function ofRanges(column: Column): Named {
   const compare = (operator: string, description: string): Lookup => ({
     description: `${description}: a range, or a single value`,
-    values: (text, operand) => [operand.read(asRange(text, column.type.endsWith('multirange')))],
+    values: (text, operand) => [operand.read(asRange(text, column.type))],
     sql: () => `?? ${operator} ?${castTo(column)}`,
     parameter: () => ({ schema: { type: 'string' } }),
   })
@@ -52,10 +48,15 @@ function ofRanges(column: Column): Named {
   ]
 }
 
+/** The greatest value of a type whose ranges end before the next one: it alone is what begins there. */
+const GREATEST: Readonly<Record<string, string>> = { int4: '2147483647', int8: '9223372036854775807' }
+
 /** A value by itself is the range of it alone. */
-function asRange(text: string, isSet: boolean): string {
+function asRange(text: string, type: string): string {
   if (text === '') throw new ValidationError('Give a range, or a single value.')
-  const range = /^(?:[[({]|empty$)/.test(text) ? text : `[${text},${text}]`
+  const isSet = type.endsWith('multirange')
+  const end = text === GREATEST[type.slice(0, 4)] ? ')' : `${text}]`
+  const range = /^(?:[[({]|empty$)/.test(text) ? text : `[${text},${end}`
   return isSet && !range.startsWith('{') ? `{${range}}` : range
 }
 

@@ -14,11 +14,16 @@ import { checkedText, escapeLike, textOf } from './text-match.js'
 /** The most values that a list takes. */
 export const MOST_VALUES = 1_000
 
+/** Types of ranges, and of sets of them. */
+export const RANGES: ReadonlySet<string> = new Set(
+  ['date', 'ts', 'tstz', 'int4', 'int8', 'num'].flatMap((ends) => [`${ends}range`, `${ends}multirange`]),
+)
+
 /** Types whose values are compared as such. */
 const TYPES = new Set([
   ...['int2', 'int4', 'int8', 'float4', 'float8', 'numeric', 'bool', 'uuid', 'enum', 'bytea', 'inet'],
   ...['text', 'varchar', 'bpchar', 'citext', 'name', 'date', 'time', 'timestamptz', 'timestamp', 'interval'],
-  ...['daterange', 'tsrange', 'tstzrange', 'datemultirange', 'tsmultirange', 'tstzmultirange'],
+  ...RANGES,
 ])
 /** Types that a `jsonSchema` alone can give. */
 const DECLARED = new Set(['int4', 'float8', 'bool', 'timestamptz', 'date', 'time', 'uuid'])

@@ -12,6 +12,7 @@ class Looked extends Books {
   static override filtersetFields = [
     ...['n', 'title', 'price', 'flag', 'state', 'author_id', 'author__name', 'genres__name'],
     ...['tags', 'sizes', 'states', 'during', 'shown', 'published', 'created', 'printed'],
+    ...['ages', 'serials', 'costs', 'weeks'],
     ...['meta', 'meta__colour', 'meta__size__width', `meta__${NASTY}`, 'author__books__meta__colour'],
   ]
 }
@@ -22,11 +23,20 @@ class InstanceLooked extends Looked {
   }
 }
 
+class NativeLooked extends Looked {
+  static override useNativeJson = true
+}
+
 class StrictLooked extends Looked {
   static override strictParams = true
 }
 
-Object.assign(VIEWS, { looked: Looked, instanceLooked: InstanceLooked, strictLooked: StrictLooked })
+Object.assign(VIEWS, {
+  looked: Looked,
+  instanceLooked: InstanceLooked,
+  nativeLooked: NativeLooked,
+  strictLooked: StrictLooked,
+})
 
 useFilteredBooks()
 
@@ -42,12 +52,16 @@ beforeAll(async () => {
     update books set meta = '{"colour":"blue","size":5}', tags = '{y,z}', sizes = '{2,3}', during = '[2024-02-01,)', printed = '2024-01-01' where id = 2;
     update books set meta = '{"colour":null}', tags = '{}', during = 'empty', created = '2024-12-31T23:30:00-05:00', published = '0044-03-15' where id = 3;
     update books set created = 'infinity', printed = '-infinity', published = 'infinity' where id = 4;
+    update books set ages = '[3,8]', serials = '(,9007199254740993]', costs = '[0.5,2.50)', weeks = '{[1,3),[10,)}' where id = 1;
+    update books set ages = '[8,)', serials = '[9007199254740993,)', costs = '(2.5,Infinity)', weeks = '{[5,6)}' where id = 2;
+    update books set ages = 'empty', serials = '[1,2)', costs = 'empty', weeks = '{}' where id = 3;
+    update books set ages = '(,)', costs = '(,-1.25]' where id = 4;
   `)
 })
 
 const ALL = [1, 2, 3, 4, 5, 6]
 
-describe.each(['looked', 'instanceLooked'])('lookups of %s', (path) => {
+describe.each(['looked', 'instanceLooked', 'nativeLooked'])('lookups of %s', (path) => {
   it.each([
     ['n__ne=2', [1, 3, 4, 5, 6]],
     ['n__nin=1,2', [3, 4, 5, 6]],
@@ -96,6 +110,49 @@ describe.each(['looked', 'instanceLooked'])('lookups of %s', (path) => {
     ['shown__contains={[2024-01-01T00:00:00Z,2024-01-01T01:00:00Z),[2024-03-01T00:00:00Z,)}', [1]],
     ['shown__overlap=2024-05-01T00:00:00%2B02:00', [1]],
     ['during__icontains=2024-02', [1, 2]],
+
+    ['ages=[3,9)', [1]],
+    ['ages__ne=(2,8]', [2, 3, 4, 5, 6]],
+    ['ages__gte=[8,)', [2]],
+    ['ages__contains=8', [1, 2, 4]],
+    ['ages__contains=9', [2, 4]],
+    ['ages__contains=[3,5]', [1, 4]],
+    ['ages__contains=(,3]', [4]],
+    ['ages__contains=(,)', [4]],
+    ['ages__contains=empty', [1, 2, 3, 4]],
+    ['ages__contains=2147483647', [2, 4]],
+    ['ages__contains=-2147483648', [4]],
+    ['ages__overlap=(,3)', [4]],
+    ['ages__overlap=(,3]', [1, 4]],
+    ['ages__overlap=empty', []],
+    ['ages__overlap=8', [1, 2, 4]],
+    ['ages__contained_by=[0,100]', [1, 3]],
+    ['ages__contained_by=[0,)', [1, 2, 3]],
+    ['ages__contained_by=(,)', [1, 2, 3, 4]],
+    ['ages__contained_by=8', [3]],
+    ['ages__contained_by=empty', [3]],
+    ['ages__isnull=true', [5, 6]],
+    ['ages__icontains=3,9', [1]],
+    ['serials__contains=9007199254740993', [1, 2]],
+    ['serials__contains=9007199254740994', [2]],
+    ['serials__contains=9223372036854775807', [2]],
+    ['serials__contains=-9223372036854775808', [1]],
+    ['serials__contained_by=[1,1]', [3]],
+    ['serials__overlap=[9007199254740994,9007199254740995]', [2]],
+    ['costs__contains=0.50', [1]],
+    ['costs__contains=2.5', []],
+    ['costs__contains=[0.6,0.7]', [1]],
+    ['costs__contains=[2.51,1000000000000000000000.5]', [2]],
+    ['costs__overlap=[2.4999999999999999999,2.50000000000000000001]', [1, 2]],
+    ['costs__overlap=-1.25', [4]],
+    ['costs__contained_by=(,2.5)', [1, 3, 4]],
+    ['costs=[0.5,2.5)', [1]],
+    ['weeks__contains=1', [1]],
+    ['weeks__contains={[1,2],[11,12]}', [1]],
+    ['weeks__contains=3', []],
+    ['weeks__overlap=[3,6)', [2]],
+    ['weeks__overlap=2147483647', [1]],
+    ['weeks__contained_by={[5,5],[7,7]}', [2, 3]],
 
     ['published__year=2024', [1, 2]],
     ['published__year=44', [3]],
@@ -163,6 +220,24 @@ describe.each(['looked', 'instanceLooked'])('lookups of %s', (path) => {
       during__contains: ['', 'x', '2024-02-30', '[2024-01-01', '2024-01-01,2024-01-02', 'infinity', '[a,b]', '{}'],
       during__overlap: ['now', '[2024-01-01T00:00:00Z,)'],
       shown__contains: ['', '2024-01-01', '{x}', '{[2024-01-01T00:00:00Z,)', '{{}}'],
+      ages__contains: [
+        '',
+        'x',
+        '1.5',
+        '2147483648',
+        '[1,2',
+        '[1,x)',
+        '[1, 2)',
+        '[1,2147483647]',
+        '(2147483647,)',
+        '{1}',
+        '[,99999999999)',
+      ],
+      ages__overlap: ['NaN', 'infinity', '[now,)'],
+      ages: ['1', '[a,b)'],
+      serials__contains: ['9223372036854775808', '1e3', '[,9223372036854775807]', '[1.0,)'],
+      costs__contained_by: ['', 'NaN', 'Infinity', '[1,Infinity)', '1e5', '1,5', '[.5,1)', '[1,2,3)'],
+      weeks__contains: ['x', '{[1,x)}', '{1}', '{[1,2147483647]}'],
       published__year: ['', '0', '10000', '-1', '2024.0', 'x', '２０２４'],
       created__month: ['0', '13', '1e0'],
       created__day: ['0', '32'],
@@ -186,7 +261,7 @@ describe.each(['looked', 'instanceLooked'])('lookups of %s', (path) => {
   it('[C2] has none where they mean nothing', async () => {
     for (const name of [
       ...['n__year', 'title__overlap', 'tags__exact', 'tags__in', 'tags__icontains', 'published__contained_by'],
-      ...['meta__colour__gt', 'meta__colour__range', 'meta__ne', 'during__nin', 'created__hour'],
+      ...['meta__colour__gt', 'meta__colour__range', 'meta__ne', 'during__nin', 'ages__range', 'created__hour'],
     ]) {
       const { status, json } = await client.get(`/api/${path}?${name}=1`)
       expect([name, status, Object.keys(json.errors)]).toEqual([name, 400, [name]])
@@ -209,18 +284,27 @@ describe('new lookups', () => {
     expect(await found(`strictLooked?${query}`)).toEqual([2])
     const { status, json } = await client.get('/api/strictLooked?nope=1')
     expect(status).toBe(400)
-    for (const name of ['n__ne', 'n__nin', 'tags__overlap', 'during__contained_by', 'created__day', 'meta__colour']) {
+    for (const name of [
+      'n__ne',
+      'n__nin',
+      'tags__overlap',
+      'during__contained_by',
+      'ages__contains',
+      'created__day',
+      'meta__colour',
+    ]) {
       expect(json.errors.nope[0]).toContain(`${name},`)
     }
   })
 
   it('[C3 R3] send values apart from the SQL, a list as one', async () => {
     const query =
-      'n__nin=1,2,3&tags__overlap=canary,y&created__year=2024&meta__colour__ne=canary&meta__colour__in=canary,b'
+      'n__nin=1,2,3&tags__overlap=canary,y&created__year=2024&meta__colour__ne=canary&meta__colour__in=canary,b' +
+      '&ages__overlap=[77701,77702]&costs__contains=77703.5'
     const [text] = await countQueries(database.knex, () => client.get(`/api/looked?${query}`))
-    expect(text).not.toMatch(/canary|2024/)
+    expect(text).not.toMatch(/canary|2024|777/)
     expect(text).toContain(`("books"."meta" ->> 'colour') = $`)
-    expect(new Set(text?.match(/\$\d+/g)).size).toBe(2 * 6)
+    expect(new Set(text?.match(/\$\d+/g)).size).toBe(2 * 8)
   })
 
   it('are described', async () => {
@@ -234,6 +318,13 @@ describe('new lookups', () => {
       explode: false,
     })
     expect(described.get('during__contains')).toMatchObject({ schema: { type: 'string' } })
+    expect(described.get('ages__overlap')).toMatchObject({ schema: { type: 'string' } })
+    const format = String(described.get('ages')?.schema['pattern'])
+    expect(['[1,5)', '(,5]', 'empty', '1', '[1,'].map((text) => new RegExp(format, 'u').test(text))).toEqual([
+      ...[true, true, true],
+      ...[false, false],
+    ])
+    expect(described.has('ages__in')).toBe(false)
     expect(described.get('created__year')).toMatchObject({ schema: { type: 'integer', minimum: 1, maximum: 9_999 } })
     expect(described.get('meta__colour__ne')).toMatchObject({ schema: { type: 'string' } })
     expect(described.has('meta__colour__gt')).toBe(false)

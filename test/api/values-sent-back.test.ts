@@ -20,7 +20,7 @@ const SCHEMA = `
   create table odd (
     id serial primary key, shelf_id int references shelves, title text, link text, site text,
     day date, moment timestamptz, naive timestamp, small real, large float8, bare numeric, price numeric(6,2), bounded float8,
-    days daterange, moments tstzrange, sets datemultirange, count int, big int8, flag boolean, uid uuid, span interval,
+    days daterange, moments tstzrange, sets datemultirange, ages int4range, serials int8range, costs numrange, weeks int4multirange, count int, big int8, flag boolean, uid uuid, span interval,
     clock time, feeling mood, tree jsonb,
     ints int[], texts text[], amounts numeric[], stamps timestamptz[], trees jsonb[], flags boolean[]
   );`
@@ -126,6 +126,12 @@ const SPECIAL: readonly (readonly [column: string, sql: string, shown: unknown])
   ['days', "'[-infinity,2024-01-02)'", '[-infinity,2024-01-02)'],
   ['moments', "'[2024-01-02 00:00:00Z,infinity]'", '[2024-01-02T00:00:00Z,infinity]'],
   ['sets', "'{[2024-01-02,infinity)}'", '{[2024-01-02,infinity)}'],
+  ['ages', "'[-2147483648,2147483647)'", '[-2147483648,2147483647)'],
+  ['ages', "'(1,2)'", 'empty'],
+  ['serials', "'(,9223372036854775806]'", '(,9223372036854775807)'],
+  ['costs', "'[-Infinity,0.50]'", '[-Infinity,0.50]'],
+  ['costs', "'(1,NaN]'", '(1,NaN]'],
+  ['weeks', "'{[1,2],[4,)}'", '{[1,3),[4,)}'],
   [
     'ints',
     'array[[1,2],[3,null]]',

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { APIRouter, FieldFilter, type FilterRelations, ModelSerializer, ReadOnlyModelViewSet } from '../../lib/index.js'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { type NumberRange, randomRange, rangeMeanings } from './support/number-ranges.js'
 import { Random } from './support/random.js'
 import { report, seed, size } from './support/size.js'
 
@@ -22,6 +23,8 @@ interface Row {
   readonly day: string | null
   readonly tags: readonly string[] | null
   readonly colour: string | null
+  readonly ages: NumberRange | null
+  readonly costs: NumberRange | null
   /** The name of the author, who may be missing or have none. */
   readonly author: string | null
   readonly notes: readonly Note[]
@@ -60,6 +63,8 @@ const rows: readonly Row[] = Array.from({ length: ROWS }, (_, index) => ({
   day: orNull(DAYS),
   tags: random.chance(0.3) ? null : random.some(WORDS),
   colour: orNull(['red', 'blue', '7']),
+  ages: random.chance(0.2) ? null : randomRange(random, 'whole'),
+  costs: random.chance(0.2) ? null : randomRange(random, 'decimal'),
   author: orNull(NAMES),
   notes: Array.from({ length: random.below(4) }, () => ({
     text: orNull(WORDS),
@@ -175,6 +180,8 @@ function leaf(): Tree {
     () => of('flag', equality([true, false], String), (row) => row.flag),
     () => of('day', ofDay(), (row) => row.day),
     () => of('tags', ofList(), (row) => row.tags),
+    () => of('ages', rangeMeanings(random, 'whole'), (row) => row.ages),
+    () => of('costs', rangeMeanings(random, 'decimal'), (row) => row.costs),
     () => of('meta__colour', ofText(['red', 'blue', '7', 'RED']), (row) => row.colour),
     () => of('author__name', ofText(NAMES), (row) => row.author),
     () => of('notes__text', ofMany(), (row) => row.notes.map(({ text }) => text)),
@@ -274,6 +281,7 @@ function tree<Of>(depth: number, leaf: () => Tree<Of>, end: (depth: number) => T
 const SCHEMA = `
   create table people (id int primary key, name text);
   create table books (id int primary key, n int, price numeric(6,2), title text, flag bool, day date, tags text[], meta jsonb,
+    ages int4range, costs numrange,
     author_id int references people);
   create table labels (id int primary key, name text);
   create table notes (id serial primary key, book_id int not null references books, text text, stars int,
@@ -348,7 +356,7 @@ class Books extends ReadOnlyModelViewSet<Book> {
   static override serializerClass = BookSerializer
   static override filterBackends = [new FieldFilter({ groupParam: 'filter' })]
   static override filtersetFields = [
-    ...['n', 'price', 'title', 'flag', 'day', 'tags', 'meta__colour', 'author__name', 'notes__text'],
+    ...['n', 'price', 'title', 'flag', 'day', 'tags', 'ages', 'costs', 'meta__colour', 'author__name', 'notes__text'],
   ]
   static override filterRelations: FilterRelations = { notes: Notes, labels: Labels }
 }
@@ -367,13 +375,14 @@ beforeAll(async () => {
   for (const model of [Person, BookNote, Label, Book]) model.knex(database.knex)
   await database.knex('labels').insert(LABELS.map((name, id) => ({ id, name })))
   for (const { notes, labels, author, colour, ...row } of rows) {
+    const ranges = { ages: row.ages?.text ?? null, costs: row.costs?.text ?? null }
     // a missing name is one of a person, or no person at all
     const author_id = author === null && random.chance(0.5) ? null : row.id
     if (author_id !== null) await database.knex('people').insert({ id: row.id, name: author })
     const meta = colour === null ? random.pick([null, '{}', '{"colour":null}', '[1]', '"colour"']) : { colour }
     const text =
       typeof meta === 'string' || meta === null ? meta : JSON.stringify(colour === '7' ? { colour: 7 } : meta)
-    await database.knex('books').insert({ ...row, author_id, meta: text })
+    await database.knex('books').insert({ ...row, ...ranges, author_id, meta: text })
     for (const { label, ...note } of notes) {
       await database.knex('notes').insert({ book_id: row.id, label_id: label, ...note })
     }

@@ -40,6 +40,50 @@ describe('of points in time', () => {
   })
 })
 
+describe('of numbers', () => {
+  test.each([
+    ['integer', '[01,"5"]', '[1,5]'],
+    ['integer', '[-2147483648,2147483647)', '[-2147483648,2147483647)'],
+    ['integer', '(,)', '(,)'],
+    ['integer', 'empty', 'empty'],
+    ['big-integer', '[-9223372036854775808,9223372036854775807)', '[-9223372036854775808,9223372036854775807)'],
+    ['big-integer', '(9007199254740993,]', '(9007199254740993,]'],
+    ['decimal', '[0.50,1000000000000000000000.000001)', '[0.50,1000000000000000000000.000001)'],
+    ['decimal', '[-Infinity,NaN]', '[-Infinity,NaN]'],
+  ] as const)('with the ends %s takes %s and stores %s, which it shows', (ends, value, stored) => {
+    const field = new RangeField({ ends })
+    expect(field.toInternalValue(value)).toBe(stored)
+    expect(field.toInternalValue(stored)).toBe(stored)
+    expect(shown(field, stored)).toBe(stored)
+    expect(new RegExp(field.schema().pattern ?? 'none', 'u').test(value)).toBe(true)
+  })
+
+  test.each([
+    ['integer', '[1,2147483648)', 'Ensure this value is at most 2147483647.'],
+    ['integer', '[-2147483649,1)', 'Ensure this value is at least -2147483648.'],
+    ['integer', '[1,2147483647]', 'Ensure this value is at most 2147483646.'],
+    ['integer', '(2147483647,)', 'Ensure this value is at most 2147483646.'],
+    ['integer', '[1.0,2)', 'A valid integer is required.'],
+    ['integer', '[infinity,)', 'A valid integer is required.'],
+    ['integer', '1', 'Use the format [from,to), each end as a whole number of 32 bits.'],
+    ['integer', '[1', 'Use the format [from,to), each end as a whole number of 32 bits.'],
+    ['big-integer', '[1,9223372036854775808)', 'Ensure this value is at most 9223372036854775807.'],
+    ['big-integer', '[1,9223372036854775807]', 'Ensure this value is at most 9223372036854775806.'],
+    ['big-integer', `[${'9'.repeat(100_000)},)`, 'Ensure this value is at most 9223372036854775807.'],
+    ['decimal', '[1e5,)', 'A valid number is required.'],
+    ['decimal', '[.5,)', 'A valid number is required.'],
+    ['decimal', '1,2', 'Use the format [from,to), each end as a number.'],
+  ] as const)('with the ends %s refuses %s', async (ends, value, message) => {
+    expect(await refusal(new RangeField({ ends }), value)).toEqual([message])
+  })
+
+  test('compares with no end that is beyond all numbers', async () => {
+    for (const text of ['[1,Infinity)', '[NaN,)']) {
+      expect(() => new RangeField({ ends: 'decimal' }).fromText(text)).toThrow('Validation failed')
+    }
+  })
+})
+
 test('sets of days are several ranges in braces', async () => {
   const field = new RangeField({ ends: 'date', multiple: true })
   for (const value of ['{}', '{empty}', '{[2026-03-28,2026-04-01),[2026-05-01,)}']) {

@@ -37,6 +37,10 @@ const SCHEMA = `
     states state[],
     during daterange,
     shown tstzmultirange,
+    ages int4range,
+    serials int8range,
+    costs numrange,
+    weeks int4multirange,
     printed timestamp,
     secret text not null default 'secret of a book',
     author_id int references people
