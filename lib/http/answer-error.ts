@@ -9,12 +9,13 @@ import { subjectOf } from '../postgres/failed-statement.js'
 import { nativeError } from '../postgres/native-error.js'
 import { type Context, isTargetError, RequestSlot } from './context.js'
 import { PROBLEM_TYPE, prefersProblem, problemOf } from './problem.js'
-import { shownErrors } from './shown-errors.js'
+import { shownDetail, shownErrors } from './shown-errors.js'
 
 /** What of an error reaches the client. */
 interface Answer {
   readonly status: number
   readonly detail: string
+  readonly code?: string | undefined
   readonly errors?: ErrorMessages | undefined
   readonly headers: Readonly<Record<string, unknown>>
   readonly members?: Readonly<Record<string, unknown>> | undefined
@@ -52,8 +53,8 @@ const ENTITY_HEADERS = [
 ]
 
 /**
- * Answers with `{detail, status}` and, if there are any, `errors`, with `codes` beside them where `errorCodes` is set; or as a
- * problem (RFC 9457) where `problemDetails` is set and the client asks for one. Headers set by earlier middleware stay.
+ * Answers with `{detail, status}` and, if there are any, `errors`, with `code` and `codes` beside them where `errorCodes` is set; or as
+ * a problem (RFC 9457) where `problemDetails` is set and the client asks for one. Headers set by earlier middleware stay.
  *
  * - An `ApiError` is shown as it is.
  * - An error of other middleware with a `status` of 4xx keeps it, and its message if `expose` is true (as http-errors has it).
@@ -85,11 +86,8 @@ export function answerError(ctx: Context, error: unknown, challenge?: string): v
   if (answer.status >= 500) reportError(ctx, error)
 }
 
-function write(
-  ctx: Context,
-  { status, detail, errors, headers, members }: Answer,
-  challenge: string | undefined,
-): void {
+function write(ctx: Context, answer: Answer, challenge: string | undefined): void {
+  const { status, errors, headers, members } = answer
   for (const name of ENTITY_HEADERS) ctx.remove(name)
   ctx.status = status
   for (const [name, value] of Object.entries(headers)) setIfValid(ctx, name, value)
@@ -104,7 +102,10 @@ function write(
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
   const options = { withCodes: isProblem, report: (error: unknown) => reportError(ctx, error) }
   const shown = errors && shownErrors(ctx, errors, options)
-  const body = isProblem ? problemOf(ctx, { status, detail, shown, members }) : { detail, status, ...shown, ...members }
+  const { detail, code } = shownDetail(ctx, answer, options)
+  const body = isProblem
+    ? problemOf(ctx, { status, detail, code, shown, members })
+    : { detail, status, code, ...shown, ...members }
   ctx.body = JSON.stringify(body)
   ctx.respond = true
 }

@@ -13,6 +13,7 @@ export const PROBLEM_TYPE = 'application/problem+json'
 export interface ProblemAnswer {
   readonly status: number
   readonly detail: string
+  readonly code: string | undefined
   readonly shown: ShownErrors | undefined
   readonly members: Readonly<Record<string, unknown>> | undefined
 }
@@ -36,7 +37,7 @@ export function prefersProblem(ctx: Context): boolean {
 }
 
 /** The body. `ctx.state.instance` names it for whoever hears of the error by the `error` event. */
-export function problemOf(ctx: Context, { status, detail, shown, members }: ProblemAnswer): object {
+export function problemOf(ctx: Context, { status, detail, code, shown, members }: ProblemAnswer): object {
   const instance = `urn:uuid:${uuidOf(ctx)}`
   ctx.state['instance'] = instance
   const base = {
@@ -47,8 +48,8 @@ export function problemOf(ctx: Context, { status, detail, shown, members }: Prob
     instance,
     ...(shown && { errors: messagesOf(ctx, shown) }),
   }
-  // a member of the error takes the place of none of these
-  return { ...base, ...members, ...base }
+  // a member of the error takes the place of none of these, which RFC 9457 has names for
+  return { ...base, code, ...members, ...base }
 }
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i

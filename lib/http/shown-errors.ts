@@ -1,9 +1,10 @@
 /** The messages of an error as its client gets them: the application's in place of the package's, and the code of each. */
 
+import { codeOfStatus, type DetailCode, knownDetail } from '../kernel/details.js'
 import type { ErrorMessages } from '../kernel/errors.js'
 import { codesOf, givenCode } from '../kernel/given-codes.js'
 import type { Messages, MessageText } from '../kernel/message-settings.js'
-import { filled, type KnownMessage, knownMessage } from '../kernel/messages.js'
+import { filled, type KnownMessage, knownMessage, type MessageCode } from '../kernel/messages.js'
 import { setting } from '../kernel/settings.js'
 import type { Context } from './context.js'
 
@@ -29,6 +30,34 @@ export function shownErrors(ctx: Context, errors: ErrorMessages, { withCodes, re
   return { errors: mapped(errors, (list) => replaced(ctx, list, messages, report)), codes }
 }
 
+/** What an error says. */
+export interface ToldDetail {
+  readonly status: number
+  readonly detail: string
+  /** What the application calls it. */
+  readonly code?: string | undefined
+  readonly errors?: ErrorMessages | undefined
+}
+
+/** The `detail` of an error, and its code where somebody wants that. */
+export interface ShownDetail {
+  readonly detail: string
+  readonly code: string | undefined
+}
+
+/** What is shown of a `detail`: what has a code of the application's is its own sentence. */
+export function shownDetail(ctx: Context, error: ToldDetail, options: ShowingOptions): ShownDetail {
+  const { status, detail, code, errors } = error
+  const messages = setting('messages')
+  const isAsked = options.withCodes || setting('errorCodes') === true
+  if (!isAsked && messages === undefined) return { detail, code: undefined }
+  const known = code === undefined ? knownDetail(detail) : undefined
+  return {
+    detail: known && messages ? told(ctx, detail, known, { messages, report: options.report }) : detail,
+    code: isAsked ? (code ?? known?.code ?? (errors ? codeOfInput(status) : codeOfStatus(status))) : undefined,
+  }
+}
+
 /** A map of the same shape. */
 function mapped(errors: ErrorMessages, each: (messages: readonly string[]) => string[]): ErrorMessages {
   const entries = Object.entries(errors).map(([name, inner]) => [
@@ -47,18 +76,35 @@ function replaced(
 ): string[] {
   return list.map((text, index) => {
     const known = givenCode(list, index) === undefined ? knownMessage(text) : undefined
-    const own = known && messages[known.code]
-    if (!known || own === undefined) return text
-    try {
-      return written(own, known, ctx)
-    } catch (error) {
-      report(error)
-      return text
-    }
+    return known ? told(ctx, text, known, { messages, report }) : text
   })
 }
 
-function written(own: MessageText, { code, params }: KnownMessage, ctx: Context): string {
+/** A `detail` of the application's that has messages beside it. */
+function codeOfInput(status: number): string {
+  return status === 400 ? 'validation_failed' : codeOfStatus(status)
+}
+
+type Known = KnownMessage<MessageCode | DetailCode>
+
+/** A sentence of the package, or what the application says in its place. */
+function told(
+  ctx: Context,
+  text: string,
+  known: Known,
+  { messages, report }: { readonly messages: Messages; readonly report: (error: unknown) => void },
+): string {
+  const own = messages[known.code]
+  if (own === undefined) return text
+  try {
+    return written(own, known, ctx)
+  } catch (error) {
+    report(error)
+    return text
+  }
+}
+
+function written(own: MessageText, { code, params }: Known, ctx: Context): string {
   if (typeof own === 'string') return filled(own, params)
   const text: unknown = own(params, ctx)
   if (typeof text === 'string') return text

@@ -25,6 +25,11 @@ export interface ApiErrorOptions {
   errors?: ErrorMessages
   /** Response headers that belong to the answer, such as `Retry-After`. */
   headers?: Record<string, string>
+  /**
+   * What programs know it by, where codes are asked for: a word of small letters, digits and `_`.
+   * @default the code of its `detail` in docs/reference/error-codes.md, else that of its status, such as `conflict`
+   */
+  code?: string
   /** Further members of the body, after `detail`, `status` and `errors`. */
   members?: Readonly<Record<string, unknown>>
   /** What happened underneath, for the log; never shown to a client. */
@@ -39,6 +44,8 @@ export class ApiError extends Error {
   override readonly name: string = 'ApiError'
   readonly status: number
   readonly detail: string
+  /** What programs know it by, if it says one itself. */
+  readonly code: string | undefined
   readonly errors: ErrorMessages | undefined
   readonly headers: Record<string, string>
   readonly members: Readonly<Record<string, unknown>> | undefined
@@ -48,6 +55,8 @@ export class ApiError extends Error {
     super(detail, options.cause === undefined ? undefined : { cause: options.cause })
     this.status = status
     this.detail = detail
+    this.code = options.code
+    if (this.code !== undefined) checkCode(this.code, 'ApiError')
     this.errors = options.errors
     this.headers = options.headers ?? {}
     this.members = options.members
@@ -67,11 +76,7 @@ export class ValidationError extends ApiError {
   /** @param options.code what programs know its messages by: a word such as `taken`, in small letters. @default 'invalid' */
   constructor(errors: GivenErrors, options: { detail?: string; cause?: unknown; code?: string } = {}) {
     const { code } = options
-    if (code !== undefined && !CODE.test(code)) {
-      throw new ConfigurationError(
-        `ValidationError: the code ${JSON.stringify(code)} is no word of small letters, digits and _`,
-      )
-    }
+    if (code !== undefined) checkCode(code, 'ValidationError')
     const messages = code === undefined ? toMessages(errors) : coded(errors, code)
     const map = Array.isArray(messages) ? { non_field_errors: messages } : messages
     super(400, options.detail ?? 'Validation failed', { errors: map, cause: options.cause })
@@ -180,6 +185,11 @@ export class ConfigurationError extends Error {
 }
 
 const CODE = /^[a-z][a-z0-9_]{0,63}$/
+
+function checkCode(code: string, where: string): void {
+  if (CODE.test(code)) return
+  throw new ConfigurationError(`${where}: the code ${JSON.stringify(code)} is no word of small letters, digits and _`)
+}
 
 /** As `toMessages()`, each message with this code. */
 function coded(errors: GivenErrors, code: string): string[] | ErrorMessages {

@@ -1,5 +1,6 @@
 /** Messages of an application in place of the package's, by code: the setting `messages`. */
 
+import { DETAILS, type DetailCode } from './details.js'
 import { ConfigurationError } from './errors.js'
 import { MESSAGES, type MessageCode, type MessageParams } from './messages.js'
 import { didYouMean } from './near-miss.js'
@@ -16,7 +17,7 @@ interface MessageMaker {
 }
 
 /** Messages by code. */
-export type Messages = Readonly<Partial<Record<MessageCode, MessageText>>>
+export type Messages = Readonly<Partial<Record<MessageCode | DetailCode, MessageText>>>
 
 /** @throws ConfigurationError a code is none of the package's, or a message is neither text nor function */
 export function readMessages(value: unknown, where: string): Messages | undefined {
@@ -24,9 +25,9 @@ export function readMessages(value: unknown, where: string): Messages | undefine
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw new ConfigurationError(`${where}: give an object of messages by code`)
   }
-  const codes = Object.keys(MESSAGES)
+  const codes = [...Object.keys(MESSAGES), ...Object.keys(DETAILS)]
   for (const [code, message] of Object.entries(value)) {
-    if (!Object.hasOwn(MESSAGES, code)) {
+    if (!codes.includes(code)) {
       const meant = didYouMean(code, codes) || '; docs/reference/error-codes.md has them all'
       throw new ConfigurationError(`${where} has a message for "${code}", which is no code${meant}`)
     }

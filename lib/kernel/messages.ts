@@ -94,8 +94,8 @@ export type MessageCode = keyof typeof MESSAGES
 export type MessageParams = Readonly<Record<string, string | number>>
 
 /** A sentence of the package. */
-export interface KnownMessage {
-  readonly code: MessageCode
+export interface KnownMessage<Code extends string = MessageCode> {
+  readonly code: Code
   readonly params: MessageParams
 }
 
@@ -110,35 +110,41 @@ function placePattern(_place: string, name: string): string {
   return `(?<${name}>${/^(?:max|min|step|unit)$/.test(name) ? '\\S+' : '.+'})`
 }
 
-interface Shape {
-  readonly code: MessageCode
+interface Shape<Code> {
+  readonly code: Code
   readonly start: string
   readonly pattern: RegExp
 }
 
-const whole = new Map<string, KnownMessage>()
-const shapes: Shape[] = []
-for (const [code, sentences] of Object.entries(MESSAGES) as [MessageCode, readonly string[]][]) {
-  for (const sentence of sentences) {
-    if (!sentence.includes('{')) {
-      whole.set(sentence, { code, params: NO_PARAMS })
-      continue
+/** Finds a sentence of a table by its text; undefined for a text that is none of them. */
+export function sentencesOf<Code extends string>(
+  table: Readonly<Record<Code, readonly string[]>>,
+): (text: string) => KnownMessage<Code> | undefined {
+  const whole = new Map<string, KnownMessage<Code>>()
+  const shapes: Shape<Code>[] = []
+  for (const [code, sentences] of Object.entries(table) as [Code, readonly string[]][]) {
+    for (const sentence of sentences) {
+      if (!sentence.includes('{')) {
+        whole.set(sentence, { code, params: NO_PARAMS })
+        continue
+      }
+      const escaped = sentence.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(PLACE, placePattern)
+      shapes.push({ code, start: sentence.slice(0, sentence.indexOf('{')), pattern: new RegExp(`^${escaped}$`, 's') })
     }
-    const escaped = sentence.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(PLACE, placePattern)
-    shapes.push({ code, start: sentence.slice(0, sentence.indexOf('{')), pattern: new RegExp(`^${escaped}$`, 's') })
+  }
+  return (text) => {
+    const known = whole.get(text)
+    if (known || text.length > LONGEST) return known
+    for (const { code, start, pattern } of shapes) {
+      const groups = text.startsWith(start) ? pattern.exec(text)?.groups : undefined
+      if (groups) return { code, params: paramsOf(groups) }
+    }
+    return undefined
   }
 }
 
-/** What the package means by a text; undefined for one that is none of its sentences. */
-export function knownMessage(text: string): KnownMessage | undefined {
-  const known = whole.get(text)
-  if (known || text.length > LONGEST) return known
-  for (const { code, start, pattern } of shapes) {
-    const groups = text.startsWith(start) ? pattern.exec(text)?.groups : undefined
-    if (groups) return { code, params: paramsOf(groups) }
-  }
-  return undefined
-}
+/** What the package means by a message; undefined for a text that is none of its sentences. */
+export const knownMessage = sentencesOf<MessageCode>(MESSAGES)
 
 function paramsOf(groups: Readonly<Record<string, string>>): MessageParams {
   return Object.fromEntries(

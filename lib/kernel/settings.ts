@@ -75,12 +75,12 @@ export interface Settings {
   /** The most bytes of a body that is kept. @default the environment variable IDEMPOTENCY_MAX_ANSWER, else 1_048_576 */
   readonly idempotencyMaxAnswer?: number | undefined
   /**
-   * Also answer the code of each message, in `codes`, in the shape of `errors` (docs/reference/error-codes.md).
+   * Also answer `code`, which stands for the `detail`, and the code of each message in `codes`, in the shape of `errors` (docs/reference/error-codes.md).
    * @default the environment variable ERROR_CODES, else false
    */
   readonly errorCodes?: boolean | undefined
   /**
-   * Messages in place of the package's, by code.
+   * Messages and `detail`s in place of the package's, by code.
    * @example { min_length: ({ min }) => `Mindestens ${min} Zeichen.`, required: 'Bitte angeben.' }
    */
   readonly messages?: Messages | undefined

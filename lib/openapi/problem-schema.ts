@@ -22,9 +22,10 @@ export function problemSchema(components: Components): Reference {
     title: text('What the status says.'),
     status: { type: 'integer', description: 'The status of the answer.' },
     detail: text('What is wrong.'),
+    code: text('What programs know it by.'),
     instance: { type: 'string', format: 'uri', description: 'Names this answer.' },
     errors: { type: 'array', items: message },
   }
-  const required = ['type', 'title', 'status', 'detail', 'instance']
+  const required = ['type', 'title', 'status', 'detail', 'instance', 'code']
   return components.schema('Problem', { type: 'object', properties, required })
 }

@@ -1,4 +1,5 @@
 /** Answers as a document describes them: what succeeds, and each error with its headers (wire format, sections 6 and 13). */
+import { codeOfStatus, knownDetail } from '../kernel/details.js'
 import { setting } from '../kernel/settings.js'
 import type { Components } from './components.js'
 import { problemSchema } from './problem-schema.js'
@@ -51,7 +52,7 @@ const ERRORS: Readonly<Record<number, ErrorDescription>> = {
     description: 'The object is not in the state that the request names.',
     detail: 'Precondition failed',
   },
-  413: { name: 'ContentTooLarge', description: 'The body is too large.', detail: 'Payload too large' },
+  413: { name: 'ContentTooLarge', description: 'The body is too large.', detail: 'Request body too large' },
   415: {
     name: 'UnsupportedMediaType',
     description: 'The body is of a type or coding that is not read.',
@@ -192,9 +193,11 @@ function errorContent(components: Components, kind: ErrorKind, example?: unknown
 }
 
 function exampleOf(body: string, detail: string, status: number): unknown {
-  if (body === 'ValidationError') return { detail, status, errors: { title: ['This field is required.'] } }
-  if (body === 'BulkValidationError') return { detail, status, errors: { 0: { title: ['This field is required.'] } } }
-  return { detail, status }
+  const code = setting('errorCodes') ? (knownDetail(detail)?.code ?? codeOfStatus(status)) : undefined
+  const base = { detail, status, ...(code !== undefined && { code }) }
+  if (body === 'ValidationError') return { ...base, errors: { title: ['This field is required.'] } }
+  if (body === 'BulkValidationError') return { ...base, errors: { 0: { title: ['This field is required.'] } } }
+  return base
 }
 
 /** The envelope of errors. */
@@ -202,10 +205,10 @@ export function errorSchema(components: Components, kind: ErrorKind): Reference 
   const base = {
     detail: { type: 'string', description: 'What is wrong.' },
     status: { type: 'integer', description: 'The status of the answer.' },
+    ...(setting('errorCodes') && { code: { type: 'string', description: 'What programs know it by.' } }),
   }
-  if (kind === 'Error') {
-    return components.schema('Error', { type: 'object', properties: base, required: ['detail', 'status'] })
-  }
+  const required = Object.keys(base)
+  if (kind === 'Error') return components.schema('Error', { type: 'object', properties: base, required })
   const messages = components.schema('ErrorMessages', {
     type: 'object',
     description: 'Messages by field; those of nested objects by their own fields, those of lists by position.',
@@ -224,8 +227,7 @@ export function errorSchema(components: Components, kind: ErrorKind): Reference 
   const codes = setting('errorCodes') && {
     codes: { ...errors, description: 'The code of each message, where that stands.' },
   }
-  const properties = { ...base, errors, ...codes }
-  return components.schema(kind, { type: 'object', properties, required: ['detail', 'status'] })
+  return components.schema(kind, { type: 'object', properties: { ...base, errors, ...codes }, required })
 }
 
 /** A body in each media type that the view writes. */

@@ -76,7 +76,7 @@ describe('codes', () => {
     configure({ errorCodes: true })
     const { refused, send } = await served()
     expect((await send('POST', '/books', {})).text).toBe(
-      '{"detail":"Validation failed","status":400,"errors":{"title":["This field is required."]},"codes":{"title":["required"]}}',
+      '{"detail":"Validation failed","status":400,"code":"validation_failed","errors":{"title":["This field is required."]},"codes":{"title":["required"]}}',
     )
     const body = { title: 'x', n: 'y', isbn: 5, author: { name: null }, author_id: null }
     expect((await refused(body)).codes).toEqual({
@@ -137,8 +137,22 @@ describe('codes', () => {
     const { api } = await served()
     const properties = () => (api.getSchema().components.schemas['ValidationError'] as never)['properties']
     expect(properties()).not.toHaveProperty('codes')
+    expect(properties()).not.toHaveProperty('code')
     configure({ errorCodes: true })
     expect(properties()).toHaveProperty('codes')
+    const { schemas, responses } = api.getSchema().components
+    expect(schemas['Error']).toMatchObject({
+      properties: { code: { type: 'string' } },
+      required: ['detail', 'status', 'code'],
+    })
+    const examples = Object.fromEntries(
+      Object.entries(responses).map(([name, { content }]) => [
+        name,
+        Object(content?.['application/json']?.example).code,
+      ]),
+    )
+    expect(examples).toMatchObject({ NotFound: 'not_found', BadRequest: 'validation_failed' })
+    expect(Object.values(examples)).not.toContain(undefined)
   })
 })
 

@@ -52,6 +52,11 @@ class Books extends BulkModelViewSet<Book> {
   async crowded() {
     throw new ApiError(409, 'Taken', { members: { status: 1, type: 'x', available: [2] } })
   }
+
+  @action({ methods: ['POST'], detail: false })
+  async own() {
+    throw new ApiError(409, 'Sold', { code: 'sold', members: { code: 'mine' } })
+  }
 }
 
 async function served(...before: Parameters<typeof serveApp>) {
@@ -89,6 +94,7 @@ describe('a problem', () => {
       title: 'Bad Request',
       status: 400,
       detail: 'Validation failed',
+      code: 'validation_failed',
       instance: expect.stringMatching(URN),
       errors: [
         { pointer: '#/title', code: 'required', detail: 'This field is required.' },
@@ -124,20 +130,29 @@ describe('a problem', () => {
   it('has no errors where an error has none, and keeps its own members', async () => {
     const { send } = await served()
     const missing = await send('GET', '/books/99')
-    expect(missing.json).toMatchObject({ title: 'Not Found', status: 404, detail: 'Not found' })
+    expect(missing.json).toMatchObject({ title: 'Not Found', status: 404, detail: 'Not found', code: 'not_found' })
     expect(missing.json).not.toHaveProperty('errors')
     const crowded = await send('POST', '/books/crowded')
-    expect(crowded.json).toMatchObject({ type: 'about:blank', status: 409, detail: 'Taken', available: [2] })
+    expect(crowded.json).toMatchObject({
+      type: 'about:blank',
+      status: 409,
+      detail: 'Taken',
+      code: 'conflict',
+      available: [2],
+    })
+    const own = await send('POST', '/books/own')
+    expect(own.json).toMatchObject({ status: 409, detail: 'Sold', code: 'mine' })
   })
 
   it('has the messages of the application, and a type where one is configured', async () => {
     configure({
       problemDetails: true,
       problemTypes: { 400: '/problems/input' },
-      messages: { required: 'Bitte angeben.' },
+      messages: { required: 'Bitte angeben.', validation_failed: 'Bitte berichtigen.' },
     })
     const { send } = await served()
     const { json } = await send('POST', '/books', { body: {} })
+    expect(json).toMatchObject({ detail: 'Bitte berichtigen.', code: 'validation_failed' })
     expect(json).toMatchObject({ type: '/problems/input', errors: [{ code: 'required', detail: 'Bitte angeben.' }] })
   })
 

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { codeOfStatus, DETAILS, knownDetail } from '../../../lib/kernel/details.js'
 import { filled, knownMessage, MESSAGES } from '../../../lib/kernel/messages.js'
 
 const SENTENCES = Object.entries(MESSAGES).flatMap(([code, sentences]) =>
@@ -13,7 +14,11 @@ describe('the table of messages', () => {
       code,
       [...String(cells).matchAll(/`([^`]+)`/g)].map(([, sentence]) => sentence),
     ])
-    expect(rows).toEqual(Object.entries(MESSAGES))
+    expect(rows).toEqual([...Object.entries(MESSAGES), ...Object.entries(DETAILS)])
+  })
+
+  it('has each code once, so that messages can be replaced by it', () => {
+    expect(Object.keys(DETAILS).filter((code) => Object.hasOwn(MESSAGES, code))).toEqual([])
   })
 
   it.each(SENTENCES)('knows %s by its sentence, and what that names', (code, sentence) => {
@@ -25,7 +30,7 @@ describe('the table of messages', () => {
   it('has every message that the package refuses input by', () => {
     const files = FOLDERS.flatMap((folder) =>
       readdirSync(`lib/${folder}`, { recursive: true, encoding: 'utf8' })
-        .filter((name) => name.endsWith('.ts') && name !== 'messages.ts')
+        .filter((name) => name.endsWith('.ts') && !/^(?:messages|details)\.ts$/.test(name))
         .map((name) => `lib/${folder}/${name}`),
     )
     expect(files.length).toBeGreaterThan(100)
@@ -38,6 +43,37 @@ describe('the table of messages', () => {
       }),
     )
     expect(unknown).toEqual([])
+  })
+
+  it.each(Object.entries(DETAILS).flatMap(([code, sentences]) => sentences.map((one) => [code, one] as const)))(
+    'knows the detail %s by its sentence: %s',
+    (code, sentence) => {
+      const text = filled(sentence, Object.fromEntries(placesOf(sentence).map((name) => [name, '3'])))
+      const params = Object.fromEntries(placesOf(sentence).map((name) => [name, 3]))
+      expect(knownDetail(text)).toEqual({ code, params })
+    },
+  )
+
+  it('has every detail that the package answers with', () => {
+    const files = ['lib', 'plugins'].flatMap((folder) =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.ts') && !name.startsWith('client'))
+        .map((name) => `${folder}/${name}`),
+    )
+    const told = files.flatMap((file) =>
+      [...readFileSync(file, 'utf8').matchAll(ANSWERS)].map(([, , text = '']) =>
+        text.replace(/\$\{hint\}/, '. Available versions: 3').replace(/\$\{(?:[^{}]|\{[^}]*\})*\}/g, '3'),
+      ),
+    )
+    expect(told.length).toBeGreaterThan(60)
+    expect([...new Set(told)].filter((text) => knownDetail(text) === undefined)).toEqual([])
+  })
+
+  it('calls details of an application by their status', () => {
+    expect([400, 402, 404, 409, 410, 418, 422, 429, 503, 599].map(codeOfStatus)).toEqual([
+      ...['bad_request', 'payment_required', 'not_found', 'conflict', 'gone', 'teapot'],
+      ...['unprocessable_content', 'throttled', 'unavailable', 'error'],
+    ])
   })
 
   it('takes long and foreign texts for none of its own', () => {
@@ -69,6 +105,12 @@ const FOLDERS = [
   'serializers',
   'views',
 ]
+
+const placesOf = (sentence: string) => [...sentence.matchAll(/\{(\w+)\}/g)].map(([, name]) => String(name))
+
+/** Texts that are given to errors as their `detail`, or stand for one. */
+const ANSWERS =
+  /(?:new (?:BadRequest|NotFound|Conflict|PermissionDenied|AuthenticationFailed)\(\s*|new (?:ApiError|KeyRefused)\(\d+, |super\(\d+, (?:[^'`,\n]*\?\? )?|(?:MALFORMED|CHANGED) = |\bdetail(?: =|:) )(['`])([A-Z](?:[^'`\\\n]|\\.)*)\1/gm
 
 /** Texts that are given to a `ValidationError`, or noted of a field. */
 const REFUSALS =
