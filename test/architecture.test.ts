@@ -21,7 +21,7 @@ const layers = [
     'assets',
     'models',
   ],
-  ['ids', 'idempotency', 'patches'],
+  ['ids', 'idempotency', 'patches', 'health'],
   ['queryset'],
   ['api-keys', 'jwt'],
   ['fields'],

@@ -12,6 +12,8 @@ import { usageRoutes } from './usage.js'
 export interface AppOptions {
   /** What `/api/v1/usage` reports. */
   readonly usage: UsageReport
+  /** What answers before anything else. */
+  readonly probes: Koa.Middleware
   /** Where `collectstatic` has put the page's files; without it they are served as they are. */
   readonly staticRoot?: string | undefined
 }
@@ -24,12 +26,15 @@ const description = {
 }
 
 /** An app that answers with the home page, the login and the API, and with JSON for every error and every other path. */
-export function createApp(api: APIRouter, { usage, staticRoot = PUBLIC_FOLDER }: AppOptions): Koa {
+export function createApp(api: APIRouter, { usage, probes, staticRoot = PUBLIC_FOLDER }: AppOptions): Koa {
   const app = new Koa()
   // a fixed value, because this is a demo on one machine
   app.keys = ['the sessions of the atlas']
   app.on('error', logError)
-  app.use(errors()).use(appVersion({ nonce: nonceOf }))
+  app
+    .use(probes)
+    .use(errors())
+    .use(appVersion({ nonce: nonceOf }))
   app.use(staticAssets({ root: staticRoot })).use(versionEndpoint())
   app.use(session({ key: 'atlas', sameSite: 'lax' }, app))
   app.use(homePage()).use(photoFiles()).use(docs(api, description))

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import type Koa from 'koa'
 import type { APIRouter } from 'koa-viewsets'
 import { PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets/metering'
+import { type HealthMiddleware, health } from 'koa-viewsets/plugins'
 import { DatabaseThrottle } from 'koa-viewsets/throttling'
 import { Model } from 'objection'
 import { createApi } from './api.js'
@@ -13,6 +14,8 @@ import { prepareUsers } from './users.js'
 export interface Atlas {
   readonly api: APIRouter
   readonly app: Koa
+  /** What answers `/livez` and `/readyz`; to be told first when the process is to end. */
+  readonly probes: HealthMiddleware
 }
 
 /** Any number will do, as long as it is always the same. */
@@ -42,5 +45,6 @@ export async function createAtlas(knex: Knex, { counting = knex, staticRoot }: A
   setMeteringEngine(usage)
   const api = createApi()
   await api.prepare()
-  return { api, app: createApp(api, { usage, staticRoot }) }
+  const probes = health({ api, databases: [counting] })
+  return { api, probes, app: createApp(api, { usage, probes, staticRoot }) }
 }

@@ -2,6 +2,7 @@
  * Starts the atlas: `npm start`. The first start creates and fills the database, which takes a few seconds.
  *
  * PORT and HOST say where it listens (127.0.0.1:3000), DATABASE_URL names a PostgreSQL of your own.
+ * DRAIN_SECONDS says how long a proxy takes to see that /readyz is 503, before anything is closed (0: there is none).
  * Ctrl-C or SIGTERM lets running requests end and stops everything; a second one stops at once.
  */
 import { once } from 'node:events'
@@ -15,7 +16,7 @@ import { type Atlas, createAtlas } from './atlas.js'
 import { type AtlasDatabase, openDatabase } from './database.js'
 import { describeUsers } from './users.js'
 
-/** How long a stop may take in all. */
+/** How long a stop may take in all, once no proxy sends anything more. */
 const STOP_MILLISECONDS = 10_000
 /** How long open connections may bring requests that are answered. */
 const DRAIN_MILLISECONDS = 2_000
@@ -28,6 +29,7 @@ const PARENT_MILLISECONDS = 500
 
 const host = process.env['HOST'] || '127.0.0.1'
 const port = process.env['PORT'] || '3000'
+const proxyMilliseconds = Number(process.env['DRAIN_SECONDS'] || 0) * 1_000
 
 // A request that comes before all is ready waits.
 const server = createServer((request, response) => {
@@ -101,6 +103,9 @@ function stopWithParent(): void {
 }
 
 async function stop(): Promise<void> {
+  atlas?.probes.drain()
+  // all is answered as before, until every proxy has asked /readyz and sends its requests to others
+  if (proxyMilliseconds > 0) await sleep(proxyMilliseconds)
   setTimeout(() => process.exit(1), STOP_MILLISECONDS).unref()
   const closed = once(server, 'close')
   isStopping = true

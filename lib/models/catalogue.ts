@@ -302,7 +302,7 @@ function takesOf(events: number): TakenWrites {
 }
 
 /** A quoted name for `to_regclass`; the same parts at a dot as knex makes of a table name. */
-function toReference(knex: Queryable, table: string): string {
+export function toReference(knex: Queryable, table: string): string {
   const { wrapIdentifier } = knex.client.config as {
     wrapIdentifier?: (name: string, quote: (n: string) => string) => string
   }

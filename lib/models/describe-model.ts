@@ -5,7 +5,7 @@ import { readModelSchema } from '../kernel/json-schema.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
-import { type CatalogueTable, readCatalogue } from './catalogue.js'
+import { type CatalogueTable, readCatalogue, toReference } from './catalogue.js'
 import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
 import type { ModelDescription } from './model-description.js'
@@ -26,13 +26,20 @@ export function describeModel(model: ModelClass): ModelDescription {
   return description
 }
 
+/** A database whose catalogue was read, and its tables as `to_regclass()` finds them. */
+export interface PreparedDatabase {
+  readonly knex: Queryable
+  readonly tables: readonly string[]
+}
+
 /**
  * Reads the database catalogue for these models, in two queries for each database they live in.
  * @param knex where to read; each model's own knex when missing
+ * @returns those databases
  * @throws {ConfigurationError} a model is bound to no knex, its table does not exist, or settings of the database make strings
  * that cannot be read
  */
-export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryable): Promise<void> {
+export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryable): Promise<PreparedDatabase[]> {
   const byDatabase = new Map<Queryable, ModelClass[]>()
   for (const model of new Set(models)) {
     const database = knex ?? boundKnex(model)
@@ -59,6 +66,10 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
     }
   }
   revision++
+  return [...byDatabase].map(([database, members]) => ({
+    knex: database,
+    tables: members.map((model) => toReference(database, model.tableName)),
+  }))
 }
 
 /**

@@ -3,12 +3,14 @@ import type Router from '@koa/router'
 import type { Knex } from 'knex'
 import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
 import type { Explanation } from '../explain/explanation.js'
+import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
 import { type Context, guardSuffix, type Middleware, pathOf } from '../http/context.js'
 import type { DatabaseOptions } from '../http/database-role.js'
 import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
+import type { PreparedDatabase } from '../models/describe-model.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { pendingWorkEnded } from '../postgres/pending-work.js'
@@ -60,6 +62,8 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   /** The documents that are served. */
   readonly #documents: SchemaOptions[] = []
   #preparing: Promise<void> | undefined
+  /** Where the catalogue was read. */
+  #databases: readonly PreparedDatabase[] = []
   #mounted = false
   /** What its middleware reads: the paths as they are known by now, and the requests that run. */
   readonly #served = {
@@ -267,6 +271,12 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     else this.#documents.push(options)
   }
 
+  /** @internal What `health()` tells of it. */
+  get readiness(): Readiness {
+    const { isPrepared, running } = this.#served
+    return { isPrepared, isClosing: running.isClosing, databases: this.#databases }
+  }
+
   /**
    * Refuses new requests with 503, waits until those that run are answered, and at most `closeTimeout` for what is done
    * after their commits; then closes server cursors and writes usage.
@@ -279,7 +289,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   async #prepare(knex: Knex | undefined): Promise<void> {
-    await prepareViews(this.#viewClasses(), this.#registrations, knex)
+    this.#databases = await prepareViews(this.#viewClasses(), this.#registrations, knex)
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
     for (const options of this.#documents) buildDocument(table.endpoints, options)

@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { preparesStatements, queriesPlainly, setting } from '../kernel/settings.js'
-import { prepareModels } from '../models/describe-model.js'
+import { type PreparedDatabase, prepareModels } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
 import { modelsOf, modelsOfActions } from '../views/checks/models-of.js'
 import { prepareNested, prepareView } from './check-view.js'
@@ -12,17 +12,18 @@ import type { Registration, ViewSetClass } from './registration.js'
 /**
  * @param views the registered classes, and those that answer single actions
  * @param knex where to read the catalogue; each model's own knex when missing
+ * @returns the databases that were read
  * @throws {ConfigurationError} every mistake found, one a line
  */
 export async function prepareViews(
   views: readonly ViewSetClass[],
   registrations: readonly Registration[],
   knex: Knex | undefined,
-): Promise<void> {
+): Promise<readonly PreparedDatabase[]> {
   const models = new Set<ModelClass>(
     views.flatMap((view) => (isGeneric(view) ? modelsOf(view) : [...modelsOfActions(view)])),
   )
-  await prepareModels(models, knex)
+  const databases = await prepareModels(models, knex)
   const mistakes = new Set<string>()
   const check = async (work: () => void | Promise<void>) => {
     try {
@@ -40,4 +41,5 @@ export async function prepareViews(
     if (parent) await check(() => prepareNested(view, parent.registration.view))
   }
   if (mistakes.size > 0) throw new ConfigurationError([...mistakes].join('\n'))
+  return databases
 }

@@ -13,6 +13,11 @@ export class RunningRequests {
   #count = 0
   readonly #waiting: (() => void)[] = []
 
+  /** True once `end()` was called. */
+  get isClosing(): boolean {
+    return this.#closing
+  }
+
   /** Answers a request; with 503 once `end()` was called. */
   async answer(ctx: Context, handler: ViewHandler): Promise<void> {
     if (this.#closing) {

@@ -1,0 +1,19 @@
+/** What an API tells of itself, so that a probe may be answered. */
+
+import type { PreparedDatabase } from '../models/describe-model.js'
+
+export interface Readiness {
+  /** `prepare()` was done. */
+  readonly isPrepared: boolean
+  /** `close()` was called. */
+  readonly isClosing: boolean
+  /** Those whose catalogue was read. */
+  readonly databases: readonly PreparedDatabase[]
+}
+
+/** A router, as probes ask it. */
+export interface ProbedAPI {
+  /** @internal */
+  readonly readiness: Readiness
+  prepare(): Promise<void>
+}

@@ -1,0 +1,22 @@
+/** Waiting that ends. */
+
+/** Why nobody waits any longer. */
+export class TooLate extends Error {
+  constructor(milliseconds: number) {
+    super(`no answer within ${Math.ceil(milliseconds)} ms`)
+    this.name = 'TooLate'
+  }
+}
+
+/** What the work gives, where it does so in time. The work itself goes on. @throws TooLate */
+export async function within<Value>(milliseconds: number, work: PromiseLike<Value>): Promise<Value> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new TooLate(milliseconds)), milliseconds).unref()
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

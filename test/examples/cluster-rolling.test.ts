@@ -1,0 +1,158 @@
+/** The cluster example while its processes are stopped and started one after the other: no request fails. */
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { FALL, INTERVAL, startBalancer } from '../support/balancer.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import {
+  findFreePort,
+  type Program,
+  readProjectFile,
+  startFile,
+  startProgram,
+  toUrl,
+  untilAnswer,
+} from '../support/program.js'
+import { findProgram } from '../trust/support/installed.js'
+
+const haproxy = findProgram('haproxy')
+if (haproxy === undefined) console.warn('HAProxy is not installed: the cluster example is not tried behind it')
+
+/** A proxy before the processes, and how long it takes to notice one that is not ready. */
+interface Front {
+  readonly port: number
+  close(): Promise<unknown>
+}
+
+interface Kind {
+  readonly name: string
+  readonly program: string | undefined
+  readonly drainSeconds: string
+  start(ports: readonly [number, number]): Promise<Front>
+}
+
+const KINDS: readonly Kind[] = [
+  {
+    name: 'a proxy of ours',
+    program: 'ours',
+    drainSeconds: String((INTERVAL * (FALL + 3)) / 1_000),
+    start: startBalancer,
+  },
+  { name: 'HAProxy', program: haproxy, drainSeconds: '4', start: startHAProxy },
+]
+
+async function startHAProxy(ports: readonly [number, number]): Promise<Front> {
+  const folder = mkdtempSync(join(tmpdir(), 'kv-haproxy-'))
+  const port = await findFreePort()
+  const configuration = readProjectFile('examples/cluster/haproxy.cfg')
+    .replace('127.0.0.1:8080', `127.0.0.1:${port}`)
+    .replace('127.0.0.1:3001', `127.0.0.1:${ports[0]}`)
+    .replace('127.0.0.1:3002', `127.0.0.1:${ports[1]}`)
+  const file = join(folder, 'haproxy.cfg')
+  writeFileSync(file, configuration)
+  const program = startProgram({ command: haproxy as string, args: ['-db', '-f', file], env: {} })
+  return {
+    port,
+    async close() {
+      await program.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+/** Requests that come all the time, over connections that stay open. */
+function load(port: number) {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
+  const failed: string[] = []
+  let [isOn, answered, written] = [true, 0, 0]
+  const ask = (method: string, path: string, body?: object) =>
+    new Promise<void>((resolve) => {
+      const request = http.request({ host: '127.0.0.1', port, agent, method, path }, (response) => {
+        const chunks: Buffer[] = []
+        response.on('data', (chunk: Buffer) => chunks.push(chunk))
+        response.on('error', (error) => failed.push(`${method} ${error}`))
+        response.on('close', () => {
+          answered++
+          if (response.statusCode === 201) written++
+          else if (response.statusCode !== 200)
+            failed.push(`${method} ${response.statusCode} ${Buffer.concat(chunks).toString()}`)
+          resolve()
+        })
+      })
+      request.on('error', (error) => {
+        failed.push(`${method} ${error}`)
+        resolve()
+      })
+      if (body) request.setHeader('Content-Type', 'application/json')
+      request.end(body && JSON.stringify(body))
+    })
+  const readers = Array.from({ length: 6 }, async () => {
+    while (isOn) await ask('GET', '/api/v1/countries?page_size=2')
+  })
+  const writers = Array.from({ length: 2 }, async () => {
+    while (isOn) await ask('POST', '/api/v1/cities', city())
+  })
+  return {
+    answered: () => answered,
+    async end() {
+      isOn = false
+      await Promise.all([...readers, ...writers])
+      agent.destroy()
+      return { failed, answered, written }
+    },
+  }
+}
+
+let made = 0
+function city() {
+  return { geoname_id: ++made, name: 'Atlantis', country_id: 1, latitude: '31.25', longitude: '-24.25' }
+}
+
+const COUNTRY = `insert into countries (name, official_name, cca2, cca3, region, latitude, longitude)
+  values ('Atlantis', 'Atlantis', 'XA', 'XAT', 'Oceania', 31.25, -24.25)`
+
+describe.each(KINDS)('[I26] behind $name', { timeout: 120_000 }, ({ program, drainSeconds, start }) => {
+  let database: TestDatabase
+  let front: Front
+  const nodes: { program: Program; port: number }[] = []
+
+  beforeAll(async () => {
+    if (program === undefined) return
+    const tables = ['schema', 'tables'].map((name) => readProjectFile(`examples/atlas/${name}.sql`))
+    database = await createDatabase({ schema: [...tables, COUNTRY].join(';\n') })
+    for (const port of [await findFreePort(), await findFreePort()]) nodes.push({ port, program: await run(port) })
+    front = await start([nodes[0]?.port as number, nodes[1]?.port as number])
+    await untilAnswer((nodes[0] as { program: Program }).program, front.port, '/api/v1/')
+  }, 120_000)
+  afterAll(async () => {
+    await front?.close()
+    for (const node of nodes) await node.program.stop('SIGKILL')
+    await database?.drop()
+  })
+
+  async function run(port: number): Promise<Program> {
+    const env = { DATABASE_URL: toUrl(database.connection), PORT: String(port), DRAIN_SECONDS: drainSeconds }
+    const started = startFile('examples/atlas/main.ts', env)
+    await untilAnswer(started, port, '/readyz')
+    return started
+  }
+
+  it.skipIf(program === undefined)('each process is replaced under load, and no request fails', async () => {
+    const running = load(front.port)
+    for (const node of nodes) {
+      const before = running.answered()
+      expect(await node.program.stop()).toBe(0)
+      node.program = await run(node.port)
+      // until the proxy has seen it
+      await sleep(Number(drainSeconds) * 1_000)
+      expect(running.answered()).toBeGreaterThan(before)
+    }
+    const { failed, answered, written } = await running.end()
+    expect(failed.slice(0, 5)).toEqual([])
+    expect(answered).toBeGreaterThan(100)
+    expect(written).toBeGreaterThan(10)
+  })
+})

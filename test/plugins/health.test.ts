@@ -1,0 +1,288 @@
+/** `/livez` and `/readyz` on a real database that is there, full, silent, away, or another. */
+import type { EventEmitter } from 'node:events'
+import knex, { type Knex } from 'knex'
+import { Model } from 'objection'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import { APIRouter, ModelSerializer, ModelViewSet } from '../../lib/index.js'
+import { errors, type HealthOptions, health } from '../../plugins/index.js'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, poolMode } from '../support/database.js'
+import { database, useLibrary } from '../support/library.js'
+import { startProxy } from '../support/proxy.js'
+
+useLibrary()
+
+const OK = [200, '{"status":"ok"}']
+const UNAVAILABLE = [503, '{"detail":"Service temporarily unavailable","status":503}']
+
+/** A pool of its own for the library's database, or for another. */
+function poolOf(connection: Knex.PgConnectionConfig, max = 2): Knex {
+  const made = knex({
+    client: 'pg',
+    connection: { ...connection },
+    pool: { min: 0, max },
+    acquireConnectionTimeout: 2_000,
+    log: { warn: () => {} },
+  })
+  onTestFinished(() => made.destroy())
+  return made
+}
+
+/** An API of the library's books over a pool. */
+function booksOf(pool: Knex): APIRouter {
+  class Book extends Model {
+    static override tableName = 'books'
+  }
+  Book.knex(pool)
+  class BookSerializer extends ModelSerializer {
+    static override model = Book
+    static override fields = ['id', 'title']
+  }
+  class Books extends ModelViewSet {
+    static override model = Book
+    static override serializerClass = BookSerializer
+  }
+  return new APIRouter({ prefix: '/api' }).register('books', Books)
+}
+
+const own = () => database.connection as Knex.PgConnectionConfig
+
+interface Probed extends Client {
+  probe(path?: string): Promise<unknown[]>
+  drain(): void
+}
+
+async function probed(options: HealthOptions): Promise<Probed> {
+  const probes = health(options)
+  const apis = [options.api ?? []].flat() as APIRouter[]
+  const client = await serving(probes, errors(), ...apis.map((api) => api.routes()))
+  onTestFinished(() => client.close())
+  return {
+    ...client,
+    drain: () => probes.drain(),
+    async probe(path = '/readyz') {
+      const { status, text } = await client.get(path)
+      return [status, text]
+    },
+  }
+}
+
+describe('health()', () => {
+  it('answers both probes with a status and nothing else, kept nowhere', async () => {
+    const api = booksOf(poolOf(own()))
+    await api.prepare()
+    const { get, probe } = await probed({ api })
+    for (const path of ['/livez', '/readyz', '/readyz/', '/readyz?verbose']) expect(await probe(path)).toEqual(OK)
+    const { headers } = await get('/readyz')
+    expect(headers).toMatchObject({
+      'cache-control': 'no-store',
+      'content-type': 'application/json; charset=utf-8',
+      'x-content-type-options': 'nosniff',
+    })
+    expect(Object.keys(headers).sort()).toEqual([
+      'cache-control',
+      'connection',
+      'content-length',
+      'content-type',
+      'date',
+      'keep-alive',
+      'x-content-type-options',
+    ])
+  })
+
+  it('takes GET and HEAD, and leaves other paths to the app', async () => {
+    const { send, get } = await probed({})
+    for (const path of ['/livez', '/readyz']) {
+      expect(await send('HEAD', path)).toMatchObject({ status: 200, text: '', headers: { 'content-length': '15' } })
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+        expect(await send(method, path)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
+      }
+    }
+    for (const path of ['/', '/Readyz', '/readyz/x', '/api/readyz']) expect((await get(path)).status).toBe(404)
+    const renamed = await probed({ live: '/-/alive', ready: '/-/ready' })
+    expect([await renamed.probe('/-/alive'), await renamed.probe('/-/ready')]).toEqual([OK, OK])
+    expect((await renamed.get('/readyz')).status).toBe(404)
+  })
+
+  it('prepares an API that nobody has prepared, since nobody sends it a first request', async () => {
+    const api = booksOf(poolOf(own()))
+    const { probe } = await probed({ api })
+    expect(api.readiness.isPrepared).toBe(false)
+    expect(await probe()).toEqual(OK)
+    expect(api.readiness.isPrepared).toBe(true)
+  })
+
+  it('is not ready while prepare() fails, says why to the log only, and once', async () => {
+    class Missing extends Model {
+      static override tableName = 'missing'
+    }
+    Missing.knex(database.knex)
+    class MissingSerializer extends ModelSerializer {
+      static override model = Missing
+      static override fields = '__all__' as const
+    }
+    class Missings extends ModelViewSet {
+      static override model = Missing
+      static override serializerClass = MissingSerializer
+    }
+    const { probe, reported } = await probed({ api: new APIRouter().register('missing', Missings) })
+    for (const _ of [1, 2, 3]) expect(await probe()).toEqual(UNAVAILABLE)
+    expect(await probe('/livez')).toEqual(OK)
+    expect(reported.map((error) => [String(error), String((error as Error).cause)])).toEqual([
+      [
+        'NotReady: readyz answers 503: prepare() fails',
+        'ConfigurationError: Missing: table "missing" does not exist; create it, or correct static tableName',
+      ],
+    ])
+    await database.knex.schema.createTable('missing', (table) => table.increments())
+    expect(await probe()).toEqual(OK)
+    await database.knex.schema.dropTable('missing')
+  })
+
+  it.each<[string, Partial<HealthOptions> | Record<string, unknown>, string]>([
+    ['no router', { api: {} }, 'health(): api is no APIRouter; give health({ api }) the router that is mounted'],
+    ['no knex', { databases: [{}] }, 'health(): databases holds something that is no knex instance'],
+    ['a path without slash', { ready: 'readyz' }, 'health(): ready is "readyz"; begin it with a slash'],
+    ['no time', { timeout: 0 }, 'health(): timeout is 0; give a whole number of at least 1'],
+    [
+      'an option that there is not',
+      { path: '/x' },
+      'health(): has no option "path"; take one of api, databases, timeout, live, ready',
+    ],
+  ])('refuses %s', (_, options, message) => {
+    expect(() => health(options as HealthOptions)).toThrow(message)
+  })
+})
+
+describe('the question to the database', () => {
+  it('is one for all probes that come while it is asked', async () => {
+    const pool = poolOf(own())
+    const api = booksOf(pool)
+    await api.prepare()
+    const probes = health({ api })
+    const client = await serving(probes)
+    onTestFinished(() => client.close())
+    const { pool: tarn } = pool.client as { pool: EventEmitter }
+    let [open, most] = [0, 0]
+    tarn.on('acquireRequest', () => {
+      open++
+      most = Math.max(most, open)
+    })
+    tarn.on('release', () => open--)
+    const answers = await Promise.all(Array.from({ length: 50 }, () => client.get('/readyz')))
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+    expect([open, most]).toEqual([0, 1])
+  })
+
+  it('[I26] is answered while all connections are in use, by one beside them that is closed again', async () => {
+    const pool = poolOf(own())
+    const api = booksOf(pool)
+    await api.prepare()
+    const { probe, reported } = await probed({ api })
+    const held = [await pool.transaction(), await pool.transaction()]
+    expect(await probe()).toEqual(OK)
+    expect(await probe()).toEqual(OK)
+    for (const trx of held) await trx.rollback()
+    expect(await probe()).toEqual(OK)
+    expect(reported).toEqual([])
+    const sessions = `select count(*)::int as n from pg_stat_activity where datname = current_database() and query = 'select 1'`
+    const left = async () => (await database.knex.raw<{ rows: { n: number }[] }>(sessions)).rows[0]?.n
+    if (!poolMode()) await expect.poll(left).toBe(0)
+    const { pool: tarn } = pool.client as { pool: { numUsed(): number; numPendingAcquires(): number } }
+    expect([tarn.numUsed(), tarn.numPendingAcquires()]).toEqual([0, 0])
+  })
+
+  it.skipIf(poolMode())(
+    '[I26] is answered with 503 in time by a network that is silent or away, and with 200 when it is back',
+    async () => {
+      const { host, port, socketPath } = socketOf(database.connection as Knex.PgConnectionConfig)
+      const proxy = await startProxy({ path: socketPath }, `.s.PGSQL.${port}`)
+      onTestFinished(() => proxy.remove())
+      expect(host).not.toBe(proxy.folder)
+      const pool = poolOf({ ...own(), host: proxy.folder })
+      const api = booksOf(pool)
+      const { probe, reported } = await probed({ api, timeout: 300 })
+      expect(await probe()).toEqual(OK)
+      for (const disturb of [async () => proxy.silence(), () => proxy.cut()]) {
+        await disturb()
+        const before = reported.length
+        expect(await Promise.all([probe(), probe(), probe('/livez')])).toEqual([UNAVAILABLE, UNAVAILABLE, OK])
+        expect(await probe()).toEqual(UNAVAILABLE)
+        expect(reported.slice(before).map(String)).toEqual([
+          'NotReady: readyz answers 503: the database does not answer',
+        ])
+        await proxy.restore()
+        await expect.poll(() => probe()).toEqual(OK)
+      }
+      // a full pool of silent connections is a dead database
+      const held = [await pool.transaction(), await pool.transaction()]
+      proxy.silence()
+      expect(await probe()).toEqual(UNAVAILABLE)
+      expect(await probe()).toEqual(UNAVAILABLE)
+      await proxy.restore()
+      for (const trx of held) await trx.rollback().catch(() => {})
+      await expect.poll(() => probe()).toEqual(OK)
+    },
+  )
+
+  it('finds another database, and goes on where single tables are missing', async () => {
+    const other = await createDatabase({
+      schema: 'create table books (id int primary key, title text); create table authors (id int primary key)',
+    })
+    onTestFinished(() => other.drop())
+    const pool = poolOf(other.connection as Knex.PgConnectionConfig)
+    onTestFinished(() => pool.destroy())
+    const api = booksOf(pool)
+    await api.prepare()
+    const { probe, reported } = await probed({ api })
+    expect(await probe()).toEqual(OK)
+    await pool.raw('alter table books rename to bookz')
+    expect(await probe()).toEqual(UNAVAILABLE)
+    expect(reported.map(String)).toEqual([
+      'NotReady: readyz answers 503: the database has none of the tables that prepare() read',
+    ])
+    await pool.raw('alter table bookz rename to books')
+    expect(await probe()).toEqual(OK)
+  })
+})
+
+function socketOf({ host = '', port = 5432 }: Knex.PgConnectionConfig) {
+  return { host, port, socketPath: `${host}/.s.PGSQL.${port}` }
+}
+
+describe('[I26] an application that is to end', () => {
+  it('is not ready once it drains, lives, and answers what comes all the same', async () => {
+    const api = booksOf(poolOf(own()))
+    await api.prepare()
+    const { probe, drain, get, reported } = await probed({ api })
+    drain()
+    expect([await probe(), await probe('/livez'), (await get('/api/books')).status]).toEqual([UNAVAILABLE, OK, 200])
+    expect(reported).toEqual([])
+  })
+
+  it('is not ready once api.close() was called', async () => {
+    const api = booksOf(poolOf(own()))
+    await api.prepare()
+    const { probe, reported } = await probed({ api })
+    expect(await probe()).toEqual(OK)
+    await api.close()
+    expect([await probe(), await probe('/livez')]).toEqual([UNAVAILABLE, OK])
+    expect(reported).toEqual([])
+  })
+
+  it('is not ready for a probe that began before', async () => {
+    const pool = poolOf(own(), 1)
+    const { probe, drain } = await probed({ databases: [pool], timeout: 2_000 })
+    const trx = await pool.transaction()
+    const answer = probe()
+    await expect.poll(() => (pool.client as { pool: { numPendingCreates(): number } }).pool.numPendingCreates()).toBe(0)
+    drain()
+    await trx.rollback()
+    expect(await answer).toEqual(UNAVAILABLE)
+  })
+})
+
+it('is a middleware of any app, also of one without an API', async () => {
+  const { probe } = await probed({ databases: [poolOf(own())] })
+  expect(await probe()).toEqual(OK)
+})
