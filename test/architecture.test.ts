@@ -36,6 +36,7 @@ const layers = [
   ['openapi'],
   ['explain'],
   ['router'],
+  ['mcp'],
   ['storage', 'cli', 'testing', 'client'],
   ['plugins'],
 ]

@@ -2,6 +2,7 @@
 import Koa from 'koa'
 import session from 'koa-session'
 import type { APIRouter } from 'koa-viewsets'
+import { mcp } from 'koa-viewsets/mcp'
 import type { UsageReport } from 'koa-viewsets/metering'
 import { appVersion, docs, errors, staticAssets, versionEndpoint } from 'koa-viewsets/plugins'
 import { homePage, nonceOf, PUBLIC_FOLDER } from './home.js'
@@ -25,6 +26,13 @@ const description = {
   license: { name: 'MIT', identifier: 'MIT' },
 }
 
+/** What agents may do: read the world, and look after lists. */
+const agents = {
+  ...{ name: 'Atlas', version: '1.0.0' },
+  instructions: 'Countries and cities of the world, and travel lists. Cities name their country by country_id.',
+  tools: ['countries', 'cities:list', 'cities:retrieve', 'city-search', 'lists:*', 'lists/entries:*'],
+}
+
 /** An app that answers with the home page, the login and the API, and with JSON for every error and every other path. */
 export function createApp(api: APIRouter, { usage, probes, staticRoot = PUBLIC_FOLDER }: AppOptions): Koa {
   const app = new Koa()
@@ -39,7 +47,7 @@ export function createApp(api: APIRouter, { usage, probes, staticRoot = PUBLIC_F
   app.use(session({ key: 'atlas', sameSite: 'lax' }, app))
   app.use(homePage()).use(photoFiles()).use(docs(api, description))
   app.use(loginRoutes().routes()).use(usageRoutes(usage).routes())
-  return app.use(api.routes())
+  return app.use(mcp(api, agents)).use(api.routes())
 }
 
 /** One line for each failure, with what caused it: Koa's own printer leaves the causes out. */

@@ -4,13 +4,20 @@ import { explainOperation } from './explain.js'
 import type { Explanation } from './explanation.js'
 import type { ExplainedEndpoint, ExplainOptions } from './subject.js'
 
+interface Asked {
+  /** A route or a basename. @default all */
+  readonly name: string | undefined
+  /** The tools that call each operation, by its name in the document. */
+  readonly tools: ExplainOptions['tools']
+}
+
 /** @throws Error no route has the name */
 export async function explainEndpoints(
   endpoints: readonly ExplainedEndpoint[],
-  name?: string,
+  { name, tools }: Asked,
 ): Promise<readonly Explanation[]> {
   const all = endpoints.flatMap((endpoint) =>
-    [...endpoint.operations.values()].map((operation): ExplainOptions => ({ endpoint, operation })),
+    [...endpoint.operations.values()].map((operation): ExplainOptions => ({ endpoint, operation, tools })),
   )
   const named = all.filter((one) => name === undefined || one.operation.name === name || one.endpoint.basename === name)
   if (named.length === 0 && name !== undefined) {
@@ -22,12 +29,18 @@ export async function explainEndpoints(
   return explanations
 }
 
+interface ExplainedRequest {
+  readonly ctx: Context
+  readonly params: Readonly<Record<string, string>>
+  readonly tools: ExplainOptions['tools']
+}
+
 /** Nothing where the path does not take the method. */
 export async function explainRequest(
   endpoint: ExplainedEndpoint,
-  asked: { readonly ctx: Context; readonly params: Readonly<Record<string, string>> },
+  { tools, ...asked }: ExplainedRequest,
 ): Promise<readonly Explanation[]> {
   const { method } = asked.ctx
   const operation = endpoint.operations.get(method === 'HEAD' ? 'GET' : method)
-  return operation ? [await explainOperation({ endpoint, operation, asked })] : []
+  return operation ? [await explainOperation({ endpoint, operation, tools, asked })] : []
 }

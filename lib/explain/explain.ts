@@ -46,6 +46,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     database: view.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
     transaction: road.transaction ?? false,
+    tools: options.tools.get(operation.operationId) ?? [],
     notes: [...new Set(notes)],
   }
 }

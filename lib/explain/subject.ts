@@ -25,6 +25,8 @@ export interface ExplainedEndpoint extends DescribedEndpoint {
 export interface ExplainOptions {
   readonly endpoint: ExplainedEndpoint
   readonly operation: ExplainedOperation
+  /** The tools that call each operation, by its name in the document. */
+  readonly tools: ReadonlyMap<string, readonly string[]>
   /** A request for this path; without one, nothing is called that depends on a request. */
   readonly asked?: { readonly ctx: Context; readonly params: Readonly<Record<string, string>> } | undefined
 }

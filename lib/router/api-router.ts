@@ -43,6 +43,11 @@ export interface RouteParent {
   readonly nesting: ParentRegistration | undefined
 }
 
+/** The tools that call each operation, by its name in the document. */
+type ToolNames = Map<string, readonly string[]>
+/** What is made of the paths, such as tools, which it names. */
+type PathsUse = (endpoints: readonly Endpoint[], tools: ToolNames) => void
+
 /**
  * A router of view sets.
  * @example
@@ -59,8 +64,9 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   readonly #database: DatabaseOptions
   readonly #closeTimeout: number
   readonly #registrations: Registration[] = []
-  /** The documents that are served. */
-  readonly #documents: SchemaOptions[] = []
+  /** What is made of the paths once the catalogue was read. */
+  readonly #uses: PathsUse[] = []
+  readonly #tools: ToolNames = new Map()
   #preparing: Promise<void> | undefined
   /** Where the catalogue was read. */
   #databases: readonly PreparedDatabase[] = []
@@ -258,17 +264,22 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    */
   async explain(asked?: string | { readonly ctx: Context }): Promise<readonly Explanation[]> {
     await this.prepare()
-    if (typeof asked !== 'object') return explainEndpoints(this.endpoints, asked)
+    if (typeof asked !== 'object') return explainEndpoints(this.endpoints, { name: asked, tools: this.#tools })
     const { ctx } = asked
     const path = pathOf(ctx)
     const found = path === undefined ? undefined : this.#routes().find(path)
-    return found ? explainRequest(found.endpoint, { ctx, params: found.params }) : []
+    return found ? explainRequest(found.endpoint, { ctx, params: found.params, tools: this.#tools }) : []
   }
 
   /** @internal The document will be served: `prepare()` builds it, too, and reports what is wrong with it. */
   checkSchema(options: SchemaOptions): void {
-    if (this.#served.isPrepared) this.getSchema(options)
-    else this.#documents.push(options)
+    this.whenPrepared((endpoints) => void buildDocument(endpoints, options))
+  }
+
+  /** @internal Makes something of the paths once the catalogue was read: in `prepare()`, which reports what is wrong, or now. */
+  whenPrepared(use: PathsUse): void {
+    if (this.#served.isPrepared) use(this.endpoints, this.#tools)
+    else this.#uses.push(use)
   }
 
   /** @internal What `health()` tells of it. */
@@ -292,7 +303,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     this.#databases = await prepareViews(this.#viewClasses(), this.#registrations, knex)
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
-    for (const options of this.#documents) buildDocument(table.endpoints, options)
+    for (const use of this.#uses) use(table.endpoints, this.#tools)
     this.#served.table = table
   }
 

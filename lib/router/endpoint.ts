@@ -38,6 +38,8 @@ export interface Endpoint {
   readonly view: ViewSetClass
   /** The name that route names begin with. */
   readonly basename: string
+  /** The resource's path, without parameters and without that of the router: `authors/books`; empty for the API root. */
+  readonly resource: string
   /** The path is one of an object of the view set. */
   readonly detail: boolean
   /** The path parameter that names that object; undefined where the path is none of an object. */

@@ -26,6 +26,7 @@ export interface EndpointOptions {
 export function endpointsOf(registration: Registration, options: EndpointOptions): readonly Endpoint[] {
   const { view, basename } = registration
   const parents = parentsOf(registration)
+  const resource = textsOf(registration).join('/')
   const collection = collectionOf(registration, options)
   return routesOf(view).map((template) => {
     const { kind, detail, path, actions } = template
@@ -37,6 +38,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       kind,
       view,
       basename,
+      resource,
       detail,
       lookup: own[0]?.name,
       parents,
@@ -63,7 +65,11 @@ function operationsOf(
   outer: DatabaseOptions | undefined,
 ): ReadonlyMap<string, Operation> {
   const { view, basename } = registration
-  const prefix = operationPrefix(registration)
+  const prefix = registration.parent
+    ? textsOf(registration.parent.registration)
+        .map((text) => `${text}_`)
+        .join('')
+    : ''
   return new Map(
     Object.entries(actions).map(([lowered, action]) => {
       const method = lowered.toUpperCase()
@@ -87,12 +93,10 @@ function operationsOf(
   )
 }
 
-/** The prefixes of the view sets it is nested in: `books_` of `books/{book_id}/reviews`. */
-function operationPrefix({ parent }: Registration): string {
-  if (!parent) return ''
-  const { registration } = parent
-  const texts = registration.prefix.flatMap((segment) => (segment.kind === 'literal' ? [segment.text] : []))
-  return `${operationPrefix(registration)}${texts.map((text) => `${text}_`).join('')}`
+/** The fixed parts of a resource's path, those of what it is nested in first: `books`, `reviews` of `books/{book_id}/reviews`. */
+function textsOf({ prefix, parent }: Registration): readonly string[] {
+  const outer = parent ? textsOf(parent.registration) : []
+  return [...outer, ...prefix.flatMap((segment) => (segment.kind === 'literal' ? [segment.text] : []))]
 }
 
 function underscored(text: string): string {

@@ -21,6 +21,7 @@ export function rootEndpoint(registrations: readonly Registration[], prefix: rea
     kind: 'root',
     view,
     basename: 'api',
+    resource: '',
     detail: false,
     lookup: undefined,
     parents: [],

@@ -25,7 +25,7 @@ const STEPS: readonly StepPlaces[] = [
   },
   { step: 'route', folders: 'router' },
   { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency' },
-  { step: 'view: dispatch, action', folders: 'views factories client plugins metadata openapi explain tools health' },
+  { step: 'view: dispatch, action', folders: 'views factories client plugins metadata openapi explain tools health mcp' },
   { step: 'parse the body', folders: 'parsers patches', packages: 'raw-body secure-json-parse content-type koa-body' },
   {
     step: 'build the query',

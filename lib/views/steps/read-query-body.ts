@@ -3,13 +3,13 @@
 import { GROUP_NAMES, groupOfJson, keepPlaces } from '../../filters/group-of-json.js'
 import { type QueryParameters, queryOf, setQuery } from '../../http/context.js'
 import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
-import { numeralAt } from '../../kernel/json-numerals.js'
 import { parseBody } from '../../parsers/parser.js'
 import { showsFigures, takesQuery } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { queryParsers } from '../policies.js'
 import { type QueryMembers, queryMembers } from '../query-members.js'
 import type { View } from '../view.js'
+import { parameterText } from './parameter-text.js'
 import { shownName } from './refuse-unknown-parameters.js'
 import { selectionParameters } from './selection.js'
 
@@ -69,7 +69,7 @@ function parametersOf(body: Body, { members, selecting }: Readable, errors: Erro
   const asked = Object.create(null) as Asked
   for (const name of Object.keys(body)) {
     const parameter = others.get(name)?.name ?? selecting().find((one) => one === name)
-    if (parameter !== undefined) keep(asked, parameter, { errors, read: () => textAt(body, name) })
+    if (parameter !== undefined) keep(asked, parameter, { errors, read: () => parameterText(body, name) })
     else if (filtered.includes(name)) readFilter(body, members, { asked, errors })
     else {
       const names = [...filtered, ...others.keys(), ...selecting()]
@@ -96,7 +96,7 @@ function readFilter(
   }
   const tree: Record<string, unknown> = {}
   for (const name of Object.keys(filter)) {
-    if (filters.has(name)) keep(asked, name, { errors, read: () => textAt(filter, name) })
+    if (filters.has(name)) keep(asked, name, { errors, read: () => parameterText(filter, name) })
     else if (group !== undefined && (GROUP_NAMES.has(name) || name.includes('('))) {
       tree[name] = (filter as Body)[name]
     } else errors[shownName(name)] = [`Unknown filter. Use ${[...filters.keys()].filter(isField).join(', ')}.`]
@@ -105,7 +105,7 @@ function readFilter(
     keep(asked, group, {
       errors,
       read: () => {
-        const written = groupOfJson(tree, textAt)
+        const written = groupOfJson(tree, parameterText)
         keepPlaces(asked, written)
         return written.text
       },
@@ -124,27 +124,4 @@ function keep(asked: Asked, name: string, { errors, read }: { errors: ErrorMessa
     if (!(error instanceof ValidationError)) throw error
     errors[name] = error.messages
   }
-}
-
-/** A value as a URL has it: a list by its items with commas between them. @throws ValidationError no URL can say it */
-function textAt(container: object, key: string): string {
-  const value: unknown = (container as Body)[key]
-  if (!Array.isArray(value)) return scalarAt(container, key)
-  return value
-    .map((_, index) => {
-      const text = scalarAt(value, index)
-      if (text === '' || text.includes(','))
-        throw new ValidationError('No item of a list may be empty or hold a comma.')
-      return text
-    })
-    .join(',')
-}
-
-function scalarAt(container: object, key: string | number): string {
-  const value: unknown = (container as Record<string | number, unknown>)[key]
-  if (typeof value === 'string' && value.isWellFormed()) return value
-  if (typeof value === 'number') return numeralAt(container, key) ?? String(value)
-  if (typeof value === 'boolean') return String(value)
-  if (value === null) throw new ValidationError('Ask for what has no value by a lookup: isnull.')
-  throw new ValidationError('Give a text, a number, true, false, or a list of them.')
 }

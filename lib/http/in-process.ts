@@ -1,0 +1,171 @@
+/**
+ * Asks the application's own routes within the process, on behalf of a request that is being answered: what answers cannot
+ * tell the difference. Who asks, from where and with which credentials is as in the request that asks.
+ */
+import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from 'node:http'
+import { Readable, Writable } from 'node:stream'
+import { type Context, requestPath } from './context.js'
+
+/** What is asked. */
+export interface AskedRequest {
+  /** In upper case. */
+  readonly method: string
+  /** Path and query, as the router sees them. */
+  readonly url: string
+  /** Headers that the request that asks does not decide; names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** A body of JSON. @default none */
+  readonly body?: string | undefined
+}
+
+/** What was answered. */
+export interface InProcessAnswer {
+  readonly status: number
+  /** A header, by its name; empty for none. */
+  readonly header: (name: string) => string
+  /** The body as a text; why there is none, where it has more bytes than there may be, or went past Koa. */
+  readonly body: string | Unread
+}
+
+/** Why a body was not read. */
+export enum Unread {
+  tooLarge,
+  pastKoa,
+}
+
+/** What belongs to one message and not to who sends it: its content, its conditions, and what it accepts. */
+const OF_MESSAGE =
+  /^(?:content-|if-|mcp-|accept$|accept-encoding$|range$|prefer$|expect$|te$|trailer$|transfer-encoding$|upgrade$)/
+
+/** The context of a request that is asked on behalf of another. */
+export function askedContext(outer: Context, { method, url, headers = {}, body }: AskedRequest): Context {
+  const req = requestOf(outer, { method, url, headers: headersOf(outer, headers, body), body })
+  const res = new ServerResponse(req)
+  const { app } = outer
+  const originalUrl = mountOf(outer) + url
+  const common = { app: own(app), req: own(req), res: own(res) }
+  // what Koa remembers of the outer one, and what others have read of its body
+  const unread = Object.fromEntries(REMEMBERED.map((name) => [name, own(undefined)]))
+  const ctx = Object.create(outer, {
+    ...common,
+    state: own({ ...outer.state }),
+    originalUrl: own(originalUrl),
+    params: own({}),
+    respond: own(undefined),
+    _matchedRoute: own(undefined),
+    _matchedRouteName: own(undefined),
+  }) as Context
+  const request = Object.create(outer.request, { ...common, ...unread, ctx: own(ctx), originalUrl: own(originalUrl) })
+  const response = Object.create(app.response, { ...common, ctx: own(ctx), request: own(request) }) as object
+  Object.defineProperty(request, 'response', own(response))
+  return Object.defineProperties(ctx, { request: own(request), response: own(response) })
+}
+
+const REMEMBERED = ['body', 'rawBody', 'files', 'memoizedURL', '_accept', '_querycache']
+
+/**
+ * Asks, and collects what is answered.
+ * @param ctx as `askedContext()` makes it
+ * @param answer what answers requests, such as the middleware of a router
+ * @param limit the most bytes of a body
+ */
+export async function askInProcess(
+  ctx: Context,
+  answer: (ctx: Context, next: () => Promise<unknown>) => unknown,
+  limit: number,
+): Promise<InProcessAnswer> {
+  const { res } = ctx
+  // where nobody waits for the answer any more, nobody waits for this one
+  const { res: awaited } = Object.getPrototypeOf(ctx) as Context
+  const leave = () => void res.destroy()
+  awaited.once('close', leave)
+  try {
+    await answer(ctx, async () => {})
+    const body = ctx.respond === false || res.headersSent ? Unread.pastKoa : await bodyOf(ctx, limit)
+    const header = (name: string) => String(ctx.response.get(name))
+    return { status: ctx.status, header, body }
+  } finally {
+    awaited.removeListener('close', leave)
+    await end(res)
+  }
+}
+
+/** The end of a response, for those that wait for it: files of the request are removed, cursors given back. */
+function end(res: ServerResponse): Promise<void> {
+  return new Promise((resolve) => {
+    const close = () => {
+      res.emit('close')
+      resolve()
+    }
+    if (res.destroyed) return close()
+    res.assignSocket(new Writable({ write: (_chunk, _encoding, done) => done() }) as never)
+    res.once('finish', close)
+    if (!res.writableEnded) res.end()
+  })
+}
+
+async function bodyOf({ body }: Context, limit: number): Promise<InProcessAnswer['body']> {
+  if (body === undefined || body === null) return ''
+  if (body instanceof Readable) return collect(body, limit)
+  const text = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body)
+  return Buffer.byteLength(text) > limit ? Unread.tooLarge : String(text)
+}
+
+async function collect(stream: Readable, limit: number): Promise<InProcessAnswer['body']> {
+  const pieces: Buffer[] = []
+  let length = 0
+  for await (const piece of stream as AsyncIterable<Buffer | string>) {
+    const bytes = Buffer.from(piece)
+    length += bytes.length
+    // leaving the loop ends the stream
+    if (length > limit) return Unread.tooLarge
+    pieces.push(bytes)
+  }
+  return Buffer.concat(pieces).toString()
+}
+
+function own(value: unknown): PropertyDescriptor {
+  return { value, writable: true, enumerable: true, configurable: true }
+}
+
+function headersOf(outer: Context, headers: Readonly<Record<string, string>>, body: string | undefined) {
+  const kept = Object.entries(outer.req.headers).filter(([name]) => !OF_MESSAGE.test(name))
+  const content =
+    body === undefined ? {} : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) }
+  return { ...Object.fromEntries(kept), ...headers, ...content }
+}
+
+interface Framed {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string | undefined
+}
+
+/** A request as Node would have read it from the connection of the one that asks. */
+function requestOf({ req }: Context, { method, url, headers, body }: Framed): IncomingMessage {
+  const stream = Readable.from(body === undefined ? [] : [Buffer.from(body)], { objectMode: false })
+  const { socket, httpVersion } = req
+  return Object.assign(stream, {
+    method,
+    url,
+    headers,
+    rawHeaders: Object.entries(headers).flatMap(([name, value]) =>
+      [value].flat().flatMap((one) => [name, String(one)]),
+    ),
+    socket,
+    connection: socket,
+    httpVersion,
+    httpVersionMajor: 1,
+    httpVersionMinor: 1,
+    complete: true,
+    aborted: false,
+  }) as unknown as IncomingMessage
+}
+
+/** What stands before the paths of an application that is mounted in another. */
+function mountOf(ctx: Context): string {
+  const whole = requestPath(ctx.originalUrl)
+  const { path } = ctx
+  return whole.endsWith(path) ? whole.slice(0, whole.length - path.length) : ''
+}

@@ -1,0 +1,78 @@
+/** Answers of the API as results of tools: the same bytes, and where something is wrong, what to change. */
+import { isSafeMethod } from '../http/context.js'
+import { type InProcessAnswer, Unread } from '../http/in-process.js'
+import type { CalledOperation } from './tool.js'
+
+/** A result as members of JSON, without the braces: `"content":[…],"isError":true`. */
+export interface ToolResult {
+  /** What all clients read. */
+  readonly content: readonly string[]
+  /** The answer as JSON; undefined where there is none. */
+  readonly structured: string | undefined
+  /** The answer is no object, which only clients of 2026-07-28 take. */
+  readonly isObject: boolean
+  readonly isError: boolean
+}
+
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/
+
+/** What an answer that succeeded shows. */
+export function resultOf(answer: InProcessAnswer, call: CalledOperation): ToolResult {
+  const text = String(answer.body)
+  if (text === '') return plain([answer.status === 204 ? 'Done.' : `Done (${answer.status}).`])
+  const tag = call.places.has('if_match') || call.operation.method === 'GET' ? answer.header('ETag') : ''
+  const content = [text, ...(tag === '' || tag.startsWith('W/') ? [] : [`ETag, for if_match: ${tag}`])]
+  if (!JSON_TYPE.test(answer.header('Content-Type'))) return plain(content)
+  return { content, structured: text, isObject: text.trimStart().startsWith('{'), isError: false }
+}
+
+/** The API's own envelope, and what to change. */
+export function failureOf(answer: InProcessAnswer, call: CalledOperation | undefined, limit: number): ToolResult {
+  const { status, body } = answer
+  if (body === Unread.tooLarge) return { ...plain([envelope(413, tooLarge(call, limit))]), isError: true }
+  if (body === Unread.pastKoa) {
+    return { ...plain([envelope(500, 'The answer is none that a tool can show')]), isError: true }
+  }
+  const hint = hintFor(answer, call)
+  return { ...plain([body === '' ? envelope(status, 'Failed') : body, ...(hint === '' ? [] : [hint])]), isError: true }
+}
+
+function plain(content: readonly string[]): ToolResult {
+  return { content, structured: undefined, isObject: false, isError: false }
+}
+
+function envelope(status: number, detail: string): string {
+  return JSON.stringify({ detail, status })
+}
+
+/** Which arguments make an answer smaller. */
+const NARROWING = ['fields', 'page_size', 'limit']
+
+function tooLarge(call: CalledOperation | undefined, limit: number): string {
+  const names = NARROWING.filter((name) => call?.places.has(name))
+  const how = names.length > 0 ? `ask for less by ${names.join(' or ')}` : 'ask for less'
+  const isDone = call !== undefined && !isSafeMethod(call.operation.method)
+  return isDone
+    ? `Done, but what it shows has more than ${limit} bytes; ${how}`
+    : `The answer has more than ${limit} bytes; ${how}`
+}
+
+/** What an agent can do about a status, a sentence each. */
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [400, 'Change the arguments that errors names, and call again.'],
+  [401, 'The server does not know the caller: the client has to send credentials. Calling again does not help.'],
+  [403, 'The caller may not do this. Calling again does not help.'],
+  [404, 'There is no such object for this caller: look its key up, by a list, before calling again.'],
+  [409, 'The object is in another state than the call needs: read it before calling again.'],
+  [412, 'Somebody has changed the object: read it again, and give its ETag as if_match.'],
+  [413, 'Send less.'],
+  [415, 'This tool cannot send what the API takes.'],
+  [428, 'Read the object first, and give its ETag as if_match.'],
+])
+
+function hintFor({ status, header }: InProcessAnswer, call: CalledOperation | undefined): string {
+  const wait = header('Retry-After')
+  if (wait !== '' && (status === 429 || status === 503)) return `Call again in ${wait} seconds, not before.`
+  if (status === 400 && call?.places.has('idempotency_key') && header('Idempotency-Replayed') === 'true') return ''
+  return HINTS.get(status) ?? ''
+}
