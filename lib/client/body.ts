@@ -9,7 +9,7 @@ interface Body {
 export function bodyOf(data: unknown): Body {
   if (data === undefined) return { body: null, type: {} }
   if (data instanceof FormData) return { body: data, type: {} }
-  const entries = typeof data === 'object' && data !== null && !Array.isArray(data) ? Object.entries(data) : []
+  const entries: [string, unknown][] = Array.isArray(data) ? [] : Object.entries(data ?? {})
   if (!entries.some(([, value]) => itemsOf(value).some(isFile))) {
     return { body: JSON.stringify(data, withoutFiles), type: { 'content-type': 'application/json' } }
   }

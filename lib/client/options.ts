@@ -1,7 +1,7 @@
 /** What one request may have besides its data, as types. */
 
 /** The HTTP methods of requests. */
-export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+export type Method = 'GET' | 'QUERY' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
 /** What one request may have besides its data. */
 export interface RequestOptions {

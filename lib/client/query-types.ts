@@ -21,7 +21,7 @@ type AskedItem<T> = T extends string ? (string extends T ? string | number | Dat
 
 /** What the filter backends of a view set read. */
 export type BackendQuery<View> = Intersection<
-  Asks<View, StaticOf<View, 'filterBackends', readonly never[]>> extends infer Ask
+  AskedBy<View> extends infer Ask
     ? Ask extends 'filters'
       ? Filters<View>
       : Ask extends 'search'
@@ -35,6 +35,9 @@ export type BackendQuery<View> = Intersection<
 >
 
 type Intersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void ? I : never
+
+/** What the filter backends of a view set say that they read. */
+export type AskedBy<View> = Asks<View, StaticOf<View, 'filterBackends', readonly never[]>>
 
 type Asks<_View, Backends> = Backends extends readonly (infer Backend)[] ? AskOf<Backend> | {} : {}
 
@@ -57,7 +60,8 @@ type Matched = 'iexact' | 'icontains' | 'startswith' | 'istartswith' | 'endswith
 type Containing = 'contains' | 'overlap' | 'contained_by'
 type DatePart = 'year' | 'month' | 'day'
 
-type Filters<View, Path extends string = NameOf<View, 'filtersetFields'>> = {
+/** The parameters of `FieldFilter`. */
+export type Filters<View, Path extends string = NameOf<View, 'filtersetFields'>> = {
   [P in Path]?: At<ModelOf<View>, P>
 } & {
   [P in Path as `${P}__${Compared}`]?: At<ModelOf<View>, P>

@@ -4,8 +4,6 @@ import type { Method, RequestOptions, WriteOptions } from './options.js'
 import { ClientError, failure, type Result } from './result.js'
 import { type Call, type Settings, send } from './send.js'
 
-type Query = object | undefined
-
 interface Page {
   readonly next?: unknown
   readonly cursor_id?: unknown
@@ -14,17 +12,12 @@ interface Page {
 
 /** The view sets below a path. An object that makes its properties when they are asked for. */
 export function resource(settings: Settings, path: Path): object {
-  const known = new Map<string, object>()
-  return new Proxy(Object.create(null) as object, {
-    get(_target, name) {
+  return new Proxy(Object.create(null) as Record<string, object>, {
+    get(known, name) {
       // what awaits it is not to take it for a promise
       if (typeof name !== 'string' || name === 'then') return undefined
-      let made = known.get(name)
-      if (!made) {
-        made = methodsOf(settings, [...path, name])
-        known.set(name, made)
-      }
-      return made
+      known[name] ??= methodsOf(settings, [...path, name])
+      return known[name]
     },
   })
 }
@@ -32,68 +25,81 @@ export function resource(settings: Settings, path: Path): object {
 function methodsOf(settings: Settings, path: Path): object {
   const request = (method: Method, at: Path, call?: Partial<Call>) => send(settings, { ...call, method, path: at })
   const one = (key: KeyPart['key']): Path => [...path, { key }]
-  const bulk = [...path, 'bulk']
+  const below = (name: string): Path => [...path, name]
+  /** Sends what it is given to a path; `onOne` to that of an object. The answer of what may be empty need not say anything. */
+  const on =
+    (method: Method, at: Path, mayBeEmpty = false) =>
+    (data: unknown, options?: Partial<Call>) =>
+      request(method, at, { ...options, ...given(method, data), mayBeEmpty })
+  const onOne = (method: Method) => (key: KeyPart['key'], data: unknown, options?: WriteOptions) =>
+    on(method, one(key))(data, options)
 
-  async function* pages(query: Query, options?: RequestOptions): AsyncGenerator<unknown> {
-    const seen = new Set<unknown>()
-    for (let asked: Partial<Call> = { query }; ; ) {
-      const result: Result<unknown> = await request('GET', path, { ...options, ...asked })
-      if (!result.ok) throw new ClientError(result)
-      const page = result.data as Page
-      const items = itemsOf(page)
-      if (!items) throw wrong('the answer is no page of a list')
-      yield page
-      const { next, cursor_id: cursor } = page
-      const isLink = next !== undefined && next !== null
-      const following = isLink ? next : (cursor ?? undefined)
-      if (following === undefined) return
-      if (items.length === 0) throw wrong('a page without objects leads to another one')
-      // a server's cursor stays the same from page to page
-      if (isLink ? seen.has(next) : seen.size > 0 && !seen.has(cursor)) throw wrong('the pages lead in a circle')
-      seen.add(following)
-      asked = isLink ? { link: next } : { query: { server_cursor: cursor } }
+  /** What reads lists: by a query in the URL, or in the body. */
+  const reading = (method: 'GET' | 'QUERY') => {
+    async function* pages(query: unknown, options?: RequestOptions): AsyncGenerator<unknown> {
+      const seen = new Set<unknown>()
+      for (let place: Partial<Call> = {}; ; ) {
+        const result: Result<unknown> = await request(method, path, { ...options, ...given(method, query), ...place })
+        if (!result.ok) throw new ClientError(result)
+        const page = result.data as Page
+        const items = itemsOf(page)
+        if (!items) throw wrong('the answer is no page of a list')
+        yield page
+        const { next, cursor_id: cursor } = page
+        const isLink = next !== undefined && next !== null
+        const following = isLink ? next : (cursor ?? undefined)
+        if (following === undefined) return
+        if (items.length === 0) throw wrong('a page without objects leads to another one')
+        // a server's cursor stays the same from page to page
+        if (isLink ? seen.has(next) : seen.size > 0 && !seen.has(cursor)) throw wrong('the pages lead in a circle')
+        seen.add(following)
+        place = isLink ? { link: next } : { query: { server_cursor: cursor } }
+      }
+    }
+
+    return {
+      list: on(method, path),
+      pages,
+      async *all(query: unknown, options?: RequestOptions) {
+        for await (const page of pages(query, options)) yield* itemsOf(page as Page) ?? []
+      },
+      aggregate: on(method, below('aggregate')),
+      facets: on(method, below('facets')),
     }
   }
 
+  const bulk = below('bulk')
   return {
-    list: (query: Query, options?: RequestOptions) => request('GET', path, { ...options, query }),
-    pages,
-    async *all(query: Query, options?: RequestOptions) {
-      for await (const page of pages(query, options)) yield* itemsOf(page as Page) ?? []
+    ...reading('GET'),
+    follow: (link: unknown, options?: RequestOptions) => on('GET', path)(undefined, { ...options, link }),
+    query: {
+      ...reading('QUERY'),
+      follow: (link: unknown, data: unknown, options?: RequestOptions) => on('QUERY', path)(data, { ...options, link }),
     },
-    aggregate: (query: Query, options?: RequestOptions) =>
-      request('GET', [...path, 'aggregate'], { ...options, query }),
-    facets: (query: Query, options?: RequestOptions) => request('GET', [...path, 'facets'], { ...options, query }),
-    follow: (link: unknown, options?: RequestOptions) => request('GET', path, { ...options, link }),
-    retrieve: (key: KeyPart['key'], query: Query, options?: RequestOptions) =>
-      request('GET', one(key), { ...options, query }),
-    create: (data: unknown, options?: RequestOptions) => request('POST', path, { ...options, data }),
-    update: (key: KeyPart['key'], data: unknown, options?: WriteOptions) =>
-      request('PUT', one(key), { ...options, data }),
-    partialUpdate: (key: KeyPart['key'], data: unknown, options?: WriteOptions) =>
-      request('PATCH', one(key), { ...options, data }),
-    destroy: (key: KeyPart['key'], options?: WriteOptions) =>
-      request('DELETE', one(key), { ...options, mayBeEmpty: true }),
-    bulkCreate: (data: unknown, options?: RequestOptions) => request('POST', bulk, { ...options, data }),
-    bulkUpdate: (data: unknown, options?: RequestOptions) => request('PATCH', bulk, { ...options, data }),
-    bulkDestroy: (data: unknown, options?: RequestOptions) => request('DELETE', bulk, { ...options, data }),
+    retrieve: onOne('GET'),
+    create: on('POST', path),
+    update: onOne('PUT'),
+    partialUpdate: onOne('PATCH'),
+    destroy: (key: KeyPart['key'], options?: WriteOptions) => on('DELETE', one(key), true)(undefined, options),
+    bulkCreate: on('POST', bulk),
+    bulkUpdate: on('PATCH', bulk),
+    bulkDestroy: on('DELETE', bulk),
     call: (method: Method, name: string, data?: unknown, options?: RequestOptions) =>
-      request(method, [...path, name], { ...options, ...given(method, data) }),
+      on(method, below(name), true)(data, options),
     callOn: (key: KeyPart['key'], method: Method, name: string, data?: unknown, options?: WriteOptions) =>
-      request(method, [...one(key), name], { ...options, ...given(method, data) }),
+      on(method, [...one(key), name], true)(data, options),
     at: (key: KeyPart['key']) => resource(settings, one(key)),
   }
 }
 
-/** What an action takes. GET has no body: what it is given are query parameters. */
+/** What a request brings. GET has no body: what it is given are query parameters. */
 function given(method: Method, data: unknown): Partial<Call> {
-  return method === 'GET' ? { query: data as Query, mayBeEmpty: true } : { data, mayBeEmpty: true }
+  return method === 'GET' ? { query: data as object } : { data }
 }
 
 /** The objects of a page, or of a list without pages; undefined for what is neither. */
 function itemsOf(page: Page): readonly unknown[] | undefined {
-  const items = Array.isArray(page) ? page : page.results
-  return Array.isArray(items) ? items : undefined
+  return [page, page.results].find(Array.isArray)
 }
 
 function wrong(detail: string): ClientError {

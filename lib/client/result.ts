@@ -92,7 +92,7 @@ export class ClientError extends Error {
   readonly failure: Failure
 
   constructor(failure: Failure) {
-    super(failure.detail, { cause: failure.cause })
+    super(failure.detail, failure)
     this.name = 'ClientError'
     this.failure = failure
   }
@@ -111,9 +111,6 @@ const KINDS: Readonly<Record<number, FailureKind>> = {
   503: 'unavailable',
   504: 'unavailable',
 }
-
-/** What proxies send by themselves, as whatever page, and mean as we do. */
-const ANY_PAGE: readonly FailureKind[] = ['throttled', 'unavailable']
 
 /** A failure without an answer, or with one that is no answer of the API. */
 export function failure(
@@ -150,7 +147,8 @@ export async function resultOf(response: Response, mayBeEmpty = false): Promise<
   const body = isEmpty ? undefined : parsed(text, headers.get('content-type') ?? '')
   // all that the API sends are objects and lists, but for what actions of an application's own answer
   if (body === NO_JSON || (ok && !mayBeEmpty && !(typeof body === 'object' && body))) {
-    return ANY_PAGE.includes(kind)
+    // what proxies send by themselves, as whatever page, and mean as we do
+    return kind === 'throttled' || kind === 'unavailable'
       ? failure(kind, response.statusText || `status ${status}`, { response })
       : failure('unreadable', 'the answer is not of the API', { response })
   }

@@ -38,8 +38,8 @@ export interface Call extends RequestOptions {
   readonly mayBeEmpty?: boolean
 }
 
-/** What `setTimeout` can wait; more would be no time at all. */
-const LONGEST = 2 ** 31 - 1
+/** What `setTimeout` can wait: 31 bits; more would be no time at all. */
+const LONGEST = 2_147_483_647
 
 export async function send(settings: Settings, call: Call): Promise<Result<unknown>> {
   const { signal, timeout = settings.timeout ?? 30_000 } = call
@@ -99,8 +99,8 @@ async function prepare(
   const { body, type } = bodyOf(call.data)
   const own = typeof given === 'function' ? await given({ method, url }) : given
   const headers = new Headers({ accept: 'application/json' })
-  for (const more of [type, ifMatch ? { 'if-match': ifMatch } : {}, own, call.headers ?? {}]) {
-    for (const [name, value] of Object.entries(more)) headers.set(name, value)
+  for (const more of [type, ifMatch ? { 'if-match': ifMatch } : undefined, own, call.headers]) {
+    for (const [name, value] of Object.entries(more ?? {})) headers.set(name, value)
   }
   return { url, init: { method, body, headers } }
 }

@@ -1,6 +1,7 @@
 /** What a client's methods take and give, by the types of the API's view sets. */
 import type { RoutesOf } from '../router/routed.js'
 import type { ActionMethods } from './action-types.js'
+import type { FigureBody, QueryBody } from './body-types.js'
 import type {
   AggregateQuery,
   Computed,
@@ -23,6 +24,7 @@ import type {
   PageWith,
   Patch,
   ShownPart,
+  StaticOf,
   Taken,
 } from './view-types.js'
 
@@ -115,6 +117,44 @@ interface Methods<View> {
   ): Promise<Result<{ deleted: KeyOf<View>[] }, readonly Named<View>[]>>
 }
 
+/** The methods that read lists, by QUERY. */
+interface Queries<View> {
+  /**
+   * One page of the list, or all of it where it has no pages.
+   * @example await api.books.query.list({ filter: { price__gte: 10, or: [{ title: 'a' }, { title: 'b' }] }, order: '-price' })
+   */
+  list<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    options?: RequestOptions,
+  ): Promise<Result<PageWith<View, Part<View, F, E>>, Query<ListQuery<View>>>>
+  /** The pages of the list, one after the other. @throws ClientError a page cannot be had */
+  pages<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    options?: RequestOptions,
+  ): AsyncIterable<PageWith<View, Part<View, F, E>>>
+  /** The objects of all pages. @throws ClientError a page cannot be had */
+  all<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    options?: RequestOptions,
+  ): AsyncIterable<Part<View, F, E>>
+  /** The page that `next` or `previous` of another page leads to, by the body of that one. */
+  follow<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+    link: string,
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    options?: RequestOptions,
+  ): Promise<Result<PageWith<View, Part<View, F, E>>>>
+  /** What the view set computes of all objects: one object, or with `group_by` a page of groups. */
+  aggregate<G extends GroupName<View> = never, C extends ComputedName<View> = ComputedName<View>>(
+    body: QueryBody<View, AggregateQuery<View>> & FigureBody<G, C>,
+    options?: RequestOptions,
+  ): Promise<Result<Computed<View, G, C>, Query<AggregateQuery<View> & FigureQuery<G, C>>>>
+  /** How many objects have each value, under the filters of the others. */
+  facets<N extends FacetName<View> = FacetName<View>>(
+    body: QueryBody<View, FacetQuery<View>> & { readonly facet?: N | readonly N[] | undefined },
+    options?: RequestOptions,
+  ): Promise<Result<Counted<View, N>, Query<FacetQuery<View>> & { readonly facet?: N }>>
+}
+
 /** What names an object in a list. */
 type Named<View> = { readonly [K in KeyName<View>]: KeyOf<View> }
 
@@ -125,13 +165,13 @@ interface Companions {
   readonly follow: 'list'
 }
 
-type MethodName<View> = {
-  [Name in keyof Methods<View>]: HasMethod<View, Name extends keyof Companions ? Companions[Name] : Name> extends true
+type MethodName<View, All> = {
+  [Name in keyof All]: HasMethod<View, Name extends keyof Companions ? Companions[Name] : Name> extends true
     ? IsDeclared<View, Name> extends true
       ? Name
       : never
     : never
-}[keyof Methods<View>]
+}[keyof All]
 
 /** False for aggregates and facets of a view set that declares none. */
 type IsDeclared<View, Name> = Name extends 'aggregate'
@@ -143,7 +183,14 @@ type IsDeclared<View, Name> = Name extends 'aggregate'
 type HasSome<Names> = [Names] extends [never] ? false : true
 
 /** The methods of one view set. */
-export type ResourceClient<View> = Pick<Methods<View>, MethodName<View>> & ActionMethods<View>
+export type ResourceClient<View> = Pick<Methods<View>, MethodName<View, Methods<View>>> &
+  ActionMethods<View> &
+  (StaticOf<View, 'queryMethod', boolean> extends true
+    ? {
+        /** The same by QUERY: what is asked stands in the body, however long it is (docs/reference/query-method.md). */
+        readonly query: Pick<Queries<View>, MethodName<View, Queries<View>>>
+      }
+    : {})
 
 type Intersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void ? I : never
 

@@ -79,7 +79,8 @@ class BookSerializer extends modelSerializer(Book, {
 class BookViewSet extends bulkModelViewSet(Book, {
   serializerClass: BookSerializer,
   paginationClass: new PageNumberPagination({ pageSize: 50 }),
-  filterBackends: [FieldFilter, SearchFilter],
+  queryMethod: true,
+  filterBackends: [new FieldFilter({ groupParam: 'where' }), SearchFilter],
   filtersetFields: ['price', 'created_at', 'author__name'],
   searchFields: ['title'],
   expandable: { author: AuthorSerializer },
@@ -178,6 +179,12 @@ export async function use(): Promise<void> {
   if (below.ok) is<Equal<(typeof below.data)[number]['title'], string>>()
   const shelves = await api.shelves.list()
   if (shelves.ok) is<Equal<(typeof shelves.data)[number], { id: number; name: string }>>()
+  const asked = await api.feed.query.list({ filter: { price__gte: 10, or: [{ price: 1 }, { not: { price: 2 } }] } })
+  if (asked.ok) is<Equal<(typeof asked.data.results)[number]['price'], string>>()
+  // @ts-expect-error no such filter in a body
+  await api.feed.query.list({ filter: { titel: 'x' } })
+  // @ts-expect-error it answers no QUERY
+  void api.authors.query
   // @ts-expect-error no such view set
   void api.boks
   // @ts-expect-error no such filter
