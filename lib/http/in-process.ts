@@ -82,7 +82,7 @@ export async function askInProcess(
   try {
     await answer(ctx, async () => {})
     const body = ctx.respond === false || res.headersSent ? Unread.pastKoa : await bodyOf(ctx, limit)
-    const header = (name: string) => String(ctx.response.get(name))
+    const header = (name: string) => String(ctx.response.get(name) ?? '')
     return { status: ctx.status, header, body }
   } finally {
     awaited.removeListener('close', leave)

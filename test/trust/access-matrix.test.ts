@@ -1,6 +1,6 @@
 /**
  * P11: who may do what. Every route of the atlas × every method × every kind of caller × every format suffix, against the
- * small model of the rules in this file, which knows nothing of the library.
+ * small model of the rules in support/access-rules.ts, which knows nothing of the library.
  */
 import { rm } from 'node:fs/promises'
 import http from 'node:http'
@@ -9,9 +9,28 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { type Atlas, createAtlas } from '../../examples/atlas/atlas.js'
 import { expectRules } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { MULTIPART, multipart } from '../support/multipart.js'
+import { MULTIPART } from '../support/multipart.js'
 import { readProjectFile } from '../support/program.js'
 import { serve, type TestRequest, type TestServer } from '../support/server.js'
+import {
+  ACTORS,
+  bodyOf,
+  type Case,
+  detailOf,
+  expectationOf,
+  headersOf,
+  KNOWN,
+  METHODS,
+  NOBODY,
+  PREFIX,
+  ROWS,
+  RULES,
+  type Rules,
+  SAFE,
+  SUFFIXES,
+  type Target,
+  WATCH,
+} from './support/access-rules.js'
 import { report } from './support/size.js'
 
 /** Photos are kept below it. */
@@ -21,345 +40,8 @@ const cache = vi.hoisted(() => {
   return process.env['XDG_CACHE_HOME']
 })
 
-// The rows. Alice owns what has an owner.
-
-const TABLES = ['countries', 'cities', 'lists', 'entries', 'photos']
-
-/** Remembers every row that is written, as long as the transaction that wrote it is committed. */
-const WATCH = `
-  create table written (name text not null);
-  create function watch() returns trigger language plpgsql as
-    $$ begin insert into written values (tg_op || ' ' || tg_table_name); return null; end $$;
-  ${TABLES.map(
-    (table) => `
-    create trigger watch after insert or update or delete on ${table} for each row execute function watch();
-    alter table ${table} alter id restart with 1000;`,
-  ).join('')}`
-
-const ROWS = `
-  delete from photos; delete from entries; delete from lists; delete from cities; delete from countries;
-  insert into countries (id, name, official_name, cca2, cca3, region, latitude, longitude) overriding system value values
-    (1, 'Land', 'The Land', 'LA', 'LND', 'Here', 1, 2),
-    (2, 'Isle', 'The Isle', 'IS', 'ISL', 'There', 1, 2);
-  insert into cities (id, geoname_id, name, country_id, latitude, longitude) overriding system value
-    select n, n, 'City ' || n, 1, 0, 0 from generate_series(1, 4) n;
-  insert into lists (id, owner_id, title, visibility, deleted_at) overriding system value values
-    (1, 1, 'public', 'public', null),
-    (2, 1, 'private', 'private', null),
-    (3, 1, 'deleted', 'public', now());
-  insert into entries (id, list_id, city_id, day) overriding system value values
-    (1, 1, 1, '2026-05-01'), (2, 1, 1, '2026-05-02'), (3, 2, 1, '2026-05-01'), (4, 2, 1, '2026-05-02'), (5, 3, 1, '2026-05-01');
-  insert into photos (id, owner_id, city_id, image) overriding system value values
-    (1, 1, 1, '0123456789abcdef0123456789abcdef.png');
-  delete from written`
-
-// The rules.
-
-const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
-const ACTORS = ['anonymous', 'alice', 'bob', 'staff', 'forged'] as const
-const SUFFIXES = ['', '.json', '.csv', '.xml'] as const
-
-type Method = (typeof METHODS)[number]
-type Actor = (typeof ACTORS)[number]
-type Suffix = (typeof SUFFIXES)[number]
-
-/** One thing that a path may lead to. */
-interface Target {
-  readonly what: string
-  /** The path, with the external ids of lists in place of `<public>`, `<private>` and `<deleted>`. */
-  readonly path: string
-  /** Who sees it. */
-  readonly seenBy: readonly Actor[]
-  /** Who may write it, of those who see it. */
-  readonly writtenBy: readonly Actor[]
-  /** Other rows refer to it. */
-  readonly referenced?: boolean
-  /** The caller has asked too often. */
-  readonly exhausted?: boolean
-  /** Bodies that differ from those of the path's other targets. */
-  readonly bodies?: Bodies
-}
-
-type Bodies = Partial<Record<Method, unknown>>
-
-/** The rules of one path. */
-interface Rules {
-  /** The methods of the path as `getUrls()` has them, with the status of success. */
-  readonly methods: Partial<Record<Method, number>>
-  readonly suffixes: readonly Suffix[]
-  /** Callers are told apart, and only those that are known may write. */
-  readonly knowsCallers: boolean
-  /** Answers in JSON are pages of a cursor of the database: each can be had once. */
-  readonly answersOnce?: boolean
-  readonly bodies?: Bodies
-  readonly targets: readonly Target[]
-  /** The path that a path with another suffix belongs to: a key may hold a full stop. */
-  readonly elsewhere?: string
-}
-
-const EVERYBODY = ACTORS
-const KNOWN: readonly Actor[] = ['alice', 'bob', 'staff']
-const OWNERS: readonly Actor[] = ['alice', 'staff']
-const NOBODY: readonly Actor[] = []
-const SAFE: readonly Method[] = ['GET', 'HEAD', 'OPTIONS']
-
-const JSON_ONLY: readonly Suffix[] = ['', '.json']
-const JSON_AND_CSV: readonly Suffix[] = ['', '.json', '.csv']
-
-/** Bodies that need no parser but the multipart one. */
-const PHOTO = multipart(
-  { name: 'city_id', content: '2' },
-  {
-    name: 'image',
-    filename: 'photo.png',
-    type: 'image/png',
-    content: Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(32)]),
-  },
-)
-const COUNTRY = {
-  name: 'N',
-  official_name: 'New',
-  cca2: 'NN',
-  cca3: 'NNN',
-  region: 'Here',
-  latitude: '1',
-  longitude: '2',
-}
-const CITY = { geoname_id: 99, name: 'New', country_id: 1, latitude: '1', longitude: '2' }
-const LIST = { title: 'New' }
-const ENTRY = { city_id: 2, day: '2026-06-01' }
-
-const open = (what: string, path: string, more: Partial<Target> = {}): Target => ({
-  what,
-  path,
-  seenBy: EVERYBODY,
-  writtenBy: EVERYBODY,
-  ...more,
-})
-const missing = (path: string, what = 'missing'): Target => open(what, path, { seenBy: NOBODY })
-const owned = (what: string, path: string, more: Partial<Target> = {}): Target =>
-  open(what, path, { writtenBy: OWNERS, ...more })
-const hidden = (what: string, path: string, more: Partial<Target> = {}): Target =>
-  open(what, path, { seenBy: OWNERS, writtenBy: OWNERS, ...more })
-
-const LIST_METHODS = { GET: 200, POST: 201 }
-const OBJECT_METHODS = { GET: 200, PUT: 200, PATCH: 200, DELETE: 204 }
-const READING = { GET: 200 }
-
-/** A collection that everybody reads. */
-const readOnly = (path: string, ...more: readonly Target[]): Rules => ({
-  methods: READING,
-  suffixes: JSON_ONLY,
-  knowsCallers: false,
-  targets: [open('the collection', path), ...more],
-})
-const city = (path: string, { readable }: { readable?: boolean } = {}): Rules => ({
-  methods: readable ? READING : OBJECT_METHODS,
-  suffixes: readable ? JSON_ONLY : JSON_AND_CSV,
-  knowsCallers: false,
-  bodies: { PUT: CITY, PATCH: { name: 'x' } },
-  targets: [
-    open('a city', `${path}/4`),
-    open('a city on lists', `${path}/1`, { referenced: true }),
-    missing(`${path}/99`),
-    missing(`${path}/99999999999`, 'beyond all numbers'),
-  ],
-})
-const cities = (path: string): Rules => ({
-  methods: LIST_METHODS,
-  suffixes: JSON_AND_CSV,
-  knowsCallers: false,
-  bodies: { POST: CITY },
-  targets: [open('the collection', path)],
-})
-const exhausted = (path: string): Target => open('asked too often', path, { exhausted: true })
-
-const RULES: Readonly<Record<string, Rules>> = {
-  '': { ...readOnly(''), suffixes: [''] },
-  '/countries': {
-    methods: LIST_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: false,
-    bodies: { POST: COUNTRY },
-    targets: [open('the collection', '/countries')],
-  },
-  '/countries/{id:int}': {
-    methods: OBJECT_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: false,
-    bodies: { PUT: COUNTRY, PATCH: { name: 'x' } },
-    targets: [
-      open('without cities', '/countries/2'),
-      open('with cities', '/countries/1', { referenced: true }),
-      missing('/countries/99'),
-    ],
-  },
-  '/countries/{country_id:int}/cities': readOnly(
-    '/countries/1/cities',
-    missing('/countries/99/cities', 'of no country'),
-  ),
-  '/countries/{country_id:int}/cities/{id:int}': {
-    ...readOnly('/countries/1/cities/1'),
-    targets: [
-      open('a city', '/countries/1/cities/1'),
-      missing('/countries/1/cities/99'),
-      missing('/countries/2/cities/1', 'of another country'),
-      missing('/countries/99/cities/1', 'of no country'),
-    ],
-  },
-  '/cities': cities('/cities'),
-  '/cities/{id:int}': city('/cities'),
-  '/cities-native': cities('/cities-native'),
-  '/cities-native/{id:int}': city('/cities-native'),
-  '/city-feed': readOnly('/city-feed'),
-  '/city-feed/{id:int}': city('/city-feed', { readable: true }),
-  '/city-export': { ...readOnly('/city-export'), answersOnce: true },
-  '/city-export/{id:int}': city('/city-export', { readable: true }),
-  '/city-search': readOnly('/city-search', exhausted('/city-search')),
-  '/city-search/{id:int}': {
-    ...readOnly(''),
-    targets: [open('a city', '/city-search/1'), exhausted('/city-search/1')],
-  },
-  '/lists': {
-    methods: LIST_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { POST: LIST },
-    targets: [open('the collection', '/lists')],
-  },
-  '/lists/recent': {
-    methods: READING,
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    targets: [open('the newest', '/lists/recent')],
-    elsewhere: '/lists/{id}',
-  },
-  '/lists/{id}': {
-    methods: OBJECT_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { PUT: LIST, PATCH: { notes: 'x' } },
-    targets: [
-      owned('public', '/lists/<public>'),
-      hidden('private', '/lists/<private>'),
-      missing('/lists/<deleted>', 'deleted'),
-      missing('/lists/1', 'by its number'),
-      missing('/lists/nk.0000000000000000', 'forged'),
-    ],
-    elsewhere: '/lists/{id}',
-  },
-  '/lists/{id}/publish': {
-    methods: { POST: 200 },
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { POST: { published_on: '2026-05-01' } },
-    targets: [
-      owned('public', '/lists/<public>/publish'),
-      hidden('private', '/lists/<private>/publish'),
-      missing('/lists/<deleted>/publish', 'deleted'),
-    ],
-  },
-  '/lists/{list_id}/entries': {
-    methods: LIST_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { POST: ENTRY },
-    targets: [
-      owned('of a public list', '/lists/<public>/entries'),
-      hidden('of a private list', '/lists/<private>/entries'),
-      missing('/lists/<deleted>/entries', 'of a deleted list'),
-      missing('/lists/1/entries', 'by its number'),
-    ],
-  },
-  '/lists/{list_id}/entries/bulk': {
-    methods: { POST: 201, PATCH: 200, DELETE: 200 },
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { POST: [ENTRY], PATCH: [{ id: 1, note: 'x' }], DELETE: [1, 2] },
-    targets: [
-      owned('of a public list', '/lists/<public>/entries/bulk'),
-      hidden('of a private list', '/lists/<private>/entries/bulk', {
-        bodies: { PATCH: [{ id: 3, note: 'x' }], DELETE: [3, 4] },
-      }),
-      missing('/lists/<deleted>/entries/bulk', 'of a deleted list'),
-    ],
-  },
-  '/lists/{list_id}/entries/{id:int}': {
-    methods: OBJECT_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { PUT: ENTRY, PATCH: { note: 'x' } },
-    targets: [
-      owned('of a public list', '/lists/<public>/entries/1'),
-      hidden('of a private list', '/lists/<private>/entries/3'),
-      missing('/lists/<deleted>/entries/5', 'of a deleted list'),
-    ],
-  },
-  '/photos': {
-    methods: LIST_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { POST: PHOTO },
-    targets: [open('the collection', '/photos')],
-  },
-  '/photos/{id:int}': {
-    methods: OBJECT_METHODS,
-    suffixes: JSON_ONLY,
-    knowsCallers: true,
-    bodies: { PUT: PHOTO, PATCH: { caption: 'x' } },
-    targets: [owned("Alice's", '/photos/1'), missing('/photos/99')],
-  },
-}
-
-interface Case {
-  readonly rules: Rules
-  readonly target: Target
-  readonly method: Method
-  readonly actor: Actor
-  readonly suffix: Suffix
-}
-
-interface Expectation {
-  readonly status: number
-  /** The rules that the path has, with its suffix; undefined for one that is none of the API's. */
-  readonly rules: Rules | undefined
-}
-
-/** What the rules say: the first of them that refuses decides. */
-function expectationOf({ rules: own, target, method, actor, suffix }: Case): Expectation {
-  const isOwn = own.suffixes.includes(suffix)
-  const rules = isOwn ? own : RULES[own.elsewhere ?? 'nowhere']
-  const isSafe = SAFE.includes(method)
-  const isKnown = KNOWN.includes(actor)
-  if (!rules) return { status: 404, rules }
-  const success = method === 'OPTIONS' ? 200 : rules.methods[method === 'HEAD' ? 'GET' : method]
-  if (success === undefined) return { status: 405, rules }
-  if (rules.knowsCallers && actor === 'forged') return { status: 401, rules }
-  if (rules.knowsCallers && !isSafe && !isKnown) return { status: 401, rules }
-  if (target.exhausted) return { status: 429, rules }
-  if (method === 'OPTIONS') return { status: success, rules }
-  if (!isOwn || !target.seenBy.includes(actor)) return { status: 404, rules }
-  if (!isSafe && !target.writtenBy.includes(actor)) return { status: 403, rules }
-  if (method === 'DELETE' && target.referenced) return { status: 409, rules }
-  return { status: success, rules }
-}
-
-/** The text of the refusal. */
-function detailOf(status: number, { method, actor }: Case): unknown {
-  const details: Record<number, unknown> = {
-    401: actor === 'forged' ? 'Invalid token' : 'Authentication required',
-    403: 'Permission denied',
-    404: 'Not found',
-    405: `Method ${method} not allowed`,
-    409: 'Object is referenced by other objects.',
-    429: expect.stringMatching(/^Request was throttled\. Retry after \d+ seconds$/),
-  }
-  return details[status] ?? `no text for ${status}`
-}
-
 // The run.
 
-const PREFIX = '/api/v1'
 const CHALLENGES = 'Token realm="api", ApiKey realm="api"'
 const BUDGET = 120
 /** Fewer at once than a caller may have exports open. */
@@ -392,14 +74,10 @@ afterAll(async () => {
   await rm(cache, { recursive: true })
 })
 
-function headersOf(actor: Actor): Record<string, string> {
-  return actor === 'anonymous' ? {} : { Authorization: `Token ${actor}-demo-token` }
-}
-
-function requestOf({ rules, target, method, actor, suffix }: Case): TestRequest {
+function requestOf(one: Case): TestRequest {
+  const { target, method, actor, suffix } = one
   const path = PREFIX + target.path.replace(/<\w+>/, (name) => ids.get(name) ?? 'unknown') + suffix
-  const body =
-    { ...rules.bodies, ...target.bodies }[method] ?? (['POST', 'PUT', 'PATCH'].includes(method) ? {} : undefined)
+  const body = bodyOf(one)
   const request = { method, path, agent }
   const headers = headersOf(actor)
   if (body === undefined) return { ...request, headers }
