@@ -73,7 +73,7 @@ export class ToolServer {
       data = (await parseBody(ctx, this.#parsers)).data
       const message = readMessage(ctx, data)
       // notifications, and responses to what nobody has asked
-      if (message?.id === undefined) ctx.status = 202
+      if (message?.id === undefined) accept(ctx)
       else await this.#handle(ctx, message, message.id)
     } catch (error) {
       this.#fail(ctx, idOf(data), data === undefined && error instanceof ApiError ? unread(error) : error)
@@ -178,7 +178,7 @@ export class ToolServer {
     if (typeof body !== 'string' || ctx.headerSent) return
     const { resource } = this.#options
     if (resource && status === 401)
-      ctx.set('WWW-Authenticate', resource.challenge(ctx.response.get('WWW-Authenticate')))
+      ctx.set('WWW-Authenticate', resource.challenge(String(ctx.res.getHeader('WWW-Authenticate') ?? '')))
     const envelope = JSON.parse(body) as { readonly detail?: unknown }
     const code = status === 500 ? CODES.internalError : status
     write(ctx, id, { error: JSON.stringify({ code, message: String(envelope.detail), data: envelope }) })
@@ -199,6 +199,12 @@ function membersOf({ content, structured, isObject, isError }: ToolResult, isSta
     ...(structured !== undefined && (isObject || isStateless) && { structuredContent: structured }),
     isError: String(isError),
   }
+}
+
+function accept(ctx: Context): void {
+  // else Koa would write the name of the status
+  ctx.body = null
+  ctx.status = 202
 }
 
 function send(ctx: Context, id: MessageId, members: Members): void {

@@ -1,7 +1,7 @@
 /** An agent's client, by the protocol's own package, of a test app. */
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { onTestFinished } from 'vitest'
-import type { TestClient } from './server.js'
+import type { TestClient, TestRequest } from './server.js'
 
 export const REVISIONS = ['2026-07-28', '2025-11-25'] as const
 export type Revision = (typeof REVISIONS)[number]
@@ -37,5 +37,34 @@ export async function callTool(client: Client, name: string, given: Record<strin
     texts: content.map(({ text = '' }) => text),
     json: result.structuredContent,
     isError: result.isError === true,
+  }
+}
+
+const META = 'io.modelcontextprotocol'
+
+/** What every request of the revision 2026-07-28 says of itself. */
+export const ENVELOPE = { [`${META}/protocolVersion`]: '2026-07-28', [`${META}/clientCapabilities`]: {} }
+
+export interface RawMessage {
+  readonly method?: string
+  readonly params?: Record<string, unknown>
+  readonly headers?: Record<string, string>
+}
+
+/** A message of the revision 2026-07-28 as it should be, with other parts in place of some. */
+export function messageOf({ method = 'tools/list', params = {}, headers = {} }: RawMessage = {}): TestRequest {
+  const own = typeof params['name'] === 'string' ? { 'Mcp-Name': params['name'] } : {}
+  return {
+    method: 'POST',
+    path: '/mcp',
+    headers: {
+      Accept: 'application/json, text/event-stream',
+      'Content-Type': 'application/json',
+      'MCP-Protocol-Version': '2026-07-28',
+      'Mcp-Method': method,
+      ...own,
+      ...headers,
+    },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 7, method, params: { _meta: ENVELOPE, ...params } }),
   }
 }
