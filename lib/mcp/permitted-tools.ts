@@ -1,6 +1,6 @@
 /** Which tools a caller may call: those whose permissions would let the request pass. */
 import { authenticate } from '../authentication/authenticate.js'
-import { reportError } from '../http/answer-error.js'
+import { rememberChallengers, reportError } from '../http/answer-error.js'
 import { type Context, isAnonymous } from '../http/context.js'
 import { askedContext } from '../http/in-process.js'
 import { ApiError } from '../kernel/errors.js'
@@ -88,8 +88,11 @@ export class Caller {
 }
 
 async function openAs(outer: Context, view: typeof APIView): Promise<Context> {
+  const schemes = policiesOf(view).authentication
+  // whoever answers 401 for all of them names their challenges
+  rememberChallengers(outer, schemes)
   const ctx = askedContext(outer, { method: 'GET', url: outer.path })
-  await authenticate(ctx, policiesOf(view).authentication)
+  await authenticate(ctx, schemes)
   return ctx
 }
 

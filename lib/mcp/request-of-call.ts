@@ -54,6 +54,8 @@ export function requestOfCall(
     }
   }
   for (const name of call.required) {
+    // what a header says, and its absence, is the API's to judge
+    if (call.places.get(name)?.in === 'header') continue
     if ((!Object.hasOwn(given, name) || given[name] === null) && !errors[name])
       errors[name] = ['This argument is required.']
   }

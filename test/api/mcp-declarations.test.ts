@@ -1,0 +1,203 @@
+/** Which tools there can be, and where clients get tokens for them. */
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import Koa from 'koa'
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import {
+  APIRouter,
+  FileUploadField,
+  FormParser,
+  HasScope,
+  IsAuthenticated,
+  MultiPartParser,
+  modelSerializer,
+  modelViewSet,
+  objectAction,
+  TokenAuthentication,
+} from '../../lib/index.js'
+import { type MCPOptions, mcp } from '../../lib/mcp/index.js'
+import { FileSystemStorage } from '../../lib/storage/index.js'
+import { messageOf } from '../support/agent.js'
+import { Author, AuthorSerializer, Book, BookSerializer, useLibrary } from '../support/library.js'
+import { serve, type TestServer } from '../support/server.js'
+
+useLibrary()
+
+class Scoped extends TokenAuthentication {
+  override readonly keyword: string = 'Bearer'
+  override getUserForToken(token: string) {
+    return token === 'ada' ? { id: 1 } : null
+  }
+}
+
+const root = mkdtempSync(`${tmpdir()}/covers-`)
+class CoverSerializer extends modelSerializer(Book, {
+  fields: ['id', 'title'],
+  declaredFields: { isbn: new FileUploadField({ storage: new FileSystemStorage({ root, baseUrl: '/covers' }) }) },
+}) {}
+
+class Covers extends modelViewSet(Book, {
+  serializerClass: CoverSerializer,
+  parserClasses: [MultiPartParser],
+  actions: { stamp: objectAction({ methods: ['POST'] }, () => Promise.resolve()) },
+}) {}
+class Forms extends modelViewSet(Book, { serializerClass: BookSerializer, parserClasses: [FormParser] }) {}
+class Authors extends modelViewSet(Author, { serializerClass: AuthorSerializer }) {}
+
+function routerOf(): APIRouter {
+  const api = new APIRouter()
+  api.register('covers', Covers, 'cover')
+  api.register('forms', Forms, 'form')
+  api.register('authors', Authors)
+  return api
+}
+
+async function namesOf(options: MCPOptions): Promise<readonly string[]> {
+  const api = routerOf()
+  const app = new Koa().use(mcp(api, options)).use(api.routes())
+  const server = await serve(app)
+  onTestFinished(() => server.close())
+  return (await server.send(messageOf())).json.result.tools.map(({ name }: { name: string }) => name)
+}
+
+describe('tools', () => {
+  it('are what reads of a resource, one action of it, or all that take JSON', async () => {
+    expect(await namesOf({ tools: ['authors', 'authors:list', 'forms:destroy'] })).toEqual([
+      'author_list',
+      'author_retrieve',
+      'form_destroy',
+    ])
+    expect(await namesOf({ tools: ['covers:*'] })).toEqual([
+      'cover_list',
+      'cover_retrieve',
+      'cover_destroy',
+      'cover_stamp',
+    ])
+  })
+
+  it.each<[Partial<MCPOptions>, string]>([
+    [{}, 'mcp(): tools is empty; name what agents may call'],
+    [{ tools: [] }, 'mcp(): tools is empty'],
+    [{ tools: 'authors' as never }, 'mcp(): tools'],
+    [{ tools: ['authors'], path: 'mcp' }, 'mcp(): path is "mcp"; write it as "/mcp"'],
+    [{ tools: ['authors'], path: '/mcp/' }, 'mcp(): path is "/mcp/"'],
+    [{ tools: ['authors'], shape: 'all' as never }, 'mcp(): there is no shape "all"; take action or resource'],
+    [{ tools: ['authors'], allowedOrigins: ['https://a.example/'] }, '"https://a.example/" is no origin'],
+    [{ tools: ['authors'], allowedOrigins: ['*'] }, '"*" is no origin'],
+    [{ tools: ['authors'], maxResultBytes: 0 }, 'mcp(): maxResultBytes'],
+    [{ tools: ['authors'], maxResultByte: 1 } as never, 'did you mean "maxResultBytes"?'],
+    [{ tools: ['authors'], protectedResource: {} as never }, 'mcp(): protectedResource: resource holds undefined'],
+    [
+      { tools: ['authors'], protectedResource: { resource: 'https://a.example/mcp', authorizationServers: [] } },
+      'authorizationServers is empty',
+    ],
+    [
+      {
+        tools: ['authors'],
+        protectedResource: { resource: 'https://a.example/mcp#x', authorizationServers: ['https://b.example'] },
+      },
+      'resource has a query or fragment',
+    ],
+    [
+      { tools: ['authors'], protectedResource: { resource: 'https://a.example', authorizationServers: ['b'] } },
+      'authorizationServers holds "b", which is no URL',
+    ],
+  ])('are refused at once where an option is wrong: %j', (options, message) => {
+    expect(() => mcp(routerOf(), options as MCPOptions)).toThrow(message)
+  })
+
+  it.each([
+    ['author', 'mcp(): "author" names no resource; did you mean "authors"?'],
+    ['pages', 'mcp(): "pages" names no resource; there are covers, forms, authors'],
+    ['authors:retreive', 'mcp(): "authors:retreive" names no action; did you mean "retrieve"?'],
+    ['authors:', 'mcp(): "authors:" names no action; there are list, create, retrieve'],
+    ['covers:create', 'mcp(): "covers:create" takes no JSON, as tools do'],
+    ['forms:update', 'mcp(): "forms:update" takes no JSON, as tools do'],
+  ])('are refused by prepare() where there are none: %s', async (tool, message) => {
+    const api = routerOf()
+    mcp(api, { tools: [tool] })
+    await expect(api.prepare()).rejects.toThrow(message)
+    const prepared = routerOf()
+    await prepared.prepare()
+    expect(() => mcp(prepared, { tools: [tool] })).toThrow(message)
+  })
+
+  it('have names that all clients take', async () => {
+    const api = new APIRouter()
+    api.register('authors', Authors, 'a'.repeat(60))
+    mcp(api, { tools: ['authors'] })
+    await expect(api.prepare()).rejects.toThrow('has a name that not all clients take')
+  })
+})
+
+describe('a protected resource', () => {
+  let server: TestServer
+  beforeAll(async () => {
+    class Books extends modelViewSet(Book, {
+      serializerClass: BookSerializer,
+      authenticationClasses: [Scoped],
+      permissionClasses: [IsAuthenticated],
+    }) {}
+    class Writers extends modelViewSet(Author, {
+      serializerClass: AuthorSerializer,
+      authenticationClasses: [Scoped],
+      permissionClasses: [new HasScope('write:authors')],
+    }) {}
+    const api = new APIRouter()
+    api.register('books', Books)
+    api.register('authors', Writers)
+    const protectedResource = {
+      resource: 'https://api.example.org/mcp',
+      authorizationServers: ['https://id.example.org'],
+      scopesSupported: ['read:books'],
+      resourceName: 'Books',
+    }
+    server = await serve(new Koa().use(mcp(api, { tools: ['books', 'authors'], protectedResource })).use(api.routes()))
+    return () => server.close()
+  })
+
+  const METADATA = 'resource_metadata="https://api.example.org/.well-known/oauth-protected-resource/mcp"'
+
+  it.each(['/.well-known/oauth-protected-resource/mcp', '/.well-known/oauth-protected-resource'])(
+    'says where tokens come from, at %s',
+    async (path) => {
+      const { status, headers, json } = await server.send({ path })
+      expect([status, headers['content-type'], headers['access-control-allow-origin']]).toEqual([
+        200,
+        'application/json; charset=utf-8',
+        '*',
+      ])
+      expect(json).toEqual({
+        resource: 'https://api.example.org/mcp',
+        authorization_servers: ['https://id.example.org'],
+        bearer_methods_supported: ['header'],
+        scopes_supported: ['read:books'],
+        resource_name: 'Books',
+      })
+      expect((await server.send({ path, method: 'POST' })).status).toBe(405)
+    },
+  )
+
+  it.each<[string, Record<string, unknown>]>([
+    ['tools/list', {}],
+    ['server/discover', {}],
+    ['tools/call', { name: 'book_list' }],
+  ])('asks who nobody knows for a token: %s', async (method, params) => {
+    const { status, headers, json } = await server.send(messageOf({ method, params }))
+    expect([status, headers['www-authenticate']]).toEqual([401, `Bearer ${METADATA}, realm="api"`])
+    expect(json).toMatchObject({ jsonrpc: '2.0', id: 7, error: { code: 401 } })
+  })
+
+  it('asks for another token where one is wrong', async () => {
+    const { status, headers } = await server.send(messageOf({ headers: { Authorization: 'Bearer eve' } }))
+    expect([status, headers['www-authenticate']]).toEqual([401, expect.stringContaining(METADATA)])
+  })
+
+  it('knows who has one', async () => {
+    const headers = { Authorization: 'Bearer ada' }
+    const { json } = await server.send(messageOf({ headers }))
+    expect(json.result.tools.map(({ name }: { name: string }) => name)).toEqual(['book_list', 'book_retrieve'])
+    const called = await server.send(messageOf({ method: 'tools/call', params: { name: 'author_list' }, headers }))
+    expect([called.status, called.json.result]).toMatchObject([200, { isError: true }])
+  })
+})
