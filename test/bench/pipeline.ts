@@ -25,7 +25,10 @@ const STEPS: readonly StepPlaces[] = [
   },
   { step: 'route', folders: 'router' },
   { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency' },
-  { step: 'view: dispatch, action', folders: 'views factories client plugins metadata openapi explain tools health mcp' },
+  {
+    step: 'view: dispatch, action',
+    folders: 'views factories client plugins metadata openapi explain tools health mcp',
+  },
   { step: 'parse the body', folders: 'parsers patches', packages: 'raw-body secure-json-parse content-type koa-body' },
   {
     step: 'build the query',

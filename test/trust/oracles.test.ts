@@ -77,6 +77,39 @@ describe('an answer', () => {
   })
 })
 
+describe('what the client itself has sent', () => {
+  const update = "\\'; UPDATE canary SET text='x'; --"
+  const answered = (errors: object, path = `/api/asked?${encodeURIComponent(update)}=1&n=UPDATE`): Hit => ({
+    shot: { method: 'GET', path },
+    status: 400,
+    headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' },
+    text: JSON.stringify({ detail: 'Validation failed', status: 400, errors }),
+    milliseconds: 1,
+  })
+
+  it.each([
+    [{ [update]: ['Unknown parameter. Use title, n.'] }],
+    [{ n: ['"UPDATE" is not a valid choice.'], set: ['Values from a list.'] }],
+    [{ [update]: ['Unknown filter.'], values: ['Give two values.'] }],
+    [{ filter: [`Character 3: "${update}" is not one of these values.`, `Character 9: "${update}"`] }],
+  ])('is no leak: %j', (errors) => {
+    expect(findInAnswer(answered(errors))).toEqual([])
+  })
+
+  it.each([
+    [{ [update]: ['update "books" set "title" = 1'] }],
+    [{ [update]: ['Unknown filter.'], other: [`${update} in update books set secret = 1`] }],
+    [{ [update]: ['relation "books" is not there'] }],
+    [{ 'select id from books': ['No.'] }],
+  ])('hides none: %j', (errors) => {
+    expect(findInAnswer(answered(errors))).toHaveLength(1)
+  })
+
+  it('is one where it was sent by somebody else', () => {
+    expect(findInAnswer(answered({ [update]: ['No.'] }, '/api/asked?n=1'))).toEqual(['tells UPDATE canary SET'])
+  })
+})
+
 describe('the document', () => {
   const headers = { 'content-type': 'application/json; charset=utf-8' }
   const answer = (path: string, status: number, body: unknown): Hit => ({

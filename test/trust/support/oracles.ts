@@ -28,10 +28,7 @@ export function findInAnswer({ shot, status, headers, text, failure, millisecond
   if (status >= 500) found.push(`status ${status}`)
   if (milliseconds > 10_000) found.push(`took ${Math.round(milliseconds)} ms`)
   if (status >= 400) {
-    for (const leak of LEAKS) {
-      const told = leak.exec(text)?.[0]
-      if (told !== undefined && !isEcho(shot, told)) found.push(`tells ${told}`)
-    }
+    for (const told of stringsOf(text).flatMap((one) => findLeaks(shot, one))) found.push(`tells ${told}`)
     const isJson = headers['content-type'] === 'application/json; charset=utf-8'
     // what Node's own parser refuses never reaches us
     const isNodes = headers['content-type'] === undefined && headers.connection === 'close'
@@ -40,6 +37,37 @@ export function findInAnswer({ shot, status, headers, text, failure, millisecond
     if (isJson && shot.method !== 'HEAD') found.push(...findInError(status, text))
   }
   return found
+}
+
+/** As short as they can be: what stands between one echo and the next is no statement. */
+const SHORT_LEAKS = LEAKS.map(({ source, flags }) => new RegExp(source.replace('{0,400}', '{0,400}?'), flags))
+
+/** What a text tells that the client has not sent. */
+function findLeaks(shot: Shot, text: string): string[] {
+  return SHORT_LEAKS.flatMap((leak) => {
+    let rest = text
+    for (;;) {
+      const told = leak.exec(rest)?.[0]
+      if (told === undefined) return []
+      if (!isEcho(shot, told)) return [told]
+      rest = rest.replace(told, () => ' '.repeat(told.length))
+    }
+  })
+}
+
+/** Each name and text of JSON by itself: a statement is in one of them, and what clients send may be in several. */
+function stringsOf(text: string): string[] {
+  const strings: string[] = []
+  try {
+    JSON.parse(text, (name, value: unknown) => {
+      strings.push(name)
+      if (typeof value === 'string') strings.push(value)
+      return value
+    })
+    return strings
+  } catch {
+    return [text]
+  }
 }
 
 /** True for what the client itself has sent: of a refused value up to 64 characters are repeated. */

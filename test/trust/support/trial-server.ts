@@ -38,6 +38,7 @@ import {
   IsAuthenticated,
   IsAuthenticatedOrReadOnly,
   JSONField,
+  JSONParser,
   JSONRenderer,
   LimitOffsetPagination,
   ModelSerializer,
@@ -63,9 +64,11 @@ import {
 } from 'koa-viewsets'
 import { ensureIdempotencyTable, type Idempotent } from 'koa-viewsets/idempotency'
 import { InMemoryMeteringEngine, MeteringMixin, PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets/metering'
+import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
 import { appVersion, errors, versionEndpoint } from 'koa-viewsets/plugins'
 import { FileSystemStorage } from 'koa-viewsets/storage'
 import { DatabaseAnonThrottle, DatabaseThrottle, MemoryStore } from 'koa-viewsets/throttling'
+import { count, max, sum } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { CALLER, LOGIN } from '../../support/roles.js'
 import type { TrialState } from './trial.js'
@@ -301,6 +304,14 @@ class AskedBooks extends CacheableMixin(ReadOnlyModelViewSet<Book>) {
   static override filterRelations: FilterRelations = { author: () => Authors, reviews: AskedReviews }
   static override searchFields = ['title', '^isbn', 'author__name']
   static override orderingFields = ['n', 'title', 'price', 'created', 'author__name']
+  static override aggregates = { books: count(), total: sum('price'), last: max('title') }
+  static override groupBy = ['n', 'author__name', 'created__month']
+  static override facets = ['n', 'author__name']
+}
+
+/** Written by patch documents. */
+class PatchedBooks extends Books {
+  static override parserClasses = [JSONParser, new JsonPatchParser(), MergePatchParser]
 }
 
 /** Only owners write. */
@@ -441,7 +452,7 @@ api.register('books', Books).register('native', NativeBooks, 'native').register(
 api.register('whole', WholeBooks, 'whole').register('authors', Authors).register('events', Events)
 api.register('exports', Exports, 'export').register('ft', FullText, 'ft').register('ftraw', RawText, 'ftraw')
 api.register('rx', Expressions, 'rx').register('pub', Notes, 'pub').register('uploads', Pictures, 'upload')
-api.register('asked', AskedBooks, 'asked')
+api.register('asked', AskedBooks, 'asked').register('patched', PatchedBooks, 'patched')
 api.register('limited', Limited, 'limited').register('sess', InSession, 'sess').register('private', Private, 'private')
 api.register('slow', Slow, 'slow').register('table', Table, 'table').register('stream', Streamed, 'stream')
 const inAuthor = new NestedRouter(api, 'authors', { lookup: 'author_id' }).register('books', AuthorBooks, 'author-book')
