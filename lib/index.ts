@@ -11,7 +11,6 @@ export type { ActionTypes, ViewSetAction } from './factories/actions.js'
 export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
 export type { ModelSerializerClass } from './factories/model-serializer.js'
 export { modelSerializer } from './factories/model-serializer.js'
-export type { Generated, GeneratedMark, Interval } from './factories/model-types.js'
 export type { BulkStatics, GenericStatics, ModelStatics, ReadOnlyStatics, ViewTypes } from './factories/view-sets.js'
 export {
   bulkModelViewSet,
@@ -110,6 +109,7 @@ export type { StandardSchema } from './kernel/standard-schema.js'
 // Metadata (4.10)
 export { BaseMetadata, type DescribedView } from './metadata/metadata.js'
 export { SimpleMetadata } from './metadata/simple-metadata.js'
+export type { Generated, GeneratedMark, Interval } from './models/model-types.js'
 // Models
 export { type TableModel, type TableOptions, type TableRelation, table } from './models/table.js'
 // Names of other doors

@@ -90,6 +90,11 @@ function aggregateFigure(declaring: Declaring, name: string, declared: unknown):
     throw new ConfigurationError(`${where} is ${quote(declared)}; write count(), sum('price') or the like`)
   }
   if (declared.path === null) return new Figure({ name, ...COUNTING })
+  if (declared.function === 'count') {
+    throw new ConfigurationError(
+      `${where} is count("${declared.path}"), the number of related objects of one object, which is for expandable; write count()`,
+    )
+  }
   const { function: called, path: column } = declared as Aggregate<Exclude<AggregateName, 'count'>, string>
   const { sql, result, takes, mayBeNull, counts } = FUNCTIONS[called]
   const path = pathOf(declaring, column)

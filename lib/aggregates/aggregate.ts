@@ -8,7 +8,7 @@ export type AggregateName = 'avg' | 'count' | 'countDistinct' | 'max' | 'min' | 
 /** A function over a column, as `sum('amount')` makes it. */
 export class Aggregate<Name extends AggregateName = AggregateName, Path extends string | null = string | null> {
   readonly function: Name
-  /** The column, or a path over relations to one object; null of `count()`. */
+  /** The column, or a path over relations to one object; null of `count()`, a relation of a count in `expandable`. */
   readonly path: Path
 
   constructor(name: Name, path: Path) {
@@ -22,11 +22,14 @@ export class Aggregate<Name extends AggregateName = AggregateName, Path extends 
 }
 
 /**
- * How many objects there are.
+ * How many objects there are. Of a relation, in `expandable` only: how many related objects each object has.
  * @example static aggregates = { orders: count() }
+ * @example static expandable = { orders_count: count('orders') }
  */
-export function count(): Aggregate<'count', null> {
-  return new Aggregate('count', null)
+export function count(): Aggregate<'count', null>
+export function count<const Relation extends string>(relation: Relation): Aggregate<'count', Relation>
+export function count(relation: string | null = null): Aggregate<'count'> {
+  return new Aggregate('count', relation)
 }
 
 /**

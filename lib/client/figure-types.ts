@@ -1,7 +1,7 @@
 /** What aggregates and facets of view sets take and give, as types. */
 import type { Aggregate } from '../aggregates/aggregate.js'
-import type { Related } from '../factories/model-types.js'
 import type { Wire } from '../factories/serializer-types.js'
+import type { Related } from '../models/model-types.js'
 import type { BackendQuery, OwnQuery, PageQuery } from './query-types.js'
 import type { ModelOf, NameOf, PageBy, PaginatorOf, Shown, StaticOf } from './view-types.js'
 

@@ -1,6 +1,7 @@
 /** What lists can be asked, as types. */
-import type { Related } from '../factories/model-types.js'
+
 import type { Wire } from '../factories/serializer-types.js'
+import type { Related } from '../models/model-types.js'
 import type { KeyOf, ModelOf, NameOf, PageOption, PaginatorOf, SpecOf, StaticOf } from './view-types.js'
 
 /** What names an object on a path. All of a path is text. */

@@ -16,7 +16,8 @@ import type { RequestOptions, WriteOptions } from './options.js'
 import type { Asked, Key, ListQuery, Query } from './query-types.js'
 import type { Result } from './result.js'
 import type {
-  ExpandName,
+  AskedExpansion,
+  ExpandParam,
   FieldName,
   HasMethod,
   KeyName,
@@ -29,41 +30,42 @@ import type {
 } from './view-types.js'
 
 /** What of its objects a request wants to see: the fields `F`, and the related objects `E`. */
-export interface ShowQuery<F, E> {
+export type ShowQuery<F, E, Param extends string = 'expand'> = {
   /** Fields to show; the others are left out. */
   readonly fields?: F | readonly F[] | undefined
-  /** Related objects to show whole. */
-  readonly expand?: E | readonly E[] | undefined
+} & {
+  /** Related objects to show whole, and numbers of them. */
+  readonly [Name in Param]?: E | readonly E[] | undefined
 }
 
 /** The answer to a write shows what is asked for, too. */
-interface Showing<F, E> {
-  readonly query?: ShowQuery<F, E>
+interface Showing<View, F, E> {
+  readonly query?: ShowQuery<F, E, ExpandParam<View>>
 }
 
 type Part<View, F, E> = ShownPart<View, F & string, E & string>
 
 interface Methods<View> {
   /** One page of the list, or all of it where it has no pages. */
-  list<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
-    query?: Asked<ListQuery<View>> & ShowQuery<F, E>,
+  list<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
+    query?: Asked<ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): Promise<Result<PageWith<View, Part<View, F, E>>, Query<ListQuery<View>>>>
   /** The pages of the list, one after the other. @throws ClientError a page cannot be had */
-  pages<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
-    query?: Asked<ListQuery<View>> & ShowQuery<F, E>,
+  pages<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
+    query?: Asked<ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): AsyncIterable<PageWith<View, Part<View, F, E>>>
   /** The objects of all pages. @throws ClientError a page cannot be had */
-  all<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
-    query?: Asked<ListQuery<View>> & ShowQuery<F, E>,
+  all<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
+    query?: Asked<ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): AsyncIterable<Part<View, F, E>>
   /**
    * The page that `next` or `previous` of another page leads to. Nothing but the query of the link is used.
    * @example useInfiniteQuery({ queryFn: ({ pageParam }) => (pageParam ? api.books.follow(pageParam) : api.books.list()) })
    */
-  follow<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  follow<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     link: string,
     options?: RequestOptions,
   ): Promise<Result<PageWith<View, Part<View, F, E>>>>
@@ -80,35 +82,35 @@ interface Methods<View> {
     query?: Asked<FacetQuery<View>> & { readonly facet?: N | readonly N[] | undefined },
     options?: RequestOptions,
   ): Promise<Result<Counted<View, N>, Query<FacetQuery<View>> & { readonly facet?: N }>>
-  retrieve<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  retrieve<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
-    query?: ShowQuery<F, E>,
+    query?: ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): Promise<Result<Part<View, F, E>>>
-  create<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  create<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     data: Taken<View>,
-    options?: RequestOptions & Showing<F, E>,
+    options?: RequestOptions & Showing<View, F, E>,
   ): Promise<Result<Part<View, F, E>, Taken<View>>>
-  update<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  update<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
     data: Taken<View>,
-    options?: WriteOptions & Showing<F, E>,
+    options?: WriteOptions & Showing<View, F, E>,
   ): Promise<Result<Part<View, F, E>, Taken<View>>>
-  partialUpdate<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  partialUpdate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
     data: Patch<View>,
-    options?: WriteOptions & Showing<F, E>,
+    options?: WriteOptions & Showing<View, F, E>,
   ): Promise<Result<Part<View, F, E>, Taken<View>>>
   destroy(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
   /** All or none of them. */
-  bulkCreate<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  bulkCreate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     data: readonly Taken<View>[],
-    options?: RequestOptions & Showing<F, E>,
+    options?: RequestOptions & Showing<View, F, E>,
   ): Promise<Result<Part<View, F, E>[], readonly Taken<View>[]>>
   /** All or none of them. */
-  bulkUpdate<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  bulkUpdate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     data: readonly (Patch<View> & Named<View>)[],
-    options?: RequestOptions & Showing<F, E>,
+    options?: RequestOptions & Showing<View, F, E>,
   ): Promise<Result<Part<View, F, E>[], readonly (Taken<View> & Named<View>)[]>>
   /** All or none of them. */
   bulkDestroy(
@@ -123,22 +125,22 @@ interface Queries<View> {
    * One page of the list, or all of it where it has no pages.
    * @example await api.books.query.list({ filter: { price__gte: 10, or: [{ title: 'a' }, { title: 'b' }] }, order: '-price' })
    */
-  list<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  list<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
     options?: RequestOptions,
   ): Promise<Result<PageWith<View, Part<View, F, E>>, Query<ListQuery<View>>>>
   /** The pages of the list, one after the other. @throws ClientError a page cannot be had */
-  pages<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  pages<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
     options?: RequestOptions,
   ): AsyncIterable<PageWith<View, Part<View, F, E>>>
   /** The objects of all pages. @throws ClientError a page cannot be had */
-  all<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  all<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
     options?: RequestOptions,
   ): AsyncIterable<Part<View, F, E>>
   /** The page that `next` or `previous` of another page leads to, by the body of that one. */
-  follow<F extends FieldName<View> = FieldName<View>, E extends ExpandName<View> = never>(
+  follow<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     link: string,
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
     options?: RequestOptions,

@@ -1,7 +1,8 @@
 /** What view sets show and take, as types. */
-import type { ModelType, Related } from '../factories/model-types.js'
+
 import type { Wire } from '../factories/serializer-types.js'
 import type { ViewTypes } from '../factories/view-sets.js'
+import type { ModelType, Related } from '../models/model-types.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Given, Output } from '../serializers/types.js'
 
@@ -100,16 +101,37 @@ type ExpandableOfSpec<Spec> = Spec extends { readonly expandable: infer Expandab
 /** The related objects that a client may ask for. */
 export type ExpandName<View> = keyof ExpandableOf<View> & string
 
+/** What a client may ask for, and all of it at once. */
+export type AskedExpansion<View> = [ExpandName<View>] extends [never] ? never : ExpandName<View> | '*'
+
+/** The parameter that asks for related objects. */
+export type ExpandParam<View> =
+  StaticOf<View, 'expandParam', string> extends infer Name extends string
+    ? string extends Name
+      ? 'expand'
+      : Name
+    : 'expand'
+
 /** What a request gets that asks for these fields and related objects. */
 export type ShownPart<View, F extends string, E extends string> = [E] extends [never]
   ? FieldsPart<Shown<View>, F>
-  : Expanded<FieldsPart<Shown<View>, F>, Shown<View>, ModelOf<View>, ExpandableOf<View>, E>
+  : Expanded<
+      FieldsPart<Shown<View>, F>,
+      Shown<View>,
+      ModelOf<View>,
+      ExpandableOf<View>,
+      '*' extends E ? ExpandName<View> : E
+    >
 
 type FieldsPart<T, F extends string> = keyof T & string extends F ? T : Pick<T, F & keyof T>
 
 /** A part of what is shown (`S`) of an object, with the related objects that paths lead to in place of what it shows there. */
 type Expanded<Part, S, M, Expandable, E extends string> = Simplify<
-  Omit<Part, HeadOf<E>> & { [Head in HeadOf<E>]: Placed<S, M, Head, RelatedShown<S, M, Expandable, E, Head>> }
+  Omit<Part, HeadOf<E>> & {
+    [Head in HeadOf<E>]: IsCount<Expandable, Head> extends true
+      ? number
+      : Placed<S, M, Head, RelatedShown<S, M, Expandable, E, Head>>
+  }
 >
 
 /** `author` of `author.country`. */
@@ -127,7 +149,18 @@ type RelatedShown<S, M, Expandable, E extends string, Head extends string> = Fur
 
 type Further<S, M, Expandable, E extends string> = [E] extends [never] ? S : Expanded<S, S, M, Expandable, E>
 
-type OutputOf<S> = S extends SerializerClass ? Output<S> : unknown
+type OutputOf<S> = S extends SerializerClass
+  ? Output<S>
+  : S extends { readonly serializerClass: infer Nested extends SerializerClass }
+    ? Output<Nested>
+    : unknown
+
+/** The number of related objects, in place of the objects. */
+type IsCount<Expandable, Head> = Head extends keyof Expandable
+  ? Expandable[Head] extends { readonly function: 'count' }
+    ? true
+    : false
+  : false
 
 type At<T, K> = K extends keyof T ? T[K] : unknown
 

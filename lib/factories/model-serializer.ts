@@ -1,12 +1,12 @@
 /** Serializers of models, checked by the compiler: `class BookSerializer extends modelSerializer(Book, { … }) {}`. */
 import type { Model } from 'objection'
 import type { Validator } from '../fields/field.js'
-import { type ModelClass, modelName } from '../models/objection.js'
+import type { ModelType } from '../models/model-types.js'
+import { modelName } from '../models/objection.js'
 import type { DeclaredFields, SerializerOptions } from '../serializers/contract.js'
 import { ModelSerializer } from '../serializers/model-serializer.js'
 import type { FieldMethods, Typed } from '../serializers/types.js'
 import { declareStatics, modelOf } from './declared-class.js'
-import type { ModelType } from './model-types.js'
 import type { ExtraOptions, FieldName, Given, SerializerShape, Shown, Taken } from './serializer-types.js'
 
 /** What a serializer of a model declares. */
@@ -35,7 +35,6 @@ type Statics = Omit<typeof ModelSerializer, 'prototype' | 'model' | 'declaredFie
 /** The class that `modelSerializer()` makes. */
 export interface ModelSerializerClass<M extends Model, Fields, Data, Valid> extends Statics {
   new (options?: SerializerOptions<M>): ModelSerializer<M, Data, Valid>
-  readonly model: ModelClass
   readonly declaredFields: Fields & DeclaredFields
 }
 
@@ -60,7 +59,7 @@ type Result<S extends SerializerShape> = ModelSerializerClass<
     readonly taken: Taken<S>
     readonly given: Given<S>
     readonly methods: FieldMethods<S['declaredFields'], InstanceType<S['model']>>
-  }>
+  }> & { readonly model: S['model'] }
 
 /**
  * A serializer of a model, to be extended: a `ModelSerializer` with these statics, whose names are checked against the model's

@@ -1,8 +1,6 @@
 /** What TypeScript knows of the serializers that `modelSerializer()` makes: what they show, and what they take. */
 import type { FieldOptions } from '../fields/field.js'
 import type { GeneratedOptions } from '../fields/field-for-column.js'
-import type { DeclaredFields } from '../serializers/contract.js'
-import type { Checked, InputValues, OutputValues, Side, Validated } from '../serializers/types.js'
 import type {
   ColumnName,
   Declared,
@@ -13,7 +11,9 @@ import type {
   PropertyKeys,
   Related,
   Unmarked,
-} from './model-types.js'
+} from '../models/model-types.js'
+import type { DeclaredFields } from '../serializers/contract.js'
+import type { Checked, InputValues, OutputValues, Side, Validated } from '../serializers/types.js'
 
 /** The value of a property as JSON shows it. */
 export type Wire<T> = T extends Date | Uint8Array | Interval

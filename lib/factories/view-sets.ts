@@ -2,8 +2,25 @@
 import type { Model, QueryBuilder } from 'objection'
 import type { Aggregate } from '../aggregates/aggregate.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import type {
+  CheckedFilter,
+  CheckedGroup,
+  CheckedOrder,
+  CheckedPath,
+  ColumnName,
+  FilterPath,
+  GroupPath,
+  ModelType,
+  OrderName,
+  OrderPath,
+  PropertyName,
+  RelationName,
+  RelationPath,
+  SearchName,
+} from '../models/model-types.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import type { SerializerClass, SerializerOptions } from '../serializers/contract.js'
+import type { Expansion } from '../serializers/select-fields.js'
 import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import type { Carried, IsTyped, OfMany, OfPart } from '../serializers/types.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -13,23 +30,7 @@ import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
-import type {
-  CheckedFilter,
-  CheckedGroup,
-  CheckedOrder,
-  CheckedPath,
-  ColumnName,
-  FilterPath,
-  GroupPath,
-  IsRelationPath,
-  ModelType,
-  OrderName,
-  OrderPath,
-  PropertyName,
-  RelationName,
-  RelationPath,
-  SearchName,
-} from './model-types.js'
+import type { CheckedExpansion } from './expansion-types.js'
 import type { MixinStatics, PlainStatics } from './view-statics.js'
 
 /** What a view set of a model declares: the statics of its class, and its mixins and actions. */
@@ -56,8 +57,8 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly ordering?: readonly OrderName<M>[]
   /** Columns that every write to a row changes: objects then have a strong `ETag`. */
   readonly concurrency?: ColumnName<M> | readonly ColumnName<M>[] | null
-  /** Related objects that `?expand=` shows in full. */
-  readonly expandable?: { readonly [Path in RelationPath<M>]?: SerializerClass }
+  /** Related objects that `?expand=` shows in full, by the relation, and by any other name their number, `count('reviews')`. */
+  readonly expandable?: { readonly [Path in RelationPath<M>]?: Expansion } & Readonly<Record<string, Expansion>>
   /** Mixins of the package or of your own, the innermost first. */
   // a function type would make the compiler forget what a generic mixin adds
   readonly mixins?: readonly Function[]
@@ -113,7 +114,7 @@ type Closed<M, Spec> = (Spec extends { readonly filtersetFields: readonly (infer
   (Spec extends { readonly expandable: infer Expandable }
     ? {
         readonly expandable: {
-          readonly [Path in keyof Expandable]: IsRelationPath<M, Path> extends true ? unknown : never
+          readonly [Path in keyof Expandable]: CheckedExpansion<M, Path, Expandable[Path]>
         }
       }
     : unknown)

@@ -9,6 +9,7 @@ type PlainName =
   | 'databaseRole'
   | 'databaseSettings'
   | 'description'
+  | 'expandParam'
   | 'exposeTriggerMessages'
   | 'filterBackends'
   | 'idempotencyScope'

@@ -10,6 +10,7 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { isInline, schemaNameOf } from '../serializers/schema-name.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
+import { type Expansion, expandedBy } from '../serializers/select-fields.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
 import { embedded } from './embedded.js'
 import { inputValue, mayBeNull, orNull, outputValue, wordsOf } from './field-schema.js'
@@ -21,8 +22,8 @@ export type Side = 'Output' | 'Input' | 'Patch'
 /** Properties that the path decides where a serializer stands in a nested route: they are taken, and not asked for. */
 export type ForcedProperties = ReadonlyMap<SerializerClass, Forced>
 
-/** Related objects that `?expand=` adds to what a serializer shows, by name. */
-export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, ReadonlySet<SerializerClass>>>
+/** What a parameter adds to what a serializer shows, by name: what it is, and the name of the parameter. */
+export type Expansions = ReadonlyMap<SerializerClass, ReadonlyMap<string, ReadonlyMap<Expansion, string>>>
 
 /** Collects the components of one document. */
 export class Components {
@@ -131,24 +132,35 @@ export class Components {
 
   #output(serializer: SerializerClass): Schema {
     const { readable, model } = serializerPlan(serializer)
-    const expansions = this.#expansions.get(serializer) ?? new Map<string, ReadonlySet<SerializerClass>>()
+    const expansions = this.#expansions.get(serializer) ?? new Map<string, ReadonlyMap<Expansion, string>>()
     const own = readable.map((bound): [string, Schema] => {
-      const expanded = [...(expansions.get(bound.name) ?? [])].map((other) => this.#related(other, bound))
+      const others = [...(expansions.get(bound.name)?.keys() ?? [])].flatMap((other) => expandedBy(other) ?? [])
+      const expanded = others.map((other) => this.#related(other, bound))
       return [bound.name, anyOf([this.#shown(bound), ...expanded])]
     })
     const names = new Set(readable.map(({ name }) => name))
-    const added = [...expansions].flatMap(([name, serializers]): [string, Schema][] => {
+    const added = [...expansions].flatMap(([name, others]): [string, Schema][] => {
       if (names.has(name)) return []
       const single = model?.relations.get(name)?.single !== false
-      const one = anyOf([...serializers].map((other) => this.serializer(other, 'Output')))
-      const shown = single ? anyOf([one, { type: 'null' }]) : { type: 'array', items: one }
-      return [[name, { ...shown, description: `Shown with \`expand=${name}\`.` }]]
+      const shown = anyOf([...others.keys()].map((other) => this.#expanded(other, single)))
+      const asking = [...new Set(others.values())].map((parameter) => `\`${parameter}=${name}\``)
+      return [[name, { ...shown, description: `Shown with ${asking.join(' or ')}.` }]]
     })
     return {
       type: 'object',
       properties: Object.fromEntries([...own, ...added]),
       ...(names.size > 0 && { required: [...names] }),
     }
+  }
+
+  /** What is shown in place of a relation, or beside it. */
+  #expanded(expansion: Expansion, single: boolean): Schema {
+    const serializer = expandedBy(expansion)
+    if (!serializer) return { type: 'integer', format: 'int64', minimum: 0 }
+    const one = this.serializer(serializer, 'Output')
+    if (single) return anyOf([one, { type: 'null' }])
+    const limit = expansion instanceof NestedSerializer ? (expansion as NestedSerializer).options.limit : undefined
+    return { type: 'array', items: one, ...(limit !== undefined && { maxItems: limit }) }
   }
 
   #shown(bound: BoundField): Schema {
@@ -161,7 +173,10 @@ export class Components {
   #related(serializer: SerializerClass, bound: BoundField): Schema {
     const one = this.serializer(serializer, 'Output')
     const { many } = bound.field.options as { readonly many?: boolean }
-    if (many === true || bound.relation?.single === false) return { type: 'array', items: one }
+    if (many === true || bound.relation?.single === false) {
+      const limit = bound.list?.limit
+      return { type: 'array', items: one, ...(limit !== undefined && { maxItems: limit }) }
+    }
     return mayBeNull(bound) ? orNull({ ...one }) : { ...one }
   }
 

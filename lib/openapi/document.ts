@@ -3,7 +3,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { expansionsOf } from '../serializers/select-fields.js'
+import { type Expansion, expansionsOf } from '../serializers/select-fields.js'
 import type { Forced } from '../serializers/validated-item.js'
 import { takesWholeObjects } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -102,14 +102,14 @@ function tagsOf(endpoints: readonly DescribedEndpoint[]): readonly Tag[] {
 
 /** What the views' `expandable` adds to their serializers. */
 function expansionsIn(endpoints: readonly DescribedEndpoint[]): Expansions {
-  const found = new Map<SerializerClass, Map<string, Set<SerializerClass>>>()
+  const found = new Map<SerializerClass, Map<string, Map<Expansion, string>>>()
   for (const { view } of endpoints) {
     if (!(view.prototype instanceof GenericAPIView)) continue
-    const { serializerClass, expandable } = view as typeof GenericAPIView
+    const { serializerClass, expandable, expandParam } = view as typeof GenericAPIView
     if (!serializerClass) continue
-    for (const { owner, name, serializer } of expansionsOf(serializerClass, expandable)) {
-      const names = found.get(owner) ?? new Map<string, Set<SerializerClass>>()
-      names.set(name, (names.get(name) ?? new Set()).add(serializer))
+    for (const { owner, name, expansion } of expansionsOf(serializerClass, expandable)) {
+      const names = found.get(owner) ?? new Map<string, Map<Expansion, string>>()
+      names.set(name, (names.get(name) ?? new Map<Expansion, string>()).set(expansion, expandParam))
       found.set(owner, names)
     }
   }

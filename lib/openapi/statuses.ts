@@ -5,8 +5,10 @@ import { externalIds } from '../ids/external-ids.js'
 import { describeModel } from '../models/describe-model.js'
 import { exposesTriggers } from '../postgres/failed-statement.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { isRelatedCount } from '../serializers/count-field.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
+import { expandedBy } from '../serializers/select-fields.js'
 import { actionClass } from '../views/action-options.js'
 import { actionNamed, changesObject, namesNoObject, showsFigures } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -14,6 +16,7 @@ import { hasModel } from '../views/generic-view-class.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
 import { reachedViewSets } from '../views/related-view-set.js'
+import { selectionParameters } from '../views/steps/selection.js'
 import { pageDescription } from './aggregate-schema.js'
 import type { DescribedOperation } from './endpoint.js'
 import { permissionsOfParents } from './security.js'
@@ -64,17 +67,29 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   for (const status of page?.statuses ?? []) statuses.add(status)
   if (operation.action === 'list') {
     if (streamedFormats(viewClass).length > 0) statuses.add(429)
-    // those who may see related objects
+  }
+  // those who may see related objects
+  if (operation.action === 'list' || countsRelated(view, serializer)) {
     const asked = [...reachedViewSets(viewClass)].map((related) => policiesOf(actionClass(related, 'list')))
     if (asked.some((related) => related.permissions.length > 0)) statuses.add(401).add(403)
   }
   return statuses
 }
 
+/** True where a client may ask for the number of related objects. */
+function countsRelated(view: GenericAPIView, serializer: SerializerClass | undefined): boolean {
+  const counts = Object.values(view.viewClass.expandable).some(isRelatedCount)
+  return counts && selectionParameters(view, serializer).length > 0
+}
+
 /** True where ids are written that only users have. */
 function needsUser(view: typeof GenericAPIView, serializer: SerializerClass | undefined): boolean {
   return (
-    showsIdsOfUsers(view, serializer) || Object.values(view.expandable).some((other) => serializerPlan(other).needsUser)
+    showsIdsOfUsers(view, serializer) ||
+    Object.values(view.expandable).some((expansion) => {
+      const shown = expandedBy(expansion)
+      return shown !== undefined && serializerPlan(shown).needsUser
+    })
   )
 }
 

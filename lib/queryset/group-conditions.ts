@@ -17,6 +17,20 @@ export function groupConditions<Query extends AnyQueryBuilder>(query: Query): Qu
   return query
 }
 
+/** Keeps the conditions that `add` adds to a query together: an OR among them reaches none that stands before them. */
+export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
+  let before: ReadonlySet<Condition> | undefined
+  void query.onBuildKnex((built) => {
+    before = new Set((built as unknown as Conditioned)._statements)
+  })
+  add()
+  void query.onBuildKnex((built) => {
+    const conditioned = built as unknown as Conditioned
+    const added = conditioned._statements.filter((one) => one.grouping === 'where' && !before?.has(one))
+    if (added.some((one) => one.bool === 'or')) enclose(conditioned, added)
+  })
+}
+
 /** What is known of the conditions of a query, once it was built. */
 export interface Conditions {
   /** They compare columns of the row itself with values, and read nothing else. */

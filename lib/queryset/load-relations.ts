@@ -1,14 +1,34 @@
 /** Loads related objects into objects that are there already. */
 
+import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { RelationDescription } from '../models/model-description.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { readExactly } from './read-exactly.js'
+import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
 
 /** Relations to load, by name, and those to load with each. */
 export interface Relations {
   readonly [relation: string]: Relations
+  /** How it is loaded, where it is a list with an order or a part of one. */
+  readonly [LIST]?: RelatedList
+  /** The relation whose objects are counted in place of being loaded. */
+  readonly [COUNT]?: string
 }
+
+/** Objects whose related ones are to be counted. */
+export interface Counting {
+  readonly model: ModelClass
+  readonly relation: string
+  readonly owners: readonly object[]
+  /** The relations on the way to the owners. */
+  readonly path: readonly string[]
+  readonly knex: Queryable | undefined
+}
+
+/** Counts related objects, in the order of their owners. */
+export type Counter = (counting: Counting) => Promise<readonly number[]>
 
 export interface Loading {
   readonly relations: Relations
@@ -18,26 +38,30 @@ export interface Loading {
    * narrowed perhaps, stays.
    */
   readonly parent?: AnyQueryBuilder
+  /** Counts related objects, where the graph asks for that. */
+  readonly count?: Counter
 }
 
 /**
  * One query for each relation, however many objects, one after the other: Objection itself would send those of one level
- * at once, which a transaction's only connection cannot take. Lists come in the order of their primary key, after any order
- * that the relation itself has, so that the same rows give the same answer.
+ * at once, which a transaction's only connection cannot take. Lists come in the order that is declared for them, else in
+ * that of their primary key, after any order that the relation itself has, so that the same rows give the same answer.
  */
 export async function loadRelations(
   model: ModelClass,
   objects: readonly object[],
-  { relations, knex, parent }: Loading,
+  { relations, knex, parent, count }: Loading,
 ): Promise<void> {
   const own = new Set(Object.keys((parent?.graphExpressionObject() ?? {}) as object))
-  await loadBesides(model, objects, { relations, knex, parent, isOwn: (name) => own.has(name) })
+  await loadBesides(model, objects, { relations, knex, parent, count, path: [], isOwn: (name) => own.has(name) })
 }
 
 interface Besides {
   readonly relations: Relations
   readonly knex: Queryable | undefined
   readonly parent: AnyQueryBuilder | undefined
+  readonly count: Counter | undefined
+  readonly path: readonly string[]
   /** True for a relation that the application's own graph may have loaded. */
   readonly isOwn: (name: string) => boolean
 }
@@ -45,38 +69,99 @@ interface Besides {
 async function loadBesides(
   model: ModelClass,
   objects: readonly object[],
-  { relations, knex, parent, isOwn }: Besides,
+  { relations, knex, parent, count, path, isOwn }: Besides,
 ): Promise<void> {
   if (objects.length === 0) return
   const descriptions = describeModel(model).relations
-  for (const [name, inner] of Object.entries(relations)) {
+  for (const [key, inner] of Object.entries(relations)) {
+    const counted = inner[COUNT]
+    if (counted !== undefined) {
+      const numbers = (await count?.({ model, relation: counted, owners: objects, path, knex })) ?? []
+      for (const [index, number] of numbers.entries()) keepBeside(objects[index] as object, key, number)
+      continue
+    }
+    const list = inner[LIST]
+    const name = list?.relation ?? key
     const relation = descriptions.get(name)
     const isLoaded = isOwn(name) && objects.every((object) => (object as Record<string, unknown>)[name] !== undefined)
-    if (!isLoaded) await loadRelation(model, objects, { name, single: relation?.single, knex, parent })
+    if (list && relation && isPart(list)) {
+      if (isLoaded) throw loadedOtherwise(model, name)
+      await loadPart(model, objects, { key, list, relation, knex, parent })
+    } else if (!isLoaded) await loadRelation(model, objects, { name, relation, list, knex, parent })
     if (relation && Object.keys(inner).length > 0) {
-      const related = relatedOf(objects, name)
-      await loadBesides(relation.model, related, { relations: inner, knex, parent, isOwn: () => isLoaded })
+      const related = list && isPart(list) ? partsOf(objects, key) : relatedOf(objects, name)
+      const further = { relations: inner, knex, parent, count, path: [...path, name], isOwn: () => isLoaded }
+      await loadBesides(relation.model, related, further)
     }
   }
 }
 
-interface Related extends Pick<Besides, 'knex' | 'parent'> {
-  readonly name: string
-  readonly single: boolean | undefined
+/** A queryset that loads a relation may have narrowed it, and to what only the application knows. */
+function loadedOtherwise(model: ModelClass, name: string): ConfigurationError {
+  return new ConfigurationError(
+    `${modelName(model)}: getQueryset() loads "${name}" with a graph of its own, of which a serializer shows a part ` +
+      '(limit, modify); narrow the list in one place: leave it out of the graph, or show it whole',
+  )
 }
 
-async function loadRelation(
+interface Related extends Pick<Besides, 'knex' | 'parent'> {
+  readonly name: string
+  readonly relation: RelationDescription | undefined
+  readonly list: RelatedList | undefined
+}
+
+async function loadRelation(model: ModelClass, objects: readonly object[], related: Related): Promise<void> {
+  const { name, relation, list, ...loading } = related
+  await fetchGraph(model, objects, { ...loading, graph: { [name]: {} } }, (query) => {
+    if (relation?.single !== false) return
+    void query.modifyGraph(name, (built) => {
+      if (list) narrowList(built, list, { model, relation, objects })
+      else orderByKey(built)
+    })
+  })
+}
+
+interface Part extends Pick<Besides, 'knex' | 'parent'> {
+  readonly key: string
+  readonly list: RelatedList
+  readonly relation: RelationDescription
+}
+
+/** The name of a part while Objection puts it into the objects. */
+const PART = 'koaviewsetspart'
+
+async function loadPart(model: ModelClass, objects: readonly object[], part: Part): Promise<void> {
+  const { key, list, relation, ...loading } = part
+  const graph = { [PART]: { $relation: relation.name } }
+  await fetchGraph(model, objects, { ...loading, graph }, (query) => {
+    void query.modifyGraph(PART, (built) => {
+      narrowList(built, list, { model, relation, objects })
+    })
+  })
+  for (const object of objects as readonly Record<string, unknown>[]) {
+    keepBeside(object, key, (object[PART] ?? []) as readonly object[])
+    // the last property: V8 then keeps the shape of the object
+    delete object[PART]
+  }
+}
+
+interface Fetching extends Pick<Besides, 'knex' | 'parent'> {
+  readonly graph: object
+}
+
+async function fetchGraph(
   model: ModelClass,
   objects: readonly object[],
-  { name, single, knex, parent }: Related,
+  { graph, knex, parent }: Fetching,
+  narrow: (query: AnyQueryBuilder) => void,
 ): Promise<void> {
   const options = knex === undefined ? {} : { transaction: knex }
-  const query = model.fetchGraph([...objects] as never[], { [name]: {} }, options)
+  const query = model.fetchGraph([...objects] as never[], graph, options)
   if (parent) {
     void (query as typeof query & Child).childQueryOf(parent, { fork: true })
     if (knex) void query.transacting(knex as never)
   }
-  if (single === false) void query.modifyGraph(name, (related) => orderByKey(related as AnyQueryBuilder))
+  narrow(query)
   await readExactly(query as AnyQueryBuilder)
 }
 
@@ -92,6 +177,10 @@ function orderByKey(query: AnyQueryBuilder): void {
     const column = columns.get(property)?.column ?? property
     void query.orderBy(`${query.tableRefFor(query.modelClass())}.${column}`)
   }
+}
+
+function partsOf(objects: readonly object[], key: string): object[] {
+  return objects.flatMap((object) => (loadedBeside(object, key) ?? []) as readonly object[])
 }
 
 function relatedOf(objects: readonly object[], name: string): object[] {

@@ -25,7 +25,8 @@ import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { BoundField, SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
-import { needsObject, serializerPlan } from '../serializers/plan.js'
+import { serializerPlan } from '../serializers/plan.js'
+import { needsObject } from '../serializers/relation-graph.js'
 import { writesByPlan } from '../serializers/writes-by-plan.js'
 
 /** How the raw text of a cell becomes JSON text. */
@@ -170,7 +171,8 @@ function compileObject(serializer: SerializerClass, table: number, collector: Co
 }
 
 function compileMember(bound: BoundField, table: number, collector: Collector): RowMember {
-  const { name, field, method, relation, source } = bound
+  const { name, field, method, relation, source, counted } = bound
+  if (counted) throw new NeedsInstances(`it counts the objects of "${counted.name}"`)
   if (method !== undefined) throw new NeedsInstances(`it is computed by ${method}()`)
   if (field instanceof NestedSerializer) {
     if (field.many) throw new NeedsInstances('it shows several related objects')

@@ -40,7 +40,7 @@ export function checkDeclaredFields(serializer: SerializerClass): void {
 }
 
 /** @throws {ConfigurationError} an option is unknown, of another kind, or contradicts another */
-function checkField(where: string, field: SerializerField): void {
+export function checkField(where: string, field: SerializerField): void {
   const { name } = field.constructor
   checkOptions(`${where}: ${name}`, field.constructor, field.options)
   checkContradictions(`${where}: ${name}`, field)

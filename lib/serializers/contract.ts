@@ -3,6 +3,7 @@ import type { SerializerContext, SerializerField, Validator } from '../fields/fi
 import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
+import type { COUNT, LIST, RelatedList } from '../queryset/related-lists.js'
 
 /** Fields by name, as a serializer declares them. Annotate with this type to leave subclasses free. */
 export type DeclaredFields = Readonly<Record<string, SerializerField>>
@@ -116,6 +117,10 @@ export interface BoundField {
   readonly column: Column | undefined
   /** The relation of the path's first step. */
   readonly relation: RelationDescription | undefined
+  /** The relation whose objects the field counts. */
+  readonly counted: RelationDescription | undefined
+  /** How the list is ordered and narrowed that the field shows; undefined for one that is shown as the relation has it. */
+  readonly list: RelatedList | undefined
   /** The external ids that the field shows and takes in place of a key. */
   readonly ids: ExternalIds | undefined
   /** How a related object is named; undefined where no relation is known, and before the catalogue was read. */
@@ -145,9 +150,11 @@ export interface Rivals {
   readonly relation: RelationDescription
 }
 
-/** Relations to load with an object, by name; the shape Objection takes as a relation expression. */
+/** Relations to load with an object, by name; parts of lists by names of their own. */
 export interface RelationGraph {
   [relation: string]: RelationGraph
+  [LIST]?: RelatedList
+  [COUNT]?: string
 }
 
 /** What is known of a serializer class before any request. */

@@ -6,6 +6,7 @@ import { hasAttribute } from './check-source.js'
 import type { BoundField, RelationGraph, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
+import { loadedAs } from './relation-graph.js'
 import { writesByPlan } from './writes-by-plan.js'
 
 /**
@@ -17,9 +18,13 @@ export function neededRelations(serializer: SerializerClass, isShown: (name: str
   const shown = readable.filter(({ name }) => isShown(name))
   if (!writesByPlan(serializer.prototype) || shown.some((bound) => runsCode(bound, model))) return relations
   const needed: RelationGraph = {}
-  for (const { field, relation } of shown) {
-    const graph = relation && relations[relation.name]
-    if (graph && field instanceof NestedSerializer && holdsCode(field.serializerClass)) needed[relation.name] = graph
+  for (const bound of shown) {
+    const { field } = bound
+    const key = loadedAs(bound)
+    const graph = key === undefined ? undefined : relations[key]
+    if (key !== undefined && graph && field instanceof NestedSerializer && holdsCode(field.serializerClass)) {
+      needed[key] = graph
+    }
   }
   return needed
 }
@@ -35,8 +40,9 @@ function holdsCode(serializer: SerializerClass): boolean {
 }
 
 /** True for a value that a method or a getter makes of an object, or a field of the application's of a related one. */
-function runsCode({ method, source, field }: BoundField, root: ModelDescription | undefined): boolean {
+function runsCode({ method, source, field, counted }: BoundField, root: ModelDescription | undefined): boolean {
   if (method !== undefined) return true
+  if (counted) return false
   let model = root
   for (const step of source) {
     if (!model || hasAttribute(model, step)) return true

@@ -3,14 +3,36 @@
 import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
 import type { ClosedOptions } from '../fields/options.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import type { ColumnName, ModelType } from '../models/model-types.js'
 import type { SerializerClass } from './contract.js'
 import type { Input } from './types.js'
 
-export interface NestedSerializerOptions extends FieldOptions {
+type ModelTypeOf<S> = S extends { readonly model: infer Model } ? NonNullable<Model> : unknown
+
+/** A column of the model of a serializer class, or one with `-` before it. */
+type ListOrder<S> = ModelTypeOf<S> extends ModelType<infer M> ? ColumnName<M> | `-${ColumnName<M>}` : string
+
+/** The name of a modifier of the model of a serializer class. */
+type ModifierName<S> =
+  ModelTypeOf<S> extends { readonly modifiers: infer Modifiers } ? keyof Modifiers & string : string
+
+export interface NestedSerializerOptions<S = SerializerClass> extends FieldOptions {
   /** A list of objects. @default false */
   readonly many?: boolean
   /** The most objects that a client may write at once, with `many`. @default 100 */
   readonly maxItems?: number
+  /**
+   * The order of the list, as `['-due', 'title']`: columns of the related model; ties go by its primary key.
+   * @default the order that the relation has, then the primary key
+   */
+  readonly orderBy?: readonly ListOrder<S>[]
+  /**
+   * Named modifiers of the related model (`static modifiers`) that leave a part of the list. Such a list is only shown: it
+   * needs `readOnly`. @see docs/reference/related-lists.md
+   */
+  readonly modify?: ModifierName<S> | readonly ModifierName<S>[]
+  /** The most objects of each list, the first of its order. Needs `readOnly`. @default all of them */
+  readonly limit?: number
 }
 
 type OneOrMany<S, Options> = Options extends { many: true } ? Input<S>[] : Input<S>
@@ -22,15 +44,18 @@ type OneOrMany<S, Options> = Options extends { many: true } ? Input<S>[] : Input
  */
 export class NestedSerializer<
   S extends SerializerClass = SerializerClass,
-  const Options extends NestedSerializerOptions = {},
-> extends SerializerField<OneOrMany<S, Options>, Options & NestedSerializerOptions> {
+  const Options extends NestedSerializerOptions<S> = {},
+> extends SerializerField<OneOrMany<S, Options>, Options & NestedSerializerOptions<S>> {
   readonly serializerClass: S
   readonly many: boolean
   readonly maxItems: number
 
   constructor(
     serializerClass: S,
-    options: ClosedOptions<Options, NestedSerializerOptions> = {} as ClosedOptions<Options, NestedSerializerOptions>,
+    options: ClosedOptions<Options, NestedSerializerOptions<S>> = {} as ClosedOptions<
+      Options,
+      NestedSerializerOptions<S>
+    >,
   ) {
     super(options)
     this.serializerClass = serializerClass
@@ -43,4 +68,10 @@ export class NestedSerializer<
   }
 }
 
-takesOptions<NestedSerializerOptions, FieldOptions>(NestedSerializer, { many: 'boolean', maxItems: 'count' })
+takesOptions<NestedSerializerOptions, FieldOptions>(NestedSerializer, {
+  many: 'boolean',
+  maxItems: 'count',
+  orderBy: 'names',
+  modify: 'name or names',
+  limit: 'size',
+})

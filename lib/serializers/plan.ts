@@ -25,8 +25,11 @@ import { modelName } from '../models/objection.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
 import type { BoundField, RelatedKey, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
+import { countedBy } from './count-field.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
+import { listOf } from './nested-lists.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { graphOf, merge, needsObject } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
 import { isCheckedByDatabase } from './validate-related.js'
@@ -77,9 +80,13 @@ function compile(serializer: SerializerClass): SerializerPlan {
     trusted: new Set(writable.filter((field) => isCheckedByDatabase(model, field))),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
-    relations: merge(graphOf(bound.filter(isLoaded)), relations),
+    relations: merge(graphOf(bound.filter(isLoaded), relationsOf), relations),
     model,
   }
+}
+
+function relationsOf(serializer: SerializerClass): RelationGraph {
+  return serializerPlan(serializer).relations
 }
 
 function isLoaded({ field, readable }: BoundField): boolean {
@@ -175,8 +182,9 @@ function bind(
   const [first] = source as [string, ...string[]]
   const isMethod = field instanceof SerializerMethodField
   const isHidden = field instanceof HiddenField
-  let column = source.length === 1 ? model?.columns.get(first) : undefined
-  let relation = model?.relations.get(first)
+  const counted = countedBy(`${serializer.name}: field "${name}"`, field, model)
+  let column = source.length === 1 && !counted ? model?.columns.get(first) : undefined
+  let relation = counted ? undefined : model?.relations.get(first)
   if (!relation && column && model && (field instanceof RelatedField || field instanceof NestedSerializer)) {
     relation = relationOfKey(model, first)
   }
@@ -184,7 +192,7 @@ function bind(
     column = model?.columns.get(relation.ownerProperties[0] as string)
   }
   const isInput = isHidden || field.writeOnly
-  if (model?.prepared && !isMethod && !isInput) checkSource(serializer, name, source, model)
+  if (model?.prepared && !isMethod && !isInput && !counted) checkSource(serializer, name, source, model)
   if (field instanceof RelatedField) checkKey(field, relation)
   const ids = idsOf(serializer, name, field, relation)
   if (model && !isInput && !ids) checkHidden(serializer, name, field, model)
@@ -202,6 +210,8 @@ function bind(
     allowNull: field.allowNull,
     column,
     relation,
+    counted,
+    list: listOf({ serializer, name, field, relation, readOnly: !writable }),
     ids,
     key:
       field instanceof RelatedField && relation && describeModel(relation.model).prepared
@@ -283,42 +293,8 @@ function isIdentity({ name, field, source, column, readable, ids }: BoundField):
   return readable && !ids && source.length === 1 && column?.property === name && PLAIN.has(field.constructor)
 }
 
-/** What the output shows, and what nested writes change. */
-function graphOf(fields: readonly BoundField[]): RelationGraph {
-  const graph: RelationGraph = {}
-  for (const { field, relation, source } of fields) {
-    if (!relation) continue
-    if (field instanceof NestedSerializer) {
-      graph[relation.name] = merge(graph[relation.name] ?? {}, serializerPlan(field.serializerClass).relations)
-    } else if (source.length > 1) {
-      graph[relation.name] = merge(graph[relation.name] ?? {}, pathGraph(relation, source.slice(1)))
-    } else if (field instanceof RelatedField && needsObject(field, relation)) {
-      graph[relation.name] ??= {}
-    }
-  }
-  return graph
-}
-
 /** How a related field names the objects of a relation. @throws {ConfigurationError} from the field */
 export function relatedKey(field: RelatedField, relation: RelationDescription): RelatedKey {
   const property = needsObject(field, relation) ? field.shownProperty(relation.model) : undefined
   return { property, field: field.keyFieldOf(relation.model) }
-}
-
-/** A foreign key is in the object itself; anything else needs the related object. */
-export function needsObject(field: RelatedField, relation: RelationDescription): boolean {
-  if (relation.kind !== 'belongs-to-one') return true
-  return field.shownProperty(relation.model) !== relation.relatedProperties[0]
-}
-
-/** The relations along the rest of a dotted path; its last step may be a plain attribute. */
-function pathGraph(from: RelationDescription, path: readonly string[]): RelationGraph {
-  const [step = '', ...rest] = path
-  const next = describeModel(from.model).relations.get(step)
-  return next ? { [next.name]: pathGraph(next, rest) } : {}
-}
-
-function merge(a: RelationGraph, b: RelationGraph): RelationGraph {
-  for (const [name, graph] of Object.entries(b)) a[name] = merge(a[name] ?? {}, graph)
-  return a
 }

@@ -3,6 +3,7 @@ import type { SerializerContext } from '../fields/field.js'
 import { RelatedField } from '../fields/related-field.js'
 import { Numeral, numeralAt } from '../kernel/json-numerals.js'
 import { isModelClass } from '../models/objection.js'
+import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { relatedKey } from './plan.js'
@@ -24,10 +25,11 @@ export function representField(
   object: object,
   context: SerializerContext,
 ): unknown {
-  const { field, relation, method } = bound
+  const { field, method, counted } = bound
   if (method !== undefined) return callMethod(serializer, method, object)
+  if (counted) return loaded(serializer, bound, loadedBeside(object, countKey(counted.name)))
   if (field instanceof NestedSerializer) {
-    const related = loaded(serializer, bound, read(object, relation?.name ?? bound.name))
+    const related = loaded(serializer, bound, readRelated(object, bound))
     // without its foreign key a relation looks as if it led nowhere
     if (related === null) checkSelected(serializer, bound, object)
     return representNested(serializer, bound, field, related)
@@ -38,6 +40,15 @@ export function representField(
   if (value === undefined) checkSelected(serializer, bound, object)
   if (value === null || value === undefined) return null
   return bound.passesThrough ? value : field.toRepresentation(value, context)
+}
+
+/** What a nested field shows of an object: the relation, or the part of it that was loaded for the field. */
+function readRelated(object: object, { list, relation, name }: BoundField): unknown {
+  if (list && isPart(list)) {
+    const part = loadedBeside(object, listKey(list))
+    if (part || isModelClass(classOf(object))) return part
+  }
+  return read(object, relation?.name ?? name)
 }
 
 function representNested(
@@ -144,7 +155,12 @@ function readInherited(object: object, name: string, value: unknown): unknown {
 /** The guard against one query a row: what is shown must have been loaded with the list. */
 function loaded(serializer: AnySerializer, bound: BoundField, value: unknown): unknown {
   if (value !== undefined) return value
-  throw notLoaded(serializer, bound, bound.relation?.name ?? bound.name)
+  const relation = bound.relation?.name ?? bound.name
+  if (!(bound.list && isPart(bound.list))) throw notLoaded(serializer, bound, relation)
+  throw new Error(
+    `${serializer.constructor.name}: field "${bound.name}" shows a part of the relation "${relation}", which was not loaded; ` +
+      "load it with await view.loadRelated(objects), or let the view's getObject() do it",
+  )
 }
 
 /** `relation` is a path: `author.country`. */

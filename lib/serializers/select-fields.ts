@@ -6,6 +6,7 @@ import { oncePer, RecentMap } from '../kernel/once-per.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { nameColumns } from '../renderers/renderer.js'
 import type { FieldsDescription, SerializerClass } from './contract.js'
+import { CountField, isRelatedCount, type RelatedCount } from './count-field.js'
 import { neededRelations } from './needed-relations.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -13,10 +14,21 @@ import type { Serializer } from './serializer.js'
 import { writesByPlan } from './writes-by-plan.js'
 
 /**
- * Related objects that a client may ask for, by the relation's name, and the serializers that show them. A path leads on:
- * `{ author: AuthorSerializer, 'author.country': CountrySerializer }`. Annotate with this type to leave subclasses free.
+ * Related objects that a client may ask for, by the relation's name, and the serializers that show them, or by any name their
+ * number (`count('reviews')`). A path leads on: `{ author: AuthorSerializer, 'author.country': CountrySerializer }`. Annotate
+ * with this type to leave subclasses free.
  */
-export type Expandable = Readonly<Record<string, SerializerClass>>
+export type Expandable = Readonly<Record<string, Expansion>>
+
+/** What stands for related objects: their serializer, a nested list of them, or their number. */
+// biome-ignore lint/suspicious/noExplicitAny: lists of any objects
+export type Expansion = SerializerClass | NestedSerializer<any, any> | RelatedCount
+
+/** The serializer that an expansion shows related objects by; undefined for their number. */
+export function expandedBy(expansion: Expansion | undefined): SerializerClass | undefined {
+  if (expansion instanceof NestedSerializer) return (expansion as NestedSerializer).serializerClass
+  return isRelatedCount(expansion) ? undefined : expansion
+}
 
 /** What of an object is asked for. The names are checked: they are the serializer's and the view's own. */
 export interface Selection {
@@ -84,7 +96,7 @@ function makeClass(
   return made
 }
 
-interface Expansion {
+interface Expanding {
   readonly head: string
   readonly expand: ReadonlySet<string>
   /** The field of this name that the serializer shows anyway. */
@@ -96,18 +108,25 @@ interface Expansion {
 function expandField(
   serializer: SerializerClass,
   expandable: Expandable,
-  { head, expand, field, relation }: Expansion,
+  { head, expand, field, relation }: Expanding,
 ): SerializerField {
-  const nested = field instanceof NestedSerializer ? field : undefined
-  const own = Object.hasOwn(expandable, head) ? expandable[head] : nested?.serializerClass
-  if (!own || (!nested && !relation)) {
+  const declared = Object.hasOwn(expandable, head) ? expandable[head] : undefined
+  if (isRelatedCount(declared)) {
+    if (!field) return new CountField(declared)
+    throw new ConfigurationError(
+      `expandable["${head}"] counts "${declared.path}", and ${serializer.name} has a field of that name; take another one`,
+    )
+  }
+  const nested = declared instanceof NestedSerializer ? declared : field instanceof NestedSerializer ? field : undefined
+  const own = expandedBy(declared) ?? nested?.serializerClass
+  if (!own || !(relation || field instanceof NestedSerializer)) {
     throw new ConfigurationError(
       `expandable names "${head}", which is no relation of ${serializer.name}'s model; correct the name, or add the relation`,
     )
   }
   const inner = new Set([...expand].filter((name) => headOf(name) === head && name !== head).map(tailOf))
   const shown = selectFields(own, insideOf(expandable, head), { fields: undefined, expand: inner })
-  if (nested) return new NestedSerializer(shown, { ...nested.options, readOnly: true })
+  if (nested) return new NestedSerializer(shown, { ...(nested.options as object), readOnly: true })
   return new NestedSerializer(shown, { readOnly: true, many: relation?.single === false })
 }
 
@@ -117,7 +136,9 @@ export function canExpand(serializer: SerializerClass, expandable: Expandable, n
   const head = headOf(name)
   const field = readable.find((bound) => bound.name === head)?.field
   const nested = field instanceof NestedSerializer ? field : undefined
-  const own = Object.hasOwn(expandable, head) ? expandable[head] : nested?.serializerClass
+  const declared = Object.hasOwn(expandable, head) ? expandable[head] : undefined
+  if (isRelatedCount(declared)) return name === head && model?.relations.has(declared.path) === true
+  const own = expandedBy(declared) ?? nested?.serializerClass
   if (!own || !(nested || model?.relations.has(head))) return false
   return name === head || canExpand(own, insideOf(expandable, head), tailOf(name))
 }
@@ -126,26 +147,24 @@ export function canExpand(serializer: SerializerClass, expandable: Expandable, n
 export function expansionsOf(
   serializer: SerializerClass,
   expandable: Expandable,
-): readonly { readonly owner: SerializerClass; readonly name: string; readonly serializer: SerializerClass }[] {
+): readonly { readonly owner: SerializerClass; readonly name: string; readonly expansion: Expansion }[] {
   const heads = new Set(Object.keys(expandable).map(headOf))
   return [...heads].flatMap((name) => {
     const field = serializerPlan(serializer).readable.find((bound) => bound.name === name)?.field
     const declared = Object.hasOwn(expandable, name) ? expandable[name] : undefined
-    const shown = declared ?? (field instanceof NestedSerializer ? field.serializerClass : undefined)
-    if (!shown) return []
-    return [
-      ...(declared ? [{ owner: serializer, name, serializer: declared }] : []),
-      ...expansionsOf(shown, insideOf(expandable, name)),
-    ]
+    const own = declared ? [{ owner: serializer, name, expansion: declared }] : []
+    const nested = field instanceof NestedSerializer ? field.serializerClass : undefined
+    const shown = declared ? expandedBy(declared) : nested
+    return shown ? [...own, ...expansionsOf(shown, insideOf(expandable, name))] : own
   })
 }
 
 /** What may be expanded inside expansions, by their names. */
 const insides = oncePer((expandable: Expandable): ReadonlyMap<string, Expandable> => {
   const found = new Map<string, Expandable>()
-  for (const [name, serializer] of Object.entries(expandable)) {
+  for (const [name, expansion] of Object.entries(expandable)) {
     const head = headOf(name)
-    if (name !== head) found.set(head, { ...found.get(head), [tailOf(name)]: serializer })
+    if (name !== head) found.set(head, { ...found.get(head), [tailOf(name)]: expansion })
   }
   return found
 })

@@ -4,7 +4,7 @@ import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
-import type { FilterPart, ParameterDescription } from '../filters/filter.js'
+import type { FilterPart } from '../filters/filter.js'
 import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
@@ -19,19 +19,16 @@ import { readExactly } from '../queryset/read-exactly.js'
 import type { Inserter } from '../rows/inserter.js'
 import type { SerializerClass, SerializerOptions, SerializerPlan } from '../serializers/contract.js'
 import { serializerPlan } from '../serializers/plan.js'
-import type { Expandable, Selection } from '../serializers/select-fields.js'
+import type { Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import { showsObject, withQuery } from './actions.js'
-import { APIView } from './api-view.js'
 import { isBuiltIn, markBuiltIn } from './built-in.js'
 import { prepareModelsOf } from './checks/models-of.js'
 import { checkUnregistered, prepareUnregistered } from './checks/unregistered.js'
+import { GenericStatics } from './generic-statics.js'
 import type { PathKey } from './generic-view.js'
-import type { FilterRelations } from './generic-view-class.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
-import { STATIC_KINDS } from './static-kinds.js'
-import type { Concurrency, Filters, Pagination, Queryset, ViewSerializer } from './statics.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
@@ -52,68 +49,7 @@ import { methodsOf, preparedHandler, type ViewHandler } from './view-handler.js'
  *   async get() { return this.getSerializer({ obj: await this.getQueryset(), many: true }).data }
  * }
  */
-export class GenericAPIView<M extends Model = Model> extends APIView {
-  /** The model; its `query()` makes the queryset. */
-  static model: ModelClass | null = null
-  /** Makes the queryset, in place of `model`; called for each request. */
-  static queryset: Queryset = null
-  static serializerClass: ViewSerializer = null
-  /** The property that the path names an object by; `id` is the external id of a model that has them. @default 'id' */
-  static lookupField = 'id'
-  /** The name of the path parameter. @default lookupField */
-  static lookupUrlKwarg: string | null = null
-  static paginationClass: Pagination = null
-  static filterBackends: Filters = []
-  /** Fields a client may filter by. */
-  static filtersetFields: readonly string[] = []
-  /**
-   * Relations that groups of filters may ask about, with the view sets that show their objects: what their lists do not show
-   * the caller, and what is none of their `filtersetFields`, cannot be asked about. A view set that is declared further below
-   * is named by a function.
-   * @example static override filterRelations: FilterRelations = { reviews: () => ReviewViewSet }
-   */
-  static filterRelations: FilterRelations = {}
-  /** Fields that are searched. */
-  static searchFields: readonly string[] = []
-  /** Fields a client may order by. */
-  static orderingFields: readonly string[] = []
-  /** PostgreSQL's text search configuration for full-text search. @default 'english' */
-  static searchConfig = 'english'
-  /** How a full-text query is read: `plain`, `phrase`, `raw` or `websearch`. @default 'websearch' */
-  static searchType = 'websearch'
-  /** The query parameter of full-text search. @default 'search' */
-  static searchParam = 'search'
-  /** Let PostgreSQL write the JSON of lists and objects, where SQL can say all that they show. @default false */
-  static useNativeJson = false
-  /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
-  static strictParams = false
-  /**
-   * Lists also answer QUERY (RFC 10008): a body of JSON says what the parameters of a GET would, however long that is.
-   * @see docs/reference/query-method.md @default false
-   */
-  static queryMethod = false
-  /** Query parameters that the view's own code reads, besides those of its filter backends and its paginator. */
-  static queryParameters: readonly ParameterDescription[] = []
-  /**
-   * Columns that every write to a row changes, such as `'updated_at'` or `['version']`: objects then have a strong `ETag`,
-   * and a write whose `If-Match` names another version is refused with 412. The columns are set by the database or the
-   * model (a trigger, `$beforeUpdate`), never by the client. Writes of such a view are always one transaction, which
-   * holds the row from before it is read.
-   * @default null
-   */
-  static concurrency: Concurrency = null
-  /** Answer 428 to a PUT, PATCH or DELETE without `If-Match`. Needs `concurrency`. @default false */
-  static requireIfMatch = false
-  /**
-   * Related objects that `?expand=author` shows in full, by the relation's name. `?fields=title,price` leaves fields out and
-   * needs no declaration. Both count for the actions as they come: an action of your own sees and answers whole objects.
-   * What is expanded is shown to all who see the object, and a relation to many is shown whole, as in a nested serializer.
-   * @example static override expandable = { author: AuthorSerializer, 'author.country': CountrySerializer }
-   */
-  static expandable: Expandable = {}
-  /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
-  static ordering: readonly string[] = []
-
+export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal The version of the object's row, once it was read; it becomes part of the `ETag`. */
   declare rowVersion: string | undefined
   /** @internal The key on the path of a request that writes, once it was read. */
@@ -315,7 +251,7 @@ export class GenericAPIView<M extends Model = Model> extends APIView {
   }
 }
 
-described(GenericAPIView, STATIC_KINDS)
+described(GenericAPIView)
 
 Object.assign(GenericAPIView.prototype, {
   rowVersion: undefined,

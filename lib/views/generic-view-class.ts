@@ -39,6 +39,7 @@ export interface GenericViewClass extends GovernedClass {
   /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
   readonly parentLookupField?: string
   readonly expandable: Expandable
+  readonly expandParam: string
   modelClass(): ModelClass
 }
 

@@ -1,6 +1,6 @@
 /** What a generic view class needs to answer requests, decided once: a request only reads it. */
 
-import { type ObjectKey, objectKey } from '../fields/object-key.js'
+import type { ObjectKey } from '../fields/object-key.js'
 import { FieldFilter } from '../filters/field-filter.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
 import { FullTextSearchFilter } from '../filters/full-text-search-filter.js'
@@ -15,7 +15,7 @@ import { decided, oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
-import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { type BasePagination, DEFAULT_ORDERING } from '../pagination/pagination.js'
 import { permissionName } from '../permissions/operators.js'
 import type { BasePermission } from '../permissions/permission.js'
@@ -24,6 +24,7 @@ import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { actionNamed, changesObject } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
+import { filterViewOf, findLookup } from './class-facts.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import {
   CHOOSING,
@@ -35,7 +36,6 @@ import {
   rowMethods,
 } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
-import { relatedViewSets } from './related-view-set.js'
 
 /** Backends that do nothing without a parameter of theirs. */
 const OUR_FILTERS: ReadonlySet<unknown> = new Set([
@@ -81,7 +81,11 @@ export class Resource {
 
   /** What filter backends know of the class. */
   get filterView(): FilterView {
-    return decided(this, 'filterView', filterViewOf(this.view, this.model, this.filters))
+    return decided(
+      this,
+      'filterView',
+      filterViewOf(this.view, this, (related) => resourceOf(related).filterView),
+    )
   }
 
   /** Filters may ask about related objects. */
@@ -287,35 +291,6 @@ export function concurrencyOf({ concurrency }: GenericViewClass): readonly strin
 /** True for a backend that decides on an order. */
 export function orders(backend: BaseFilter): boolean {
   return backend.ordering !== BaseFilter.prototype.ordering
-}
-
-function filterViewOf(view: GenericViewClass, model: ModelDescription, backends: readonly BaseFilter[]): FilterView {
-  const { name, filtersetFields, searchFields, orderingFields, searchConfig, searchType, searchParam } = view
-  return {
-    name,
-    model,
-    filtersetFields,
-    searchFields,
-    orderingFields,
-    searchConfig,
-    searchType,
-    searchParam,
-    backends,
-    relations: relatedViewSets(view, (related) => resourceOf(related).filterView),
-  }
-}
-
-function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey {
-  // `id` is the default for any single primary key, whatever its name
-  const [key] = model.primaryKey
-  const property = view.lookupField === 'id' && !model.columns.has('id') && key !== undefined ? key : view.lookupField
-  const found = objectKey(model.model, property)
-  if (!found) {
-    throw new ConfigurationError(
-      `${view.name}: lookupField "${view.lookupField}" is no column of ${modelName(model.model)}`,
-    )
-  }
-  return found
 }
 
 /** The model of a view class, from `model` or `queryset`. @throws {ConfigurationError} it has neither */

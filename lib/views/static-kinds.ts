@@ -24,5 +24,6 @@ export const STATIC_KINDS: Kinds = {
   concurrency: 'names or null',
   requireIfMatch: 'boolean',
   expandable: 'record',
+  expandParam: 'name',
   ordering: 'names',
 }

@@ -221,7 +221,7 @@ describe('the parameters of an operation', () => {
     const document = await describeApi({ books: View })
     const expand = operationOf(document, '/api/books/{id}').parameters?.find(({ name }) => name === 'expand')
     expect(expand).toMatchObject({
-      schema: { type: 'array', items: { type: 'string', enum: ['author', 'author.country', 'tags'] } },
+      schema: { type: 'array', items: { type: 'string', enum: ['author', 'author.country', 'tags', '*'] } },
       explode: false,
     })
     const { schemas } = document.components

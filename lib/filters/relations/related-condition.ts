@@ -4,7 +4,7 @@ import type { Context } from '../../http/context.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { SqlPart } from '../../queryset/keyset.js'
 import type { PathStart } from '../field-path.js'
-import { joinOf } from '../step.js'
+import { joinOf, type Step } from '../step.js'
 import type { AskedRelation } from './asked-relation.js'
 
 /** What a condition on related objects needs of its request. */
@@ -31,13 +31,19 @@ export function existsRelated(
 /** How many related objects there are: of several rows of a join table that lead to one object, one counts. */
 export function countRelated(asked: AskedRelation, asking: Asking): SqlPart {
   const { start, from, where } = tables(asked, asking)
-  const { columns, primaryKey } = describeModel(asked.step.model)
-  const key = asked.step.through ? primaryKey.flatMap((property) => columns.get(property)?.column ?? []) : []
-  const counted = key.length > 0 ? `distinct (${key.map(() => '??').join(', ')})` : '*'
+  const counted = countedRows(asked.step, start.table)
   return {
-    sql: `(select count(${counted}) from ${from.sql} where ${where.sql})`,
-    bindings: [...key.map((column) => `${start.table}.${column}`), ...from.bindings, ...where.bindings],
+    sql: `(select count(${counted.sql}) from ${from.sql} where ${where.sql})`,
+    bindings: [...counted.bindings, ...from.bindings, ...where.bindings],
   }
+}
+
+/** What is counted of the rows that a step leads to. */
+export function countedRows({ model, through }: Step, table: string): SqlPart {
+  const { columns, primaryKey } = describeModel(model)
+  const key = through ? primaryKey.flatMap((property) => columns.get(property)?.column ?? []) : []
+  if (key.length === 0) return { sql: '*', bindings: [] }
+  return { sql: `distinct (${key.map(() => '??').join(', ')})`, bindings: key.map((column) => `${table}.${column}`) }
 }
 
 /** The related rows that the caller may see, under a name that is none of the tables around them. */

@@ -9,8 +9,11 @@ import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { hasOrder } from '../../queryset/total-order.js'
-import { checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
+import { checkField, checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
+import { isRelatedCount } from '../../serializers/count-field.js'
+import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { expandedBy } from '../../serializers/select-fields.js'
 import { ACTIONS, changesMany } from '../actions.js'
 import type { APIView } from '../api-view.js'
 import { isBuiltIn } from '../built-in.js'
@@ -151,5 +154,9 @@ function checkSerializers(view: CheckedClass): void {
     checkSerializer(serializer, seen)
   }
   if (view.serializerClass) check('static serializerClass', view.serializerClass)
-  for (const [path, serializer] of Object.entries(view.expandable)) check(`static expandable["${path}"]`, serializer)
+  for (const [path, expansion] of Object.entries(view.expandable)) {
+    const where = `static expandable["${path}"]`
+    if (expansion instanceof NestedSerializer) checkField(`${view.name}: ${where}`, expansion)
+    if (!isRelatedCount(expansion)) check(where, expandedBy(expansion))
+  }
 }

@@ -4,6 +4,7 @@ import { FieldFilter } from '../../filters/field-filter.js'
 import { ConfigurationError } from '../../kernel/errors.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
+import { isRelatedCount } from '../../serializers/count-field.js'
 import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
 import { namedClass } from '../related-view-set.js'
 import { resourceOf } from '../resource.js'
@@ -17,9 +18,10 @@ export function checkRelations(view: GenericViewClass): void {
   const names = Object.keys(view.filterRelations)
   if (names.length === 0) return
   const { filters, model } = resourceOf(view)
-  if (!filters.some((filter) => filter instanceof FieldFilter && filter.groupParam !== null)) {
+  const counts = Object.values(view.expandable).some(isRelatedCount)
+  if (!(counts || filters.some((filter) => filter instanceof FieldFilter && filter.groupParam !== null))) {
     throw new ConfigurationError(
-      `${view.name}: static filterRelations is asked by groups of filters; set filterBackends = [new FieldFilter({ groupParam: 'filter' })]`,
+      `${view.name}: static filterRelations is asked by groups of filters and by counts; set filterBackends = [new FieldFilter({ groupParam: 'filter' })], or expandable = { ${names[0]}_count: count('${names[0]}') }`,
     )
   }
   for (const name of names) {

@@ -12,6 +12,7 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { declaredFieldsOf } from '../../serializers/declared-fields.js'
 import type { ModelSerializer } from '../../serializers/model-serializer.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
+import { type Expandable, expandedBy } from '../../serializers/select-fields.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
 import { aggregatedNames } from '../aggregates.js'
 import type { FilterRelations } from '../generic-view-class.js'
@@ -27,7 +28,7 @@ export interface ModelledView extends ActionClass {
   readonly model: ModelClass | null
   readonly queryset: unknown
   readonly serializerClass: SerializerClass | null
-  readonly expandable: Readonly<Record<string, SerializerClass>>
+  readonly expandable: Expandable
   modelClass(): ModelClass
 }
 
@@ -47,7 +48,10 @@ export function modelsOf(view: ModelledView): ModelClass[] {
   }
   const seen = new Set<SerializerClass>()
   if (view.serializerClass) collectModels(view.serializerClass, models, seen)
-  for (const serializer of Object.values(view.expandable)) collectModels(serializer, models, seen)
+  for (const expansion of Object.values(view.expandable)) {
+    const shown = expandedBy(expansion)
+    if (shown) collectModels(shown, models, seen)
+  }
   for (const model of modelsOfActions(view)) models.add(model)
   for (const related of reachedViewSets(view)) {
     models.add(related.modelClass())

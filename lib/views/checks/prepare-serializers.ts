@@ -4,6 +4,7 @@ import { isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
+import { expandedBy } from '../../serializers/select-fields.js'
 import { warnOfFormat } from '../../serializers/warn-of-format.js'
 import { warnOfNestedSecrets, warnOfSecrets } from '../../serializers/warn-of-secrets.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
@@ -15,7 +16,10 @@ export function prepareSerializers({ serializerClass, expandable }: GenericViewC
   if (!serializerClass) return
   prepareSerializer(serializerClass, new Set())
   warnOfSecrets(serializerClass)
-  for (const expanded of Object.values(expandable)) warnOfNestedSecrets(serializerClass, expanded)
+  for (const expansion of Object.values(expandable)) {
+    const shown = expandedBy(expansion)
+    if (shown) warnOfNestedSecrets(serializerClass, shown)
+  }
 }
 
 /** Compiles those that its actions name. @throws {ConfigurationError} */

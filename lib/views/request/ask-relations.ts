@@ -1,5 +1,5 @@
 /**
- * Asks whether the caller may see the related objects that filters of the request ask about. What a client may not see it
+ * Asks whether the caller may see the related objects that filters of the request ask about, or that it has counted. What a client may not see it
  * cannot ask about: there are those that a GET of their own list, without parameters, would show the same caller.
  */
 
@@ -14,6 +14,8 @@ import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 import type { RelatedViewClass } from '../generic-view-class.js'
 import type { RelatedViewSet } from '../related-view-set.js'
+import { countedRelations } from '../steps/count-related.js'
+import { selectionOf } from '../steps/selection.js'
 import { requireUser } from './require-user.js'
 
 /**
@@ -31,11 +33,14 @@ export async function askRelations(view: GenericView): Promise<void> {
   }
 }
 
-function askedRelations({ ctx, resource }: GenericView): ReadonlySet<FilterRelation> {
-  const { filterView } = resource
-  const query = queryOf(ctx)
-  return new Set(filterView.backends.flatMap((backend) => backend.askedRelations(query, filterView)))
+function askedRelations(view: GenericView): ReadonlySet<FilterRelation> {
+  const { filterView } = view.resource
+  const query = queryOf(view.ctx)
+  const filtered = filterView.backends.flatMap((backend) => backend.askedRelations(query, filterView))
+  return new Set([...filtered, ...countedRelations(view, selectionOf(view)?.expand ?? NONE)])
 }
+
+const NONE: ReadonlySet<string> = new Set()
 
 const LIST = { get: 'list' }
 

@@ -4,7 +4,7 @@ import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
 import { queryOf } from '../../http/context.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
-import { isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
+import { type AnyQueryBuilder, isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { readsRawRows } from '../../postgres/run-statement.js'
 import { type Loading, loadRelations, type Relations } from '../../queryset/load-relations.js'
@@ -20,10 +20,12 @@ import type { RowAnswer } from '../overrides.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf, writesJson } from '../request/respond.js'
 import { resourceOf } from '../resource.js'
+import { counterOf } from './count-related.js'
 import { readAgain, shapingQuery } from './read-again.js'
 
 const FIELDS = 'fields'
-const EXPAND = 'expand'
+/** Asks for all that may be expanded. */
+const ALL = '*'
 
 /**
  * What the request asks for; undefined for whole objects. Names that are no fields of the view are ignored, and when none
@@ -32,12 +34,13 @@ const EXPAND = 'expand'
  */
 export function selectionOf(view: GenericView): Selection | undefined {
   const { ctx } = view
+  const { expandParam } = view.viewClass
   // asked several times for each request: Koa's getters take longer
   const url = ctx.req.url ?? ''
-  if (!(url.includes(FIELDS) || url.includes(EXPAND) || url.includes('%') || ctx.req.method === 'QUERY'))
+  if (!(url.includes(FIELDS) || url.includes(expandParam) || url.includes('%') || ctx.req.method === 'QUERY'))
     return undefined
   const query = queryOf(ctx)
-  if (query[FIELDS] === undefined && query[EXPAND] === undefined) return undefined
+  if (query[FIELDS] === undefined && query[expandParam] === undefined) return undefined
   if (view.clientSelection === undefined) view.clientSelection = readSelection(view) ?? null
   return view.clientSelection ?? undefined
 }
@@ -61,10 +64,11 @@ function readSelection(view: GenericView): Selection | undefined {
     if (isStrict && asked.some((name) => name !== '' && !allowed.has(name))) {
       errors[parameter] = [`Unknown name. Use ${[...allowed].join(', ')}.`]
     }
+    if (allowed.has(ALL) && asked.includes(ALL)) return new Set([...allowed].filter((name) => name !== ALL))
     return new Set(asked.filter((name) => allowed.has(name)))
   }
   const fields = read(FIELDS)
-  const expand = read(EXPAND)
+  const expand = read(viewClass.expandParam)
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
   return fields.size + expand.size === 0 ? undefined : { fields: fields.size > 0 ? fields : undefined, expand }
 }
@@ -74,9 +78,10 @@ function readSelection(view: GenericView): Selection | undefined {
  * view reads one of that name for another purpose.
  */
 function namesOf(view: GenericViewClass, serializer: SerializerClass): ReadonlyMap<string, ReadonlySet<string>> {
+  const expandable = Object.keys(view.expandable).filter((name) => canExpand(serializer, view.expandable, name))
   const names = new Map([
     [FIELDS, new Set(serializerPlan(serializer).readable.map(({ name }) => name))],
-    [EXPAND, new Set(Object.keys(view.expandable).filter((name) => canExpand(serializer, view.expandable, name)))],
+    [view.expandParam, new Set(expandable.length > 0 ? [...expandable, ALL] : [])],
   ])
   const filters = hasModel(view) ? resourceOf(view).parameterNames : []
   const own = [...(resourceOf(view).paginator?.parameters() ?? []), ...view.queryParameters].map(({ name }) => name)
@@ -92,15 +97,10 @@ export function selectionParameters(
   if (!serializer || !selects(view)) return []
   return [...namesOf(view.viewClass, serializer)].map(([name, values]) => ({
     name,
-    description: DESCRIPTIONS[name] as string,
+    description: name === FIELDS ? 'Fields to show; the others are left out.' : 'Related objects to show in full.',
     schema: { type: 'array', items: { type: 'string', enum: [...values] } },
     explode: false,
   }))
-}
-
-const DESCRIPTIONS: Readonly<Record<string, string>> = {
-  [FIELDS]: 'Fields to show; the others are left out.',
-  [EXPAND]: 'Related objects to show in full.',
 }
 
 /** The serializer class of the answer: the view's, or the part of it that the request asks for. */
@@ -179,7 +179,9 @@ async function loadExpanded(view: GenericView, objects: readonly object[]): Prom
 
 async function load(view: GenericView, objects: readonly object[], loading: Loading): Promise<void> {
   const { knex = view.trx ?? view.knex } = loading
-  await loadRelations(view.viewClass.modelClass(), objects, { ...loading, knex, parent: view.getQueryset() })
+  const parent = view.getQueryset() as AnyQueryBuilder
+  const count = counterOf(view, parent)
+  await loadRelations(view.viewClass.modelClass(), objects, { ...loading, knex, parent, count })
 }
 
 /** The relations that are not there yet, or not as deep. */

@@ -1,0 +1,58 @@
+/** Counts the related objects of several objects at once. */
+
+import { exactValue } from '../../models/database-text.js'
+import { describeModel } from '../../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
+import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
+import { runStatement } from '../../postgres/run-statement.js'
+import { arrayCast } from '../../queryset/where-keys.js'
+import { stepThrough } from '../resolve-paths.js'
+import { joinOf } from '../step.js'
+import { countedRows } from './related-condition.js'
+
+export interface ObjectsToCount {
+  /** The model of the owners, and its relation. */
+  readonly model: ModelClass
+  readonly relation: string
+  readonly owners: readonly object[]
+  readonly knex: Queryable
+  readonly schema: () => string | undefined
+  /** The related rows that count; undefined for those of the model. */
+  readonly rows: AnyQueryBuilder | undefined
+}
+
+/** Names of no table and no column of the application's. */
+const KEYS = 'koa_viewsets_keys'
+const PLACE = 'koa_viewsets_place'
+const COUNTED = 'koa_viewsets_counted'
+
+/** How many related objects each owner has, in the order of the owners: by one statement. */
+export async function countObjects(asked: ObjectsToCount): Promise<readonly number[]> {
+  const { model, relation, owners, knex, schema, rows } = asked
+  const description = describeModel(model)
+  const step = stepThrough(model.name, description, relation)
+  const names = { owner: KEYS, related: COUNTED, through: `${COUNTED}_through`, schema, rows }
+  const { from, where } = joinOf(step, names)
+  const counted = countedRows(step, COUNTED)
+  const places: string[] = []
+  const values: unknown[][] = []
+  for (const property of description.relations.get(relation)?.ownerProperties ?? []) {
+    const column = description.columns.get(property)
+    places.push(column ? arrayCast(column) : '?')
+    values.push(owners.map((owner) => exactValue((owner as Readonly<Record<string, unknown>>)[property]) ?? null))
+  }
+  const columns = [...step.join.map(([owner]) => owner), PLACE]
+  const bindings = [...counted.bindings, ...from.bindings, ...where.bindings, ...values, KEYS, ...columns, PLACE]
+  const sql =
+    `select (select count(${counted.sql}) from ${from.sql} where ${where.sql}) ` +
+    `from unnest(${places.join(', ')}) with ordinality as ??(${columns.map(() => '??').join(', ')}) order by ??`
+  const compiled = nativeSql(knex.raw(sql, bindings.map((binding) => builtFor(knex, binding)) as never))
+  const found = await runStatement(knex, { text: compiled.text, name: undefined }, compiled.values)
+  return found.map(([count]) => Number(count))
+}
+
+/** Queries of the parts as knex takes them. */
+function builtFor(knex: Queryable, binding: unknown): unknown {
+  if (typeof (binding as Partial<AnyQueryBuilder> | null)?.toKnexQuery !== 'function') return binding
+  return (binding as AnyQueryBuilder).transacting(knex as never).toKnexQuery()
+}

@@ -1,0 +1,155 @@
+/** Lists of related objects in an order of their own, or parts of them: what is shown, how it is asked for, and where it is kept. */
+
+import { exactValue } from '../models/database-text.js'
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { encloseAdded } from './group-conditions.js'
+import { type OrderTerm, orderBy, orderText } from './total-order.js'
+import { arrayCast } from './where-keys.js'
+
+/** How the objects of a relation to many are shown. */
+export interface RelatedList {
+  readonly relation: string
+  /** Named modifiers of the related model, which leave a part of the list. */
+  readonly modifiers: readonly string[]
+  /** The declared order, made total by the key; none for the relation's own order, then the key. */
+  readonly order: readonly OrderTerm[]
+  /** The most objects of each list; undefined for all of them. */
+  readonly limit: number | undefined
+}
+
+/** What a graph of relations says of the list that it loads. */
+export const LIST = Symbol('list')
+
+/** The name of a list among those that are loaded: the relation's own, unless it is a part of it. */
+export function listKey(list: RelatedList): string {
+  const { relation, modifiers, order, limit } = list
+  return isPart(list) ? `${relation}(${modifiers.join()})${orderText(order)}:${limit ?? ''}` : relation
+}
+
+/** True for a list that leaves objects out: it is not kept as the relation itself. */
+export function isPart({ modifiers, limit }: RelatedList): boolean {
+  return modifiers.length > 0 || limit !== undefined
+}
+
+/** What a graph of relations says of related objects that are counted, not loaded: the relation. */
+export const COUNT = Symbol('count')
+
+/** The name of the number of objects of a relation among what is loaded. */
+export function countKey(relation: string): string {
+  return `count(${relation})`
+}
+
+/** Parts of lists and numbers that were loaded with objects: not in them, where they would look like relations and columns. */
+const loaded = new WeakMap<object, Map<string, readonly object[] | number>>()
+
+/** The part of a list, or the number, that was loaded with its owner; undefined where none was. */
+export function loadedBeside(owner: object, key: string): readonly object[] | number | undefined {
+  return loaded.get(owner)?.get(key)
+}
+
+export function keepBeside(owner: object, key: string, value: readonly object[] | number): void {
+  const known = loaded.get(owner)
+  if (known) known.set(key, value)
+  else loaded.set(owner, new Map([[key, value]]))
+}
+
+/** The objects whose lists are asked for. */
+export interface Owners {
+  readonly model: ModelClass
+  readonly relation: RelationDescription
+  readonly objects: readonly object[]
+}
+
+/** Orders and narrows the query that loads a list for all its owners at once. */
+export function narrowList(query: AnyQueryBuilder, list: RelatedList, owners: Owners): void {
+  const { order, limit } = list
+  modifyList(query, list)
+  if (limit !== undefined) void query.where(amongFirst(query, list, owners) as never)
+  orderList(query, order)
+}
+
+/** Orders by the declared terms, else by the primary key, after any order that the query has. */
+function orderList(query: AnyQueryBuilder, order: readonly OrderTerm[]): void {
+  const model = describeModel(query.modelClass() as ModelClass)
+  const key = model.primaryKey.map((property) => ({ property, descending: false }))
+  orderBy(query, model, order.length > 0 ? order : key)
+}
+
+function modifyList(query: AnyQueryBuilder, { modifiers, order }: RelatedList): void {
+  for (const name of modifiers) encloseAdded(query, () => query.modify(name))
+  // the declared order stands before any that a modifier or the relation has
+  if (order.length > 0) void query.onBuildKnex((built) => void built.clearOrder())
+}
+
+/** Names of no table of the application's: inside, they hide tables around them. */
+const KEYS = 'koa_viewsets_keys'
+const FIRST = 'koa_viewsets_first'
+
+/**
+ * The condition that a row is among the first of its owner's list. For each owner PostgreSQL reads as many rows as are asked
+ * for, in order where there is an index on foreign key and order: `row_number()` would have it read and sort all lists.
+ */
+function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: Owners): unknown {
+  const { model, relation } = owners
+  const { columns, primaryKey } = describeModel(relation.model)
+  const table = query.tableRefFor(query.modelClass())
+  const key = primaryKey.map((property) => columns.get(property)?.column ?? property)
+  const joined = joinColumns(query, owners)
+  const own = relation.ownerProperties.map((_, index) => `k${index}`)
+  const inner = (model.relatedQuery(list.relation) as unknown as AnyQueryBuilder & Inner)
+    .for(own.map((name) => model.ref(`${KEYS}.${name}`)))
+    .childQueryOf(query, { fork: true })
+  modifyList(inner, list)
+  orderList(inner, list.order)
+  const keys = key.map((column) => `${table}.${column}`)
+  // what a modifier selects besides is of no use here, and might have the same name
+  void inner.limit(list.limit as number).select(keys)
+  void inner.onBuildKnex((built) => void built.clearSelect().select(keys))
+  const { sql, bindings } = keysOf(owners, own)
+  const names = (all: readonly string[]) => all.map(() => '??').join(', ')
+  return model.raw(
+    `(${names([...joined, ...key])}) in (select ${names([...own, ...key])} from ${sql} cross join lateral ? as ??)`,
+    [
+      ...joined,
+      ...keys,
+      ...own.map((name) => `${KEYS}.${name}`),
+      ...key.map((column) => `${FIRST}.${column}`),
+      ...bindings,
+      inner,
+      FIRST,
+    ] as never,
+  )
+}
+
+/** Objection's own ways to name the owners of related objects, which its types do not have. */
+interface Inner {
+  for(owners: readonly unknown[]): this
+  childQueryOf(query: AnyQueryBuilder, options: { fork: boolean }): this
+}
+
+/** The columns of a related row, or of its row in the join table, that name its owner. */
+function joinColumns(query: AnyQueryBuilder, { relation }: Owners): readonly string[] {
+  const { through, relatedProperties, model } = relation
+  const owner = through?.model ?? model
+  const properties = through?.ownerProperties ?? relatedProperties
+  const table = query.tableRefFor(through ? (owner.tableName as never) : query.modelClass())
+  return properties.map((property) => `${table}.${owner.propertyNameToColumnName(property)}`)
+}
+
+/** The keys of the owners as rows, an array for each column. */
+function keysOf({ model, relation, objects }: Owners, names: readonly string[]) {
+  const { columns } = describeModel(model)
+  const places: string[] = []
+  const values: unknown[][] = []
+  for (const property of relation.ownerProperties) {
+    const column = columns.get(property)
+    places.push(column ? arrayCast(column) : '?')
+    values.push(objects.map((object) => exactValue((object as Readonly<Record<string, unknown>>)[property]) ?? null))
+  }
+  return {
+    sql: `unnest(${places.join(', ')}) as ??(${names.map(() => '??').join(', ')})`,
+    bindings: [...values, KEYS, ...names],
+  }
+}

@@ -1,0 +1,79 @@
+/** How nested lists are shown: their order, and the part of them (`orderBy`, `modify` and `limit` of `NestedSerializer`). */
+
+import type { SerializerField } from '../fields/field.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { didYouMean } from '../kernel/near-miss.js'
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
+import { type ModelClass, modelName } from '../models/objection.js'
+import { isPart, type RelatedList } from '../queryset/related-lists.js'
+import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import type { SerializerClass } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+
+const OPTIONS = ['orderBy', 'modify', 'limit'] as const
+
+/** A field in its place. */
+interface Placed {
+  readonly serializer: SerializerClass
+  readonly name: string
+  readonly field: SerializerField
+  readonly relation: RelationDescription | undefined
+  readonly readOnly: boolean
+}
+
+/**
+ * The list that a field shows in an order or in part; undefined where it has no such option.
+ * @throws {ConfigurationError} the options are of no list, or name what there is not
+ */
+export function listOf({ serializer, name, field, relation, readOnly }: Placed): RelatedList | undefined {
+  if (!(field instanceof NestedSerializer)) return undefined
+  const { orderBy = [], modify = [], limit } = field.options
+  const given = OPTIONS.find((option) => field.options[option] !== undefined)
+  if (given === undefined) return undefined
+  const fail = (problem: string) => new ConfigurationError(`${serializer.name}: field "${name}" ${problem}`)
+  if (!field.many) throw fail(`has ${given}, which is for lists; set many: true, or leave it out`)
+  if (!relation || relation.single) {
+    throw fail(`has ${given}, and the model has no relation of that name to many objects; correct its source`)
+  }
+  const { model } = relation
+  const modifiers = [modify].flat()
+  const list = { relation: relation.name, modifiers, order: orderOf(model, orderBy, fail), limit }
+  for (const modifier of modifiers) checkModifier(model, modifier, fail)
+  if (isPart(list) && !(readOnly || field.readOnly)) {
+    throw fail('shows a part of a list, which a client cannot write as a whole; set readOnly: true')
+  }
+  if (limit !== undefined && describeModel(model).prepared && !canBeTotal(describeModel(model), [])) {
+    throw fail(`has a limit, and ${modelName(model)} has no primary key that tells its rows apart; set its idColumn`)
+  }
+  return list
+}
+
+type Fail = (problem: string) => ConfigurationError
+
+function orderOf(model: ModelClass, texts: readonly string[], fail: Fail): readonly OrderTerm[] {
+  const description = describeModel(model)
+  const terms = texts.map(parseOrderTerm)
+  for (const { property } of description.prepared ? terms : []) {
+    const column = description.columns.get(property)
+    if (!column) {
+      const known = [...description.columns.keys()]
+      throw fail(
+        `has orderBy "${property}", which is no column of ${modelName(model)}${didYouMean(property, known) || '; correct the name'}`,
+      )
+    }
+    if (!hasOrder(column)) {
+      throw fail(`has orderBy "${property}", a column of type ${column.type}, which has no order; take another one`)
+    }
+  }
+  return terms.length === 0 ? terms : totalOrder(description, terms)
+}
+
+/** The type of Objection's own table of modifiers says nothing of their names. */
+function checkModifier(model: ModelClass, name: string, fail: Fail): void {
+  const modifiers = (model.modifiers ?? {}) as Readonly<Record<string, unknown>>
+  if (modifiers[name] !== undefined) return
+  const known = Object.keys(modifiers)
+  const fix = didYouMean(name, known) || `; ${known.length === 0 ? 'it has none' : `take one of ${known.join(', ')}`}`
+  throw fail(`has modify "${name}", which is no modifier of ${modelName(model)}${fix}`)
+}

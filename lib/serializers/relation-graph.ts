@@ -1,0 +1,63 @@
+/** Which relations are loaded with objects, for what their serializer shows of them. */
+
+import { RelatedField } from '../fields/related-field.js'
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
+import { COUNT, countKey, LIST, listKey } from '../queryset/related-lists.js'
+import type { BoundField, RelationGraph, SerializerClass } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+
+/** What the output shows, and what nested writes change. */
+export function graphOf(
+  fields: readonly BoundField[],
+  relationsOf: (serializer: SerializerClass) => RelationGraph,
+): RelationGraph {
+  const graph: RelationGraph = {}
+  for (const bound of fields) {
+    const { field, relation, source, counted } = bound
+    if (counted) graph[countKey(counted.name)] = { [COUNT]: counted.name }
+    if (!relation) continue
+    const key = loadedAs(bound) as string
+    const inner = innerGraph(bound, relation, relationsOf)
+    if (inner) graph[key] = merge(graph[key] ?? {}, inner)
+    else if (source.length === 1 && field instanceof RelatedField && needsObject(field, relation)) graph[key] ??= {}
+  }
+  return graph
+}
+
+/** The name under which the relation of a field is loaded; undefined where it has none. */
+export function loadedAs({ relation, list }: BoundField): string | undefined {
+  return list ? listKey(list) : relation?.name
+}
+
+function innerGraph(
+  { field, source, list }: BoundField,
+  relation: RelationDescription,
+  relationsOf: (serializer: SerializerClass) => RelationGraph,
+): RelationGraph | undefined {
+  if (field instanceof NestedSerializer) {
+    return { ...relationsOf(field.serializerClass), ...(list && { [LIST]: list }) }
+  }
+  return source.length > 1 ? pathGraph(relation, source.slice(1)) : undefined
+}
+
+/** A foreign key is in the object itself; anything else needs the related object. */
+export function needsObject(field: RelatedField, relation: RelationDescription): boolean {
+  if (relation.kind !== 'belongs-to-one') return true
+  return field.shownProperty(relation.model) !== relation.relatedProperties[0]
+}
+
+/** The relations along the rest of a dotted path; its last step may be a plain attribute. */
+function pathGraph(from: RelationDescription, path: readonly string[]): RelationGraph {
+  const [step = '', ...rest] = path
+  const next = describeModel(from.model).relations.get(step)
+  return next ? { [next.name]: pathGraph(next, rest) } : {}
+}
+
+/** Adds the relations of one graph to another. */
+export function merge(a: RelationGraph, b: RelationGraph): RelationGraph {
+  for (const [name, graph] of Object.entries(b)) a[name] = merge(a[name] ?? {}, graph)
+  if (b[LIST]) a[LIST] = b[LIST]
+  if (b[COUNT] !== undefined) a[COUNT] = b[COUNT]
+  return a
+}

@@ -1,0 +1,81 @@
+/** What the class of a generic view declares. */
+
+import type { ParameterDescription } from '../filters/filter.js'
+import { described } from '../kernel/declarations.js'
+import type { ModelClass } from '../models/objection.js'
+import type { Expandable } from '../serializers/select-fields.js'
+import { APIView } from './api-view.js'
+import type { FilterRelations } from './generic-view-class.js'
+import { STATIC_KINDS } from './static-kinds.js'
+import type { Concurrency, Filters, Pagination, Queryset, ViewSerializer } from './statics.js'
+
+/** The statics of `GenericAPIView`. */
+export class GenericStatics extends APIView {
+  /** The model; its `query()` makes the queryset. */
+  static model: ModelClass | null = null
+  /** Makes the queryset, in place of `model`; called for each request. */
+  static queryset: Queryset = null
+  static serializerClass: ViewSerializer = null
+  /** The property that the path names an object by; `id` is the external id of a model that has them. @default 'id' */
+  static lookupField = 'id'
+  /** The name of the path parameter. @default lookupField */
+  static lookupUrlKwarg: string | null = null
+  static paginationClass: Pagination = null
+  static filterBackends: Filters = []
+  /** Fields a client may filter by. */
+  static filtersetFields: readonly string[] = []
+  /**
+   * Relations that groups of filters may ask about, with the view sets that show their objects: what their lists do not show
+   * the caller, and what is none of their `filtersetFields`, cannot be asked about. A view set that is declared further below
+   * is named by a function.
+   * @example static override filterRelations: FilterRelations = { reviews: () => ReviewViewSet }
+   */
+  static filterRelations: FilterRelations = {}
+  /** Fields that are searched. */
+  static searchFields: readonly string[] = []
+  /** Fields a client may order by. */
+  static orderingFields: readonly string[] = []
+  /** PostgreSQL's text search configuration for full-text search. @default 'english' */
+  static searchConfig = 'english'
+  /** How a full-text query is read: `plain`, `phrase`, `raw` or `websearch`. @default 'websearch' */
+  static searchType = 'websearch'
+  /** The query parameter of full-text search. @default 'search' */
+  static searchParam = 'search'
+  /** Let PostgreSQL write the JSON of lists and objects, where SQL can say all that they show. @default false */
+  static useNativeJson = false
+  /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
+  static strictParams = false
+  /**
+   * Lists also answer QUERY (RFC 10008): a body of JSON says what the parameters of a GET would, however long that is.
+   * @see docs/reference/query-method.md @default false
+   */
+  static queryMethod = false
+  /** Query parameters that the view's own code reads, besides those of its filter backends and its paginator. */
+  static queryParameters: readonly ParameterDescription[] = []
+  /**
+   * Columns that every write to a row changes, such as `'updated_at'` or `['version']`: objects then have a strong `ETag`,
+   * and a write whose `If-Match` names another version is refused with 412. The columns are set by the database or the
+   * model (a trigger, `$beforeUpdate`), never by the client. Writes of such a view are always one transaction, which
+   * holds the row from before it is read.
+   * @default null
+   */
+  static concurrency: Concurrency = null
+  /** Answer 428 to a PUT, PATCH or DELETE without `If-Match`. Needs `concurrency`. @default false */
+  static requireIfMatch = false
+  /**
+   * Related objects that `?expand=author` shows in full, by the relation's name. `?fields=title,price` leaves fields out and
+   * needs no declaration. Both count for the actions as they come: an action of your own sees and answers whole objects.
+   * What is expanded is shown to all who see the object, and a relation to many is shown whole, unless a `NestedSerializer`
+   * with `limit` or `modify` stands for it. `count('reviews')` is a number in place of a list: of those that the view set
+   * in `filterRelations` would show the caller, else of all.
+   * @see docs/reference/related-lists.md
+   * @example static override expandable = { author: AuthorSerializer, 'author.country': CountrySerializer, votes: count('votes') }
+   */
+  static expandable: Expandable = {}
+  /** The query parameter that asks for what `expandable` names. @default 'expand' */
+  static expandParam = 'expand'
+  /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
+  static ordering: readonly string[] = []
+}
+
+described(GenericStatics, STATIC_KINDS)

@@ -1,0 +1,42 @@
+/** Counts related objects for the answers that show their number (`expandable = { reviews: count('reviews') }`). */
+
+import type { FilterRelation, FilterView } from '../../filters/filter.js'
+import { countObjects } from '../../filters/relations/count-objects.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import type { Counter } from '../../queryset/load-relations.js'
+import { schemaOf } from '../../queryset/schema-of.js'
+import { isRelatedCount } from '../../serializers/count-field.js'
+import type { GenericView } from '../generic-view.js'
+
+/** Counts what the caller would be shown: the objects of the view sets in `filterRelations`, else all of a relation. */
+export function counterOf(view: GenericView, parent: AnyQueryBuilder): Counter {
+  return ({ model, relation, owners, path, knex }) => {
+    const shown = relationAt(view.resource.filterView, [...path, relation])
+    return countObjects({
+      model,
+      relation,
+      owners,
+      knex: knex ?? (model.knex() as Queryable),
+      schema: () => schemaOf(parent),
+      rows: shown?.rows(view.ctx),
+    })
+  }
+}
+
+/** The view sets that show the objects which a request has counted. */
+export function countedRelations(view: GenericView, expand: ReadonlySet<string>): readonly FilterRelation[] {
+  const { expandable } = view.viewClass
+  return [...expand].flatMap((name) => {
+    const counted = expandable[name]
+    if (!isRelatedCount(counted)) return []
+    return relationAt(view.resource.filterView, [...name.split('.').slice(0, -1), counted.path]) ?? []
+  })
+}
+
+/** What `filterRelations` declares at the end of a path of relations, each by the view set before it. */
+function relationAt(view: FilterView, path: readonly string[]): FilterRelation | undefined {
+  const [name = '', ...rest] = path
+  const relation = view.relations?.get(name)
+  return rest.length === 0 ? relation : relation && relationAt(relation.related, rest)
+}

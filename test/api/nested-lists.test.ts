@@ -1,0 +1,296 @@
+/** Lists inside objects: their order, their parts, and how many statements they cost. */
+import { describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  type DeclaredFields,
+  ModelSerializer,
+  modelSerializer,
+  modelViewSet,
+  NestedSerializer,
+  PageNumberPagination,
+  PrimaryKeyRelatedField,
+  SerializerMethodField,
+} from '../../lib/index.js'
+import { formatExplanations } from '../../lib/tools/index.js'
+import { serveApp } from '../support/client.js'
+import { countQueries } from '../support/database.js'
+import { database, Grade, Note, Person, Project, Task, useProjects } from '../support/projects.js'
+
+useProjects()
+
+class NoteSerializer extends modelSerializer(Note, { fields: ['id', 'text'] }) {}
+class TaskSerializer extends modelSerializer(Task, { fields: ['id', 'title', 'due'] }) {}
+class PersonSerializer extends modelSerializer(Person, { fields: ['id', 'name'] }) {}
+class ProjectNameSerializer extends modelSerializer(Project, { fields: ['id', 'name'] }) {}
+
+/** A view set of projects that show these fields. */
+function projectsWith(declaredFields: DeclaredFields, name = 'ProjectSerializer') {
+  class ProjectSerializer extends ModelSerializer<Project> {
+    static override model = Project
+    static override fields = ['id', 'name']
+    static override declaredFields = declaredFields
+  }
+  Object.defineProperty(ProjectSerializer, 'name', { value: name })
+  return modelViewSet(Project, {
+    serializerClass: ProjectSerializer,
+    paginationClass: new PageNumberPagination({ count: 'none' }),
+    ordering: ['id'],
+  })
+}
+
+async function serveProjects(declaredFields: DeclaredFields, base = projectsWith(declaredFields)) {
+  const api = new APIRouter().register('projects', base)
+  await api.prepare()
+  const client = await serveApp(api.routes())
+  return { ...client, api }
+}
+
+const list = (options: object) => new NestedSerializer(TaskSerializer, { many: true, readOnly: true, ...options })
+const titles = (tasks: { title: string }[]) => tasks.map(({ title }) => title).join('')
+
+describe('the order of a list', () => {
+  it('is the declared one, ties in the order of the key', async () => {
+    const { get } = await serveProjects({ tasks: list({ orderBy: ['-due'] }) })
+    const { json: body } = await get('/projects')
+    expect(body.results.map(({ tasks }: any) => titles(tasks))).toEqual(['ecadb', 'gf', ''])
+    expect(titles((await get('/projects/1')).json.tasks)).toBe('ecadb')
+  })
+
+  it('stands before the one that the relation has', async () => {
+    const { get } = await serveProjects({
+      own: list({ source: 'openTasks' }),
+      declared: list({ source: 'openTasks', orderBy: ['title'], limit: 2 }),
+    })
+    const { json: body } = await get('/projects/1')
+    expect([titles(body.own), titles(body.declared)]).toEqual(['dca', 'ac'])
+  })
+
+  it('holds for a list that is written, in the answer too', async () => {
+    const { send } = await serveProjects({
+      tasks: new NestedSerializer(TaskSerializer, { many: true, orderBy: ['-title'] }),
+    })
+    const made = await send('POST', '/projects', {
+      name: 'New',
+      tasks: [{ title: 'x' }, { title: 'z' }, { title: 'y' }],
+    })
+    expect([made.status, titles(made.json.tasks)]).toEqual([201, 'zyx'])
+    const [x] = made.json.tasks.filter(({ title }: any) => title === 'x')
+    const changed = await send('PATCH', `/projects/${made.json.id}`, { tasks: [{ id: x.id, title: 'zz' }] })
+    expect([changed.status, titles(changed.json.tasks)]).toEqual([200, 'zzzy'])
+  })
+})
+
+describe('a part of a list', () => {
+  it('is what modifiers leave, as many as the limit says, of each object its own', async () => {
+    const { get } = await serveProjects({
+      tasks: list({ modify: 'open', orderBy: ['-due'], limit: 2 }),
+      all_tasks: list({ source: 'tasks' }),
+      first: list({ source: 'tasks', limit: 1 }),
+    })
+    const { json: body } = await get('/projects')
+    expect(body.results.map((one: any) => [titles(one.tasks), titles(one.all_tasks), titles(one.first)])).toEqual([
+      ['ca', 'abcde', 'a'],
+      ['f', 'fg', 'f'],
+      ['', '', ''],
+    ])
+  })
+
+  it('takes one statement for all objects of a page', async () => {
+    const { get } = await serveProjects({ tasks: list({ orderBy: ['-due'], limit: 2, modify: ['open'] }) })
+    await get('/projects')
+    const queries = await countQueries(database.knex, () => get('/projects'))
+    expect(queries.length).toBe(2)
+    expect(queries[1]).toMatch(/unnest\(\$\d+::integer\[\]\) .* cross join lateral/)
+    await database.knex.raw(`insert into projects (name) select 'p' || n from generate_series(1, 20) n`)
+    expect((await countQueries(database.knex, () => get('/projects'))).length).toBe(2)
+  })
+
+  it('is the same of a relation by a join table', async () => {
+    const { get } = await serveProjects({
+      members: new NestedSerializer(PersonSerializer, { many: true, readOnly: true, orderBy: ['-rank'], limit: 2 }),
+    })
+    const { json: body } = await get('/projects')
+    expect(body.results.map((one: any) => one.members.map(({ name }: any) => name))).toEqual([
+      ['Cleo', 'Ben'],
+      ['Cleo', 'Ada'],
+      [],
+    ])
+  })
+
+  it('is the same of a relation of a table to itself', async () => {
+    const { get } = await serveProjects({
+      children: new NestedSerializer(ProjectNameSerializer, { many: true, readOnly: true, orderBy: ['-id'], limit: 1 }),
+    })
+    const { json: body } = await get('/projects')
+    expect(body.results.map((one: any) => one.children.map(({ name }: any) => name))).toEqual([['None'], [], []])
+  })
+
+  it('holds conditions with OR of a modifier together, and takes its select', async () => {
+    const { get } = await serveProjects({
+      ends: list({ source: 'tasks', modify: ['open', 'ends'], limit: 5 }),
+      whole: new NestedSerializer(modelSerializer(Task, { fields: ['id', 'title'] }), {
+        source: 'tasks',
+        many: true,
+        readOnly: true,
+        modify: ['titles', 'latest'],
+        limit: 2,
+      }),
+    })
+    const { json: body } = await get('/projects')
+    expect(body.results.map((one: any) => [titles(one.ends), titles(one.whole)])).toEqual([
+      ['', 'ea'],
+      ['f', 'gf'],
+      ['', ''],
+    ])
+  })
+
+  it('stands inside parts of lists', async () => {
+    class WithNotes extends modelSerializer(Task, {
+      fields: ['title', 'notes'],
+      declaredFields: {
+        notes: new NestedSerializer(NoteSerializer, { many: true, readOnly: true, orderBy: ['-id'], limit: 1 }),
+      },
+    }) {}
+    const { get } = await serveProjects({
+      tasks: new NestedSerializer(WithNotes, { many: true, readOnly: true, modify: 'open', limit: 2 }),
+    })
+    await get('/projects')
+    const queries = await countQueries(database.knex, async () => {
+      const { json: body } = await get('/projects')
+      expect(
+        body.results.map((one: any) => one.tasks.map(({ notes }: any) => notes.map(({ text }: any) => text))),
+      ).toEqual([[['n2'], ['n3']], [['n4']], []])
+    })
+    expect(queries.length).toBe(3)
+  })
+
+  it('is shown by answers to writes, and leaves the relation itself to other fields', async () => {
+    class Fields extends modelSerializer(Project, {
+      fields: ['id', 'name', 'tasks', 'task_ids', 'count'],
+      declaredFields: {
+        tasks: list({ limit: 1, orderBy: ['-id'] }),
+        task_ids: new PrimaryKeyRelatedField({ source: 'tasks', many: true, readOnly: true }),
+        count: new SerializerMethodField<number>(),
+      },
+    }) {
+      getCount(project: Project) {
+        return project.tasks?.length ?? -1
+      }
+    }
+    const { send, get } = await serveProjects({}, modelViewSet(Project, { serializerClass: Fields }) as never)
+    const changed = await send('PATCH', '/projects/1', { name: 'Renamed' })
+    expect(changed.json).toEqual({
+      id: 1,
+      name: 'Renamed',
+      tasks: [expect.objectContaining({ title: 'e' })],
+      task_ids: [1, 2, 3, 4, 5],
+      count: 5,
+    })
+    expect((await send('POST', '/projects', { name: 'New' })).json.tasks).toEqual([])
+    expect(Object.keys((await get('/projects/1?fields=tasks')).json)).toEqual(['tasks'])
+  })
+
+  it('is expanded where a view set says how', async () => {
+    const view = modelViewSet(Project, {
+      serializerClass: ProjectNameSerializer,
+      ordering: ['id'],
+      expandable: { tasks: new NestedSerializer(TaskSerializer, { many: true, orderBy: ['-due'], limit: 1 }) },
+    })
+    const { get } = await serveProjects({}, view as never)
+    expect((await get('/projects?expand=tasks')).json.map(({ tasks }: any) => titles(tasks))).toEqual(['e', 'g', ''])
+    expect((await get('/projects/1')).json).toEqual({ id: 1, name: 'One' })
+  })
+
+  it('is described with its most objects, and explained', async () => {
+    const { api } = await serveProjects({ tasks: list({ limit: 2 }) })
+    const { components } = api.getSchema({ title: 't', version: '1' }) as any
+    expect(components.schemas.ProjectOutput.properties.tasks).toMatchObject({ type: 'array', maxItems: 2 })
+    const text = formatExplanations(await api.explain('project-list'))
+    expect(text).toContain('instances: ProjectSerializer.tasks: it shows several related objects')
+    expect(text).toContain('then one statement for each relation shown: tasks')
+  })
+
+  it('is refused where the queryset loads the relation in its own way, which may hide some of it', async () => {
+    class Own extends projectsWith({ tasks: list({ limit: 2 }) }) {
+      override getQueryset() {
+        return super.getQueryset().withGraphFetched('tasks(open)')
+      }
+    }
+    const { get, app } = await serveProjects({}, Own)
+    app.silent = true
+    const reported: unknown[] = []
+    app.on('error', (error) => reported.push(error))
+    expect((await get('/projects')).status).toBe(500)
+    expect(String(reported[0])).toContain('Project: getQueryset() loads "tasks" with a graph of its own')
+  })
+})
+
+describe('a wrong declaration', () => {
+  const mistakes: [string, DeclaredFields, string][] = [
+    [
+      'an order of one object',
+      { parent: new NestedSerializer(ProjectNameSerializer, { readOnly: true, limit: 2 }) },
+      'ProjectSerializer: field "parent" has limit, which is for lists; set many: true, or leave it out',
+    ],
+    [
+      'a list of no relation',
+      { name: list({ limit: 2 }) },
+      'ProjectSerializer: field "name" has limit, and the model has no relation of that name to many objects; correct its source',
+    ],
+    [
+      'an unknown column',
+      { tasks: list({ orderBy: ['-deu'] }) },
+      'ProjectSerializer: field "tasks" has orderBy "deu", which is no column of Task; did you mean "due"?',
+    ],
+    [
+      'a column without order',
+      { tasks: list({ orderBy: ['meta'] }) },
+      'ProjectSerializer: field "tasks" has orderBy "meta", a column of type json, which has no order; take another one',
+    ],
+    [
+      'an unknown modifier',
+      { tasks: list({ modify: 'opn' }) },
+      'ProjectSerializer: field "tasks" has modify "opn", which is no modifier of Task; did you mean "open"?',
+    ],
+    [
+      'a part that is written',
+      { tasks: new NestedSerializer(TaskSerializer, { many: true, limit: 2 }) },
+      'ProjectSerializer: field "tasks" shows a part of a list, which a client cannot write as a whole; set readOnly: true',
+    ],
+    [
+      'rows without a key',
+      {
+        grades: new NestedSerializer(
+          class GradeSerializer extends ModelSerializer<Grade> {
+            static override model = Grade
+            static override fields = ['code']
+          },
+          { many: true, readOnly: true, limit: 2 },
+        ),
+      },
+      'ProjectSerializer: field "grades" has a limit, and Grade has no primary key that tells its rows apart; set its idColumn',
+    ],
+    [
+      'a limit of nothing',
+      { tasks: list({ limit: 0 }) },
+      'ProjectSerializer: declaredFields.tasks: NestedSerializer: limit is 0; give a whole number of at least 1',
+    ],
+  ]
+  it.each(mistakes)('is told: %s', async (_name, fields, message) => {
+    const prepared = async () => {
+      await new APIRouter().register('projects', projectsWith(fields)).prepare()
+    }
+    await expect(prepared()).rejects.toThrow(message)
+  })
+
+  it('does not compile where the model declares its columns', () => {
+    const made = () => [
+      // @ts-expect-error no column of Task
+      new NestedSerializer(TaskSerializer, { many: true, orderBy: ['-deu'] }),
+      // @ts-expect-error no modifier of Task
+      new NestedSerializer(TaskSerializer, { many: true, readOnly: true, modify: 'opn' }),
+      new NestedSerializer(TaskSerializer, { many: true, readOnly: true, orderBy: ['-due', 'id'], modify: ['open'] }),
+    ]
+    expect(made().length).toBe(3)
+  })
+})
