@@ -127,7 +127,8 @@ export const NASTY: readonly string[] = [
   ],
 ]
 
-const text = fc.oneof(
+/** Any text, most of them with a history. */
+export const text = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom(...NASTY) },
   { weight: 2, arbitrary: fc.string({ unit: 'binary', maxLength: 30 }) },
   { weight: 1, arbitrary: fc.string({ unit: 'grapheme-ascii', maxLength: 60 }) },
@@ -149,7 +150,8 @@ const BOOKS = {
   author_id: fc.integer({ min: 0, max: 7 }),
 } satisfies Record<string, fc.Arbitrary<unknown>>
 
-const value = fc.oneof(
+/** Any value of JSON. */
+export const value = fc.oneof(
   { weight: 3, arbitrary: text },
   { weight: 1, arbitrary: fc.jsonValue({ maxDepth: 3 }) },
   {
@@ -162,7 +164,8 @@ const value = fc.oneof(
   },
 )
 
-const name = fc.oneof(
+/** Names of fields, and what looks like one. */
+export const name = fc.oneof(
   fc.constantFrom(
     ...Object.keys(BOOKS),
     'id',
@@ -193,7 +196,7 @@ const name = fc.oneof(
 )
 
 /** A book, with some of its values replaced. */
-const book = fc
+export const book = fc
   .tuple(fc.record(BOOKS, { requiredKeys: [] }), fc.dictionary(name, value, { maxKeys: 3, noNullPrototype: true }))
   .map(([right, wrong]) => ({ ...right, ...wrong }))
 
@@ -620,6 +623,6 @@ function raw(given: string): string {
 }
 
 /** What a header can hold of it. */
-function toHeader(given: string): string {
+export function toHeader(given: string): string {
   return given.replace(/[^\x20-\xff]|\x7f/g, '~')
 }

@@ -28,7 +28,7 @@ export function findInAnswer({ shot, status, headers, text, failure, millisecond
   if (status >= 500) found.push(`status ${status}`)
   if (milliseconds > 10_000) found.push(`took ${Math.round(milliseconds)} ms`)
   if (status >= 400) {
-    for (const told of stringsOf(text).flatMap((one) => findLeaks(shot, one))) found.push(`tells ${told}`)
+    found.push(...findLeaks(shot, text))
     const isJson = headers['content-type'] === 'application/json; charset=utf-8'
     // what Node's own parser refuses never reaches us
     const isNodes = headers['content-type'] === undefined && headers.connection === 'close'
@@ -42,8 +42,13 @@ export function findInAnswer({ shot, status, headers, text, failure, millisecond
 /** As short as they can be: what stands between one echo and the next is no statement. */
 const SHORT_LEAKS = LEAKS.map(({ source, flags }) => new RegExp(source.replace('{0,400}', '{0,400}?'), flags))
 
+/** What an answer tells of the inside. */
+export function findLeaks(shot: Shot, text: string): string[] {
+  return stringsOf(text).flatMap((one) => leaksOf(shot, one).map((told) => `tells ${told}`))
+}
+
 /** What a text tells that the client has not sent. */
-function findLeaks(shot: Shot, text: string): string[] {
+function leaksOf(shot: Shot, text: string): string[] {
   return SHORT_LEAKS.flatMap((leak) => {
     let rest = text
     for (;;) {

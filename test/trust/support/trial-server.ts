@@ -63,6 +63,7 @@ import {
   TokenAuthentication,
 } from 'koa-viewsets'
 import { ensureIdempotencyTable, type Idempotent } from 'koa-viewsets/idempotency'
+import { mcp } from 'koa-viewsets/mcp'
 import { InMemoryMeteringEngine, MeteringMixin, PostgresMeteringEngine, setMeteringEngine } from 'koa-viewsets/metering'
 import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
 import { appVersion, errors, versionEndpoint } from 'koa-viewsets/plugins'
@@ -475,7 +476,31 @@ app.use(async (ctx, next) => {
   // whoever holds on to this connection finds the next process by a new one
   if (stopping) ctx.set('Connection', 'close')
 })
-app.use(errors()).use(appVersion()).use(versionEndpoint()).use(api.routes())
+app.use(errors()).use(appVersion()).use(versionEndpoint())
+// all that there is as tools, in both shapes
+const RESOURCES = [
+  ...[
+    'books',
+    'native',
+    'own',
+    'whole',
+    'authors',
+    'events',
+    'exports',
+    'ft',
+    'ftraw',
+    'rx',
+    'pub',
+    'uploads',
+    'asked',
+  ],
+  ...['limited', 'sess', 'private', 'slow', 'table', 'stream', 'authors/books', 'authors/books/reviews'],
+]
+const tools = RESOURCES.map((resource) => `${resource}:*`)
+app
+  .use(mcp(api, { tools }))
+  .use(mcp(api, { tools, shape: 'resource', path: '/mcp/resources' }))
+  .use(api.routes())
 
 const delay = monitorEventLoopDelay({ resolution: 5 })
 delay.enable()
