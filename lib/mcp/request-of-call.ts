@@ -1,12 +1,13 @@
 /** The arguments of a call as a request to the API. */
+import { guardSuffix, splitSuffix } from '../http/context.js'
 import type { AskedRequest } from '../http/in-process.js'
 import { type ErrorMessages, NotFound, ValidationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { didYouMean } from '../kernel/near-miss.js'
-import { buildPath, type Segment } from '../kernel/path-pattern.js'
+import { buildPath } from '../kernel/path-pattern.js'
 import { quote } from '../kernel/quote.js'
 import { parameterText } from '../views/steps/parameter-text.js'
-import type { CalledOperation } from './tool.js'
+import type { CalledOperation, ToolEndpoint } from './tool.js'
 
 /** What the options say of all requests. */
 export interface CallOptions {
@@ -14,7 +15,11 @@ export interface CallOptions {
   readonly apiVersion: string | undefined
   /** The `Idempotency-Key` that the client has sent for the whole message. */
   readonly idempotencyKey: string | undefined
+  /** The path of the API that answers this one. */
+  readonly leadsTo: (path: string) => ToolEndpoint | undefined
 }
+
+const JSON_FORMAT = 'json'
 
 /** A header holds no more than this. */
 const VISIBLE = /^[\x20-\x7e]*$/
@@ -27,7 +32,7 @@ const VISIBLE = /^[\x20-\x7e]*$/
 export function requestOfCall(
   call: CalledOperation,
   given: Readonly<Record<string, unknown>>,
-  { apiVersion, idempotencyKey }: CallOptions,
+  { apiVersion, idempotencyKey, leadsTo }: CallOptions,
 ): AskedRequest {
   const errors: ErrorMessages = {}
   const path: Record<string, unknown> = {}
@@ -64,7 +69,7 @@ export function requestOfCall(
   const search = query.toString()
   return {
     method: call.operation.method,
-    url: pathOf(call.endpoint.segments, path) + (search === '' ? '' : `?${search}`),
+    url: pathOf(call.endpoint, path, leadsTo) + (search === '' ? '' : `?${search}`),
     headers,
     body,
   }
@@ -85,13 +90,29 @@ function readText(given: object, name: string, errors: ErrorMessages): string | 
   }
 }
 
-/** A key that does not fit leads nowhere, as in a URL. @throws NotFound */
-function pathOf(segments: readonly Segment[], params: Readonly<Record<string, unknown>>): string {
+/**
+ * The path of an operation. A key that does not fit leads nowhere, as in a URL; and one that is written as the path of
+ * another operation is (`recent` in `/lists/{id}`) is no key, as that one may be no tool.
+ * @throws NotFound
+ */
+function pathOf(
+  endpoint: ToolEndpoint,
+  params: Readonly<Record<string, unknown>>,
+  leadsTo: CallOptions['leadsTo'],
+): string {
+  const { segments, formats } = endpoint
+  let path: string
   try {
-    return buildPath(segments, params)
+    path = buildPath(segments, params)
   } catch (cause) {
     throw new NotFound(undefined, { cause })
   }
+  // a key may end as a format does, and is whole where a format follows
+  if (segments.at(-1)?.kind === 'param' && splitSuffix(path, formats)) {
+    path = formats.has(JSON_FORMAT) ? `${path}.${JSON_FORMAT}` : guardSuffix(path, formats)
+  }
+  if (leadsTo(path) !== endpoint) throw new NotFound()
+  return path
 }
 
 function takesKey({ places }: CalledOperation): boolean {

@@ -6,6 +6,7 @@ import { quote } from '../kernel/quote.js'
 import { buildDocument } from '../openapi/document.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { type Parser, parseBody } from '../parsers/parser.js'
+import { RouteTable } from '../router/route-table.js'
 import { callTool } from './call-tool.js'
 import {
   agreedRevision,
@@ -38,6 +39,7 @@ export class ToolServer {
   readonly #parsers: readonly Parser[]
   readonly #answer: Middleware
   #tools: ReadonlyMap<string, Tool> = new Map()
+  #paths = new RouteTable<ToolEndpoint>([])
 
   /** @throws {ConfigurationError} the router is prepared, and a tool is none */
   constructor(api: ToolAPI, options: SettledOptions) {
@@ -50,6 +52,7 @@ export class ToolServer {
 
   #compile(endpoints: readonly ToolEndpoint[], named: Map<string, readonly string[]>): void {
     const { apiVersion } = this.#options
+    this.#paths = new RouteTable(endpoints)
     // only 3.2 describes actions that are asked by QUERY
     const document = buildDocument(endpoints, { openapi: '3.2', ...(apiVersion !== undefined && { apiVersion }) })
     this.#tools = toolsOf({ endpoints, document }, this.#options)
@@ -131,7 +134,8 @@ export class ToolServer {
     const { apiVersion, maxResultBytes } = this.#options
     const { 'idempotency-key': key } = ctx.req.headers
     const idempotencyKey = typeof key === 'string' ? key : undefined
-    const calling = { apiVersion, maxResultBytes, idempotencyKey, answer: this.#answer }
+    const leadsTo = (path: string) => this.#paths.find(path)?.endpoint
+    const calling = { apiVersion, maxResultBytes, idempotencyKey, leadsTo, answer: this.#answer }
     const { result, status, challenge } = await callTool(ctx, tool, given, calling)
     const { resource } = this.#options
     if (resource && (status === 401 || (status === 403 && challenge !== ''))) {

@@ -1,5 +1,6 @@
 /** A tool: what agents are told of it, and the operations of the API that it calls. */
 import type { Middleware } from '../http/context.js'
+import type { Segment } from '../kernel/path-pattern.js'
 import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
 import type { Operation as DescribedAction, Schema } from '../openapi/types.js'
 import type { ActionMap } from '../views/actions.js'
@@ -8,6 +9,8 @@ import type { ActionMap } from '../views/actions.js'
 export interface ToolEndpoint extends DescribedEndpoint {
   /** The resource's path, without parameters and without that of the router: `authors/books`. */
   readonly resource: string
+  /** What requests are matched by. */
+  readonly matched: readonly Segment[]
   /** The action that answers each HTTP method. */
   readonly actions: ActionMap
   readonly operations: ReadonlyMap<string, ToolOperation>
