@@ -29,7 +29,10 @@ export default defineConfig({
     include: isCompiled ? COMPILED : ['test/**/*.test.ts'],
     exclude: isCompiled ? configDefaults.exclude : [...configDefaults.exclude, ...COMPILED],
     globalSetup: [fromRoot('test/support/global-setup.ts'), fromRoot('test/trust/support/global-setup.ts')],
-    setupFiles: process.env['DATABASE_ROLE'] ? [fromRoot('test/support/as-role.ts')] : [],
+    setupFiles: [
+      ...(process.env['DATABASE_ROLE'] ? [fromRoot('test/support/as-role.ts')] : []),
+      ...(process.env['TRACED'] ? [fromRoot('test/support/as-traced.ts')] : []),
+    ],
     pool: 'forks',
     // On two cores the default would be one file at a time, though most of the work is PostgreSQL's.
     maxWorkers: Math.max(2, availableParallelism() - 1),

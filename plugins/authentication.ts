@@ -2,8 +2,8 @@
 import { authenticate } from '../lib/authentication/authenticate.js'
 import type { BaseAuthentication } from '../lib/authentication/authentication.js'
 import { keepPrivate } from '../lib/caching/cache-response.js'
-import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
+import { passOn, runTraced } from '../lib/http/request-trace.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
 
 /**
@@ -18,8 +18,9 @@ export function authentication(...schemes: Policies<BaseAuthentication>): Middle
   const headers = settled.flatMap(({ vary }) => vary ?? [])
   return async function authenticateCaller(ctx, next) {
     ctx.vary(headers)
-    if (!(await runStep(ctx, () => authenticate(ctx, settled)))) return
-    await next()
+    const step = { phase: 'authentication', policies: settled, run: () => authenticate(ctx, settled) } as const
+    if (!(await runTraced(ctx, step))) return
+    await passOn(ctx, next)
     keepPrivate(ctx, settled)
   }
 }

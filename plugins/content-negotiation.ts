@@ -1,7 +1,7 @@
 /** Reads bodies and writes answers of hand-written routes as views do. */
 
-import { runStep } from '../lib/http/answer-error.js'
 import type { Middleware } from '../lib/http/context.js'
+import { passOn, runTraced } from '../lib/http/request-trace.js'
 import { setPendingRender } from '../lib/http/response-end.js'
 import {
   type NegotiationOptions,
@@ -19,9 +19,9 @@ import {
 export function contentNegotiation(options: NegotiationOptions = {}): Middleware {
   const negotiation = settleNegotiation(options)
   return async function negotiateContent(ctx, next) {
-    if (!(await runStep(ctx, () => readRequest(ctx, negotiation)))) return
+    if (!(await runTraced(ctx, { phase: 'body', run: () => readRequest(ctx, negotiation) }))) return
     setPendingRender(ctx, () => renderAnswer(ctx, negotiation))
-    await next()
-    await runStep(ctx, () => renderAnswer(ctx, negotiation))
+    await passOn(ctx, next)
+    await runTraced(ctx, { phase: 'render', run: () => renderAnswer(ctx, negotiation) })
   }
 }

@@ -1,7 +1,7 @@
 /** Asks permissions on any route. */
 
-import { runStep } from '../lib/http/answer-error.js'
 import type { Context, Middleware } from '../lib/http/context.js'
+import { passOn, runTraced } from '../lib/http/request-trace.js'
 import { type Policies, resolvePolicies } from '../lib/kernel/policy.js'
 import type { BasePermission } from '../lib/permissions/permission.js'
 import { checkRoute, checkRouteObject } from '../lib/permissions/route-permissions.js'
@@ -16,7 +16,8 @@ export function permissions(...rules: Policies<BasePermission>): Middleware {
   const settled = resolvePolicies('permissions()', rules, 'hasPermission')
   for (const rule of settled) rule.check({ name: 'permissions()' })
   return async function askPermissions(ctx, next) {
-    if (await runStep(ctx, () => checkRoute(ctx, settled))) await next()
+    const step = { phase: 'permissions', policies: settled, run: () => checkRoute(ctx, settled) } as const
+    if (await runTraced(ctx, step)) await passOn(ctx, next)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Limits how often a caller may ask, on any route. */
 
-import { runStep } from '../lib/http/answer-error.js'
 import { type Middleware, routeAction } from '../lib/http/context.js'
+import { passOn, runTraced } from '../lib/http/request-trace.js'
 import type { Policy } from '../lib/kernel/policy.js'
 import { checkThrottles } from '../lib/throttling/check-throttles.js'
 import { settleThrottles } from '../lib/throttling/settle-throttles.js'
@@ -17,6 +17,7 @@ export function throttle(...throttles: readonly Policy<BaseThrottle>[]): Middlew
   const settled = settleThrottles('throttle()', throttles)
   return async function throttleRequests(ctx, next) {
     const view = { action: routeAction(ctx) }
-    if (await runStep(ctx, () => checkThrottles(ctx, view, settled))) await next()
+    const step = { phase: 'throttles', policies: settled, run: () => checkThrottles(ctx, view, settled) } as const
+    if (await runTraced(ctx, step)) await passOn(ctx, next)
   }
 }

@@ -21,7 +21,7 @@ const layers = [
     'assets',
     'models',
   ],
-  ['ids', 'idempotency', 'patches', 'health'],
+  ['ids', 'idempotency', 'patches', 'health', 'timing'],
   ['queryset'],
   ['api-keys', 'jwt'],
   ['fields'],
@@ -37,7 +37,7 @@ const layers = [
   ['explain'],
   ['router'],
   ['mcp'],
-  ['storage', 'cli', 'testing', 'client'],
+  ['storage', 'cli', 'testing', 'client', 'tracing'],
   ['plugins'],
 ]
 

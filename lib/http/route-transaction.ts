@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { ConfigurationError } from '../kernel/errors.js'
 import { type AfterCommitWork, afterCommit } from '../postgres/after-commit.js'
 import { inTransaction } from '../postgres/in-transaction.js'
+import { noteDatabase } from '../postgres/watch-statements.js'
 import { reportError } from './answer-error.js'
 import type { Context } from './context.js'
 import { type DatabaseOptions, type DatabaseScope, databaseScope, knexInScope, roleRefusal } from './database-role.js'
@@ -19,6 +20,7 @@ export class RouteDatabase {
     if (typeof (knex as Partial<Knex> | undefined)?.transaction !== 'function') {
       throw new ConfigurationError(`${name.replace('()', '(knex)')}: give a knex instance`)
     }
+    noteDatabase(knex)
     this.#name = name
     this.#knex = knex
     this.#scope = databaseScope(name, options)

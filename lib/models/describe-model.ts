@@ -5,6 +5,7 @@ import { readModelSchema } from '../kernel/json-schema.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { shareTurns } from '../postgres/row-stream.js'
+import { noteDatabase } from '../postgres/watch-statements.js'
 import { type CatalogueTable, readCatalogue, toReference } from './catalogue.js'
 import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
@@ -52,6 +53,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
     )
     await checkSession(database)
     shareTurns(database)
+    noteDatabase(database)
     const missing = members.filter((model) => !found.has(model.tableName))
     if (missing.length > 0) {
       throw new ConfigurationError(

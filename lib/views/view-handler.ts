@@ -5,11 +5,14 @@ import { type Context, formatOf, requestedFormat, setFormat } from '../http/cont
 import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import { ConfigurationError, MethodNotAllowed, NotFound } from '../kernel/errors.js'
 import { METHODS } from '../kernel/methods.js'
+import { TRACE, type Traced } from '../kernel/trace.js'
+import { ALL_CHANNELS } from '../kernel/trace-channels.js'
 import { mediaTypesFor } from '../parsers/parser.js'
 import { type ActionClass, actionClass, actionsOf, answerSchemaOf } from './action-options.js'
 import { actionNamed, allowedMethods, takesQuery } from './actions.js'
 import { type GovernedClass, policiesOf, queryParsers } from './policies.js'
 import { dispatch } from './request/dispatch.js'
+import { tracedDispatch } from './request/traced-dispatch.js'
 import type { ActionMap, DecidedAction, OpenRoute, RegisteredRoute, View, ViewPolicies } from './view.js'
 
 /** A Koa handler that answers with a view. */
@@ -117,7 +120,8 @@ export function viewHandler(view: HandledClass, actions: ActionMap, route: Regis
       return Promise.resolve()
     }
     if (!isRouted) setFormat(ctx, requestedFormat(ctx, answering.formats))
-    return dispatch(opened)
+    for (const channel of ALL_CHANNELS) if (channel.hasSubscribers) return tracedDispatch(opened)
+    return (ctx as Traced)[TRACE] === undefined ? dispatch(opened) : tracedDispatch(opened)
   }
 }
 

@@ -27,7 +27,7 @@ const STEPS: readonly StepPlaces[] = [
   { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency' },
   {
     step: 'view: dispatch, action',
-    folders: 'views factories client plugins metadata openapi explain tools health mcp',
+    folders: 'views factories client plugins metadata openapi explain tools health mcp tracing timing',
   },
   { step: 'parse the body', folders: 'parsers patches', packages: 'raw-body secure-json-parse content-type koa-body' },
   {

@@ -13,24 +13,36 @@ import { respond } from './respond.js'
 import { runAction } from './run-action.js'
 import { ANSWERED } from './run-once.js'
 
+/** What is done, by the names of the functions. Who traces puts others of the same kind in their places (`traced-dispatch.ts`). */
+export const STEPS = {
+  authenticate,
+  checkPermissions,
+  checkParentPermissions,
+  checkThrottles,
+  answerOptions,
+  runAction,
+  respond,
+  shownError,
+} as const
+
 /** Answers the request with the view's action, or with the error that stopped it. */
-export async function dispatch(view: View): Promise<void> {
+export async function dispatch(view: View, steps: typeof STEPS = STEPS): Promise<void> {
   const { ctx, policies } = view
   const { versioning, authentication, permissions, throttles } = policies
   try {
     if (versioning) determineVersion(ctx, versioning)
-    if (authentication.length > 0) await authenticate(ctx, authentication)
-    if (permissions.length > 0) await checkPermissions(ctx, view, permissions)
-    if (view.parents.length > 0) await checkParentPermissions(view)
-    if (throttles.length > 0) await checkThrottles(ctx, view, throttles)
-    const data = await (ctx.req.method === 'OPTIONS' ? answerOptions(view) : runAction(view))
+    if (authentication.length > 0) await steps.authenticate(ctx, authentication)
+    if (permissions.length > 0) await steps.checkPermissions(ctx, view, permissions)
+    if (view.parents.length > 0) await steps.checkParentPermissions(view)
+    if (throttles.length > 0) await steps.checkThrottles(ctx, view, throttles)
+    const data = await (ctx.req.method === 'OPTIONS' ? steps.answerOptions(view) : steps.runAction(view))
     // a write that is done once is rendered in its transaction
     if (data === ANSWERED) return
     if (hasWorked()) await nextTurn()
-    respond(view, data)
+    steps.respond(view, data)
     view.finalizeResponse()
   } catch (error) {
-    answerError(ctx, shownError(view, error))
+    answerError(ctx, steps.shownError(view, error))
   }
 }
 

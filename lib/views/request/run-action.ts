@@ -19,17 +19,20 @@ import { checkParents } from './parents.js'
 import { handleStrictly, heededPreferences, preferredAnswer } from './preferences.js'
 import { runOnce } from './run-once.js'
 
+/** What is done, for those who put other functions in their places (`traced-dispatch.ts`). */
+export const ACTION_STEPS = { parseBody, readQueryBody, call } as const
+
 /** What the action returns, once its transaction is committed. */
-export async function runAction(view: View): Promise<unknown> {
+export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_STEPS): Promise<unknown> {
   const { ctx, policies } = view
   const key = policies.idempotency && (await callersKey(ctx, policies.idempotency))
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
   if (ctx.req.method === 'QUERY' && asksByBody(view)) {
-    await readQueryBody(view)
+    await steps.readQueryBody(view)
   } else if (policies.parsers.length > 0 && view.readsBody()) {
-    view.body = await parseBody(ctx, policies.parsers, policies.files)
+    view.body = await steps.parseBody(ctx, policies.parsers, policies.files)
     ;(ctx.request as { body?: unknown }).body = view.body.data
   }
   try {
@@ -45,11 +48,11 @@ export async function runAction(view: View): Promise<unknown> {
     if (isSafeMethod(ctx.req.method ?? '')) {
       // code that knows of this.trx only has no other way to its caller's rows
       if (view.database) view.trx = knex as Knex.Transaction | undefined
-      data = await call(view)
+      data = await steps.call(view)
     } else {
       checkRequest(view as GenericView)
-      if (key) return await runOnce(view, key, () => call(view))
-      data = await (knex && view.atomic ? inViewTransaction(view, knex, () => call(view)) : call(view))
+      if (key) return await runOnce(view, key, () => steps.call(view))
+      data = await (knex && view.atomic ? inViewTransaction(view, knex, () => steps.call(view)) : steps.call(view))
     }
     const { afterAction } = view
     if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))

@@ -1,0 +1,184 @@
+/** What a request does, step by step, for those who listen and for those who measure. */
+
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { CHANNELS, type PolicyTrace, type TracedRequest, type TraceEvent } from './trace-channels.js'
+
+/** What steps a request is measured by. */
+export type Phase = 'authentication' | 'permissions' | 'throttles' | 'body' | 'action' | 'render'
+
+/** Where the names of a request come from: Koa's context. */
+export interface NamedRequest {
+  readonly method: string
+  readonly _matchedRoute?: unknown
+  readonly _matchedRouteName?: unknown
+}
+
+/** Where a context remembers its trace. */
+export const TRACE: unique symbol = Symbol('the trace of the request')
+
+/** The context of a request that may be traced. */
+export interface Traced {
+  [TRACE]?: Trace | undefined
+}
+
+class RequestNames implements TracedRequest {
+  readonly #ctx: NamedRequest
+  view: string | undefined = undefined
+  action: string | undefined = undefined
+
+  constructor(ctx: NamedRequest) {
+    this.#ctx = ctx
+  }
+
+  get method(): string {
+    return this.#ctx.method
+  }
+
+  get route(): string | undefined {
+    return textOf(this.#ctx._matchedRoute)
+  }
+
+  get name(): string | undefined {
+    return textOf(this.#ctx._matchedRouteName)
+  }
+}
+
+/** A pattern of an application's router may be a regular expression. */
+function textOf(given: unknown): string | undefined {
+  return typeof given === 'string' ? given : given instanceof RegExp ? String(given) : undefined
+}
+
+/** How long a request's steps took, and its statements. Of those that run at the same time, each millisecond counts once. */
+export class Timings {
+  readonly phases = new Map<Phase, number>()
+  statements = 0
+  #running = 0
+  #since = 0
+  #database = 0
+
+  add(phase: Phase, milliseconds: number): void {
+    this.phases.set(phase, (this.phases.get(phase) ?? 0) + milliseconds)
+  }
+
+  beginStatement(): void {
+    this.statements++
+    if (this.#running++ === 0) this.#since = performance.now()
+  }
+
+  endStatement(): void {
+    if (--this.#running === 0) this.#database += performance.now() - this.#since
+  }
+
+  /** Milliseconds in the database until now. */
+  get database(): number {
+    return this.#database + (this.#running > 0 ? performance.now() - this.#since : 0)
+  }
+}
+
+/** One request, while it is traced. */
+export class Trace {
+  readonly names: RequestNames
+  /** Undefined where nobody measures. */
+  timings: Timings | undefined = undefined
+  /** What the request was answered with, where that is an error. */
+  failure: unknown = undefined
+
+  constructor(ctx: NamedRequest) {
+    this.names = new RequestNames(ctx)
+  }
+
+  /** Measures from now on. */
+  measure(): Timings {
+    this.timings ??= new Timings()
+    return this.timings
+  }
+}
+
+const storage = new AsyncLocalStorage<Trace>()
+
+/** The trace of the request that this code runs for. */
+export function currentTrace(): Trace | undefined {
+  return storage.getStore()
+}
+
+/** Does the work as that of a request. */
+export function runAs<Result>(trace: Trace, work: () => Result): Result {
+  return storage.run(trace, work)
+}
+
+/** What a step's event tells besides. */
+type Details = Partial<Omit<PolicyTrace, keyof TraceEvent>>
+
+/**
+ * Does one step of a request. Its channel hears of it as `tracePromise()` would have it, but never gets the result: that is data.
+ */
+export async function traceStep<Result>(
+  trace: Trace,
+  phase: Phase,
+  work: () => Result | Promise<Result>,
+  details: Details = {},
+): Promise<Result> {
+  const begin = performance.now()
+  try {
+    return await publishAround(CHANNELS[phase], { request: trace.names, ...details }, work)
+  } finally {
+    trace.timings?.add(phase, performance.now() - begin)
+  }
+}
+
+/** The same for a step that waits for nothing; its end is told by all events, so that nobody has to know which it is. */
+export function traceSync<Result>(trace: Trace, phase: Phase, work: () => Result): Result {
+  const begin = performance.now()
+  const channel = CHANNELS[phase]
+  const event: TraceEvent = { request: trace.names }
+  try {
+    return channel.start.runStores(event as never, () => {
+      try {
+        return work()
+      } catch (error) {
+        event.error = error
+        channel.error.publish(event)
+        throw error
+      } finally {
+        channel.end.publish(event)
+        channel.asyncStart.publish(event)
+        channel.asyncEnd.publish(event)
+      }
+    })
+  } finally {
+    trace.timings?.add(phase, performance.now() - begin)
+  }
+}
+
+/** Channels as they are published to. */
+export interface Publishing<Event> {
+  readonly start: { runStores(event: Event, work: () => unknown): unknown }
+  readonly end: { publish(event: Event): void }
+  readonly asyncStart: { publish(event: Event): void }
+  readonly asyncEnd: { publish(event: Event): void }
+  readonly error: { publish(event: Event): void }
+}
+
+/** Does the work between the events of a channel. */
+export function publishAround<Event extends TraceEvent, Result>(
+  channel: Publishing<Event>,
+  event: Event,
+  work: () => Result | Promise<Result>,
+): Promise<Result> {
+  return channel.start.runStores(event, () => {
+    const settled = (async () => {
+      try {
+        return await work()
+      } catch (error) {
+        event.error = error
+        channel.error.publish(event)
+        throw error
+      } finally {
+        channel.asyncStart.publish(event)
+        channel.asyncEnd.publish(event)
+      }
+    })()
+    channel.end.publish(event)
+    return settled
+  }) as Promise<Result>
+}

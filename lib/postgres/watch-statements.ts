@@ -1,0 +1,171 @@
+/**
+ * Tells of the statements of known databases, whoever sends them: where pg takes them, on each connection of knex's pool. Their
+ * connections are left alone until the first request is traced.
+ */
+
+import { AsyncResource } from 'node:async_hooks'
+import type { Knex } from 'knex'
+import { firstTime } from '../kernel/once-per.js'
+import { currentTrace } from '../kernel/trace.js'
+import { CHANNELS, type SqlTrace } from '../kernel/trace-channels.js'
+import type { Queryable } from './pg-types.js'
+
+type Done = (error: unknown, ...rest: unknown[]) => void
+
+/** A query object that speaks the protocol itself, as pg takes them. */
+interface Submittable {
+  readonly text?: unknown
+  readonly name?: unknown
+  readonly submit: unknown
+  callback?: Done
+  readonly handleReadyForQuery?: (...given: unknown[]) => void
+  readonly handleError?: Done
+}
+
+/** What a connection of pg is asked. */
+type Query = string | Submittable | { readonly text?: unknown; readonly name?: unknown }
+
+interface Connection {
+  query: (query: Query, ...rest: unknown[]) => unknown
+}
+
+/** knex's own pool (tarn's). */
+interface Pool {
+  readonly free?: readonly { readonly resource: Connection }[]
+  readonly used?: readonly { readonly resource: Connection }[]
+  on?(event: 'createSuccess', listener: (id: number, connection: Connection) => void): void
+}
+
+interface Client {
+  readonly pool?: Pool
+}
+
+const isNewPool = firstTime()
+const isNewConnection = firstTime()
+const isNewClient = firstTime()
+/** Databases that nobody has had to watch yet. */
+let unwatched: WeakRef<Client>[] = []
+
+/** Remembers a database for when a request is traced. */
+export function noteDatabase(knex: Queryable | Knex): void {
+  const client = knex.client as Client
+  if (isNewClient(client)) unwatched.push(new WeakRef(client))
+}
+
+/** Watches the databases that are known by now. */
+export function watchDatabases(): void {
+  if (unwatched.length === 0) return
+  const clients = unwatched
+  unwatched = []
+  for (const client of clients) watchPool(client.deref()?.pool)
+}
+
+export function watchDatabase(knex: Queryable | Knex): void {
+  watchPool((knex.client as Client).pool)
+}
+
+function watchPool(pool: Pool | undefined): void {
+  // a transaction has none, and one of the application's own tells of no connections
+  if (!pool?.on || !isNewPool(pool)) return
+  pool.on('createSuccess', (_, connection) => watchConnection(connection))
+  for (const { resource } of [...(pool.free ?? []), ...(pool.used ?? [])]) watchConnection(resource)
+}
+
+function watchConnection(connection: Connection): void {
+  if (!isNewConnection(connection)) return
+  const { query } = connection
+  const watched: Connection['query'] = (asked, ...rest) => {
+    const end = begin(asked)
+    if (!end) return query.call(connection, asked, ...rest)
+    if (isSubmittable(asked)) {
+      endWith(asked, end)
+      return query.call(connection, asked, ...rest)
+    }
+    const at = rest.findLastIndex((one) => typeof one === 'function')
+    if (at === -1) {
+      const answer = query.call(connection, asked, ...rest) as Promise<unknown>
+      answer.then(() => end(null), end)
+      return answer
+    }
+    const done = rest[at] as Done
+    const told: Done = (error, ...others) => {
+      end(error)
+      done(error, ...others)
+    }
+    return query.call(connection, asked, ...rest.with(at, told))
+  }
+  connection.query = watched
+}
+
+function isSubmittable(query: Query): query is Submittable {
+  return typeof query === 'object' && 'submit' in query && typeof query.submit === 'function'
+}
+
+/** Has a query object call back at its end: by its callback, or, as a cursor has none, by what the protocol calls then. */
+function endWith(query: Submittable, end: Done): void {
+  const { callback, handleReadyForQuery, handleError } = query
+  if (callback) {
+    const told: Done = (error, ...rest) => {
+      end(error)
+      callback.call(query, error, ...rest)
+    }
+    query.callback = told
+    return
+  }
+  const ready = (...given: unknown[]) => {
+    end(null)
+    handleReadyForQuery?.apply(query, given)
+  }
+  const failed: Done = (error, ...rest) => {
+    end(error)
+    handleError?.call(query, error, ...rest)
+  }
+  Object.assign(query, { handleReadyForQuery: ready, handleError: failed })
+}
+
+/** What to call at the end of a statement; undefined where nobody wants to know. */
+function begin(query: Query): Done | undefined {
+  const channel = CHANNELS.sql
+  const trace = currentTrace()
+  const timings = trace?.timings
+  const isHeard = channel.hasSubscribers
+  if (!isHeard && !timings) return undefined
+  timings?.beginStatement()
+  const event = isHeard ? eventOf(query, trace?.names) : undefined
+  if (event) {
+    // nothing is done in them, but whoever binds a store wants to be asked
+    channel.start.runStores(event, () => {})
+    channel.end.publish(event)
+  }
+  const tell = event && AsyncResource.bind((error: unknown) => publishEnd(event, error))
+  let isOver = false
+  return (error) => {
+    if (isOver) return
+    isOver = true
+    timings?.endStatement()
+    tell?.(error)
+  }
+}
+
+function publishEnd(event: SqlTrace, error: unknown): void {
+  const channel = CHANNELS.sql
+  if (error) {
+    event.error = error
+    channel.error.publish(event)
+  }
+  channel.asyncStart.publish(event)
+  channel.asyncEnd.publish(event)
+}
+
+const FIRST_WORD = /^[\s(]*(?:--[^\n]*\n\s*|\/\*(?:[^*]|\*(?!\/))*\*\/\s*)*([a-z]+)/i
+
+function eventOf(query: Query, request: SqlTrace['request']): SqlTrace {
+  const { text: given, name } = typeof query === 'string' ? { text: query, name: undefined } : query
+  const text = typeof given === 'string' ? given : ''
+  return {
+    request,
+    text,
+    operation: FIRST_WORD.exec(text)?.[1]?.toUpperCase() ?? '',
+    statement: typeof name === 'string' && name !== '' ? name : undefined,
+  }
+}

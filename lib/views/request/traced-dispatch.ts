@@ -1,0 +1,85 @@
+/** A request, from top to bottom, for those who listen to its steps or measure them (docs/reference/tracing.md). */
+
+import { AsyncResource } from 'node:async_hooks'
+import { Readable } from 'node:stream'
+import type { Context } from '../../http/context.js'
+import { traceOf } from '../../http/request-trace.js'
+import { whenResponseEnds } from '../../http/response-end.js'
+import { currentTrace, publishAround, runAs, type Trace, traceStep, traceSync } from '../../kernel/trace.js'
+import { type AnswerTrace, CHANNELS, type DispatchTrace } from '../../kernel/trace-channels.js'
+import { watchDatabase, watchDatabases } from '../../postgres/watch-statements.js'
+import type { View } from '../view.js'
+import { dispatch, STEPS } from './dispatch.js'
+import { ACTION_STEPS, runAction } from './run-action.js'
+
+/** `dispatch()`, between the events of its channel. */
+export async function tracedDispatch(view: View): Promise<void> {
+  const { ctx } = view
+  const trace = traceOf(ctx)
+  trace.names.view = view.constructor.name
+  trace.names.action = view.action
+  watchDatabases()
+  const event: DispatchTrace = { request: trace.names }
+  const answer = async () => {
+    await dispatch(view, TRACED)
+    event.status = ctx.status
+    if (ctx.status < 500) return
+    event.error = trace.failure
+    CHANNELS.dispatch.error.publish(event)
+  }
+  await runAs(trace, () => publishAround(CHANNELS.dispatch, event, answer))
+  runAs(trace, () => watchAnswer(ctx, trace))
+}
+
+const own = () => currentTrace() as Trace
+const namesOf = (policies: readonly object[]) => policies.map((policy) => policy.constructor.name)
+
+/** The steps of `dispatch()`, each with its events. They run as those of a trace. */
+const TRACED: typeof STEPS = {
+  authenticate: (ctx, schemes) =>
+    traceStep(own(), 'authentication', () => STEPS.authenticate(ctx, schemes), { policies: namesOf(schemes) }),
+  checkPermissions: (ctx, view, permissions) =>
+    traceStep(own(), 'permissions', () => STEPS.checkPermissions(ctx, view, permissions), {
+      policies: namesOf(permissions),
+    }),
+  checkParentPermissions: (view) =>
+    traceStep(own(), 'permissions', () => STEPS.checkParentPermissions(view), { policies: [] }),
+  checkThrottles: (ctx, view, throttles) =>
+    traceStep(own(), 'throttles', () => STEPS.checkThrottles(ctx, view, throttles), { policies: namesOf(throttles) }),
+  answerOptions: (view) => traceStep(own(), 'action', () => STEPS.answerOptions(view)),
+  runAction: (view) => runAction(view, TRACED_ACTION),
+  respond: (view, data) => traceSync(own(), 'render', () => STEPS.respond(view, data)),
+  shownError(view, error) {
+    const shown = STEPS.shownError(view, error)
+    const trace = own()
+    trace.failure = shown
+    return shown
+  },
+}
+
+const TRACED_ACTION: typeof ACTION_STEPS = {
+  parseBody: (...given) => traceStep(own(), 'body', () => ACTION_STEPS.parseBody(...given)),
+  readQueryBody: (view) => traceStep(own(), 'body', () => ACTION_STEPS.readQueryBody(view)),
+  call(view) {
+    // one that `getKnex()` has just made
+    if (view.knex) watchDatabase(view.knex)
+    return traceStep(own(), 'action', () => ACTION_STEPS.call(view))
+  },
+}
+
+/** Tells of the sending, and lets a body that is read from the database meanwhile do so for its request. */
+function watchAnswer(ctx: Context, trace: Trace): void {
+  const { body } = ctx as { body: unknown }
+  if (body instanceof Readable) {
+    const stream = body as { _read: (size: number) => void }
+    const read = AsyncResource.bind(stream._read)
+    stream._read = read
+  }
+  if (!CHANNELS.answer.hasSubscribers) return
+  const event: AnswerTrace = { request: trace.names, status: ctx.status }
+  const sent = async () => {
+    await new Promise<void>((resolve) => whenResponseEnds(ctx, resolve))
+    event.aborted = !ctx.res.writableFinished
+  }
+  void publishAround(CHANNELS.answer, event, sent)
+}
