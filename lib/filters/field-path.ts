@@ -68,25 +68,60 @@ export class FieldPath {
 
   /** A condition on the column. On a related one it is EXISTS, so that no row of the list is multiplied. */
   where(start: PathStart, condition: (reference: string) => SqlPart): SqlPart {
-    return this.#from(start, EXISTS, (related) => condition(`${related}.${this.column.column}`))
+    return this.#from(start, EXISTS, (table) => condition(`${table}.${this.column.column}`))
   }
 
   /** The value of the column, as an expression; on a path that is `single`. */
   value(start: PathStart, expression: (reference: string) => SqlPart): SqlPart {
-    return this.#from(start, SELECT, (related) => expression(`${related}.${this.column.column}`))
+    return this.#from(start, SELECT, (table) => expression(`${table}.${this.column.column}`))
+  }
+
+  /**
+   * SQL that joins the value of the column to a query, under names of its own: those of the tables on the way are not seen
+   * from outside. On a path that is `single`, and whose steps lead to one row each; not over a join table.
+   */
+  join(start: PathStart, { alias, value }: { readonly alias: string; readonly value: string }): SqlPart {
+    const joins = this.#steps.map((step, index) =>
+      joinOf(step, {
+        owner: related(index),
+        related: related(index + 1),
+        through: '',
+        schema: () => start.schema,
+      }),
+    )
+    const [first, ...others] = joins
+    const keys = this.#steps[0]?.join ?? []
+    const columns = keys.map(([, key], index) => [`${related(1)}.${key}`, `order key ${index + 1}`])
+    const bindings = [
+      ...[...columns, [`${related(joins.length)}.${this.column.column}`, value]].flat(),
+      ...(first?.from.bindings ?? []),
+      ...others.flatMap(({ from, where }) => [...from.bindings, ...where.bindings]),
+      alias,
+      ...keys.flatMap(([owner], index) => [`${start.table}.${owner}`, `${alias}.order key ${index + 1}`]),
+    ]
+    const selected = Array(columns.length + 1).fill('?? as ??')
+    const tables = others.map(({ from, where }) => ` left join ${from.sql} on ${where.sql}`)
+    return {
+      sql: `left join (select ${selected.join(', ')} from ${first?.from.sql}${tables.join('')}) as ?? on ${keys.map(() => '?? = ??').join(' and ')}`,
+      bindings,
+    }
   }
 
   #from(start: PathStart, form: Form, inner: (table: string) => SqlPart): SqlPart {
     const from = (owner: string, index: number): SqlPart => {
       const step = this.#steps[index]
       if (!step) return inner(owner)
-      // with a space, so that it cannot be a table of the application's
-      const related = `related ${index + 1}`
-      const join = joinOf(step, { owner, related, through: `through ${index + 1}`, schema: () => start.schema })
-      return form(join.from, join.where, from(related, index + 1))
+      const name = related(index + 1)
+      const join = joinOf(step, { owner, related: name, through: `through ${index + 1}`, schema: () => start.schema })
+      return form(join.from, join.where, from(name, index + 1))
     }
     return from(start.table, 0)
   }
+}
+
+/** What a table on the way is called: with a space, so that it cannot be one of the application's. */
+function related(step: number): string {
+  return `related ${step}`
 }
 
 type Form = (from: SqlPart, join: SqlPart, inner: SqlPart) => SqlPart

@@ -1,9 +1,11 @@
 /** Reads declared orders: columns of the model, and of the one object that relations lead to (`-author__name`). */
 
+import { createHash } from 'node:crypto'
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
 import type { ModelDescription } from '../models/model-description.js'
-import { modelName } from '../models/objection.js'
+import { type AnyQueryBuilder, modelName } from '../models/objection.js'
+import { isJoinable, VALUE } from '../queryset/join-order.js'
 import { type OrderTerm, parseOrderTerm, type RelatedTerm } from '../queryset/total-order.js'
 import { type FieldPath, PathStart } from './field-path.js'
 import { resolvePaths, SEPARATOR } from './resolve-paths.js'
@@ -22,21 +24,40 @@ export function declaredTerm(where: string, model: ModelDescription, text: strin
 }
 
 function relatedTerm(where: string, model: ModelDescription, path: FieldPath): RelatedTerm {
-  refuseMany(where, model, path)
+  const isOne = refuseMany(where, model, path)
   const column = { ...path.column, property: path.name, holdsNull: true, unique: false }
+  const { narrowed } = path
+  const lookUp = (query: AnyQueryBuilder) =>
+    path.value(new PathStart(query), (reference) => ({ sql: '??', bindings: [reference] }))
+  if (narrowed || !isOne) return { column, narrowed, value: lookUp, join: undefined }
+  const alias = joinName(path.name)
   return {
     column,
-    narrowed: path.narrowed,
-    value: (query) => path.value(new PathStart(query), (reference) => ({ sql: '??', bindings: [reference] })),
+    narrowed,
+    value: (query) => (isJoinable(query) ? { sql: '??', bindings: [`${alias}.${VALUE}`] } : lookUp(query)),
+    join: (query) => path.join(new PathStart(query), { alias, value: VALUE }),
   }
 }
 
-/** Of several objects none says where the row stands. @throws {ConfigurationError} */
-function refuseMany(where: string, model: ModelDescription, { name, properties }: FieldPath): void {
+/** PostgreSQL cuts names at 63 bytes. */
+const LONGEST_NAME = 40
+
+function joinName(path: string): string {
+  const isShort = Buffer.byteLength(path) <= LONGEST_NAME
+  return `order ${isShort ? path : createHash('sha256').update(path).digest('hex').slice(0, LONGEST_NAME)}`
+}
+
+/**
+ * Of several objects none says where the row stands.
+ * @returns true where the database itself sees to it that there is one, not the model alone
+ * @throws {ConfigurationError}
+ */
+function refuseMany(where: string, model: ModelDescription, { name, properties }: FieldPath): boolean {
   let owner = model
+  let isSure = true
   for (const step of properties.slice(0, -1)) {
     const relation = owner.relations.get(step)
-    if (!relation) return
+    if (!relation) return false
     const related = describeModel(relation.model)
     const isOne = relation.single && relation.through === undefined && isUnique(related, relation.relatedProperties)
     if (!isOne) {
@@ -44,10 +65,16 @@ function refuseMany(where: string, model: ModelDescription, { name, properties }
         `${where} names "${name}": "${step}" of ${modelName(owner.model)} may lead to several objects, as no primary key and no unique constraint of ${modelName(related.model)} says otherwise; order by columns of one`,
       )
     }
+    isSure &&= !related.hasHeirs && hasKey(related.uniqueKeys, relation.relatedProperties)
     owner = related
   }
+  return isSure
 }
 
 function isUnique({ primaryKey, uniqueKeys }: ModelDescription, properties: readonly string[]): boolean {
-  return [primaryKey, ...uniqueKeys].some((key) => key.length > 0 && key.every((one) => properties.includes(one)))
+  return hasKey([primaryKey, ...uniqueKeys], properties)
+}
+
+function hasKey(keys: readonly (readonly string[])[], properties: readonly string[]): boolean {
+  return keys.some((key) => key.length > 0 && key.every((one) => properties.includes(one)))
 }

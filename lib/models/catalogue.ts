@@ -58,6 +58,8 @@ export interface CatalogueTable {
   readonly isView: boolean
   /** What statements may do to its rows, by rules, triggers or as PostgreSQL itself can. */
   readonly takes: TakenWrites
+  /** Other tables may have inherited from it: their rows are rows of it, too, and its keys are not theirs. */
+  readonly hasHeirs: boolean
   /** The table's rows lie in partitions. */
   readonly isPartitioned: boolean
   /** The table's rows can be locked: those of a view only where each is one row of one table. */
@@ -94,6 +96,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       secured: own[0]?.secured === true,
       isView: own[0]?.view === true,
       takes: takesOf(Number(own[0]?.writes ?? 0)),
+      hasHeirs: own[0]?.heirs === true,
       isPartitioned: own[0]?.partitioned === true,
       lockable: own[0]?.lockable !== false,
       filtersInserts: own[0]?.filters === true,
@@ -123,6 +126,7 @@ interface ColumnRow {
   table: string | number
   secured: boolean
   view: boolean
+  heirs: boolean
   partitioned: boolean
   writes: number
   readonly: boolean
@@ -171,7 +175,7 @@ const COLUMNS = `
   select w.ordinal, r.relname as relation, r.oid as table,
     array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
     r.relrowsecurity as secured,
-    r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned,
+    r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned, r.relkind <> 'p' and r.relhassubclass as heirs,
     pg_relation_is_updatable(r.oid, true) as writes,
     -- of a view: what is computed, and a key that the table below it makes
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,

@@ -172,6 +172,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     isView: catalogue?.isView ?? false,
     takes: catalogue?.takes ?? { insert: true, update: true, delete: true },
     isPartitioned: catalogue?.isPartitioned ?? false,
+    hasHeirs: catalogue?.hasHeirs ?? false,
     uniqueKeys: (catalogue?.constraints ?? [])
       .filter(({ kind }) => kind === 'primary' || kind === 'unique')
       .map(({ columns: unique }) => unique.map(property)),

@@ -111,6 +111,8 @@ export interface ModelDescription {
   readonly takes: TakenWrites
   /** The table's rows lie in partitions, over which only a key with the partition's columns can be unique. */
   readonly isPartitioned: boolean
+  /** Rows of other tables may be rows of it, too: its keys are not theirs. */
+  readonly hasHeirs: boolean
   /** Properties that together are unique, one list for each constraint or index that says so. */
   readonly uniqueKeys: readonly (readonly string[])[]
   /** The table's rows can be locked. */

@@ -18,12 +18,14 @@ export interface RelatedTerm {
   readonly column: Column
   /** The SQL is known only once it is built. */
   readonly narrowed: boolean
-  /** SQL for the value that rows of the query have. */
+  /** SQL for the value that rows of the query have, once `joinOrder()` has joined it. */
   value(query: AnyQueryBuilder): Expression
+  /** SQL that joins the value to the query; undefined where nothing says that it doubles no row. */
+  readonly join: ((query: AnyQueryBuilder) => Expression) | undefined
 }
 
 /** A piece of SQL with its bindings. */
-interface Expression {
+export interface Expression {
   readonly sql: string
   readonly bindings: readonly unknown[]
 }

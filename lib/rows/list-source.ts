@@ -11,6 +11,7 @@ import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagin
 import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
+import { joinOrder } from '../queryset/join-order.js'
 import { keysetTerms, positionOf, rangesBeyond } from '../queryset/keyset.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
@@ -118,7 +119,7 @@ export class InstanceList implements ListSource {
   }
 
   #query({ limit, offset = 0, after, backwards = false, positions }: Slice): AnyQueryBuilder {
-    const query = this.#options.query.clone()
+    const query = joinOrder(this.#options.query.clone(), this.order)
     const table = query.tableRefFor(query.modelClass())
     const terms = after || positions ? keysetTerms(this.model, this.order) : []
     if (after) {

@@ -8,6 +8,7 @@ import type { CompiledSql } from '../postgres/pg-types.js'
 import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'
 import { runStatement, runStatementAs, type Statement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
+import { joinOrder } from '../queryset/join-order.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
@@ -120,7 +121,7 @@ export class RowList implements ListSource {
   async open(options: RowCursorOptions): Promise<RowCursor> {
     const { plan, knex } = this.#access
     const { query, statementMilliseconds } = this.#options
-    const statement = compileRows(query(), {
+    const statement = compileRows(joinOrder(query(), this.order), {
       plan,
       model: this.model,
       order: this.order,
@@ -256,7 +257,7 @@ export class RowList implements ListSource {
   #compile(slice: WholeSlice, counted: Counted, ranges: readonly SqlPart[] | undefined): CompiledSql {
     const { plan, native } = this.#access
     const { query } = this.#options
-    const list = query()
+    const list = joinOrder(query(), this.order)
     const { backwards, limit } = slice
     if (ranges) whereBeyond(list, { ranges, backwards, limit, model: this.model, order: this.order })
     return (native ? compileNative : compileRows)(list, {
