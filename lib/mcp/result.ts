@@ -14,7 +14,7 @@ export interface ToolResult {
   readonly isError: boolean
 }
 
-const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json\b/
+const JSON_TYPE = /^application\/(?:[\w.-]+\+)?json(?:;|$)/
 
 /** What an answer that succeeded shows. */
 export function resultOf(answer: InProcessAnswer, call: CalledOperation): ToolResult {
@@ -22,8 +22,18 @@ export function resultOf(answer: InProcessAnswer, call: CalledOperation): ToolRe
   if (text === '') return plain([answer.status === 204 ? 'Done.' : `Done (${answer.status}).`])
   const tag = call.places.has('if_match') || call.operation.method === 'GET' ? answer.header('ETag') : ''
   const content = [text, ...(tag === '' || tag.startsWith('W/') ? [] : [`ETag, for if_match: ${tag}`])]
-  if (!JSON_TYPE.test(answer.header('Content-Type'))) return plain(content)
+  if (!JSON_TYPE.test(answer.header('Content-Type')) || !isJson(text)) return plain(content)
   return { content, structured: text, isObject: text.trimStart().startsWith('{'), isError: false }
+}
+
+/** What an application calls JSON by itself may be none, and would be part of the message as it is. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** The API's own envelope, and what to change. */
