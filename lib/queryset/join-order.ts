@@ -17,13 +17,15 @@ const ORDER = 'order'
 /** What the joined value is called; with a space, so that it is no column of the application's. */
 export const VALUE = 'order value'
 
+type Joined = OrderTerm & { readonly related: { readonly join: NonNullable<RelatedTerm['join']> } }
+
 /** Joins a query to the values that `value()` of its terms then names. */
 export function joinOrder(query: AnyQueryBuilder, order: readonly OrderTerm[]): AnyQueryBuilder {
-  const joined = order.filter((term): term is OrderTerm & { related: RelatedTerm } => term.related?.join !== undefined)
+  const joined = order.filter((term): term is Joined => term.related?.join !== undefined)
   if (joined.length === 0 || !isJoinable(query)) return query
   for (const { related } of new Map(joined.map((term) => [term.property, term])).values()) {
-    const { sql = '', bindings = [] } = related.join?.(query) ?? {}
-    void query.joinRaw(sql, bindings as never)
+    const { sql, bindings } = related.join(query)
+    void query.joinRaw(sql, bindings)
   }
   return query
 }
