@@ -26,8 +26,7 @@ export function runTraced(ctx: Context, { phase, policies, run }: PluginStep): P
   if (!isTraced(ctx)) return runStep(ctx, run)
   watchDatabases()
   const trace = traceOf(ctx)
-  const details = policies ? { policies: policies.map((policy) => policy.constructor.name) } : {}
-  return runStep(ctx, () => runAs(trace, () => traceStep(trace, phase, run, details)))
+  return runStep(ctx, () => runAs(trace, () => traceStep(trace, { phase, policies, work: run })))
 }
 
 /** `next()`, as a part of the request that a step before it was traced of. */

@@ -1,7 +1,7 @@
 /** What a request does, step by step, for those who listen and for those who measure. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { CHANNELS, type PolicyTrace, type TracedRequest, type TraceEvent } from './trace-channels.js'
+import { CHANNELS, type TracedRequest, type TraceEvent } from './trace-channels.js'
 
 /** What steps a request is measured by. */
 export type Phase = 'authentication' | 'permissions' | 'throttles' | 'body' | 'action' | 'render'
@@ -106,29 +106,39 @@ export function runAs<Result>(trace: Trace, work: () => Result): Result {
   return storage.run(trace, work)
 }
 
-/** What a step's event tells besides. */
-type Details = Partial<Omit<PolicyTrace, keyof TraceEvent>>
+/** What a step works with. */
+export interface Step<Result> {
+  readonly phase: Phase
+  /** Those that it asks, in order. */
+  readonly policies?: readonly object[] | undefined
+  readonly work: () => Result | Promise<Result>
+}
 
 /**
  * Does one step of a request. Its channel hears of it as `tracePromise()` would have it, but never gets the result: that is data.
  */
-export async function traceStep<Result>(
-  trace: Trace,
-  phase: Phase,
-  work: () => Result | Promise<Result>,
-  details: Details = {},
-): Promise<Result> {
+export function traceStep<Result>(trace: Trace, { phase, policies, work }: Step<Result>): Promise<Result> {
+  const { timings } = trace
+  const channel: Publishing<TraceEvent> & { readonly hasSubscribers: boolean } = CHANNELS[phase]
+  const done = timings && timerOf(timings, phase)
+  if (!channel.hasSubscribers) return follow(work, done)
+  const event = { request: trace.names, ...(policies && { policies: policies.map(nameOf) }) }
+  return publishAround(channel, event, { work, done })
+}
+
+function nameOf(policy: object): string {
+  return policy.constructor.name
+}
+
+function timerOf(timings: Timings, phase: Phase): () => void {
   const begin = performance.now()
-  try {
-    return await publishAround(CHANNELS[phase], { request: trace.names, ...details }, work)
-  } finally {
-    trace.timings?.add(phase, performance.now() - begin)
-  }
+  return () => timings.add(phase, performance.now() - begin)
 }
 
 /** The same for a step that waits for nothing; its end is told by all events, so that nobody has to know which it is. */
 export function traceSync<Result>(trace: Trace, phase: Phase, work: () => Result): Result {
-  const begin = performance.now()
+  const { timings } = trace
+  const done = timings && timerOf(timings, phase)
   const channel = CHANNELS[phase]
   const event: TraceEvent = { request: trace.names }
   try {
@@ -146,7 +156,7 @@ export function traceSync<Result>(trace: Trace, phase: Phase, work: () => Result
       }
     })
   } finally {
-    trace.timings?.add(phase, performance.now() - begin)
+    done?.()
   }
 }
 
@@ -159,26 +169,54 @@ export interface Publishing<Event> {
   readonly error: { publish(event: Event): void }
 }
 
+interface Around<Result> {
+  readonly work: () => Result | Promise<Result>
+  /** Is called at the end, whichever it is, before anybody hears of it. */
+  readonly done?: (() => void) | undefined
+}
+
 /** Does the work between the events of a channel. */
 export function publishAround<Event extends TraceEvent, Result>(
   channel: Publishing<Event>,
   event: Event,
-  work: () => Result | Promise<Result>,
+  { work, done }: Around<Result>,
 ): Promise<Result> {
+  const end = (error?: unknown) => {
+    done?.()
+    if (error !== undefined) {
+      event.error = error
+      channel.error.publish(event)
+    }
+    channel.asyncStart.publish(event)
+    channel.asyncEnd.publish(event)
+  }
   return channel.start.runStores(event, () => {
-    const settled = (async () => {
-      try {
-        return await work()
-      } catch (error) {
-        event.error = error
-        channel.error.publish(event)
-        throw error
-      } finally {
-        channel.asyncStart.publish(event)
-        channel.asyncEnd.publish(event)
-      }
-    })()
+    const running = follow(work, end)
     channel.end.publish(event)
-    return settled
+    return running
   }) as Promise<Result>
+}
+
+/** The work, whose end is told: by promises and not by `await`, since each of those costs the more the more are listened to. */
+function follow<Result>(
+  work: () => Result | Promise<Result>,
+  end: ((error?: unknown) => void) | undefined,
+): Promise<Result> {
+  let running: Promise<Result>
+  try {
+    running = Promise.resolve(work())
+  } catch (error) {
+    running = Promise.reject(error)
+  }
+  if (!end) return running
+  return running.then(
+    (result) => {
+      end()
+      return result
+    },
+    (error: unknown) => {
+      end(error ?? new Error(`${String(error)} was thrown`))
+      throw error
+    },
+  )
 }

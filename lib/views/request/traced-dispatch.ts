@@ -27,26 +27,23 @@ export async function tracedDispatch(view: View): Promise<void> {
     event.error = trace.failure
     CHANNELS.dispatch.error.publish(event)
   }
-  await runAs(trace, () => publishAround(CHANNELS.dispatch, event, answer))
+  await runAs(trace, () => publishAround(CHANNELS.dispatch, event, { work: answer }))
   runAs(trace, () => watchAnswer(ctx, trace))
 }
 
 const own = () => currentTrace() as Trace
-const namesOf = (policies: readonly object[]) => policies.map((policy) => policy.constructor.name)
 
 /** The steps of `dispatch()`, each with its events. They run as those of a trace. */
 const TRACED: typeof STEPS = {
-  authenticate: (ctx, schemes) =>
-    traceStep(own(), 'authentication', () => STEPS.authenticate(ctx, schemes), { policies: namesOf(schemes) }),
-  checkPermissions: (ctx, view, permissions) =>
-    traceStep(own(), 'permissions', () => STEPS.checkPermissions(ctx, view, permissions), {
-      policies: namesOf(permissions),
-    }),
+  authenticate: (ctx, policies) =>
+    traceStep(own(), { phase: 'authentication', policies, work: () => STEPS.authenticate(ctx, policies) }),
+  checkPermissions: (ctx, view, policies) =>
+    traceStep(own(), { phase: 'permissions', policies, work: () => STEPS.checkPermissions(ctx, view, policies) }),
   checkParentPermissions: (view) =>
-    traceStep(own(), 'permissions', () => STEPS.checkParentPermissions(view), { policies: [] }),
-  checkThrottles: (ctx, view, throttles) =>
-    traceStep(own(), 'throttles', () => STEPS.checkThrottles(ctx, view, throttles), { policies: namesOf(throttles) }),
-  answerOptions: (view) => traceStep(own(), 'action', () => STEPS.answerOptions(view)),
+    traceStep(own(), { phase: 'permissions', policies: [], work: () => STEPS.checkParentPermissions(view) }),
+  checkThrottles: (ctx, view, policies) =>
+    traceStep(own(), { phase: 'throttles', policies, work: () => STEPS.checkThrottles(ctx, view, policies) }),
+  answerOptions: (view) => traceStep(own(), { phase: 'action', work: () => STEPS.answerOptions(view) }),
   runAction: (view) => runAction(view, TRACED_ACTION),
   respond: (view, data) => traceSync(own(), 'render', () => STEPS.respond(view, data)),
   shownError(view, error) {
@@ -58,12 +55,12 @@ const TRACED: typeof STEPS = {
 }
 
 const TRACED_ACTION: typeof ACTION_STEPS = {
-  parseBody: (...given) => traceStep(own(), 'body', () => ACTION_STEPS.parseBody(...given)),
-  readQueryBody: (view) => traceStep(own(), 'body', () => ACTION_STEPS.readQueryBody(view)),
+  parseBody: (...given) => traceStep(own(), { phase: 'body', work: () => ACTION_STEPS.parseBody(...given) }),
+  readQueryBody: (view) => traceStep(own(), { phase: 'body', work: () => ACTION_STEPS.readQueryBody(view) }),
   call(view) {
     // one that `getKnex()` has just made
     if (view.knex) watchDatabase(view.knex)
-    return traceStep(own(), 'action', () => ACTION_STEPS.call(view))
+    return traceStep(own(), { phase: 'action', work: () => ACTION_STEPS.call(view) })
   },
 }
 
@@ -77,9 +74,9 @@ function watchAnswer(ctx: Context, trace: Trace): void {
   }
   if (!CHANNELS.answer.hasSubscribers) return
   const event: AnswerTrace = { request: trace.names, status: ctx.status }
-  const sent = async () => {
-    await new Promise<void>((resolve) => whenResponseEnds(ctx, resolve))
+  const work = () => new Promise<void>((resolve) => whenResponseEnds(ctx, resolve))
+  const done = () => {
     event.aborted = !ctx.res.writableFinished
   }
-  void publishAround(CHANNELS.answer, event, sent)
+  void publishAround(CHANNELS.answer, event, { work, done })
 }
