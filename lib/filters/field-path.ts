@@ -11,26 +11,25 @@ export class PathStart {
   /** How many conditions on related objects stand around it. */
   readonly depth: number
   readonly #query: AnyQueryBuilder
-  readonly #outer: PathStart | undefined
   #schema: string | null | undefined = null
 
   constructor(query: AnyQueryBuilder, within?: { readonly outer: PathStart; readonly table: string }) {
     this.table = within?.table ?? query.tableRefFor(query.modelClass())
     this.depth = within ? within.outer.depth + 1 : 0
     this.#query = query
-    this.#outer = within?.outer
   }
 
   /** Asked for on the way to other tables only: to know it the query is built. */
   get schema(): string | undefined {
-    if (this.#outer) return this.#outer.schema
     if (this.#schema === null) this.#schema = schemaOf(this.#query)
     return this.#schema
   }
 
-  /** The start of paths from the table of related objects. */
-  below(table: string): PathStart {
-    return new PathStart(this.#query, { outer: this, table })
+  /** The start of paths from the table of related objects, which is in a schema of its own, or where the connection says. */
+  below(table: string, schema: string | undefined): PathStart {
+    const start = new PathStart(this.#query, { outer: this, table })
+    start.#schema = schema
+    return start
   }
 }
 

@@ -40,6 +40,8 @@ export interface JoinNames {
   readonly schema: () => string | undefined
   /** The related rows there are. @default those of the model's `query()` */
   readonly rows?: AnyQueryBuilder | undefined
+  /** The schema of the related table, where that is another view set's to say. @default that of all */
+  readonly relatedSchema?: (() => string | undefined) | undefined
 }
 
 /** The tables that a step leads to, and the condition that a row of them belongs to one of its owner's. */
@@ -48,7 +50,7 @@ export function joinOf(step: Step, names: JoinNames): { readonly from: SqlPart; 
   const source = sourceOf(step, names, related)
   const { through } = step
   if (!through) return { from: source, where: equal(owner, related, step.join) }
-  const table = sourceOf(joinSource(through), { ...names, rows: undefined }, alias)
+  const table = sourceOf(joinSource(through), { ...names, rows: undefined, relatedSchema: undefined }, alias)
   const on = equal(alias, related, through.join)
   return {
     from: {
@@ -75,9 +77,9 @@ function isWhole({ model, narrowing }: Source): boolean {
 /** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */
 function sourceOf(source: Source, names: JoinNames, alias: string): SqlPart {
   const { model, narrowing } = source
-  const { rows } = names
+  const { rows, relatedSchema } = names
   // a queryset may be of a schema of its own
-  const schema = rows && schemaOf(rows) !== undefined ? undefined : names.schema()
+  const schema = relatedSchema ? relatedSchema() : rows && schemaOf(rows) !== undefined ? undefined : names.schema()
   if (!rows && isWhole(source)) {
     return {
       sql: '?? as ??',

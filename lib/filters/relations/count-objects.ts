@@ -19,6 +19,8 @@ export interface ObjectsToCount {
   readonly schema: () => string | undefined
   /** The related rows that count; undefined for those of the model. */
   readonly rows: AnyQueryBuilder | undefined
+  /** The schema of these, where that is another view set's to say. */
+  readonly relatedSchema: (() => string | undefined) | undefined
 }
 
 /** Names of no table and no column of the application's. */
@@ -28,10 +30,10 @@ const COUNTED = 'koa_viewsets_counted'
 
 /** How many related objects each owner has, in the order of the owners: by one statement. */
 export async function countObjects(asked: ObjectsToCount): Promise<readonly number[]> {
-  const { model, relation, owners, knex, schema, rows } = asked
+  const { model, relation, owners, knex, schema, rows, relatedSchema } = asked
   const description = describeModel(model)
   const step = stepThrough(model.name, description, relation)
-  const names = { owner: KEYS, related: COUNTED, through: `${COUNTED}_through`, schema, rows }
+  const names = { owner: KEYS, related: COUNTED, through: `${COUNTED}_through`, schema, rows, relatedSchema }
   const { from, where } = joinOf(step, names)
   const counted = countedRows(step, COUNTED)
   const places: string[] = []

@@ -3,6 +3,7 @@
 import type { Context } from '../../http/context.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { SqlPart } from '../../queryset/keyset.js'
+import { schemaOf } from '../../queryset/schema-of.js'
 import type { PathStart } from '../field-path.js'
 import { joinOf, type Step } from '../step.js'
 import type { AskedRelation } from './asked-relation.js'
@@ -48,7 +49,10 @@ export function countedRows({ model, through }: Step, table: string): SqlPart {
 
 /** The related rows that the caller may see, under a name that is none of the tables around them. */
 function tables({ step, relation }: AskedRelation, { start: outer, ctx }: Asking) {
-  const start = outer.below(`asked ${outer.depth + 1}`)
+  const rows = relation.rows(ctx)
+  // the list of the related objects is read there, whatever schema the list around it is of
+  const schema = rows && schemaOf(rows)
+  const start = outer.below(`asked ${outer.depth + 1}`, schema)
   const names = {
     owner: outer.table,
     related: start.table,
@@ -58,8 +62,9 @@ function tables({ step, relation }: AskedRelation, { start: outer, ctx }: Asking
     start,
     ...joinOf(step, {
       ...names,
-      schema: () => start.schema,
-      rows: relation.rows(ctx),
+      schema: () => outer.schema,
+      relatedSchema: () => schema,
+      rows,
     }),
   }
 }

@@ -13,13 +13,15 @@ import type { GenericView } from '../generic-view.js'
 export function counterOf(view: GenericView, parent: AnyQueryBuilder): Counter {
   return ({ model, relation, owners, path, knex }) => {
     const shown = relationAt(view.resource.filterView, [...path, relation])
+    const rows = shown?.rows(view.ctx)
     return countObjects({
       model,
       relation,
       owners,
       knex: knex ?? (model.knex() as Queryable),
       schema: () => schemaOf(parent),
-      rows: shown?.rows(view.ctx),
+      rows,
+      relatedSchema: shown && (() => rows && schemaOf(rows)),
     })
   }
 }
