@@ -548,6 +548,8 @@ const faults: Record<string, () => unknown> = {
     }
   },
   warning: () => process.emitWarning('planted', 'DeprecationWarning'),
+  /** None: the API ends, and the process goes on. */
+  close: () => api.close(),
 }
 
 const answer = app.callback()
