@@ -14,6 +14,7 @@ import {
   ValidationError,
 } from 'koa-viewsets'
 import { errors } from 'koa-viewsets/plugins'
+import { validateResponse } from 'koa-viewsets/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import { serveApp } from '../support/client.js'
 import { Book, useLibrary } from '../support/library.js'
@@ -108,6 +109,21 @@ describe('the code of a detail', () => {
     const { send } = await served()
     const answer = await send('POST', `/books/throw/${name}`)
     expect([answer.status, answer.json.code]).toEqual([status, code])
+  })
+
+  it('is held to the document', async () => {
+    configure({ errorCodes: true })
+    const api = routerOf({ books: Books })
+    await api.prepare()
+    const { port } = await serveApp(errors(), api.routes())
+    for (const path of ['/books/99', '/books?page=9', '/books?page=x']) {
+      const { status, headers, json } = await connectTo(port).send({ path })
+      const checked = (body: unknown) =>
+        validateResponse(api.getSchema() as never, { method: 'GET', path, status, headers, body })
+      expect(checked(json)).toEqual([])
+      expect(checked({ ...json, code: undefined })).not.toEqual([])
+      expect(checked({ ...json, code: 1 })).not.toEqual([])
+    }
   })
 
   it('is a word', () => {
