@@ -202,12 +202,9 @@ function follow<Result>(
   work: () => Result | Promise<Result>,
   end: ((error?: unknown) => void) | undefined,
 ): Promise<Result> {
-  let running: Promise<Result>
-  try {
-    running = Promise.resolve(work())
-  } catch (error) {
-    running = Promise.reject(error)
-  }
+  const running = new Promise<Result>((resolve) => {
+    resolve(work())
+  })
   if (!end) return running
   return running.then(
     (result) => {

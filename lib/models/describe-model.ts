@@ -4,6 +4,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { rememberNames } from '../postgres/prepared-names.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { type CatalogueTable, readCatalogue, toReference } from './catalogue.js'
@@ -63,7 +64,12 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
       )
     }
     for (const model of members) {
-      catalogues.set(model, found.get(model.tableName) as CatalogueTable)
+      const table = found.get(model.tableName) as CatalogueTable
+      rememberNames(
+        table.nativeName,
+        table.columns.map(({ nativeName }) => nativeName),
+      )
+      catalogues.set(model, table)
       descriptions.delete(model)
     }
   }

@@ -15,6 +15,7 @@ import {
 import { type ConstraintSubject, subjectOf } from './failed-statement.js'
 import { type NativeError, nativeError } from './native-error.js'
 import { answerObjection } from './objection-errors.js'
+import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
 
 /**
  * The answer for an error that came from the database or on the way to it; an `ApiError` is its own answer.
@@ -87,6 +88,12 @@ const invalidSyntax: Answer = (cause, subject) =>
 /** A value that should name something in the catalogue, such as a `regclass`, or SQL that does. */
 const invalidName: Answer = (cause, subject) =>
   NAME_INPUT_FILES.has(cause.file) && !isAboutSql(cause) ? invalid(cause, subject) : null
+/** What was there when `prepare()` read the catalogue; a value that should name a table is the client's. */
+const goneTable: Answer = (cause, subject) =>
+  isTableGone(cause) ? unavailable(cause, subject) : invalidName(cause, subject)
+const goneColumn: Answer = (cause, subject) => (isColumnGone(cause) ? unavailable(cause, subject) : null)
+const missingValue: Answer = (cause, subject) =>
+  isColumnNew(cause) ? unavailable(cause, subject) : notNull(cause, subject)
 const denied: Answer = (cause) => new PermissionDenied(undefined, { cause })
 const unavailable: Answer = (cause) => new ServiceUnavailable(1, { cause })
 /** A pooler that has lost its server, or that has no connection to give; PostgreSQL names the file of its own errors. */
@@ -101,7 +108,8 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['2201B', invalidPattern],
   ['P0001', raised],
   ['42601', invalidSyntax],
-  ['42P01', invalidName],
+  ['42P01', goneTable],
+  ['42703', goneColumn],
   ['42622', invalidInput],
   ['42704', invalidName],
   ['42883', invalidName],
@@ -110,7 +118,7 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['3F000', invalidName],
   ['XX000', invalidQuery],
   ['23505', unique],
-  ['23502', notNull],
+  ['23502', missingValue],
   ['23514', check],
   ['23P01', excluded],
   ['44000', check],
