@@ -119,7 +119,7 @@ describe('the code of a detail', () => {
     for (const path of ['/books/99', '/books?page=9', '/books?page=x']) {
       const { status, headers, json } = await connectTo(port).send({ path })
       const checked = (body: unknown) =>
-        validateResponse(api.getSchema() as never, { method: 'GET', path, status, headers, body })
+        validateResponse(api.getSchema(), { method: 'GET', path, status, headers, body })
       expect(checked(json)).toEqual([])
       expect(checked({ ...json, code: undefined })).not.toEqual([])
       expect(checked({ ...json, code: 1 })).not.toEqual([])
