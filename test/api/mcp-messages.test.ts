@@ -262,7 +262,7 @@ describe('the endpoint', () => {
 
   it('takes a body that another parser has read', async () => {
     const app = new Koa().use(koaBody())
-    for (const one of appOf().middleware) app.use(one as Koa.Middleware)
+    for (const one of appOf().middleware) app.use(one)
     const own = await serve(app)
     const { json } = await own.send(messageOf({ method: 'tools/call', params: { name: 'book_list' } }))
     expect(json.result.structuredContent).toEqual([])
