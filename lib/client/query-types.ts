@@ -7,8 +7,16 @@ import type { KeyOf, ModelOf, NameOf, PageOption, PaginatorOf, SpecOf, StaticOf 
 /** What names an object on a path. All of a path is text. */
 export type Key<View> = KeyOf<View> | string
 
-/** The query of a list, as the OpenAPI document has it, but for `fields` and `expand`. */
-export type ListQuery<View> = BackendQuery<View> & PageQuery<PaginatorOf<View>> & OwnQuery<View>
+/**
+ * What the values of a query are for: `sent` as the OpenAPI document has them, `given` as a client may give them. One is not
+ * made of the other, as going through all parameters of all lists is what costs the compiler most.
+ */
+export type QueryMode = 'sent' | 'given'
+
+/** The query of a list, but for `fields` and `expand`. */
+export type ListQuery<View, Mode extends QueryMode = 'sent'> = BackendQuery<View, Mode> &
+  PageQuery<PaginatorOf<View>, Mode> &
+  OwnQuery<View, Mode>
 
 /** A query with one name for each parameter, all of them optional. */
 export type Query<T> = { readonly [K in keyof T]?: T[K] }
@@ -16,21 +24,25 @@ export type Query<T> = { readonly [K in keyof T]?: T[K] }
 /** What a client may give for a query: one value in place of a list, a number or a date for its text. */
 export type Asked<T> = { readonly [K in keyof T]?: AskedValue<NonNullable<T[K]>> | undefined }
 
+type Valued<T, Mode> = Mode extends 'given' ? AskedValue<NonNullable<T>> | undefined : T
+
 type AskedValue<T> = T extends readonly (infer Item)[] ? AskedItem<Item> | readonly AskedItem<Item>[] : AskedItem<T>
 
 type AskedItem<T> = T extends string ? (string extends T ? string | number | Date : T) : T
 
 /** What the filter backends of a view set read. */
-export type BackendQuery<View> = Intersection<
+export type BackendQuery<View, Mode extends QueryMode = 'sent'> = Intersection<
   AskedBy<View> extends infer Ask
     ? Ask extends 'filters'
-      ? Filters<View>
+      ? Filters<View, NameOf<View, 'filtersetFields'>, Mode>
       : Ask extends 'search'
-        ? Search<View>
+        ? Search<View, Mode>
         : Ask extends 'ordering'
-          ? Order<NameOf<View, 'orderingFields'>>
+          ? Order<NameOf<View, 'orderingFields'>, Mode>
           : Ask extends object
-            ? Ask
+            ? Mode extends 'given'
+              ? Asked<Ask>
+              : Ask
             : {}
     : never
 >
@@ -62,20 +74,24 @@ type Containing = 'contains' | 'overlap' | 'contained_by'
 type DatePart = 'year' | 'month' | 'day'
 
 /** The parameters of `FieldFilter`. */
-export type Filters<View, Path extends string = NameOf<View, 'filtersetFields'>> = {
-  [P in Path]?: At<ModelOf<View>, P>
+export type Filters<
+  View,
+  Path extends string = NameOf<View, 'filtersetFields'>,
+  Mode extends QueryMode = 'sent',
+> = FiltersOf<ModelOf<View>, Path, Mode>
+
+type FiltersOf<M, Path extends string, Mode extends QueryMode> = {
+  [P in Path as P | `${P}__${Compared}`]?: Valued<At<M, P>, Mode>
 } & {
-  [P in Path as `${P}__${Compared}`]?: At<ModelOf<View>, P>
+  [P in Path as `${P}__${'in' | 'nin' | 'range'}`]?: Valued<At<M, P>[], Mode>
 } & {
-  [P in Path as `${P}__${'in' | 'nin' | 'range'}`]?: At<ModelOf<View>, P>[]
+  [P in Path as `${P}__${Matched}`]?: Valued<string, Mode>
 } & {
-  [P in Path as `${P}__${Matched}`]?: string
+  [P in Path as `${P}__${Containing}`]?: Valued<Contained<At<M, P>>, Mode>
 } & {
-  [P in Path as `${P}__${Containing}`]?: Contained<At<ModelOf<View>, P>>
+  [P in Path as `${P}__${DatePart}`]?: Valued<number, Mode>
 } & {
-  [P in Path as `${P}__${DatePart}`]?: number
-} & {
-  [P in Path as `${P}__isnull`]?: boolean
+  [P in Path as `${P}__isnull`]?: Valued<boolean, Mode>
 }
 
 type Contained<T> = T extends readonly (infer Item)[] ? NonNullable<Item>[] : string
@@ -94,9 +110,13 @@ type At<M, Path> = Path extends keyof M
 /** Strings of few values are compared with any string. */
 type Filtered<T> = Wire<T> extends infer W ? (W extends string ? string : W extends boolean ? boolean : W) : never
 
-type Order<Field extends string> = [Field] extends [never] ? {} : { ordering?: (Field | `-${Field}`)[] }
+type Order<Field extends string, Mode> = [Field] extends [never]
+  ? {}
+  : { ordering?: Valued<(Field | `-${Field}`)[], Mode> }
 
-type Search<View> = [NameOf<View, 'searchFields'>] extends [never] ? {} : { [P in SearchParam<View>]?: string }
+type Search<View, Mode> = [NameOf<View, 'searchFields'>] extends [never]
+  ? {}
+  : { [P in SearchParam<View>]?: Valued<string, Mode> }
 
 type SearchParam<View> =
   StaticOf<View, 'searchParam', string> extends infer Name extends string
@@ -106,24 +126,34 @@ type SearchParam<View> =
     : 'search'
 
 /** The parameters of a paginator. */
-export type PageQuery<P> = P extends { readonly pageQueryParam: string }
-  ? { [N in PageOption<P, 'pageQueryParam', 'page'> | PageOption<P, 'pageSizeQueryParam', 'page_size'>]?: number }
+export type PageQuery<P, Mode extends QueryMode = 'sent'> = P extends { readonly pageQueryParam: string }
+  ? {
+      [N in PageOption<P, 'pageQueryParam', 'page'> | PageOption<P, 'pageSizeQueryParam', 'page_size'>]?: Valued<
+        number,
+        Mode
+      >
+    }
   : P extends { readonly offsetQueryParam: string }
-    ? { [N in PageOption<P, 'limitQueryParam', 'limit'> | PageOption<P, 'offsetQueryParam', 'offset'>]?: number }
+    ? {
+        [N in PageOption<P, 'limitQueryParam', 'limit'> | PageOption<P, 'offsetQueryParam', 'offset'>]?: Valued<
+          number,
+          Mode
+        >
+      }
     : P extends { readonly maxIdleSeconds: number }
-      ? { [N in PageOption<P, 'cursorQueryParam', 'server_cursor'>]?: string }
+      ? { [N in PageOption<P, 'cursorQueryParam', 'server_cursor'>]?: Valued<string, Mode> }
       : P extends { readonly cursorQueryParam: string }
-        ? { [N in PageOption<P, 'cursorQueryParam', 'cursor'>]?: string } & {
-            [N in PageOption<P, 'pageSizeQueryParam', 'page_size'>]?: number
+        ? { [N in PageOption<P, 'cursorQueryParam', 'cursor'>]?: Valued<string, Mode> } & {
+            [N in PageOption<P, 'pageSizeQueryParam', 'page_size'>]?: Valued<number, Mode>
           }
         : {}
 
 /** Parameters that the view set declares itself. */
-export type OwnQuery<View> =
+export type OwnQuery<View, Mode extends QueryMode = 'sent'> =
   SpecOf<View> extends {
     readonly queryParameters: readonly (infer Parameter extends { readonly name: string })[]
   }
-    ? { [P in Parameter as P['name']]?: OwnValue<P> }
+    ? { [P in Parameter as P['name']]?: Valued<OwnValue<P>, Mode> }
     : {}
 
 type OwnValue<P> = P extends { readonly schema: { readonly type: infer Type } }

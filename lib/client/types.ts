@@ -48,17 +48,17 @@ type Part<View, F, E> = ShownPart<View, F & string, E & string>
 interface Methods<View> {
   /** One page of the list, or all of it where it has no pages. */
   list<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    query?: Asked<ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
+    query?: ListQuery<View, 'given'> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
-  ): Promise<Result<PageWith<View, Part<View, F, E>>, Query<ListQuery<View>>>>
+  ): Promise<Result<PageWith<View, Part<View, F, E>>, ListQuery<View, 'given'>>>
   /** The pages of the list, one after the other. @throws ClientError a page cannot be had */
   pages<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    query?: Asked<ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
+    query?: ListQuery<View, 'given'> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): AsyncIterable<PageWith<View, Part<View, F, E>>>
   /** The objects of all pages. @throws ClientError a page cannot be had */
   all<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    query?: Asked<ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
+    query?: ListQuery<View, 'given'> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): AsyncIterable<Part<View, F, E>>
   /**
@@ -128,7 +128,7 @@ interface Queries<View> {
   list<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
     options?: RequestOptions,
-  ): Promise<Result<PageWith<View, Part<View, F, E>>, Query<ListQuery<View>>>>
+  ): Promise<Result<PageWith<View, Part<View, F, E>>, ListQuery<View, 'given'>>>
   /** The pages of the list, one after the other. @throws ClientError a page cannot be had */
   pages<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,

@@ -79,84 +79,85 @@ type ModelOf<S extends SerializerShape> = InstanceType<S['model']>
 
 /** The names of the fields that are generated from the model. */
 type GeneratedName<S extends SerializerShape> = Exclude<
-  S['fields'] extends readonly (infer Name)[] ? Name : ColumnName<ModelOf<S>>,
+  S['fields'] extends string ? ColumnName<ModelOf<S>> : S['fields'][number],
   keyof S['declaredFields']
 > &
   string
 
-type Extra<S extends SerializerShape, K> = K extends keyof S['extraKwargs'] ? S['extraKwargs'][K] : {}
+/*
+ * What is asked of each field of each serializer is what costs the compiler most. So options are looked at only where a field
+ * has some, names are chosen by sets, and what follows from the type of a property alone is asked by that type, so that it is
+ * known once for all serializers.
+ */
 
-type ShownName<S extends SerializerShape> = {
-  [K in GeneratedName<S>]: Extra<S, K> extends { readonly writeOnly: true } ? never : K
-}[GeneratedName<S>]
-
-/** The external id of an object is a string. */
-type HasExternalId<S extends SerializerShape, K> = K extends 'id'
-  ? S['model'] extends { encodeId(...args: never[]): string }
-    ? true
-    : false
-  : false
-
-type ShownValue<S extends SerializerShape, K> =
-  HasExternalId<S, K> extends true
-    ? string
-    : K extends keyof ModelOf<S>
-      ? Wire<Exclude<ModelOf<S>[K], undefined>>
-      : unknown
-
-type Simplify<T> = { [K in keyof T]: T[K] } & {}
+/** The names that options of this form stand under. */
+type NameWith<Extra, Options> = { [K in keyof Extra]: Extra[K] extends Options ? K : never }[keyof Extra]
 
 /** One object as the serializer shows it. */
-export type Shown<S extends SerializerShape> = Simplify<
-  { [K in ShownName<S>]: ShownValue<S, K> } & OutputValues<S['declaredFields']>
->
+export type Shown<S extends SerializerShape> = keyof S['declaredFields'] extends never
+  ? GeneratedPart<S>
+  : Simplify<GeneratedPart<S> & OutputValues<S['declaredFields']>>
+
+type GeneratedPart<S extends SerializerShape> = ShownFields<
+  ModelOf<S>,
+  keyof S['extraKwargs'] extends never
+    ? GeneratedName<S>
+    : Exclude<GeneratedName<S>, NameWith<S['extraKwargs'], { readonly writeOnly: true }>>,
+  S['model'] extends { encodeId(...args: never[]): string } ? 'id' : never
+> & {}
+
+/** The external id of an object is a string. */
+type ShownFields<M, Name extends string, ExternalId extends string> = {
+  [K in Name]: K extends ExternalId ? string : K extends keyof M ? ShownOf<M[K]> : unknown
+} & {}
+
+type ShownOf<T> = Wire<Exclude<T, undefined>>
+
+type Simplify<T> = { [K in keyof T]: T[K] } & {}
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 type IsReadonlyProperty<M, K extends keyof M> = Same<{ [P in K]: M[P] }, { readonly [P in K]: M[P] }>
 
-/** A key of the database's own making is never written, unless `extraKwargs` says otherwise. */
-type IsWritten<S extends SerializerShape, K extends string> =
-  Extra<S, K> extends { readonly readOnly: true }
-    ? false
-    : K extends S['readOnlyFields'][number]
-      ? false
-      : K extends 'id'
-        ? Extra<S, K> extends { readonly readOnly: false }
-          ? true
-          : false
-        : K extends keyof ModelOf<S>
-          ? IsReadonlyProperty<ModelOf<S>, K> extends true
-            ? false
-            : true
-          : true
+/** The properties that are `readonly`: asked of all at once, and one by one where there are some. */
+type ReadonlyName<M, K extends keyof M> =
+  Same<{ [P in K]: M[P] }, { -readonly [P in K]: M[P] }> extends true
+    ? never
+    : { [P in K]: IsReadonlyProperty<M, P> extends true ? P : never }[K]
 
-type WrittenName<S extends SerializerShape> = {
-  [K in GeneratedName<S>]: IsWritten<S, K> extends true ? K : never
-}[GeneratedName<S>]
+/** The names of fields that a client writes. A key of the database's own making is none, unless options say otherwise. */
+type WrittenName<M, Extra, Name extends string, ReadOnly> = Exclude<
+  Name,
+  | ReadOnly
+  | ReadonlyName<M, Exclude<Name & keyof M, 'id'>>
+  | NameWith<Extra, { readonly readOnly: true }>
+  | ('id' extends keyof Extra ? (Extra['id'] extends { readonly readOnly: false } ? never : 'id') : 'id')
+>
 
-/** A field that a client may leave out: its property may be null, is optional or generated, or options say so. */
-type IsLeftOut<S extends SerializerShape, K> =
-  Extra<S, K> extends { readonly required: true }
-    ? false
-    : Extra<S, K> extends { readonly required: false } | { readonly default: unknown }
-      ? true
-      : K extends keyof ModelOf<S>
-        ? undefined extends ModelOf<S>[K]
-          ? true
-          : null extends ModelOf<S>[K]
-            ? true
-            : IsGenerated<ModelOf<S>[K]>
-        : true
+/** The names of fields that a client may not leave out: by their properties, unless options say otherwise. */
+type RequiredName<M, Extra, Name extends string> =
+  | (keyof Extra extends never
+      ? NeededName<M, Name>
+      : NeededName<M, Exclude<Name, NameWith<Extra, { readonly required: false } | { readonly default: unknown }>>>)
+  | Extract<NameWith<Extra, { readonly required: true }>, Name>
 
-type OptionalName<S extends SerializerShape> = {
-  [K in WrittenName<S>]: IsLeftOut<S, K> extends true ? K : never
-}[WrittenName<S>]
+type NeededName<M, K> = K extends keyof M ? (Leaving<M[K]> extends 'not' ? K : never) : never
 
-type WrittenValue<S extends SerializerShape, K, Of extends Side> = K extends keyof ModelOf<S>
-  ? Extra<S, K> extends { readonly validators: infer Validators extends readonly unknown[] }
-    ? Checked<Validators, Stored<Exclude<ModelOf<S>[K], undefined>>, Of>
-    : Stored<Exclude<ModelOf<S>[K], undefined>>
+/** A property that may be null, is optional or generated may be left out. */
+type Leaving<T> = undefined extends T ? 'may' : null extends T ? 'may' : IsGenerated<T> extends true ? 'may' : 'not'
+
+type WrittenValue<M, Extra, K, Of extends Side> = K extends keyof M
+  ? K extends keyof Extra
+    ? ValueBy<StoredOf<M[K]>, Extra[K], Of>
+    : StoredOf<M[K]>
   : unknown
+
+type ValueBy<Value, Options, Of extends Side> = Options extends {
+  readonly validators: infer Validators extends readonly unknown[]
+}
+  ? Checked<Validators, Value, Of>
+  : Value
+
+type StoredOf<T> = Stored<Exclude<T, undefined>>
 
 /** Date-times are validated as strings, which keep their microseconds. */
 type Stored<T> = T extends Date | Interval
@@ -181,8 +182,27 @@ export type Taken<S extends SerializerShape> = S['validators'] extends readonly 
 /** What is sent of one object. */
 export type Given<S extends SerializerShape> = OfFields<S, 'given'>
 
-type OfFields<S extends SerializerShape, Of extends Side> = Simplify<
-  { [K in Exclude<WrittenName<S>, OptionalName<S>>]: WrittenValue<S, K, Of> } & {
-    [K in OptionalName<S>]?: WrittenValue<S, K, Of>
-  } & InputValues<S['declaredFields'], Of>
+type OfFields<S extends SerializerShape, Of extends Side> = keyof S['declaredFields'] extends never
+  ? Simplify<WrittenPart<S, Of>>
+  : Simplify<WrittenPart<S, Of> & InputValues<S['declaredFields'], Of>>
+
+type WrittenPart<S extends SerializerShape, Of extends Side> = FieldsOf<
+  ModelOf<S>,
+  S['extraKwargs'],
+  WrittenName<ModelOf<S>, S['extraKwargs'], GeneratedName<S>, S['readOnlyFields'][number]>,
+  Of
 >
+
+type FieldsOf<M, Extra, Name extends string, Of extends Side> = ValuesOf<
+  M,
+  Extra,
+  Name,
+  RequiredName<M, Extra, Name> & string,
+  Of
+>
+
+type ValuesOf<M, Extra, Name extends string, Required extends string, Of extends Side> = {
+  [K in Required]: WrittenValue<M, Extra, K, Of>
+} & {
+  [K in Exclude<Name, Required>]?: WrittenValue<M, Extra, K, Of>
+}
