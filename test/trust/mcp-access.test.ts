@@ -4,6 +4,8 @@
  */
 import { rm } from 'node:fs/promises'
 import http from 'node:http'
+import type Koa from 'koa'
+import { koaBody } from 'koa-body'
 import { mcp } from 'koa-viewsets/mcp'
 import type { TestedDocument } from 'koa-viewsets/testing'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
@@ -79,7 +81,8 @@ const EVERYTHING = `select json_build_object(${TABLES.map(
 ).join(', ')})::text as rows`
 
 const BUDGET = 120
-const connections = new http.Agent({ keepAlive: true })
+/** A connection for each: none that a slow machine has kept too long. */
+const connections = new http.Agent({ keepAlive: false })
 const ids = new Map<string, string>()
 let database: TestDatabase
 let atlas: Atlas
@@ -92,6 +95,8 @@ beforeAll(async () => {
   database = await createDatabase({ schema: readProjectFile('examples/atlas/schema.sql') })
   atlas = await createAtlas(database.knex)
   for (const shape of SHAPES) atlas.app.use(mcp(atlas.api, { tools: TOOLS, shape, path: PATHS[shape] }))
+  // it stands before all else, and reads what there is of a message
+  atlas.app.middleware.unshift(readEverything)
   server = await serve(atlas.app)
   document = atlas.api.getSchema()
   await database.knex.raw(WATCH)
@@ -112,6 +117,32 @@ afterAll(async () => {
   await database.drop()
   await rm(cache, { recursive: true })
 })
+
+/** Whatever Koa remembers of a request, and its body: what a call asks is another one. */
+async function readEverything(ctx: Koa.Context, next: Koa.Next): Promise<void> {
+  if (!ctx.path.startsWith('/agents/')) return next()
+  const { query, URL, host, ip, ips, fresh, type, charset, length, subdomains, querystring, origin, href, protocol } =
+    ctx
+  const read = [
+    query,
+    URL,
+    host,
+    ip,
+    ips,
+    fresh,
+    type,
+    charset,
+    length,
+    subdomains,
+    querystring,
+    origin,
+    href,
+    protocol,
+  ]
+  ctx.state['read'] = [...read, ctx.accepts('json'), ctx.acceptsEncodings(), ctx.cookies.get('atlas'), ctx.is('json')]
+  await parse(ctx, next)
+}
+const parse = koaBody()
 
 // What is asked.
 
