@@ -131,7 +131,7 @@ function isDisputed(document: unknown, operation: Operation): boolean {
 }
 
 describe('[RFC 6902] random patches', () => {
-  it('make of random values what fast-json-patch makes of them', () => {
+  it('make of random values what fast-json-patch makes of them', { timeout: 30_000 + PATCHES * 5 }, () => {
     const random = new Random(seed)
     const counts = { applied: 0, refused: 0, disputed: 0 }
     for (let round = 0; round < PATCHES; round++) {
@@ -189,7 +189,9 @@ it('[RFC 7396] random merge patches make what the pseudo-code of its section 2 m
 describe('random bodies', () => {
   useItems()
 
-  it('are answered, never by 5xx, and what is refused has written nothing', async () => {
+  it('are answered, never by 5xx, and what is refused has written nothing', {
+    timeout: 30_000 + BODIES * 50,
+  }, async () => {
     class Items extends ItemViewSet {
       static override serializerClass = WholeItemSerializer
       static override parserClasses: Parsers = [MergePatchParser, JsonPatchParser]
