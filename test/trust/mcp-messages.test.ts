@@ -148,7 +148,7 @@ it(`[P17 J3 C3] ${MESSAGES} messages, nearly right and hostile: each is answered
   expect(fewest).toBeGreaterThan(MESSAGES / 100)
 })
 
-const SHARE = size(25, 1)
+const SHARE = size(60, 1)
 
 it(`[P17 J3 R1 R2] each argument of each tool, as what it is not${SHARE === 1 ? '' : `, one of ${SHARE}`}`, {
   timeout: 600_000,
