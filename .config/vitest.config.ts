@@ -7,6 +7,7 @@ import { configDefaults, defineConfig } from 'vitest/config'
 const COMPILED = [
   'test/api/client-declarations.test.ts',
   'test/api/client-document.test.ts',
+  'test/docs/blocks.test.ts',
   'test/lib/cli/hostile-names.test.ts',
   'test/lib/cli/init.test.ts',
   'test/lib/factories/editor.test.ts',
