@@ -203,6 +203,7 @@ export type {
   Permissions,
   Queryset,
   Renderers,
+  SoftDelete,
   Throttles,
   Versioning,
   ViewSerializer,

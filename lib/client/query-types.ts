@@ -2,7 +2,7 @@
 
 import type { Wire } from '../factories/serializer-types.js'
 import type { Related } from '../models/model-types.js'
-import type { KeyOf, ModelOf, NameOf, PageOption, PaginatorOf, SpecOf, StaticOf } from './view-types.js'
+import type { DeletedQuery, KeyOf, ModelOf, NameOf, PageOption, PaginatorOf, SpecOf, StaticOf } from './view-types.js'
 
 /** What names an object on a path. All of a path is text. */
 export type Key<View> = KeyOf<View> | string
@@ -16,7 +16,8 @@ export type QueryMode = 'sent' | 'given'
 /** The query of a list, but for `fields` and `expand`. */
 export type ListQuery<View, Mode extends QueryMode = 'sent'> = BackendQuery<View, Mode> &
   PageQuery<PaginatorOf<View>, Mode> &
-  OwnQuery<View, Mode>
+  OwnQuery<View, Mode> &
+  DeletedQuery<View>
 
 /** A query with one name for each parameter, all of them optional. */
 export type Query<T> = { readonly [K in keyof T]?: T[K] }

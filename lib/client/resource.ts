@@ -81,6 +81,9 @@ function methodsOf(settings: Settings, path: Path): object {
     update: onOne('PUT'),
     partialUpdate: onOne('PATCH'),
     destroy: (key: KeyPart['key'], options?: WriteOptions) => on('DELETE', one(key), true)(undefined, options),
+    restore: (key: KeyPart['key'], options?: WriteOptions) => on('POST', [...one(key), 'restore'])(undefined, options),
+    purge: (key: KeyPart['key'], options?: WriteOptions) =>
+      on('DELETE', [...one(key), 'purge'], true)(undefined, options),
     bulkCreate: on('POST', bulk),
     bulkUpdate: on('PATCH', bulk),
     bulkDestroy: on('DELETE', bulk),

@@ -17,13 +17,16 @@ import type { Asked, Key, ListQuery, Query } from './query-types.js'
 import type { Result } from './result.js'
 import type {
   AskedExpansion,
+  DeletedQuery,
   ExpandParam,
   FieldName,
+  HasDeletion,
   HasMethod,
   KeyName,
   KeyOf,
   PageWith,
   Patch,
+  Shown,
   ShownPart,
   StaticOf,
   Taken,
@@ -84,7 +87,7 @@ interface Methods<View> {
   ): Promise<Result<Counted<View, N>, Query<FacetQuery<View>> & { readonly facet?: N }>>
   retrieve<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
-    query?: ShowQuery<F, E, ExpandParam<View>>,
+    query?: ShowQuery<F, E, ExpandParam<View>> & DeletedQuery<View>,
     options?: RequestOptions,
   ): Promise<Result<Part<View, F, E>>>
   create<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
@@ -102,6 +105,10 @@ interface Methods<View> {
     options?: WriteOptions & Showing<View, F, E>,
   ): Promise<Result<Part<View, F, E>, Taken<View>>>
   destroy(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
+  /** Takes back a soft delete. */
+  restore(key: Key<View>, options?: WriteOptions): Promise<Result<Shown<View>>>
+  /** Deletes the row of an object that is deleted softly. */
+  purge(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
   /** All or none of them. */
   bulkCreate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     data: readonly Taken<View>[],
@@ -126,23 +133,23 @@ interface Queries<View> {
    * @example await api.books.query.list({ filter: { price__gte: 10, or: [{ title: 'a' }, { title: 'b' }] }, order: '-price' })
    */
   list<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): Promise<Result<PageWith<View, Part<View, F, E>>, ListQuery<View, 'given'>>>
   /** The pages of the list, one after the other. @throws ClientError a page cannot be had */
   pages<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): AsyncIterable<PageWith<View, Part<View, F, E>>>
   /** The objects of all pages. @throws ClientError a page cannot be had */
   all<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): AsyncIterable<Part<View, F, E>>
   /** The page that `next` or `previous` of another page leads to, by the body of that one. */
   follow<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     link: string,
-    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E>,
+    body: QueryBody<View, ListQuery<View>> & ShowQuery<F, E, ExpandParam<View>>,
     options?: RequestOptions,
   ): Promise<Result<PageWith<View, Part<View, F, E>>>>
   /** What the view set computes of all objects: one object, or with `group_by` a page of groups. */
@@ -175,12 +182,16 @@ type MethodName<View, All> = {
     : never
 }[keyof All]
 
-/** False for aggregates and facets of a view set that declares none. */
+/** False for aggregates, facets and what brings deleted objects back, of a view set that declares none. */
 type IsDeclared<View, Name> = Name extends 'aggregate'
   ? HasSome<ComputedName<View>>
   : Name extends 'facets'
     ? HasSome<FacetName<View>>
-    : true
+    : Name extends 'restore'
+      ? HasDeletion<View, 'permissionClasses'>
+      : Name extends 'purge'
+        ? HasDeletion<View, 'purgePermissionClasses'>
+        : true
 
 type HasSome<Names> = [Names] extends [never] ? false : true
 

@@ -5,6 +5,7 @@ import type { ViewTypes } from '../factories/view-sets.js'
 import type { ModelType, Related } from '../models/model-types.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Given, Output } from '../serializers/types.js'
+import type { SoftDelete } from '../views/statics.js'
 
 export type SpecOf<View> = View extends ViewTypes<infer _Model, infer Spec> ? Spec : unknown
 
@@ -179,6 +180,16 @@ type PlacedAs<Place, T, None> = unknown extends Place
 type IsNested<T> = unknown extends T ? false : ItemOf<T> extends string | number | boolean ? false : true
 
 type Simplify<T> = { [K in keyof T]: T[K] } & {}
+
+/** The parameter that asks for deleted objects, where some may see them. */
+export type DeletedQuery<View> =
+  HasDeletion<View, 'permissionClasses'> extends true
+    ? { readonly deleted?: 'false' | 'only' | 'true' | undefined }
+    : {}
+
+/** True for a view set whose deleted objects some may see, or purge. */
+export type HasDeletion<View, Option extends string> =
+  StaticOf<View, 'softDelete', SoftDelete> extends { readonly [O in Option]: unknown } ? true : false
 
 /** The field by which lists of objects name each of them. */
 export type KeyName<View> =

@@ -160,11 +160,14 @@ class RoadBook {
       )
       return { ...NOTHING, transaction }
     }
+    if (name === 'restore' || name === 'purge') view.deletedRows = 'deleted'
+    const marks = name === 'restore' || (name === 'destroy' && view.resource.deletion !== undefined)
     await this.#step('hold', async () => {
       await inViewTransaction(view, this.#recording.knex, () => view.getObjectToWrite())
     })
     const written = this.#overridden(...hooks.filter((hook) => hook in view))
-    if (!written)
+    if (!written && marks) this.#setMark(name)
+    else if (!written)
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete'))
     if (writes !== 'delete') this.#noteRelations()
     return { ...NOTHING, statements: this.#statements, transaction }
@@ -187,6 +190,28 @@ class RoadBook {
     }
     const where = primaryKey.map((key) => [`${model.tableName}.${columns.get(key)?.column}`, 0] as const)
     this.#write('delete', (run, table) => run(table).where(Object.fromEntries(where)).delete())
+  }
+
+  /** The statement of a soft delete, or of what takes it back. */
+  #setMark(name: string): void {
+    const { knex } = this.#recording
+    const { columns, primaryKey } = describeModel(this.#view.viewClass.modelClass())
+    const mark = this.#view.resource.deletion?.column.column as string
+    const key = Object.fromEntries(primaryKey.map((property) => [columns.get(property)?.column ?? property, 0]))
+    if (name === 'restore')
+      this.#write('update', (run, table) =>
+        run(table)
+          .where(key)
+          .whereNotNull(mark)
+          .update({ [mark]: null }),
+      )
+    else
+      this.#write('delete', (run, table) =>
+        run(table)
+          .where(key)
+          .whereNull(mark)
+          .update({ [mark]: knex.raw('now()') }),
+      )
   }
 
   #noteHooks(statement: string): void {

@@ -27,6 +27,7 @@ import { GenericAPIView } from '../views/generic-api-view.js'
 import type { FilterRelations } from '../views/generic-view-class.js'
 import type { ViewConstructor } from '../views/mixins/mixin.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
+import type { SoftDelete } from '../views/statics.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
@@ -57,6 +58,8 @@ export interface ViewSetSpec<M extends Model> extends PlainStatics, MixinStatics
   readonly ordering?: readonly OrderName<M>[]
   /** Columns that every write to a row changes: objects then have a strong `ETag`. */
   readonly concurrency?: ColumnName<M> | readonly ColumnName<M>[] | null
+  /** The column that marks objects as deleted, and who may see, restore and purge them. */
+  readonly softDelete?: ColumnName<M> | (Exclude<SoftDelete, string | null> & { readonly column: ColumnName<M> }) | null
   /** Related objects that `?expand=` shows in full, by the relation, and by any other name their number, `count('reviews')`. */
   readonly expandable?: { readonly [Path in RelationPath<M>]?: Expansion } & Readonly<Record<string, Expansion>>
   /** Mixins of the package or of your own, the innermost first. */

@@ -7,6 +7,7 @@ import { exactValue } from '../models/database-text.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName } from '../models/objection.js'
+import { deletionOf } from '../models/soft-deletes.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
 import { whereKeys } from '../queryset/where-keys.js'
@@ -142,7 +143,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   async #findStored(keys: readonly unknown[], context: SerializerContext, property?: string) {
-    const query = groupConditions(this.query(context))
+    const query = this.#chosen(context)
     const model = query.modelClass() as ModelClass
     const description = describeModel(model)
     const storedProperty = property ?? this.storedProperty(model)
@@ -165,13 +166,22 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
    * @param column the related column that is stored
    */
   async seen(keys: readonly unknown[], context: SerializerContext, column: Column): Promise<Set<string>> {
-    const rows = await readColumns(whereKeys(groupConditions(this.query(context)), column, keys), { key: column })
+    const rows = await readColumns(whereKeys(this.#chosen(context), column, keys), { key: column })
     return new Set(rows.map(({ key }) => keyText(column, key)))
   }
 
   /** A key in one spelling, by which others are recognised as the same. */
   keyText(key: unknown): string {
     return this.#key ? keyText(this.#key.column, key) : String(key)
+  }
+
+  /** The objects that may be chosen, without those that are deleted. */
+  #chosen(context: SerializerContext): AnyQueryBuilder {
+    const query = groupConditions(this.query(context))
+    const model = query.modelClass() as ModelClass
+    const deleted = deletionOf(model)
+    if (deleted === undefined) return query
+    return query.whereNull(`${query.tableRefFor(model)}.${model.propertyNameToColumnName(deleted)}`)
   }
 
   /** A fresh query over the objects that may be chosen. */

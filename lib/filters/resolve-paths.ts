@@ -159,11 +159,13 @@ export function stepThrough(where: string, description: ModelDescription, name: 
     )
   }
   const { relatedModelClass: model, ownerProp, relatedProp } = relation
+  const related = description.relations.get(name)
   const step = {
     name,
-    single: description.relations.get(name)?.single === true,
+    single: related?.single === true,
     model,
     narrowing: mapping.modify ?? mapping.filter,
+    deletedBy: related?.kind === 'belongs-to-one' ? undefined : related?.deletedBy,
   }
   if (!mapping.join?.through) return { ...step, join: pairs(ownerProp.cols, relatedProp.cols), through: undefined }
   return {

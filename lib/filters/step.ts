@@ -9,6 +9,8 @@ interface Source {
   readonly model: ModelClass
   /** What the mapping narrows its rows by. */
   readonly narrowing: unknown
+  /** The column that marks rows as deleted, where those are left out. */
+  readonly deletedBy?: string | undefined
 }
 
 /** A relation on the way, with the columns that join it. */
@@ -70,13 +72,13 @@ function joinSource({ model, narrowing }: Through): Source {
   return { model: model(), narrowing }
 }
 
-function isWhole({ model, narrowing }: Source): boolean {
-  return narrowing === undefined && traitsOf(model).plainQueries
+function isWhole({ model, narrowing, deletedBy }: Source): boolean {
+  return narrowing === undefined && deletedBy === undefined && traitsOf(model).plainQueries
 }
 
 /** The related table, or a query for the part of it that the mapping and the model's own `query()` narrow it to. */
 function sourceOf(source: Source, names: JoinNames, alias: string): SqlPart {
-  const { model, narrowing } = source
+  const { model, narrowing, deletedBy } = source
   const { rows, relatedSchema } = names
   // a queryset may be of a schema of its own
   const schema = relatedSchema ? relatedSchema() : rows && schemaOf(rows) !== undefined ? undefined : names.schema()
@@ -87,6 +89,7 @@ function sourceOf(source: Source, names: JoinNames, alias: string): SqlPart {
     }
   }
   const query = narrowed(rows ?? model.query(), narrowing)
+  if (deletedBy !== undefined) void query.whereNull(`${query.tableRefFor(query.modelClass())}.${deletedBy}`)
   return {
     sql: '? as ??',
     bindings: [schema === undefined ? query : query.withSchema(schema), alias],

@@ -40,6 +40,8 @@ export interface CatalogueConstraint {
   readonly target: { readonly table: number; readonly columns: readonly string[] } | undefined
   /** False for one that is NOT ENFORCED: it says what is meant, and refuses nothing. */
   readonly enforced: boolean
+  /** The rows that a partial unique index is of, as SQL. */
+  readonly condition: string | null
 }
 
 /** What may be done to the rows of a table or a view. */
@@ -112,6 +114,7 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
             ? { table: Number(row.target), columns: row.keys.map((column) => modelColumn(knex, column)) }
             : undefined,
           enforced: row.enforced,
+          condition: row.condition,
         })),
     })
   }
@@ -156,6 +159,7 @@ interface ConstraintRow {
   columns: string[]
   target: string | number | null
   enforced: boolean
+  condition: string | null
   keys: string[]
 }
 
@@ -243,14 +247,14 @@ const CONSTRAINTS = `
       cross join lateral pg_partition_tree(to_regclass(w.name)) p where p.level > 0
   )
   select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
-    to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced,
+    to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, null as condition,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
     array(select a.attname::text from unnest(c.conkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
   from w join pg_constraint c on c.conrelid = w.table
-  union all
-  select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end, null, true, array[]::text[],
+  union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
+    null, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique

@@ -14,7 +14,7 @@ import type { ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
 
 const catalogues = new WeakMap<ModelClass, CatalogueTable>()
-const descriptions = new WeakMap<ModelClass, ModelDescription>()
+let descriptions = new WeakMap<ModelClass, ModelDescription>()
 /** It grows when a catalogue was read; what was compiled from descriptions before is stale then. */
 let revision = 0
 
@@ -26,6 +26,12 @@ export function describeModel(model: ModelClass): ModelDescription {
     descriptions.set(model, description)
   }
   return description
+}
+
+/** Has all models described anew, of the catalogues that were read: something was declared that changes what they are. */
+export function describeAnew(): void {
+  descriptions = new WeakMap()
+  revision++
 }
 
 /** A database whose catalogue was read, and its tables as `to_regclass()` finds them. */
@@ -182,6 +188,9 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     uniqueKeys: (catalogue?.constraints ?? [])
       .filter(({ kind }) => kind === 'primary' || kind === 'unique')
       .map(({ columns: unique }) => unique.map(property)),
+    partialKeys: (catalogue?.constraints ?? []).flatMap(({ columns: unique, condition }) =>
+      condition === null ? [] : [{ properties: unique.map(property), condition }],
+    ),
     lockable: catalogue?.lockable ?? true,
     filtersInserts: catalogue?.filtersInserts ?? false,
     hasInsertTriggers: catalogue?.hasInsertTriggers ?? false,

@@ -2,6 +2,7 @@
 import type { Relation } from 'objection'
 import type { JoinTable, RelationDescription } from './model-description.js'
 import { type ModelClass, relationKind } from './objection.js'
+import { deletionOf } from './soft-deletes.js'
 
 /** The relations of a model, by name. */
 export function describeRelations(model: ModelClass): Map<string, RelationDescription> {
@@ -13,6 +14,7 @@ export function describeRelations(model: ModelClass): Map<string, RelationDescri
         kind,
         model: relation.relatedModelClass,
         narrowed: isNarrowed(model, relation.name),
+        deletedBy: markOf(relation.relatedModelClass),
         single: kind !== 'has-many' && kind !== 'many-to-many',
         ownerProperties: relation.ownerProp.props,
         relatedProperties: relation.relatedProp.props,
@@ -21,6 +23,11 @@ export function describeRelations(model: ModelClass): Map<string, RelationDescri
       return [relation.name, description]
     }),
   )
+}
+
+function markOf(model: ModelClass): string | undefined {
+  const property = deletionOf(model)
+  return property === undefined ? undefined : model.propertyNameToColumnName(property)
 }
 
 /** True when a relation's mapping has a query of its own. */

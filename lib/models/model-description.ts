@@ -52,6 +52,8 @@ export interface RelationDescription {
   readonly model: ModelClass
   /** The mapping narrows the related objects by a query of its own (`modify`, `filter`). */
   readonly narrowed: boolean
+  /** The column that marks rows of the related model as deleted; undefined where deleted rows are gone. */
+  readonly deletedBy: string | undefined
   /** True when the relation leads to at most one object. */
   readonly single: boolean
   /** Properties of this model that take part in the join. */
@@ -115,6 +117,8 @@ export interface ModelDescription {
   readonly hasHeirs: boolean
   /** Properties that together are unique, one list for each constraint or index that says so. */
   readonly uniqueKeys: readonly (readonly string[])[]
+  /** Properties that together are unique among the rows for which a condition holds (partial unique indexes). */
+  readonly partialKeys: readonly { readonly properties: readonly string[]; readonly condition: string }[]
   /** The table's rows can be locked. */
   readonly lockable: boolean
   /** An insert may leave rows out: a trigger or a rule of the database stands before it. */

@@ -45,6 +45,8 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
     answers: takes('Output'),
   },
   destroy: { summary: ({ any }) => `Delete ${any}`, status: 204 },
+  restore: { summary: ({ any }) => `Restore ${any}`, status: 200, answers: takes('Output') },
+  purge: { summary: ({ any }) => `Delete ${any} for good`, status: 204 },
   bulkCreate: {
     summary: ({ many }) => `Create several ${many}`,
     status: 201,

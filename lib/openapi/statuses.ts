@@ -16,6 +16,7 @@ import { hasModel } from '../views/generic-view-class.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { policiesOf } from '../views/policies.js'
 import { reachedViewSets } from '../views/related-view-set.js'
+import { deletedParameters } from '../views/request/ask-deleted.js'
 import { selectionParameters } from '../views/steps/selection.js'
 import { pageDescription } from './aggregate-schema.js'
 import type { DescribedOperation } from './endpoint.js'
@@ -68,12 +69,19 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   if (operation.action === 'list') {
     if (streamedFormats(viewClass).length > 0) statuses.add(429)
   }
+  // those who may see deleted objects
+  if (hasModel(viewClass) && asksWhoMay(viewClass, operation.action)) statuses.add(401).add(403)
   // those who may see related objects
   if (operation.action === 'list' || countsRelated(view, serializer)) {
     const asked = [...reachedViewSets(viewClass)].map((related) => policiesOf(actionClass(related, 'list')))
     if (asked.some((related) => related.permissions.length > 0)) statuses.add(401).add(403)
   }
   return statuses
+}
+
+/** True where a permission besides those of the view set may be asked. */
+function asksWhoMay(view: typeof GenericAPIView, action: string): boolean {
+  return action === 'restore' || action === 'purge' || deletedParameters(view, action).length > 0
 }
 
 /** True where a client may ask for the number of related objects. */

@@ -113,8 +113,13 @@ interface Related extends Pick<Besides, 'knex' | 'parent'> {
 async function loadRelation(model: ModelClass, objects: readonly object[], related: Related): Promise<void> {
   const { name, relation, list, ...loading } = related
   await fetchGraph(model, objects, { ...loading, graph: { [name]: {} } }, (query) => {
+    // what a foreign key of the object's own points to is shown as long as it does
+    if (relation?.single && relation.kind !== 'belongs-to-one') {
+      void query.modifyGraph(name, (built) => leaveOutDeleted(built, relation))
+    }
     if (relation?.single !== false) return
     void query.modifyGraph(name, (built) => {
+      leaveOutDeleted(built, relation)
       if (list) narrowList(built, list, { model, relation, objects })
       else orderByKey(built)
     })
@@ -135,6 +140,7 @@ async function loadPart(model: ModelClass, objects: readonly object[], part: Par
   const graph = { [PART]: { $relation: relation.name } }
   await fetchGraph(model, objects, { ...loading, graph }, (query) => {
     void query.modifyGraph(PART, (built) => {
+      leaveOutDeleted(built, relation)
       narrowList(built, list, { model, relation, objects })
     })
   })
@@ -168,6 +174,10 @@ async function fetchGraph(
 /** Objection's own way to hand a query's schema, context and transaction to another; it is not in its types. */
 interface Child {
   childQueryOf(query: AnyQueryBuilder, options: { fork: boolean }): unknown
+}
+
+function leaveOutDeleted(query: AnyQueryBuilder, { deletedBy }: RelationDescription): void {
+  if (deletedBy !== undefined) void query.whereNull(`${query.tableRefFor(query.modelClass())}.${deletedBy}`)
 }
 
 function orderByKey(query: AnyQueryBuilder): void {

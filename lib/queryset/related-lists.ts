@@ -102,6 +102,7 @@ function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: Owners): 
     .for(own.map((name) => model.ref(`${KEYS}.${name}`)))
     .childQueryOf(query, { fork: true })
   modifyList(inner, list)
+  if (relation.deletedBy !== undefined) void inner.whereNull(`${table}.${relation.deletedBy}`)
   orderList(inner, list.order)
   const keys = key.map((column) => `${table}.${column}`)
   // what a modifier selects besides is of no use here, and might have the same name

@@ -35,6 +35,8 @@ const RESOURCE_ROUTES: readonly RouteTemplate[] = [
     path: [],
     actions: actionsOn('detail'),
   },
+  { kind: 'resource', detail: true, path: parsePattern('restore'), actions: actionsOn('restore') },
+  { kind: 'resource', detail: true, path: parsePattern('purge'), actions: actionsOn('purge') },
 ]
 
 /** The paths of a view set, those of its actions included. @throws {ConfigurationError} actions that do not go together */

@@ -28,6 +28,7 @@ export function isCheckedByDatabase(
 ): boolean {
   const made: unknown = field.constructor
   if (made !== PrimaryKeyRelatedField || !relation || !column || ids) return false
+  if (relation.deletedBy !== undefined) return false
   const key = model?.foreignKeys.get(column.property)
   if (!key?.enforced) return false
   const { queryset, many } = field.options as RelatedFieldOptions

@@ -4,18 +4,20 @@ import type { ParameterDescription } from '../filters/filter.js'
 import { showsFigures } from './actions.js'
 import { aggregatesOf, isAggregating } from './aggregates.js'
 import type { GenericViewClass } from './generic-view-class.js'
+import { deletedParameters } from './request/ask-deleted.js'
 import { resourceOf } from './resource.js'
 
 /** Those of a generic view with a model; none of an action that reads no list. */
 export function listParameters(view: GenericViewClass, action: string): readonly ParameterDescription[] {
   const isList = action === 'list'
-  if (!(isList || showsFigures(action))) return []
+  const deleted = deletedParameters(view, action)
+  if (!(isList || showsFigures(action))) return deleted
   const { filterView } = resourceOf(view)
   const filtering = filterView.backends.flatMap((backend) => backend.parameters(filterView))
   const paging = pagingParameters(view, action)
   return isList
-    ? [...filtering, ...paging]
-    : [...filtering.filter(isNoOrder), ...ownParameters(view, action), ...paging]
+    ? [...filtering, ...paging, ...deleted]
+    : [...filtering.filter(isNoOrder), ...ownParameters(view, action), ...paging, ...deleted]
 }
 
 /** Those of the pages of what an action lists. */

@@ -15,15 +15,15 @@ export interface Action {
   /** The HTTP method that it answers, in lower case. */
   readonly method: ActionMethod
   /** Which of the paths of a resource it answers on: its list, one object, its bulk path, or one of its own. */
-  readonly path: 'list' | 'detail' | 'bulk' | 'aggregate' | 'facets'
+  readonly path: 'list' | 'detail' | 'bulk' | 'aggregate' | 'facets' | 'restore' | 'purge'
   /** What its answer shows: objects, what is computed of all of them, or nothing. */
   readonly shows: 'object' | 'list' | 'figures' | 'nothing'
   /** What it does to rows; undefined for one that only reads. */
   readonly writes: 'insert' | 'update' | 'delete' | undefined
   /** The methods of the view that an application may write by in its own way; the one of a single object last. */
   readonly hooks: readonly string[]
-  /** The static without which there is no such action, however many methods answer it. */
-  readonly needs?: 'aggregates' | 'facets'
+  /** The static, or the option of one, without which there is no such action, however many methods answer it. */
+  readonly needs?: 'aggregates' | 'facets' | 'softDelete.permissionClasses' | 'softDelete.purgePermissionClasses'
   /** The action whose method it runs, by another HTTP method. */
   readonly runs?: string
   /** The method of the view that makes its answer, besides the action itself. */
@@ -89,7 +89,29 @@ export const ACTIONS: readonly Action[] = [
     runs: 'update',
   },
   { name: 'destroy', method: 'delete', path: 'detail', shows: 'nothing', ...deleting, hooks: ['performDestroy'] },
+  {
+    name: 'restore',
+    method: 'post',
+    path: 'restore',
+    shows: 'object',
+    writes: 'update',
+    serializerMethod: undefined,
+    hooks: ['performRestore'],
+    needs: 'softDelete.permissionClasses',
+  },
+  {
+    name: 'purge',
+    method: 'delete',
+    path: 'purge',
+    shows: 'nothing',
+    ...deleting,
+    hooks: ['performPurge'],
+    needs: 'softDelete.purgePermissionClasses',
+  },
 ]
+
+/** The paths of one object. */
+const OF_ONE: ReadonlySet<Action['path'] | undefined> = new Set(['detail', 'restore', 'purge'] as const)
 
 const byName: ReadonlyMap<string, Action> = new Map(ACTIONS.map((action) => [action.name, action]))
 
@@ -116,7 +138,7 @@ export function withQuery(actions: ActionMap): ActionMap {
 
 /** True for an action about one object, which the path names. */
 export function isDetail(name: string): boolean {
-  return byName.get(name)?.path === 'detail'
+  return OF_ONE.has(byName.get(name)?.path)
 }
 
 /** True for an action that shows what is computed of all objects of a list. */
@@ -125,10 +147,12 @@ export function showsFigures(name: string): boolean {
 }
 
 /** False for an action that a class declares nothing for. */
-export function isDeclared(view: object, name: string): boolean {
-  const { needs } = byName.get(name) ?? {}
+export function isDeclared(view: object, action: string): boolean {
+  const { needs } = byName.get(action) ?? {}
   if (needs === undefined) return true
-  const declared = (view as Readonly<Record<string, unknown>>)[needs]
+  const [name = '', option] = needs.split('.')
+  const stated = (view as Readonly<Record<string, unknown>>)[name]
+  const declared = option === undefined ? stated : (stated as Readonly<Record<string, unknown>> | null)?.[option]
   return typeof declared === 'object' && declared !== null && Object.keys(declared).length > 0
 }
 
@@ -141,7 +165,7 @@ export function isRead(name: string): boolean {
 /** True for an action that changes or deletes the one object that the path names. */
 export function changesObject(name: string): boolean {
   const action = byName.get(name)
-  return action?.path === 'detail' && action.writes !== undefined
+  return OF_ONE.has(action?.path) && action?.writes !== undefined
 }
 
 /** True for an action that changes or deletes objects which its body names. */
@@ -158,7 +182,7 @@ export function showsObject(name: string): boolean {
 /** True for an action that writes and shows what it has written: a client may prefer that it does not. */
 export function showsWritten(name: string): boolean {
   const action = byName.get(name)
-  return action?.writes !== undefined && name !== 'destroy'
+  return action?.writes !== undefined && !(action.shows === 'nothing' && OF_ONE.has(action.path))
 }
 
 /** True for an action that is about no object yet: neither the path nor the body names one. */

@@ -29,6 +29,7 @@ import { GenericStatics } from './generic-statics.js'
 import type { PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
+import { bothOf, type DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
@@ -54,6 +55,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   declare rowVersion: string | undefined
   /** @internal The key on the path of a request that writes, once it was read. */
   declare pathKey: PathKey | undefined
+  /** @internal Which rows the request is about, where the view marks them as deleted. */
+  declare deletedRows: DeletedRows
   /** @internal */
   declare holds: boolean
   /** @internal */
@@ -129,6 +132,7 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     if (!(queryset || model)) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
     let query = (queryset ? queryset() : model?.query(knex)) as AnyQueryBuilder
     if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
+    if (this.viewClass.softDelete !== null) this.resource.deletion?.scopes[this.deletedRows].apply(query)
     // what code of the application's reads by it has its microseconds, too; the package's own steps see to that themselves
     return (this.resource.overrides.has(this.action) ? readExactly(query) : query) as unknown as QueryBuilder<M>
   }
@@ -136,6 +140,12 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal */
   parentScope(): FilterPart | undefined {
     return this.parents.length > 0 ? parentScope(this) : undefined
+  }
+
+  /** @internal */
+  scope(): FilterPart | undefined {
+    const deletion = this.viewClass.softDelete === null ? undefined : this.resource.deletion
+    return deletion ? bothOf(this.parentScope(), deletion.scopes[this.deletedRows]) : this.parentScope()
   }
 
   /** The parameters of the request: those of its URL, and of a QUERY those of its body, too. Of repeated ones the last counts. */
@@ -258,6 +268,7 @@ Object.assign(GenericAPIView.prototype, {
   pathKey: undefined,
   inserter: undefined,
   clientSelection: undefined,
+  deletedRows: 'live',
   holds: false,
   heldKey: undefined,
   rowMark: undefined,

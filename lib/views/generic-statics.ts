@@ -7,7 +7,7 @@ import type { Expandable } from '../serializers/select-fields.js'
 import { APIView } from './api-view.js'
 import type { FilterRelations } from './generic-view-class.js'
 import { STATIC_KINDS } from './static-kinds.js'
-import type { Concurrency, Filters, Pagination, Queryset, ViewSerializer } from './statics.js'
+import type { Concurrency, Filters, Pagination, Queryset, SoftDelete, ViewSerializer } from './statics.js'
 
 /** The statics of `GenericAPIView`. */
 export class GenericStatics extends APIView {
@@ -74,6 +74,16 @@ export class GenericStatics extends APIView {
   static expandable: Expandable = {}
   /** The query parameter that asks for what `expandable` names. @default 'expand' */
   static expandParam = 'expand'
+  /**
+   * DELETE marks objects as deleted by this column, a point in time that is null until then, in place of deleting their rows.
+   * Lists, objects, relations to many, counts, filters over such relations, and choices of related fields leave them out, in
+   * all view sets. With `permissionClasses` some callers see them by `?deleted=true` and restore them, with
+   * `purgePermissionClasses` some delete their rows.
+   * @see docs/reference/soft-deletes.md
+   * @example static override softDelete: SoftDelete = { column: 'deleted_at', permissionClasses: [IsAdminUser] }
+   * @default null
+   */
+  static softDelete: SoftDelete = null
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
 }

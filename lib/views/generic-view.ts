@@ -12,6 +12,7 @@ import type { Selection } from '../serializers/select-fields.js'
 import type { Serializer } from '../serializers/serializer.js'
 import type { GenericViewClass } from './generic-view-class.js'
 import type { Resource } from './resource.js'
+import type { DeletedRows } from './soft-delete.js'
 import type { View } from './view.js'
 
 /** What the path names an object by. */
@@ -32,6 +33,8 @@ export interface GenericView extends View {
   trx: Knex.Transaction | undefined
   /** The version of the object's row, for its tag. */
   rowVersion: string | undefined
+  /** Which rows the request is about, where the view marks them as deleted. */
+  deletedRows: DeletedRows
   /** A row that is looked up is held until the transaction ends. */
   holds: boolean
   /** The key of the row that is held, as JSON. */
@@ -47,6 +50,8 @@ export interface GenericView extends View {
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder
   /** The condition that objects belong to the one on the path; undefined where there is none. */
   parentScope(): FilterPart | undefined
+  /** The conditions on all objects of the request: that they belong to the one on the path, and are not deleted. */
+  scope(): FilterPart | undefined
   // biome-ignore lint/suspicious/noExplicitAny: any serializer
   performCreate?(serializer: any): Promise<unknown>
   checkObjectPermissions(object: object): Promise<void>

@@ -36,6 +36,7 @@ import {
   rowMethods,
 } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
+import { type Deletion, deletionFor } from './soft-delete.js'
 
 /** Backends that do nothing without a parameter of theirs. */
 const OUR_FILTERS: ReadonlySet<unknown> = new Set([
@@ -136,6 +137,17 @@ export class Resource {
       const isKey = term.property === 'id' && !model.columns.has('id')
       return isKey ? model.primaryKey.map((property) => ({ ...term, property })) : [term]
     })
+  }
+
+  /** How it marks objects as deleted; undefined where their rows go. */
+  get deletion(): Deletion | undefined {
+    return decided(this, 'deletion', deletionFor(this.view, this.model))
+  }
+
+  /** Deleted objects may be asked for, or related ones. */
+  get asks(): boolean {
+    const { permissions, purgePermissions } = this.view.softDelete === null ? {} : (this.deletion ?? {})
+    return decided(this, 'asks', this.asksRelations || (permissions ?? purgePermissions) !== undefined)
   }
 
   /** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */

@@ -26,4 +26,5 @@ export const STATIC_KINDS: Kinds = {
   expandable: 'record',
   expandParam: 'name',
   ordering: 'names',
+  softDelete: 'any',
 }

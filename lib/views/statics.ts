@@ -38,5 +38,21 @@ export type ViewSerializer = SerializerClass | null
 // biome-ignore lint/suspicious/noExplicitAny: a query of any model and result
 export type Queryset = (() => QueryBuilder<any, any>) | null
 
+/**
+ * How objects are marked as deleted, or null where their rows go: the column, and who may see, restore and purge them.
+ * Annotate with this type to leave subclasses free.
+ */
+export type SoftDelete =
+  | string
+  | {
+      /** The column, a point in time that is null until then. */
+      readonly column: string
+      /** Who may see deleted objects (`?deleted=true`) and restore them, besides what the view set asks. @default nobody */
+      readonly permissionClasses?: Permissions
+      /** Who may purge them: delete their rows. @default nobody */
+      readonly purgePermissionClasses?: Permissions
+    }
+  | null
+
 /** The columns that distinguish versions of a row, or null. Annotate with this type to leave subclasses free. */
 export type Concurrency = string | readonly string[] | null

@@ -60,6 +60,8 @@ export interface ModelViewSet<M extends Model = Model, S extends SerializerOfAny
   performCreate(serializer: S): Promise<unknown>
   performUpdate(serializer: S, instance: M): Promise<unknown>
   performDestroy(instance: M): Promise<unknown>
+  performRestore(instance: M): Promise<unknown>
+  performPurge(instance: M): Promise<unknown>
 }
 
 /**
@@ -84,6 +86,8 @@ export interface BulkModelViewSet<M extends Model = Model, S extends SerializerO
   performCreate(serializer: S): Promise<unknown>
   performUpdate(serializer: S, instance: M): Promise<unknown>
   performDestroy(instance: M): Promise<unknown>
+  performRestore(instance: M): Promise<unknown>
+  performPurge(instance: M): Promise<unknown>
   performBulkCreate(serializer: S): Promise<unknown>
   performBulkUpdate(serializer: S, instances: readonly M[]): Promise<unknown>
   performBulkDestroy(instances: readonly M[]): Promise<unknown>

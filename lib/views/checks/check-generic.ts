@@ -28,6 +28,7 @@ import { checkPaginator, poolSizeOf } from './check-paginator.js'
 import { checkParameters } from './check-parameters.js'
 import { checkOwnQueryset } from './check-queryset.js'
 import { checkRelations } from './check-relations.js'
+import { checkSoftDelete, declareSoftDelete } from './check-soft-delete.js'
 import { checkStreamPool, checkStreams } from './check-streams.js'
 import { modelsOf } from './models-of.js'
 import { prepareSerializers } from './prepare-serializers.js'
@@ -42,6 +43,7 @@ export type CheckedClass = typeof APIView & GenericViewClass
  */
 export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSerializer: boolean }): void {
   checkModel(view)
+  declareSoftDelete(view)
   if (needsSerializer && !view.serializerClass && isBuiltIn(view.prototype, 'getSerializerClass')) {
     throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
   }
@@ -67,6 +69,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   const description = describeModel(view.modelClass())
   const { columns, model } = description
   checkExpandable(view)
+  checkSoftDelete(view)
   for (const term of view.ordering) {
     const { property, related } = declaredTerm(`${view.name}: ordering`, description, term)
     const column = related?.column ?? columns.get(property)

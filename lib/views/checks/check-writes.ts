@@ -27,7 +27,8 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     )
     if (hostile && (hostile.column === '__proto__' || writing.writes !== 'insert'))
       throw cannotHold(view, model, action, hostile)
-    if (!model.takes[writing.writes]) throw takesNone(view, model, action)
+    const marks = view.softDelete !== null && writing.writes === 'delete' && action !== 'purge'
+    if (!model.takes[marks ? 'update' : writing.writes]) throw takesNone(view, model, action)
     if (writing.writes !== 'insert') checkKey(view, model, action)
   }
 }
@@ -81,6 +82,16 @@ function checkKey(view: GenericViewClass, model: ModelDescription, action: strin
   )
 }
 
+/** True for what is unique among the rows that are not deleted: no request sees two of them at once. */
+function tellsLiveApart(view: GenericViewClass, model: ModelDescription, properties: readonly string[]): boolean {
+  const { deletion } = resourceOf(view)
+  if (!deletion || deletion.permissions || deletion.purgePermissions) return false
+  const isLive = (condition: string) => condition.replaceAll('"', '') === `(${deletion.column.nativeName} IS NULL)`
+  return model.partialKeys.some(
+    ({ properties: key, condition }) => isLive(condition) && key.every((property) => properties.includes(property)),
+  )
+}
+
 function tellsApart({ uniqueKeys, isPartitioned, columns }: ModelDescription, properties: readonly string[]): boolean {
   if (uniqueKeys.some((key) => key.every((property) => properties.includes(property)))) return true
   // what a sequence or the like fills in is unique over all partitions, though PostgreSQL cannot say so
@@ -90,7 +101,8 @@ function tellsApart({ uniqueKeys, isPartitioned, columns }: ModelDescription, pr
 
 /** True for a column that is unique among what a request can see: beside the parent's key, or what a queryset says. */
 function isNamed(view: GenericViewClass, model: ModelDescription, property: string): boolean {
-  if (tellsApart(model, [property, ...parentProperties(view, model)])) return true
+  const named = [property, ...parentProperties(view, model)]
+  if (tellsApart(model, named) || tellsLiveApart(view, model, named)) return true
   const narrows = view.queryset !== null || !isBuiltIn(view.prototype, 'getQueryset')
   return narrows && model.uniqueKeys.some((key) => key.includes(property))
 }

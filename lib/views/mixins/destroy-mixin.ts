@@ -11,7 +11,10 @@ import { dropUploads } from '../../serializers/store-uploads.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericView } from '../generic-view.js'
 import { holdingRows } from '../request/in-view-transaction.js'
+import { readNewVersion } from '../steps/concurrency.js'
+import { markDeleted, takeMark } from '../steps/delete-softly.js'
 import { whyKept } from '../steps/object-to-write.js'
+import { representFound } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
@@ -23,7 +26,16 @@ function deleteRow({ rowMark }: GenericView, object: Model, knex: Queryable | un
   })
 }
 
-/** Adds `destroy`: 204, no body. */
+async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
+  const knex = view.trx ?? view.knex
+  const deleted: unknown = await deleteRow(view, object, knex)
+  if (deleted === 0) throw await whyKept(view)
+  const { serializerClass } = view.viewClass
+  if (serializerClass) dropUploads(serializerPlan(serializerClass), [object], knex)
+  return deleted
+}
+
+/** Adds `destroy`: 204, no body; and with `softDelete` also `restore` and `purge`, for whom that permits them. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     destroy(): Promise<void> {
@@ -33,20 +45,50 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     }
 
     /**
-     * Deletes the object, and its uploads once that is committed. Override it for a soft delete, also where a
-     * trigger keeps the row.
+     * Deletes the object, and its uploads once that is committed; with `softDelete` it marks the row and keeps both. Override
+     * it for a soft delete of another kind, also where a trigger keeps the row.
      * @throws PermissionDenied no row was deleted: the database keeps it, by a policy or a trigger
      * @throws NotFound another request has deleted it, or given it to somebody else
      */
     // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
     async performDestroy(instance: any): Promise<unknown> {
-      const knex = this.trx ?? this.knex
-      const object = instance as Model
-      const deleted: unknown = await deleteRow(this, object, knex)
+      const { deletion } = this.viewClass.softDelete === null ? {} : this.resource
+      if (!deletion) return deleteObject(this, instance as Model)
+      const deleted = await markDeleted(this, instance as Model, deletion)
       if (deleted === 0) throw await whyKept(this)
-      const { serializerClass } = this.viewClass
-      if (serializerClass) dropUploads(serializerPlan(serializerClass), [object], knex)
       return deleted
+    }
+
+    /** Takes back a soft delete, and shows the object. @throws NotFound there is none that is deleted */
+    restore(): Promise<unknown> {
+      return holdingRows(this, async () => {
+        await this.performRestore((await this.getObjectToWrite()) as Model)
+        this.deletedRows = 'live'
+        this.rowVersion = undefined
+        const object = (await this.getObject()) as Model
+        await readNewVersion(this, object)
+        return representFound(this, object)
+      })
+    }
+
+    /** Takes the mark of a soft delete away. */
+    // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
+    async performRestore(instance: any): Promise<unknown> {
+      const { deletion } = this.resource
+      return deletion && takeMark(this, instance as Model, deletion)
+    }
+
+    /** Deletes the row of an object that is deleted softly: 204, no body. @throws NotFound there is none */
+    purge(): Promise<void> {
+      return holdingRows(this, async () => {
+        await this.performPurge((await this.getObjectToWrite()) as Model)
+      })
+    }
+
+    /** Deletes the row, and its uploads once that is committed. */
+    // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
+    async performPurge(instance: any): Promise<unknown> {
+      return deleteObject(this, instance as Model)
     }
   }
   markBuiltIn(mixed.prototype)

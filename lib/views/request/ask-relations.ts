@@ -51,7 +51,8 @@ function openList(viewClass: RelatedViewClass, { ctx }: GenericView): GenericVie
 /** The query of the objects that a view's list would show; undefined for all rows of the table. */
 function visibleRows(view: GenericView, { knex, trx }: GenericView): AnyQueryBuilder | undefined {
   const { resource, viewClass } = view
-  if (resource.isWholeTable && resource.isQuiet && !resource.overrides.filtering) return undefined
+  if (viewClass.softDelete === null && resource.isWholeTable && resource.isQuiet && !resource.overrides.filtering)
+    return undefined
   Object.assign(view, { knex, trx })
   const declared = groupConditions(view.getQueryset() as AnyQueryBuilder)
   checkQueryset(view, declared)

@@ -10,6 +10,7 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
 import { asksByBody, readQueryBody } from '../steps/read-query-body.js'
 import type { View } from '../view.js'
+import { askDeleted } from './ask-deleted.js'
 import { askRelations } from './ask-relations.js'
 import { checkRequest } from './check-request.js'
 import { checkedAnswer } from './checked-answer.js'
@@ -65,7 +66,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
 
 function call(view: View): unknown {
   const inputSerializer = view.inputSerializer
-  const asks = (view as Partial<GenericView>).resource?.asksRelations
+  const asks = (view as Partial<GenericView>).resource?.asks
   if (inputSerializer || asks || view.parents.length > 0 || view.answerSchema || view.preferences)
     return callChecked(view, inputSerializer)
   return methodOf(view).call(view)
@@ -74,7 +75,10 @@ function call(view: View): unknown {
 async function callChecked(view: View, inputSerializer: SerializerClass | undefined): Promise<unknown> {
   const { parents, answerSchema, preferences } = view
   if (parents.length > 0) await checkParents(view)
-  if ((view as Partial<GenericView>).resource?.asksRelations) await askRelations(view as GenericView)
+  if ((view as Partial<GenericView>).resource?.asks) {
+    await askDeleted(view as GenericView)
+    await askRelations(view as GenericView)
+  }
   if (preferences?.strict) handleStrictly(view)
   const method = methodOf(view)
   const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)

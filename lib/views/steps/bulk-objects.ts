@@ -18,6 +18,7 @@ import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { dropUploads } from '../../serializers/store-uploads.js'
 import type { GenericView } from '../generic-view.js'
+import { markAllDeleted } from './delete-softly.js'
 import { holdRows } from './hold-rows.js'
 import { visibleQuery } from './visible-query.js'
 
@@ -121,6 +122,8 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   if (!first) return
   const knex = view.trx ?? view.knex
   const model = modelOf(first)
+  const { deletion } = view.viewClass.softDelete === null ? {} : view.resource
+  if (deletion) return markAllDeleted(view, objects, deletion)
   const { columns, primaryKey } = describeModel(model)
   const key = columns.get(primaryKey[0] ?? '')
   if (primaryKey.length !== 1 || !key || !traitsOf(model).plainBulkDeletes) {

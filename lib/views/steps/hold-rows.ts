@@ -84,6 +84,7 @@ function isOneOfAll(view: GenericView, { column, values, terms }: WantedRows): b
     column.unique &&
     !terms?.length &&
     view.parents.length === 0 &&
+    view.viewClass.softDelete === null &&
     view.resource.isWholeTable &&
     holdsPlainly(view.viewClass.modelClass(), knexOf(view))
   )
@@ -101,7 +102,7 @@ async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]
   const { column, terms = [] } = wanted
   const rows = rowsOf(view, terms, column)
   narrow(rows, column.column, wanted)
-  if (!view.resource.isWholeTable || view.parents.length > 0) {
+  if (!view.resource.isWholeTable || view.scope()) {
     const visible = visibleQuery(view)
     const key = referenceIn(visible, wanted)
     narrow(visible, key, wanted)

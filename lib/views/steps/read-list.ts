@@ -151,7 +151,7 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
   }
   const statementMilliseconds = asked === NO_PARTS ? undefined : guardOf(asked)
   const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
-  const scope = view.parentScope()
+  const scope = view.scope()
   const described = rows && scope?.shape !== null ? describedOrder(listing, asked) : undefined
   if (rows && described) {
     const query = () => {

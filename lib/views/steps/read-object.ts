@@ -78,7 +78,7 @@ export function keyOnPath(view: GenericView): PathKey {
 /** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
 export function lookupOf(view: GenericView): ObjectLookup {
   const { column, value } = keyOnPath(view)
-  const scope = view.parentScope()
+  const scope = view.scope()
   return {
     column,
     value,

@@ -8,7 +8,7 @@ import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
- * The view's queryset, with the condition that its objects belong to the one before them on the path.
+ * The view's queryset, with the conditions that its objects belong to the one before them on the path, and are not deleted.
  * @throws {ConfigurationError} it is one that lookups cannot narrow
  */
 export function visibleQuery(view: GenericView): AnyQueryBuilder {
@@ -16,7 +16,7 @@ export function visibleQuery(view: GenericView): AnyQueryBuilder {
   const visible = view.resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
   // an application's own queryset may have lost it
-  if (view.resource.overrides.queryset) view.parentScope()?.apply(visible)
+  if (view.resource.overrides.queryset) view.scope()?.apply(visible)
   return visible
 }
 
@@ -31,7 +31,7 @@ interface ListConditions {
 /** The view's queryset with the conditions of a list: of the object before it on the path, and of all filter backends. */
 export function listQuery(
   view: GenericView,
-  { asks = true, scope = view.parentScope() }: ListConditions = {},
+  { asks = true, scope = view.scope() }: ListConditions = {},
 ): AnyQueryBuilder {
   const { resource } = view
   const objects = view.getQueryset() as AnyQueryBuilder

@@ -1,0 +1,58 @@
+/** What can be wrong with `static softDelete` before any request. */
+
+import { ConfigurationError } from '../../kernel/errors.js'
+import { checkKinds } from '../../kernel/option-kinds.js'
+import { describeAnew, describeModel } from '../../models/describe-model.js'
+import { modelName } from '../../models/objection.js'
+import { markDeletion } from '../../models/soft-deletes.js'
+import { serializerPlan } from '../../serializers/plan.js'
+import { type GenericViewClass, hasModel } from '../generic-view-class.js'
+import { resourceOf } from '../resource.js'
+import { deletionProperty } from '../soft-delete.js'
+
+const OPTIONS = { column: 'name', permissionClasses: 'list', purgePermissionClasses: 'list' } as const
+const POINTS_IN_TIME: ReadonlySet<string> = new Set(['timestamptz', 'timestamp'])
+
+/**
+ * Says of the view's model that its rows are marked as deleted: whatever shows them by a relation leaves those out.
+ * @throws {ConfigurationError} the declaration is none, or another view set of the model says something else
+ */
+export function declareSoftDelete(view: GenericViewClass): void {
+  const { softDelete } = view
+  if (softDelete === null || !hasModel(view)) return
+  const where = `${view.name}: static softDelete`
+  if (typeof softDelete !== 'string') checkKinds(where, softDelete, { kinds: OPTIONS })
+  const property = deletionProperty(view)
+  if (!property) throw new ConfigurationError(`${where} names no column; write softDelete = 'deleted_at'`)
+  if (markDeletion(where, view.modelClass(), property)) describeAnew()
+}
+
+/**
+ * The column must be there, hold a point in time or nothing, and be out of the client's reach.
+ * @throws {ConfigurationError} naming class, attribute and fix
+ */
+export function checkSoftDelete(view: GenericViewClass): void {
+  const { deletion, filterView, paginator } = resourceOf(view)
+  if (!deletion) return
+  const { property, type, sqlType, holdsNull } = deletion.column
+  const { model } = describeModel(view.modelClass())
+  const fail = (problem: string) => new ConfigurationError(`${view.name}: softDelete names "${property}"${problem}`)
+  if (!POINTS_IN_TIME.has(type)) throw fail(` of type ${sqlType ?? type}; name a timestamptz, which is null until then`)
+  if (!holdsNull) throw fail(`, which is never null, so that every row of ${modelName(model)} would be deleted`)
+  const field =
+    view.serializerClass &&
+    serializerPlan(view.serializerClass).writable.find(({ column }) => column?.property === property)
+  if (field) {
+    throw fail(`, which clients may write as "${field.name}"; add it to ${view.serializerClass?.name}.readOnlyFields`)
+  }
+  if (!deletion.permissions) return
+  const readers = [
+    ...filterView.backends.flatMap((one) => one.parameters(filterView)),
+    ...(paginator?.parameters() ?? []),
+  ]
+  if (readers.some(({ name }) => name === 'deleted')) {
+    throw new ConfigurationError(
+      `${view.name}: the query parameter "deleted" asks for deleted objects (softDelete), and is read by a filter or the paginator, too; rename it there`,
+    )
+  }
+}

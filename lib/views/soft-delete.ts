@@ -1,0 +1,83 @@
+/** What `static softDelete` of a view class says: how rows are marked as deleted, and who may see, restore and purge them. */
+
+import type { FilterPart } from '../filters/filter.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import { resolvePolicies } from '../kernel/policy.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
+import { type AnyQueryBuilder, modelName } from '../models/objection.js'
+import type { BasePermission } from '../permissions/permission.js'
+import type { SoftDelete } from './statics.js'
+
+/** Which rows a request is about. */
+export type DeletedRows = 'live' | 'all' | 'deleted'
+
+/** How a view set deletes, decided once of its class. */
+export interface Deletion {
+  readonly column: Column
+  /** Who may see and restore deleted objects, besides what the view set asks of anybody; undefined for nobody. */
+  readonly permissions: readonly BasePermission[] | undefined
+  /** Who may delete their rows. */
+  readonly purgePermissions: readonly BasePermission[] | undefined
+  /** The condition on the rows that a request is about. */
+  readonly scopes: Readonly<Record<DeletedRows, FilterPart>>
+}
+
+interface DeclaringClass {
+  readonly name: string
+  readonly softDelete: SoftDelete
+}
+
+/** The property that a class names; undefined without `softDelete`. */
+export function deletionProperty({ softDelete }: DeclaringClass): string | undefined {
+  if (softDelete === null) return undefined
+  return typeof softDelete === 'string' ? softDelete : softDelete.column
+}
+
+/** What a class declares. @throws {ConfigurationError} the model has no such column, or a list holds what is no permission */
+export function deletionFor(view: DeclaringClass, model: ModelDescription): Deletion | undefined {
+  const property = deletionProperty(view)
+  if (property === undefined) return undefined
+  const column = model.columns.get(property)
+  if (!column) {
+    throw new ConfigurationError(
+      `${view.name}: softDelete names "${property}", which is no column of ${modelName(model.model)}`,
+    )
+  }
+  const declared = typeof view.softDelete === 'object' ? view.softDelete : null
+  const permissionsOf = (name: 'permissionClasses' | 'purgePermissionClasses') => {
+    const classes = declared?.[name]
+    return classes && resolvePolicies(`${view.name}.softDelete.${name}`, classes, 'hasPermission')
+  }
+  return {
+    column,
+    permissions: permissionsOf('permissionClasses'),
+    purgePermissions: permissionsOf('purgePermissionClasses'),
+    scopes: {
+      live: scope('live', (query) => void query.whereNull(reference(query, column))),
+      deleted: scope('deleted', (query) => void query.whereNotNull(reference(query, column))),
+      all: scope('all', () => undefined),
+    },
+  }
+}
+
+function scope(shape: string, apply: (query: AnyQueryBuilder) => void): FilterPart {
+  return { shape, values: [], guarded: undefined, apply }
+}
+
+/** Both of two conditions on the objects of a request. */
+export function bothOf(one: FilterPart | undefined, other: FilterPart): FilterPart {
+  if (!one) return other
+  return {
+    shape: one.shape === null ? null : `${one.shape}${other.shape}`,
+    values: one.values,
+    guarded: undefined,
+    apply(query) {
+      other.apply(query)
+      one.apply(query)
+    },
+  }
+}
+
+function reference(query: AnyQueryBuilder, { column }: Column): string {
+  return `${query.tableRefFor(query.modelClass())}.${column}`
+}

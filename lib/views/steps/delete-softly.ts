@@ -1,0 +1,62 @@
+/** Marks rows as deleted, and takes the mark away (`softDelete`). */
+
+import type { Model } from 'objection'
+import { NotFound } from '../../kernel/errors.js'
+import { byExactKey } from '../../models/exact-key.js'
+import { traitsOf } from '../../models/model-traits.js'
+import type { AnyQueryBuilder } from '../../models/objection.js'
+import { modelOf } from '../../models/objection.js'
+import { ownRow, ownRows } from '../../queryset/own-row.js'
+import { whereRows } from '../../queryset/where-keys.js'
+import type { GenericView } from '../generic-view.js'
+import type { Deletion } from '../soft-delete.js'
+
+/**
+ * Sets the mark of an object's row, unless another request has. The model's hooks for updates run.
+ * @returns how many rows were marked
+ */
+export async function markDeleted(view: GenericView, object: Model, { column }: Deletion): Promise<number> {
+  const now = modelOf(object).raw('now()')
+  return setMark(view, object, column.property, now, (query) => void query.whereNull(column.column))
+}
+
+/** Takes the mark away. @throws NotFound another request has */
+export async function takeMark(view: GenericView, object: Model, { column }: Deletion): Promise<void> {
+  const restored = await setMark(view, object, column.property, null, (query) => void query.whereNotNull(column.column))
+  if (restored === 0) throw new NotFound()
+}
+
+function setMark(
+  { trx, knex, rowMark }: GenericView,
+  object: Model,
+  property: string,
+  value: unknown,
+  narrow: (query: AnyQueryBuilder) => void,
+): Promise<number> {
+  return byExactKey(object, () => {
+    const query = ownRow(object, trx ?? knex).patch({ [property]: value } as never) as unknown as AnyQueryBuilder
+    narrow(query)
+    return (rowMark === undefined ? query : query.whereRaw('xmin::text = ?', [rowMark])) as unknown as Promise<number>
+  })
+}
+
+/**
+ * Sets the mark of objects that a list names: by one statement, or one by one where the model has hooks for each.
+ * @throws NotFound one of them is deleted by now
+ */
+export async function markAllDeleted(view: GenericView, objects: readonly Model[], deletion: Deletion): Promise<void> {
+  const model = modelOf(objects[0] as Model)
+  if (!traitsOf(model).plainChanges) {
+    for (const object of objects) if ((await markDeleted(view, object, deletion)) === 0) throw new NotFound()
+    return
+  }
+  const { property, column } = deletion.column
+  const query = whereRows(
+    ownRows(model, view.trx ?? view.knex).patch({
+      [property]: model.raw('now()'),
+    } as never) as unknown as AnyQueryBuilder,
+    objects,
+  )
+  const marked: unknown = await query.whereNull(column)
+  if (typeof marked === 'number' && marked < objects.length) throw new NotFound()
+}
