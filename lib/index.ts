@@ -196,6 +196,7 @@ export { UpdateMixin } from './views/mixins/update-mixin.js'
 export type {
   Authentications,
   Concurrency,
+  Envelope,
   Filters,
   Metadata,
   Pagination,
@@ -204,6 +205,7 @@ export type {
   Queryset,
   Renderers,
   SoftDelete,
+  Statuses,
   Throttles,
   Versioning,
   ViewSerializer,

@@ -45,7 +45,7 @@ function methodsOf(settings: Settings, path: Path): object {
         const items = itemsOf(page)
         if (!items) throw wrong('the answer is no page of a list')
         yield page
-        const { next, cursor_id: cursor } = page
+        const { next, cursor_id: cursor } = placesOf(page)
         const isLink = next !== undefined && next !== null
         const following = isLink ? next : (cursor ?? undefined)
         if (following === undefined) return
@@ -100,9 +100,19 @@ function given(method: Method, data: unknown): Partial<Call> {
   return method === 'GET' ? { query: data as object } : { data }
 }
 
+/** What leads on from a page: the page itself, or in an envelope what stands beside its objects. */
+function placesOf(page: Page): Page {
+  const beside = Object.values(page).find((one) => isObject(one) && ('next' in one || 'cursor_id' in one))
+  return 'next' in page || 'cursor_id' in page ? page : (beside ?? page)
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** The objects of a page, or of a list without pages; undefined for what is neither. */
 function itemsOf(page: Page): readonly unknown[] | undefined {
-  return [page, page.results].find(Array.isArray)
+  return [page, page.results, ...Object.values(page)].find(Array.isArray)
 }
 
 function wrong(detail: string): ClientError {

@@ -18,6 +18,9 @@ import type { Result } from './result.js'
 import type {
   AskedExpansion,
   DeletedQuery,
+  Destroyed,
+  Enclosed,
+  EnclosedList,
   ExpandParam,
   FieldName,
   HasDeletion,
@@ -89,39 +92,39 @@ interface Methods<View> {
     key: Key<View>,
     query?: ShowQuery<F, E, ExpandParam<View>> & DeletedQuery<View>,
     options?: RequestOptions,
-  ): Promise<Result<Part<View, F, E>>>
+  ): Promise<Result<Enclosed<View, Part<View, F, E>>>>
   create<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    data: Taken<View>,
+    data: Enclosed<View, Taken<View>>,
     options?: RequestOptions & Showing<View, F, E>,
-  ): Promise<Result<Part<View, F, E>, Taken<View>>>
+  ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   update<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
-    data: Taken<View>,
+    data: Enclosed<View, Taken<View>>,
     options?: WriteOptions & Showing<View, F, E>,
-  ): Promise<Result<Part<View, F, E>, Taken<View>>>
+  ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   partialUpdate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     key: Key<View>,
-    data: Patch<View>,
+    data: Enclosed<View, Patch<View>>,
     options?: WriteOptions & Showing<View, F, E>,
-  ): Promise<Result<Part<View, F, E>, Taken<View>>>
-  destroy(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
+  ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
+  destroy(key: Key<View>, options?: WriteOptions): Promise<Result<Destroyed<View>>>
   /** Takes back a soft delete. */
-  restore(key: Key<View>, options?: WriteOptions): Promise<Result<Shown<View>>>
+  restore(key: Key<View>, options?: WriteOptions): Promise<Result<Enclosed<View, Shown<View>>>>
   /** Deletes the row of an object that is deleted softly. */
   purge(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
   /** All or none of them. */
   bulkCreate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    data: readonly Taken<View>[],
+    data: EnclosedItems<View, Taken<View>>,
     options?: RequestOptions & Showing<View, F, E>,
-  ): Promise<Result<Part<View, F, E>[], readonly Taken<View>[]>>
+  ): Promise<Result<EnclosedList<View, Part<View, F, E>>, readonly Taken<View>[]>>
   /** All or none of them. */
   bulkUpdate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
-    data: readonly (Patch<View> & Named<View>)[],
+    data: EnclosedItems<View, Patch<View> & Named<View>>,
     options?: RequestOptions & Showing<View, F, E>,
-  ): Promise<Result<Part<View, F, E>[], readonly (Taken<View> & Named<View>)[]>>
+  ): Promise<Result<EnclosedList<View, Part<View, F, E>>, readonly (Taken<View> & Named<View>)[]>>
   /** All or none of them. */
   bulkDestroy(
-    data: readonly (KeyOf<View> | Named<View>)[],
+    data: EnclosedItems<View, KeyOf<View> | Named<View>>,
     options?: RequestOptions,
   ): Promise<Result<{ deleted: KeyOf<View>[] }, readonly Named<View>[]>>
 }
@@ -163,6 +166,9 @@ interface Queries<View> {
     options?: RequestOptions,
   ): Promise<Result<Counted<View, N>, Query<FacetQuery<View>> & { readonly facet?: N }>>
 }
+
+/** What is sent of a list. */
+type EnclosedItems<View, T> = Readonly<EnclosedList<View, T>>
 
 /** What names an object in a list. */
 type Named<View> = { readonly [K in KeyName<View>]: KeyOf<View> }

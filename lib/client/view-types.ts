@@ -5,7 +5,7 @@ import type { ViewTypes } from '../factories/view-sets.js'
 import type { ModelType, Related } from '../models/model-types.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Given, Output } from '../serializers/types.js'
-import type { SoftDelete } from '../views/statics.js'
+import type { Envelope, SoftDelete, Statuses } from '../views/statics.js'
 
 export type SpecOf<View> = View extends ViewTypes<infer _Model, infer Spec> ? Spec : unknown
 
@@ -181,6 +181,46 @@ type IsNested<T> = unknown extends T ? false : ItemOf<T> extends string | number
 
 type Simplify<T> = { [K in keyof T]: T[K] } & {}
 
+type NamesOf<View> = StaticOf<View, 'envelope', Envelope>
+
+/** The member that the view set puts around one object or a list; never where there is none. */
+type Around<View, Part extends 'list' | 'object'> =
+  NamesOf<View> extends infer Names
+    ? Names extends string
+      ? Names
+      : Names extends { readonly [P in Part]: infer Name extends string }
+        ? Name
+        : never
+    : never
+
+type MetaOf<View> =
+  NamesOf<View> extends infer Names
+    ? Names extends string
+      ? 'meta'
+      : Names extends { readonly meta: infer Name extends string }
+        ? Name
+        : never
+    : never
+
+/** One object in the view set's envelope. */
+export type Enclosed<View, T> = [Around<View, 'object'>] extends [never] ? T : { [N in Around<View, 'object'>]: T }
+
+/** A list in the view set's envelope. */
+export type EnclosedList<View, T> = [Around<View, 'list'>] extends [never] ? T[] : { [N in Around<View, 'list'>]: T[] }
+
+/** A page in the view set's envelope. */
+type EnclosedPage<View, Page> = [Around<View, 'list'>] extends [never]
+  ? Page
+  : Page extends { results: infer Items }
+    ? { [N in Around<View, 'list'>]: Items } & ([MetaOf<View>] extends [never]
+        ? Omit<Page, 'results'>
+        : { [N in MetaOf<View>]: Omit<Page, 'results'> })
+    : { [N in Around<View, 'list'>]: Page }
+
+/** What a DELETE answers. */
+export type Destroyed<View> =
+  StaticOf<View, 'statuses', Statuses> extends { readonly destroy: 200 } ? Enclosed<View, Shown<View>> : undefined
+
 /** The parameter that asks for deleted objects, where some may see them. */
 export type DeletedQuery<View> =
   HasDeletion<View, 'permissionClasses'> extends true
@@ -233,7 +273,7 @@ export type PageOption<Paginator, Name extends string, Default> = Paginator exte
   : Default
 
 /** One page of a list of such items. */
-export type PageWith<View, Item> = PageBy<PaginatorOf<View>, Item>
+export type PageWith<View, Item> = EnclosedPage<View, PageBy<PaginatorOf<View>, Item>>
 
 /** One page of a view set's list. */
 export type PageOf<View> = PageWith<View, Shown<View>>

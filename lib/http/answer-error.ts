@@ -8,6 +8,7 @@ import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
 import { nativeError } from '../postgres/native-error.js'
 import { type Context, isTargetError, RequestSlot } from './context.js'
+import { shapedError } from './error-shape.js'
 import { PROBLEM_TYPE, prefersProblem, problemOf } from './problem.js'
 import { shownDetail, shownErrors } from './shown-errors.js'
 
@@ -105,7 +106,7 @@ function write(ctx: Context, answer: Answer, challenge: string | undefined): voi
   const { detail, code } = shownDetail(ctx, answer, options)
   const body = isProblem
     ? problemOf(ctx, { status, detail, code, shown, members })
-    : { detail, status, code, ...shown, ...members }
+    : shapedError(ctx, { detail, status, code, ...shown, ...members }, options.report)
   ctx.body = JSON.stringify(body)
   ctx.respond = true
 }

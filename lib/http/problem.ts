@@ -4,10 +4,13 @@ import { randomUUID } from 'node:crypto'
 import { STATUS_CODES } from 'node:http'
 import type { ErrorMessages } from '../kernel/errors.js'
 import { setting } from '../kernel/settings.js'
-import { type Context, isSafeMethod } from './context.js'
+import { type Context, isSafeMethod, RequestSlot } from './context.js'
 import type { ShownErrors } from './shown-errors.js'
 
 export const PROBLEM_TYPE = 'application/problem+json'
+
+/** The member of the body that holds what messages are about. */
+export const BODY_MEMBER = new RequestSlot<string>('the member of the body that holds the object')
 
 /** What a problem tells of an error. */
 export interface ProblemAnswer {
@@ -63,6 +66,7 @@ function uuidOf(ctx: Context): string {
 function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemMessage[] {
   const found: ProblemMessage[] = []
   const ofQuery = isSafeMethod(ctx.method)
+  const around = [BODY_MEMBER.get(ctx) ?? []].flat()
   const walk = (map: ErrorMessages, ofMap: ErrorMessages, path: readonly string[]) => {
     for (const [name, inner] of Object.entries(map)) {
       const place = name === 'non_field_errors' ? path : [...path, name]
@@ -74,7 +78,8 @@ function messagesOf(ctx: Context, { errors, codes = {} }: ShownErrors): ProblemM
       for (const [index, detail] of inner.entries()) {
         const code = String((known as readonly string[])[index])
         const parameter = ofQuery || code === 'unknown_parameter' ? place.join('.') : undefined
-        const where = parameter === undefined ? { pointer: pointerTo(place) } : parameter !== '' && { parameter }
+        const where =
+          parameter === undefined ? { pointer: pointerTo([...around, ...place]) } : parameter !== '' && { parameter }
         found.push({ ...where, code, detail })
       }
     }

@@ -94,6 +94,17 @@ export function readTypes(value: unknown, where: string): Readonly<Record<number
   )
 }
 
+/** A function that makes bodies, and their schema. */
+export function readErrorShape(
+  value: unknown,
+  where: string,
+): { readonly body: (...given: never[]) => object; readonly schema?: Readonly<Record<string, unknown>> } | undefined {
+  if (value === undefined) return undefined
+  const { body, schema = {} } = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>
+  if (typeof body === 'function' && typeof schema === 'object' && schema !== null) return value as never
+  throw new ConfigurationError(`${where}: give { body: (error) => ({ … }), schema: { … } }`)
+}
+
 /** A wrong value for a message: as JSON, so that it is one line, and not at length. */
 function show(value: unknown): string {
   return (JSON.stringify(value) ?? String(value)).slice(0, 64)

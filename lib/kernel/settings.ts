@@ -2,12 +2,13 @@
  * The settings of the service, from code or from the environment (wire format, sections 1 and 8).
  * Secrets have no fallback.
  */
-import { ConfigurationError } from './errors.js'
+import { ConfigurationError, type ErrorMessages } from './errors.js'
 import { type Messages, readMessages } from './message-settings.js'
 import {
   MINIMUM_LENGTH,
   type MismatchAction,
   readCount,
+  readErrorShape,
   readFlag,
   readMismatchAction,
   readSecret,
@@ -91,6 +92,31 @@ export interface Settings {
   readonly problemDetails?: boolean | undefined
   /** The `type` of problems by status: a URL of a page about them. @default 'about:blank' of all */
   readonly problemTypes?: Readonly<Record<number, string>> | undefined
+  /**
+   * The shape of errors, but for those that are problems: what stands for the package's own body, and its JSON Schema for the
+   * OpenAPI document. @see docs/reference/envelopes.md
+   * @example { body: ({ detail, errors }) => ({ errors: errors ?? { body: [detail] } }), schema: { type: 'object' } }
+   */
+  readonly errorShape?: ErrorShape | undefined
+}
+
+/** An error as the package would answer it. */
+export interface AnsweredError {
+  readonly detail: string
+  readonly status: number
+  readonly code?: string
+  readonly errors?: ErrorMessages
+  readonly codes?: ErrorMessages
+  /** What an error of the application's has besides. */
+  readonly [member: string]: unknown
+}
+
+/** How an application shapes errors. */
+export interface ErrorShape {
+  /** Makes the body. One that throws, or returns no object, is reported, and the package's own body is sent. */
+  readonly body: (error: AnsweredError, request: unknown) => object
+  /** JSON Schema of the bodies, for the OpenAPI document. @default any object */
+  readonly schema?: Readonly<Record<string, unknown>>
 }
 
 /** A setting: the environment variable it is read from, and what it may be. */
@@ -125,6 +151,7 @@ const kinds = {
   messages: { read: readMessages },
   problemDetails: flag('PROBLEM_DETAILS'),
   problemTypes: { read: readTypes },
+  errorShape: { read: readErrorShape },
 } as const satisfies Partial<Record<keyof Settings, Kind<unknown>>>
 
 type Name = keyof typeof kinds

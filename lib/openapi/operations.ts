@@ -15,12 +15,13 @@ import { hasModel } from '../views/generic-view-class.js'
 import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
 import { pageDescription } from './aggregate-schema.js'
+import { enclosedAnswer, enclosedBody } from './envelope-schema.js'
 import { operationsSchema } from './operations-schema.js'
 import { pathParameters, queryParameters, toParameter } from './parameters.js'
 import { linkParameters, queryBody } from './query-body.js'
 import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
-import { STANDARD, type Standard } from './standard-actions.js'
+import { STANDARD, type Standard, statusOf } from './standard-actions.js'
 import { isConditional, refusesAnonymous, statusesOf } from './statuses.js'
 import { type OperationOptions, type Subject, subjectOf } from './subject.js'
 import type { MediaType, Operation, Parameter, RequestBody, Response, Schema } from './types.js'
@@ -92,7 +93,7 @@ function requestBody(subject: Subject, standard: Standard | undefined): RequestB
   if (isQuery(subject)) return queryBody(view as GenericAPIView, subject.serializer)
   const { inputSerializer } = operation
   const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input', operation.operationId) }
-  const schema = own ?? standard?.takes?.(subject)
+  const schema = own ?? enclosedBody(subject, standard?.takes?.(subject))
   if (!schema || view.policies.parsers.length === 0) return undefined
   const isList = 'type' in schema ? schema['type'] === 'array' : inputSerializer && takesNoObject(inputSerializer)
   const reads = isList
@@ -193,12 +194,13 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
       ...(!outputSerializer && { '204': success('Done; there is nothing to show.', { headers }) }),
     }
   }
-  if (standard.status === 204) return { '204': success('Deleted.', { headers }) }
-  const schema = standard.answers?.(subject)
-  const text = standard.status === 201 ? 'Created.' : 'Done.'
-  const isShown = showsWhatItWrote(subject) && standard.status === 200
+  const status = statusOf(standard, subject)
+  if (status === 204) return { '204': success('Deleted.', { headers }) }
+  const schema = enclosedAnswer(subject, standard.answers?.(subject))
+  const text = status === 201 ? 'Created.' : 'Done.'
+  const isShown = showsWhatItWrote(subject) && status === 200
   return {
-    [standard.status]: success(isSafeMethod(operation.method) ? 'What was asked for.' : text, described(schema)),
+    [status]: success(isSafeMethod(operation.method) ? 'What was asked for.' : text, described(schema)),
     ...(isShown && { '204': success('Done; nothing is shown, as the client prefers.', { headers }) }),
     ...(isValidated(subject) && { '304': success('Not changed since the client read it.', { headers }) }),
   }

@@ -193,6 +193,7 @@ function errorContent(components: Components, kind: ErrorKind, example?: unknown
 }
 
 function exampleOf(body: string, detail: string, status: number): unknown {
+  if (setting('errorShape')) return undefined
   const code = setting('errorCodes') ? (knownDetail(detail)?.code ?? codeOfStatus(status)) : undefined
   const base = { detail, status, ...(code !== undefined && { code }) }
   if (body === 'ValidationError') return { ...base, errors: { title: ['This field is required.'] } }
@@ -202,6 +203,8 @@ function exampleOf(body: string, detail: string, status: number): unknown {
 
 /** The envelope of errors. */
 export function errorSchema(components: Components, kind: ErrorKind): Reference {
+  const shape = setting('errorShape')
+  if (shape) return components.schema('Error', { ...(shape.schema ?? { type: 'object' }) })
   const base = {
     detail: { type: 'string', description: 'What is wrong.' },
     status: { type: 'integer', description: 'The status of the answer.' },

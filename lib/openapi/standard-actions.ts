@@ -14,7 +14,7 @@ import type { nounOf } from './words.js'
 /** What is known of an action by its name. */
 export interface Standard {
   readonly summary: (noun: ReturnType<typeof nounOf>) => string
-  readonly status: number
+  readonly status: number | ((subject: Subject) => number)
   readonly takes?: (subject: Subject) => Schema | undefined
   readonly answers?: (subject: Subject) => Schema | undefined
 }
@@ -27,7 +27,7 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
   facets: { summary: ({ many }) => `Count ${many} by their values`, status: 200, answers: facetsSchema },
   create: {
     summary: ({ any }) => `Create ${any}`,
-    status: 201,
+    status: (subject) => statusesOf(subject).create ?? 201,
     takes: takes('Input'),
     answers: takes('Output'),
   },
@@ -44,7 +44,11 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
     takes: takes('Patch'),
     answers: takes('Output'),
   },
-  destroy: { summary: ({ any }) => `Delete ${any}`, status: 204 },
+  destroy: {
+    summary: ({ any }) => `Delete ${any}`,
+    status: (subject) => statusesOf(subject).destroy ?? 204,
+    answers: takes('Output'),
+  },
   restore: { summary: ({ any }) => `Restore ${any}`, status: 200, answers: takes('Output') },
   purge: { summary: ({ any }) => `Delete ${any} for good`, status: 204 },
   bulkCreate: {
@@ -71,6 +75,15 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
   },
 }
 
+/** The status of a success. */
+export function statusOf({ status }: Standard, subject: Subject): number {
+  return typeof status === 'number' ? status : status(subject)
+}
+
+function statusesOf({ view }: Subject) {
+  return (view as GenericAPIView).viewClass.statuses
+}
+
 function serialized({ components, serializer }: Subject, side: Side): Schema | undefined {
   return serializer && { ...components.serializer(serializer, side) }
 }
@@ -88,7 +101,9 @@ function pageOf(subject: Subject): Schema {
   if (!paginator || streamedFormats(view.viewClass).includes('json')) return listOf(item)
   const page = paginator.describePage(item ?? {})
   if (!page) return { type: 'object' }
-  return serializer ? { ...components.page(serializer, page.suffix, page.schema) } : page.schema
+  // in an envelope a page is another one
+  if (!serializer || resourceOf(view.viewClass).envelope) return page.schema
+  return { ...components.page(serializer, page.suffix, page.schema) }
 }
 
 function maxBulkSize({ view }: Subject): number | undefined {

@@ -165,11 +165,12 @@ function sparseSchema(compiled: Compiled, pointer: readonly string[]): Node {
   const { items, properties } = value as { items?: unknown; properties?: Node }
   const at = resolve(compiled, pointer).pointer
   if (items) return { ...absolute(value), items: sparseSchema(compiled, [...at, 'items']) }
-  const results = properties?.['results']
-  if (results) {
-    const inner = sparseSchema(compiled, [...at, 'properties', 'results'])
+  // a page, or the envelope that the view puts around it
+  const holder = typeof value['x-holds'] === 'string' ? value['x-holds'] : 'results'
+  if (properties?.[holder]) {
+    const inner = sparseSchema(compiled, [...at, 'properties', holder])
     const { properties: all } = absolute(value) as { properties: Node }
-    return { ...absolute(value), properties: { ...all, results: inner } }
+    return { ...absolute(value), properties: { ...all, [holder]: inner } }
   }
   const { required: _, ...loose } = absolute(value)
   return loose

@@ -145,7 +145,8 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
   /** @internal */
   scope(): FilterPart | undefined {
     const deletion = this.viewClass.softDelete === null ? undefined : this.resource.deletion
-    return deletion ? bothOf(this.parentScope(), deletion.scopes[this.deletedRows]) : this.parentScope()
+    const parents = this.parents.length > 0 ? parentScope(this) : undefined
+    return deletion ? bothOf(parents, deletion.scopes[this.deletedRows]) : parents
   }
 
   /** The parameters of the request: those of its URL, and of a QUERY those of its body, too. Of repeated ones the last counts. */

@@ -7,7 +7,16 @@ import type { Expandable } from '../serializers/select-fields.js'
 import { APIView } from './api-view.js'
 import type { FilterRelations } from './generic-view-class.js'
 import { STATIC_KINDS } from './static-kinds.js'
-import type { Concurrency, Filters, Pagination, Queryset, SoftDelete, ViewSerializer } from './statics.js'
+import type {
+  Concurrency,
+  Envelope,
+  Filters,
+  Pagination,
+  Queryset,
+  SoftDelete,
+  Statuses,
+  ViewSerializer,
+} from './statics.js'
 
 /** The statics of `GenericAPIView`. */
 export class GenericStatics extends APIView {
@@ -84,6 +93,15 @@ export class GenericStatics extends APIView {
    * @default null
    */
   static softDelete: SoftDelete = null
+  /**
+   * What stands around objects and lists, in bodies and answers of the actions that come with the package. JSON only.
+   * @see docs/reference/envelopes.md
+   * @example static override envelope = { object: 'article', list: 'articles' }
+   * @default null
+   */
+  static envelope: Envelope = null
+  /** Answers POST by 200 in place of 201, and DELETE by 200 and the object in place of 204. @default {} */
+  static statuses: Statuses = {}
   /** The default order, such as `['-created_at']`. The primary key is appended, so that the order is total. */
   static ordering: readonly string[] = []
 }

@@ -8,7 +8,7 @@ import type { BasePagination } from '../pagination/pagination.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import type { Expandable } from '../serializers/select-fields.js'
 import type { GovernedClass } from './policies.js'
-import type { SoftDelete } from './statics.js'
+import type { Envelope, SoftDelete, Statuses } from './statics.js'
 import type { OpenRoute } from './view.js'
 
 /** A generic view's class: what is known before any request. */
@@ -38,6 +38,8 @@ export interface GenericViewClass extends GovernedClass {
   readonly concurrency: string | readonly string[] | null
   readonly requireIfMatch: boolean
   readonly softDelete: SoftDelete
+  readonly envelope: Envelope
+  readonly statuses: Statuses
   /** The foreign key to the objects it is nested in (NestedViewSetMixin). */
   readonly parentLookupField?: string
   readonly expandable: Expandable

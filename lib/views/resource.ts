@@ -25,6 +25,7 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { actionNamed, changesObject } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { filterViewOf, findLookup } from './class-facts.js'
+import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
 import {
   CHOOSING,
@@ -144,10 +145,16 @@ export class Resource {
     return decided(this, 'deletion', deletionFor(this.view, this.model))
   }
 
-  /** Deleted objects may be asked for, or related ones. */
+  /** What stands around objects and lists. */
+  get envelope(): EnvelopeNames | undefined {
+    return decided(this, 'envelope', envelopeNames(this.view))
+  }
+
+  /** Requests ask for more than what their action does: for related or deleted objects, or for an envelope around its answer. */
   get asks(): boolean {
     const { permissions, purgePermissions } = this.view.softDelete === null ? {} : (this.deletion ?? {})
-    return decided(this, 'asks', this.asksRelations || (permissions ?? purgePermissions) !== undefined)
+    const asksDeleted = (permissions ?? purgePermissions) !== undefined
+    return decided(this, 'asks', this.asksRelations || asksDeleted || this.envelope !== undefined)
   }
 
   /** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */

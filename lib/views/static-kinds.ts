@@ -27,4 +27,6 @@ export const STATIC_KINDS: Kinds = {
   expandParam: 'name',
   ordering: 'names',
   softDelete: 'any',
+  envelope: 'any',
+  statuses: 'record',
 }

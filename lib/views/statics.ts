@@ -54,5 +54,29 @@ export type SoftDelete =
     }
   | null
 
+/**
+ * What stands around objects and lists, or null: `'data'` for `{ data: … }` and `{ data: […], meta: … }`, or a name for each.
+ * Annotate with this type to leave subclasses free.
+ */
+export type Envelope =
+  | string
+  | {
+      /** The member that holds one object, in bodies and answers. @default none: the object itself */
+      readonly object?: string
+      /** The member that holds a list of objects. @default none: the list, or the page of the paginator */
+      readonly list?: string
+      /** The member that holds what a page has besides. @default none: it stands beside the list */
+      readonly meta?: string
+    }
+  | null
+
+/** Statuses of actions that have a choice. Annotate with this type to leave subclasses free. */
+export interface Statuses {
+  /** @default 201 */
+  readonly create?: 200 | 201
+  /** 200 answers the object as it was deleted. @default 204 */
+  readonly destroy?: 200 | 204
+}
+
 /** The columns that distinguish versions of a row, or null. Annotate with this type to leave subclasses free. */
 export type Concurrency = string | readonly string[] | null

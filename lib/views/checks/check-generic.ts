@@ -48,7 +48,8 @@ export function checkGeneric(view: CheckedClass, { needsSerializer }: { needsSer
     throw new ConfigurationError(`${view.name}: set static serializerClass, or override getSerializerClass()`)
   }
   checkSerializers(view)
-  resourceOf(view)
+  void resourceOf(view).envelope
+  checkStatuses(view)
   if (isCacheable(view)) checkCaching(view)
   if (view.requireIfMatch && view.concurrency === null) {
     throw new ConfigurationError(`${view.name}: requireIfMatch needs static concurrency, the columns to match`)
@@ -161,5 +162,22 @@ function checkSerializers(view: CheckedClass): void {
     const where = `static expandable["${path}"]`
     if (expansion instanceof NestedSerializer) checkField(`${view.name}: ${where}`, expansion)
     if (!isRelatedCount(expansion)) check(where, expandedBy(expansion))
+  }
+}
+
+const STATUSES: Readonly<Record<string, readonly number[]>> = { create: [200, 201], destroy: [200, 204] }
+
+/** @throws {ConfigurationError} an action has no choice, or not that one */
+function checkStatuses({ name, statuses }: CheckedClass): void {
+  for (const [action, status] of Object.entries(statuses)) {
+    const known = STATUSES[action]
+    if (!known) {
+      throw new ConfigurationError(
+        `${name}: statuses has no action "${action}"; take ${Object.keys(STATUSES).join(' or ')}`,
+      )
+    }
+    if (!known.includes(status as number)) {
+      throw new ConfigurationError(`${name}: statuses.${action} is ${String(status)}; give ${known.join(' or ')}`)
+    }
   }
 }

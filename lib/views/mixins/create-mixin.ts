@@ -41,7 +41,7 @@ function created(view: GenericAPIView, object: unknown, body: unknown): unknown 
   const { ctx } = view
   const location = locationOf(view, object)
   if (location !== undefined && !ctx.res.headersSent) ctx.res.setHeader('Location', location)
-  ctx.status = 201
+  ctx.status = view.viewClass.statuses.create ?? 201
   return body
 }
 

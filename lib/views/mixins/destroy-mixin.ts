@@ -14,7 +14,7 @@ import { holdingRows } from '../request/in-view-transaction.js'
 import { readNewVersion } from '../steps/concurrency.js'
 import { markDeleted, takeMark } from '../steps/delete-softly.js'
 import { whyKept } from '../steps/object-to-write.js'
-import { representFound } from '../steps/selection.js'
+import { loadShown, represent, representFound } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** @returns how many rows were deleted, or what the model's own hooks make of it */
@@ -38,9 +38,19 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
 /** Adds `destroy`: 204, no body; and with `softDelete` also `restore` and `purge`, for whom that permits them. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
-    destroy(): Promise<void> {
+    destroy(): Promise<unknown> {
       return holdingRows(this, async () => {
-        await this.performDestroy((await this.getObjectToWrite()) as Model)
+        const object = (await this.getObjectToWrite()) as Model
+        if (this.viewClass.statuses.destroy !== 200) {
+          await this.performDestroy(object)
+          return undefined
+        }
+        await loadShown(this, [object])
+        const shown = represent(this, object)
+        await this.performDestroy(object)
+        if (this.viewClass.softDelete === null || this.resource.overrides.has('performDestroy')) return shown
+        this.deletedRows = 'deleted'
+        return representFound(this, (await this.getObject()) as Model)
       })
     }
 

@@ -15,6 +15,7 @@ import { askRelations } from './ask-relations.js'
 import { checkRequest } from './check-request.js'
 import { checkedAnswer } from './checked-answer.js'
 import { databaseOf } from './database.js'
+import { enclose, openBody } from './enclose.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { checkParents } from './parents.js'
 import { handleStrictly, heededPreferences, preferredAnswer } from './preferences.js'
@@ -42,6 +43,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     const knex = asked && view.database ? await databaseOf(view, asked, view.database) : asked
     view.knex = knex
     ;(view as Partial<GenericView>).resource?.refuseAssigned(view)
+    if ((view as Partial<GenericView>).resource?.envelope) openBody(view as GenericView)
     if (ctx.req.headers['prefer'] !== undefined) view.preferences = heededPreferences(view)
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
@@ -77,12 +79,14 @@ async function callChecked(view: View, inputSerializer: SerializerClass | undefi
   if (parents.length > 0) await checkParents(view)
   if ((view as Partial<GenericView>).resource?.asks) {
     await askDeleted(view as GenericView)
-    await askRelations(view as GenericView)
+    if ((view as GenericView).resource.asksRelations) await askRelations(view as GenericView)
   }
   if (preferences?.strict) handleStrictly(view)
   const method = methodOf(view)
   const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
-  const checked = answerSchema ? checkedAnswer(view, answerSchema, await result) : result
+  const own = answerSchema ? checkedAnswer(view, answerSchema, await result) : result
+  const isEnclosed = (view as Partial<GenericView>).resource?.asks === true
+  const checked = isEnclosed ? enclose(view as GenericView, await own) : own
   return preferences?.returns ? preferredAnswer(view, preferences.returns, await checked) : checked
 }
 

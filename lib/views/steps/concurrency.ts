@@ -11,6 +11,7 @@ import { runStatement, statementOf } from '../../postgres/run-statement.js'
 import { positionColumn } from '../../queryset/keyset.js'
 import type { ObjectLookup } from '../../rows/find-row.js'
 import type { GenericView } from '../generic-view.js'
+import { encloseObject } from '../request/enclose.js'
 import { rendererOf } from '../request/respond.js'
 
 /** Separates the parts of an external id. */
@@ -99,6 +100,8 @@ async function readVersion(view: GenericView, key: readonly [Column, unknown][])
 /** Whether `If-None-Match` names the object as it is: by its version, or by the content that the request would be shown. */
 function isNamed(view: GenericView, field: string, object: object): boolean {
   if (namesRow(field, view.rowVersion)) return true
-  const content = contentDigest(rendererOf(view).render(view.getSerializer({ obj: object }).data, {}))
+  const content = contentDigest(
+    rendererOf(view).render(encloseObject(view, view.getSerializer({ obj: object }).data), {}),
+  )
   return matchesWeakly(field, weakTag(content))
 }

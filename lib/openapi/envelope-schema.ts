@@ -1,0 +1,45 @@
+/** Bodies and answers in the envelope of their view, in a document. */
+import { actionNamed } from '../views/actions.js'
+import { GenericAPIView } from '../views/generic-api-view.js'
+import { resourceOf } from '../views/resource.js'
+import type { Subject } from './subject.js'
+import type { Schema } from './types.js'
+
+/** Names the member that holds the objects, for tools that check answers. */
+export const HOLDS = 'x-holds'
+
+function envelopeOf({ view }: Subject) {
+  return view instanceof GenericAPIView ? resourceOf(view.viewClass).envelope : undefined
+}
+
+/** The answer of a standard action in the envelope of its view. @param page the members of a page, where it is one */
+export function enclosedAnswer(subject: Subject, schema: Schema | undefined): Schema | undefined {
+  const envelope = envelopeOf(subject)
+  const { action } = subject.operation
+  const shows = action === 'destroy' ? 'object' : actionNamed(action)?.shows
+  if (!envelope || !schema || (shows !== 'object' && shows !== 'list')) return schema
+  const name = envelope[shows]
+  if (name === undefined) return schema
+  const members = shows === 'list' ? (schema['properties'] as Readonly<Record<string, Schema>> | undefined) : undefined
+  if (!members) return around(name, schema)
+  const { results, ...rest } = members
+  if (!results) return schema
+  const beside = envelope.meta === undefined ? rest : { [envelope.meta]: whole(rest) }
+  return { ...whole({ [name]: results, ...beside }), [HOLDS]: name }
+}
+
+/** The body of a standard action in the envelope of its view. */
+export function enclosedBody(subject: Subject, schema: Schema | undefined): Schema | undefined {
+  const envelope = envelopeOf(subject)
+  const path = actionNamed(subject.operation.action)?.path
+  const name = path === 'bulk' ? envelope?.list : envelope?.object
+  return schema && name !== undefined ? around(name, schema) : schema
+}
+
+function around(name: string, schema: Schema): Schema {
+  return { ...whole({ [name]: schema }), [HOLDS]: name }
+}
+
+function whole(properties: Readonly<Record<string, Schema>>): Schema {
+  return { type: 'object', properties, required: Object.keys(properties) }
+}

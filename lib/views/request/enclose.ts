@@ -1,0 +1,66 @@
+/** Puts answers into the envelope of their view, and takes bodies out of it. */
+
+import { BODY_MEMBER } from '../../http/problem.js'
+import { ValidationError } from '../../kernel/errors.js'
+import { writeJson } from '../../kernel/json-numerals.js'
+import { JsonText } from '../../renderers/json-renderer.js'
+import { actionNamed } from '../actions.js'
+import type { EnvelopeNames } from '../envelope-names.js'
+import type { GenericView } from '../generic-view.js'
+import { rendererOf } from './respond.js'
+
+/** What an action's answer shows, as far as an envelope goes by it. */
+function shownBy(view: GenericView): 'object' | 'list' | undefined {
+  const action = actionNamed(view.action)
+  if (action?.name === 'destroy') return 'object'
+  return action?.shows === 'object' || action?.shows === 'list' ? action.shows : undefined
+}
+
+/** The answer of an action that comes with the package, in the view's envelope: JSON only, rows of other forms have none. */
+export function enclose(view: GenericView, data: unknown): unknown {
+  const { envelope } = view.resource
+  const shown = envelope && shownBy(view)
+  if (!shown || data === undefined || data === null || view.ctx.res.statusCode >= 300) return data
+  if (rendererOf(view).format !== 'json') return data
+  return shown === 'object' ? encloseObject(view, data) : encloseList(envelope, data)
+}
+
+/** An object in the view's envelope. */
+export function encloseObject({ resource }: GenericView, data: unknown): unknown {
+  const name = resource.envelope?.object
+  return name === undefined ? data : around(name, data)
+}
+
+function encloseList({ list, meta }: EnvelopeNames, data: unknown): unknown {
+  if (list === undefined) return data
+  if (Array.isArray(data) || data instanceof JsonText) return around(list, data)
+  if (typeof data !== 'object' || data === null || !('results' in data)) return data
+  const { results, ...rest } = data
+  return around(list, results, meta === undefined ? rest : { [meta]: rest })
+}
+
+/** What is written already stays so. */
+function around(name: string, data: unknown, beside: Readonly<Record<string, unknown>> = {}): unknown {
+  if (!(data instanceof JsonText)) return { [name]: data, ...beside }
+  const members = Object.entries(beside).map(([key, value]) => `,${JSON.stringify(key)}:${writeJson(value)}`)
+  return new JsonText(`{${JSON.stringify(name)}:`, ...data.pieces, ...members, '}')
+}
+
+/**
+ * Takes the body of an action out of its envelope. Forms and lists of operations have none.
+ * @throws ValidationError the body has no such member
+ */
+export function openBody(view: GenericView): void {
+  const { envelope } = view.resource
+  const { body, action } = view
+  const { writes, path } = actionNamed(action) ?? {}
+  if (!envelope || !writes || body.textual || body.patch === 'operations') return
+  if (path !== 'bulk' && !(path === 'list' || (path === 'detail' && writes === 'update'))) return
+  const name = path === 'bulk' ? envelope.list : envelope.object
+  if (name === undefined) return
+  const { data } = body
+  const isObject = typeof data === 'object' && data !== null && !Array.isArray(data)
+  if (!(isObject && Object.hasOwn(data, name))) throw new ValidationError({ [name]: ['This field is required.'] })
+  view.body = { ...body, data: (data as Readonly<Record<string, unknown>>)[name] }
+  BODY_MEMBER.set(view.ctx, name)
+}
