@@ -34,6 +34,10 @@ function methodsOf(settings: Settings, path: Path): object {
   const onOne = (method: Method) => (key: KeyPart['key'], data: unknown, options?: WriteOptions) =>
     on(method, one(key))(data, options)
 
+  /** Sends nothing but the method to the path of one object, or further. */
+  const bare = (method: Method, further: Path) => (key: KeyPart['key'], options?: WriteOptions) =>
+    on(method, [...one(key), ...further], true)(undefined, options)
+
   /** What reads lists: by a query in the URL, or in the body. */
   const reading = (method: 'GET' | 'QUERY') => {
     async function* pages(query: unknown, options?: RequestOptions): AsyncGenerator<unknown> {
@@ -80,10 +84,9 @@ function methodsOf(settings: Settings, path: Path): object {
     create: on('POST', path),
     update: onOne('PUT'),
     partialUpdate: onOne('PATCH'),
-    destroy: (key: KeyPart['key'], options?: WriteOptions) => on('DELETE', one(key), true)(undefined, options),
-    restore: (key: KeyPart['key'], options?: WriteOptions) => on('POST', [...one(key), 'restore'])(undefined, options),
-    purge: (key: KeyPart['key'], options?: WriteOptions) =>
-      on('DELETE', [...one(key), 'purge'], true)(undefined, options),
+    destroy: bare('DELETE', []),
+    restore: bare('POST', ['restore']),
+    purge: bare('DELETE', ['purge']),
     bulkCreate: on('POST', bulk),
     bulkUpdate: on('PATCH', bulk),
     bulkDestroy: on('DELETE', bulk),
@@ -100,14 +103,10 @@ function given(method: Method, data: unknown): Partial<Call> {
   return method === 'GET' ? { query: data as object } : { data }
 }
 
-/** What leads on from a page: the page itself, or in an envelope what stands beside its objects. */
+/** What leads on from a page: itself, or in an envelope what stands beside its objects. */
 function placesOf(page: Page): Page {
-  const beside = Object.values(page).find((one) => isObject(one) && ('next' in one || 'cursor_id' in one))
-  return 'next' in page || 'cursor_id' in page ? page : (beside ?? page)
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  const leads = (one: Page | null | undefined) => one?.next !== undefined || one?.cursor_id !== undefined
+  return Array.isArray(page) ? page : ([page, ...(Object.values(page) as Page[])].find(leads) ?? page)
 }
 
 /** The objects of a page, or of a list without pages; undefined for what is neither. */

@@ -1,4 +1,5 @@
 import type { Queryable } from '../postgres/pg-types.js'
+import { toReference } from './table-reference.js'
 /** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Two queries, however many tables. */
 
 /** One column as the database declares it. Domains are resolved to their base type. */
@@ -307,18 +308,6 @@ const [UPDATE, INSERT, DELETE] = [4, 8, 16]
 
 function takesOf(events: number): TakenWrites {
   return { insert: (events & INSERT) !== 0, update: (events & UPDATE) !== 0, delete: (events & DELETE) !== 0 }
-}
-
-/** A quoted name for `to_regclass`; the same parts at a dot as knex makes of a table name. */
-export function toReference(knex: Queryable, table: string): string {
-  const { wrapIdentifier } = knex.client.config as {
-    wrapIdentifier?: (name: string, quote: (n: string) => string) => string
-  }
-  const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
-  return table
-    .split('.')
-    .map((part) => (wrapIdentifier ? wrapIdentifier(part, quote) : quote(part)))
-    .join('.')
 }
 
 /** The name a column has for the model: `knexSnakeCaseMappers()` renames at knex's own level. */

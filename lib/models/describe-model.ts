@@ -7,11 +7,12 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { rememberNames } from '../postgres/prepared-names.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
-import { type CatalogueTable, readCatalogue, toReference } from './catalogue.js'
+import { type CatalogueTable, readCatalogue } from './catalogue.js'
 import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
 import type { ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
+import { toReference } from './table-reference.js'
 
 const catalogues = new WeakMap<ModelClass, CatalogueTable>()
 let descriptions = new WeakMap<ModelClass, ModelDescription>()
