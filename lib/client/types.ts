@@ -109,9 +109,9 @@ interface Methods<View> {
   ): Promise<Result<Enclosed<View, Part<View, F, E>>, Taken<View>>>
   destroy(key: Key<View>, options?: WriteOptions): Promise<Result<Destroyed<View>>>
   /** Takes back a soft delete. */
-  restore(key: Key<View>, options?: WriteOptions): Promise<Result<Enclosed<View, Shown<View>>>>
+  restoreDeleted(key: Key<View>, options?: WriteOptions): Promise<Result<Enclosed<View, Shown<View>>>>
   /** Deletes the row of an object that is deleted softly. */
-  purge(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
+  purgeDeleted(key: Key<View>, options?: WriteOptions): Promise<Result<undefined>>
   /** All or none of them. */
   bulkCreate<F extends FieldName<View> = FieldName<View>, E extends AskedExpansion<View> = never>(
     data: EnclosedItems<View, Taken<View>>,
@@ -193,9 +193,9 @@ type IsDeclared<View, Name> = Name extends 'aggregate'
   ? HasSome<ComputedName<View>>
   : Name extends 'facets'
     ? HasSome<FacetName<View>>
-    : Name extends 'restore'
+    : Name extends 'restoreDeleted'
       ? HasDeletion<View, 'permissionClasses'>
-      : Name extends 'purge'
+      : Name extends 'purgeDeleted'
         ? HasDeletion<View, 'purgePermissionClasses'>
         : true
 

@@ -160,8 +160,8 @@ class RoadBook {
       )
       return { ...NOTHING, transaction }
     }
-    if (name === 'restore' || name === 'purge') view.deletedRows = 'deleted'
-    const marks = name === 'restore' || (name === 'destroy' && view.resource.deletion !== undefined)
+    if (name === 'restoreDeleted' || name === 'purgeDeleted') view.deletedRows = 'deleted'
+    const marks = name === 'restoreDeleted' || (name === 'destroy' && view.resource.deletion !== undefined)
     await this.#step('hold', async () => {
       await inViewTransaction(view, this.#recording.knex, () => view.getObjectToWrite())
     })
@@ -198,7 +198,7 @@ class RoadBook {
     const { columns, primaryKey } = describeModel(this.#view.viewClass.modelClass())
     const mark = this.#view.resource.deletion?.column.column as string
     const key = Object.fromEntries(primaryKey.map((property) => [columns.get(property)?.column ?? property, 0]))
-    if (name === 'restore')
+    if (name === 'restoreDeleted')
       this.#write('update', (run, table) =>
         run(table)
           .where(key)

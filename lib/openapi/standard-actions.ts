@@ -49,8 +49,8 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
     status: (subject) => statusesOf(subject).destroy ?? 204,
     answers: takes('Output'),
   },
-  restore: { summary: ({ any }) => `Restore ${any}`, status: 200, answers: takes('Output') },
-  purge: { summary: ({ any }) => `Delete ${any} for good`, status: 204 },
+  restoreDeleted: { summary: ({ any }) => `Restore ${any}`, status: 200, answers: takes('Output') },
+  purgeDeleted: { summary: ({ any }) => `Delete ${any} for good`, status: 204 },
   bulkCreate: {
     summary: ({ many }) => `Create several ${many}`,
     status: 201,

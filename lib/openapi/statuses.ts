@@ -81,7 +81,7 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
 
 /** True where a permission besides those of the view set may be asked. */
 function asksWhoMay(view: typeof GenericAPIView, action: string): boolean {
-  return action === 'restore' || action === 'purge' || deletedParameters(view, action).length > 0
+  return action === 'restoreDeleted' || action === 'purgeDeleted' || deletedParameters(view, action).length > 0
 }
 
 /** True where a client may ask for the number of related objects. */

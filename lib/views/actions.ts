@@ -90,7 +90,7 @@ export const ACTIONS: readonly Action[] = [
   },
   { name: 'destroy', method: 'delete', path: 'detail', shows: 'nothing', ...deleting, hooks: ['performDestroy'] },
   {
-    name: 'restore',
+    name: 'restoreDeleted',
     method: 'post',
     path: 'restore',
     shows: 'object',
@@ -100,7 +100,7 @@ export const ACTIONS: readonly Action[] = [
     needs: 'softDelete.permissionClasses',
   },
   {
-    name: 'purge',
+    name: 'purgeDeleted',
     method: 'delete',
     path: 'purge',
     shows: 'nothing',

@@ -354,15 +354,15 @@ describe('the typed client', () => {
   it('has restore, purge and the parameter where the view set declares them', () => {
     const api = () => new APIRouter().register('projects', ProjectViewSet).register('tasks', TaskViewSet)
     const asked = async (client: ReturnType<typeof createClient<ReturnType<typeof api>>>) => {
-      const restored = await client.projects.restore(2, { ifMatch: '"x"' })
+      const restored = await client.projects.restoreDeleted(2, { ifMatch: '"x"' })
       const name: string | undefined = restored.ok ? restored.data.name : undefined
-      await client.projects.purge(2)
+      await client.projects.purgeDeleted(2)
       await client.projects.list({ deleted: 'only' })
       await client.projects.retrieve(2, { deleted: 'true' })
       // @ts-expect-error nobody may
       await client.tasks.list({ deleted: 'only' })
       // @ts-expect-error nobody may
-      await client.tasks.restore(1)
+      await client.tasks.restoreDeleted(1)
       return name
     }
     expect(asked.length).toBe(1)
@@ -376,9 +376,9 @@ describe('the typed client', () => {
     const { projects } = client as { projects: any }
     await projects.destroy(2)
     expect((await projects.list({ deleted: 'only' })).data.results.length).toBe(1)
-    expect((await projects.restore(2)).data.id).toBe(2)
+    expect((await projects.restoreDeleted(2)).data.id).toBe(2)
     await projects.destroy(3)
-    expect((await projects.purge(3)).ok).toBe(true)
+    expect((await projects.purgeDeleted(3)).ok).toBe(true)
     expect((await projects.list({ deleted: 'true' })).data.count).toBe(2)
   })
 })

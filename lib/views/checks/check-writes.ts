@@ -27,7 +27,7 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     )
     if (hostile && (hostile.column === '__proto__' || writing.writes !== 'insert'))
       throw cannotHold(view, model, action, hostile)
-    const marks = view.softDelete !== null && writing.writes === 'delete' && action !== 'purge'
+    const marks = view.softDelete !== null && writing.writes === 'delete' && action !== 'purgeDeleted'
     if (!model.takes[marks ? 'update' : writing.writes]) throw takesNone(view, model, action)
     if (writing.writes !== 'insert') checkKey(view, model, action)
   }

@@ -35,7 +35,7 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
   return deleted
 }
 
-/** Adds `destroy`: 204, no body; and with `softDelete` also `restore` and `purge`, for whom that permits them. */
+/** Adds `destroy`: 204, no body; and with `softDelete` also `restoreDeleted` and `purgeDeleted`, for whom that permits them. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
     destroy(): Promise<unknown> {
@@ -70,7 +70,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     }
 
     /** Takes back a soft delete, and shows the object. @throws NotFound there is none that is deleted */
-    restore(): Promise<unknown> {
+    restoreDeleted(): Promise<unknown> {
       return holdingRows(this, async () => {
         await this.performRestore((await this.getObjectToWrite()) as Model)
         this.deletedRows = 'live'
@@ -89,7 +89,7 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
     }
 
     /** Deletes the row of an object that is deleted softly: 204, no body. @throws NotFound there is none */
-    purge(): Promise<void> {
+    purgeDeleted(): Promise<void> {
       return holdingRows(this, async () => {
         await this.performPurge((await this.getObjectToWrite()) as Model)
       })

@@ -26,8 +26,8 @@ const ROWS: ReadonlyMap<string, DeletedRows> = new Map([
 export async function askDeleted(view: GenericView): Promise<void> {
   const { ctx, action, resource } = view
   const { permissions, purgePermissions } = resource.deletion ?? {}
-  if (action === 'restore' || action === 'purge') {
-    await checkPermissions(ctx, view, (action === 'restore' ? permissions : purgePermissions) ?? [])
+  if (action === 'restoreDeleted' || action === 'purgeDeleted') {
+    await checkPermissions(ctx, view, (action === 'restoreDeleted' ? permissions : purgePermissions) ?? [])
     view.deletedRows = 'deleted'
     return
   }

@@ -119,7 +119,7 @@ async function unheldObjects(view: GenericView, lookup: ObjectLookup): Promise<r
 /** True when the request deletes one row of a table. */
 function deletesRow(view: GenericView): boolean {
   return (
-    (view.action === 'destroy' || view.action === 'purge') &&
+    (view.action === 'destroy' || view.action === 'purgeDeleted') &&
     !view.resource.overrides.has(view.action) &&
     !describeModel(view.viewClass.modelClass()).isView
   )
