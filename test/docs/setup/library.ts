@@ -63,6 +63,7 @@ export class Book extends Model {
   declare price: string | null
   declare author_id: number
   declare owner_id: number
+  declare deleted_at: Date | null
   declare archived: Generated<boolean>
   declare published_on: string | null
   declare photo: string | null
