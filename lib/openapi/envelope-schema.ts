@@ -6,7 +6,7 @@ import type { Subject } from './subject.js'
 import type { Schema } from './types.js'
 
 /** Names the member that holds the objects, for tools that check answers. */
-export const HOLDS = 'x-holds'
+const HOLDS = 'x-holds'
 
 function envelopeOf({ view }: Subject) {
   return view instanceof GenericAPIView ? resourceOf(view.viewClass).envelope : undefined
