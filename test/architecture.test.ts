@@ -23,7 +23,7 @@ const layers = [
   ],
   ['ids', 'idempotency', 'patches', 'health', 'timing'],
   ['queryset'],
-  ['api-keys', 'jwt'],
+  ['api-keys', 'jwt', 'replicas'],
   ['fields'],
   ['serializers'],
   ['filters'],

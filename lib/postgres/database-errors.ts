@@ -29,10 +29,13 @@ export function toApiError(error: unknown, subject: ConstraintSubject = subjectO
   return answerObjection(error, subject) ?? answerNative(nativeError(error), subject)
 }
 
+/** Five characters, a digit among them: `EPIPE` is a system's error. */
+const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/
+
 /** The SQLSTATE of an error that PostgreSQL has raised, however it was wrapped on the way. */
 export function sqlStateOf(error: unknown): string | undefined {
   const code = error instanceof Error ? nativeError(error).code : undefined
-  return typeof code === 'string' && code.length === 5 ? code : undefined
+  return typeof code === 'string' && SQLSTATE.test(code) ? code : undefined
 }
 
 /**

@@ -16,6 +16,7 @@ import type { OpenAPIDocument } from '../openapi/types.js'
 import { pendingWorkEnded } from '../postgres/pending-work.js'
 import { classesOf } from '../views/action-options.js'
 import { policiesOf } from '../views/policies.js'
+import type { Reading } from '../views/reading.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
 import { checkEndpoints, checkVersionParameter } from './check-endpoints.js'
 import { checkNames, checkPaths, defaultBasename } from './check-registration.js'
@@ -62,6 +63,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   readonly prefix: string
   readonly #prefix: readonly Segment[]
   readonly #database: DatabaseOptions
+  readonly #replicas: Reading | undefined
   readonly #closeTimeout: number
   readonly #registrations: Registration[] = []
   /** What is made of the paths once the catalogue was read. */
@@ -81,10 +83,11 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   constructor(options: APIRouterOptions = {}) {
-    const { prefix, database, closeTimeout } = settleOptions(options)
+    const { prefix, database, closeTimeout, replicas } = settleOptions(options)
     this.#closeTimeout = closeTimeout
     this.prefix = prefix
     this.#database = database
+    this.#replicas = replicas
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
 
@@ -329,7 +332,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   #build({ prepared }: { prepared: boolean }): RouteTable<Endpoint> {
-    const options = { prefix: this.#prefix, prepared, database: this.#database }
+    const options = { prefix: this.#prefix, prepared, database: this.#database, replicas: this.#replicas }
     return new RouteTable([
       rootEndpoint(this.#registrations, this.#prefix),
       ...this.#registrations.flatMap((registration) => endpointsOf(registration, options)),

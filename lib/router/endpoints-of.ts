@@ -6,6 +6,7 @@ import { documentedPath } from '../openapi/documented-path.js'
 import { actionClass, actionsOf } from '../views/action-options.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { policiesOf } from '../views/policies.js'
+import type { Reading } from '../views/reading.js'
 import type { ParentLink } from '../views/view.js'
 import type { Endpoint, Operation } from './endpoint.js'
 import { lookupSegment } from './lookup-segment.js'
@@ -20,6 +21,8 @@ export interface EndpointOptions {
   readonly prepared: boolean
   /** What the router declares of the database role and settings of its views. */
   readonly database?: DatabaseOptions
+  /** Where requests read, beside the views' own database. */
+  readonly replicas?: Reading | undefined
 }
 
 /** The endpoints of a registered view set. @throws {ConfigurationError} its actions do not go together */
@@ -49,7 +52,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       actions,
       operations,
       formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),
-      handler: view.asView(actions, { basename, parents, database: options.database }),
+      handler: view.asView(actions, { basename, parents, database: options.database, replicas: options.replicas }),
     }
   })
 }

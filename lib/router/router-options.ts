@@ -2,6 +2,7 @@
 import { type DatabaseOptions, type DatabaseRole, type DatabaseSettings, databaseScope } from '../http/database-role.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import type { Reading } from '../views/reading.js'
 
 /** Options of `APIRouter`. */
 export interface APIRouterOptions {
@@ -22,6 +23,8 @@ export interface APIRouterOptions {
    * process. @default 10_000
    */
   readonly closeTimeout?: number
+  /** Where requests read: `new ReplicaSet({ primary, replicas })` of `koa-viewsets/replicas`. @default the views' own database */
+  readonly replicas?: Reading
 }
 
 const OPTIONS = {
@@ -29,6 +32,7 @@ const OPTIONS = {
   databaseRole: 'any',
   databaseSettings: 'any',
   closeTimeout: 'size',
+  replicas: 'any',
 } as const satisfies Record<keyof APIRouterOptions, Kind>
 
 /** What the options say of the path and of the database. @throws {ConfigurationError} one is unknown, or of another kind */
@@ -36,10 +40,11 @@ export function settleOptions(options: APIRouterOptions): {
   readonly prefix: string
   readonly database: DatabaseOptions
   readonly closeTimeout: number
+  readonly replicas: Reading | undefined
 } {
   checkKinds('APIRouter', options, { kinds: OPTIONS })
   const { prefix = '', databaseRole = null, databaseSettings = null, closeTimeout = 10_000 } = options
   const database = { databaseRole, databaseSettings }
   databaseScope('APIRouter', database)
-  return { prefix, database, closeTimeout }
+  return { prefix, database, closeTimeout, replicas: options.replicas }
 }

@@ -26,6 +26,7 @@ import { takenFiles } from '../serializers/taken-files.js'
 import { type AnswerSchema, actionsOf } from './action-options.js'
 import { allowedMethods } from './actions.js'
 import { markBuiltIn } from './built-in.js'
+import type { Reading } from './reading.js'
 import type { Authentications, Metadata, Parsers, Permissions, Renderers, Throttles, Versioning } from './statics.js'
 import { describeOptions } from './steps/describe-options.js'
 import type { ActionMap, OpenRoute, ParentLink, RegisteredRoute, View, ViewPolicies } from './view.js'
@@ -145,6 +146,8 @@ export class APIView implements View {
   /** @internal */
   declare database: DatabaseScope | undefined
   /** @internal */
+  declare replicas: Reading | undefined
+  /** @internal */
   declare unheld: boolean
   /** @internal */
   declare afterAction: AfterCommitWork[] | undefined
@@ -174,7 +177,8 @@ export class APIView implements View {
   }
 
   /** @internal The view that answers a request. */
-  static open(ctx: Context, { action, actions, basename, parents = [], database, decided }: OpenRoute): APIView {
+  static open(ctx: Context, route: OpenRoute): APIView {
+    const { action, actions, basename, parents = [], database, replicas, decided } = route
     const { policies, inputSerializer, answerSchema } = decided ?? decidedOf(this, action)
     // in one call, which is never compiled for some shapes of view
     const view = Object.assign(new this(), {
@@ -184,6 +188,7 @@ export class APIView implements View {
       basename,
       parents,
       database,
+      replicas,
       policies,
       inputSerializer,
       body: { data: {}, textual: false },

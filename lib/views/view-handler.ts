@@ -155,7 +155,7 @@ function acceptedQuery(answering: Answering | undefined): string | undefined {
 function answeringByMethod(
   view: HandledClass,
   actions: ActionMap,
-  { basename, parents = [], database: outer }: RegisteredRoute,
+  { basename, parents = [], database: outer, replicas }: RegisteredRoute,
 ): ReadonlyMap<string, Answering> {
   // each with the same properties in the same order: to V8 one shape
   const byMethod = new Map<string, Answering>()
@@ -164,7 +164,7 @@ function answeringByMethod(
     // OPTIONS asks no database
     const database = isOptions ? undefined : databaseScope(own.name, own, outer)
     const formats = new Set(decided.policies.renderers.map(({ format }) => format))
-    return { view: own, route: { basename, parents, action, actions, database, decided }, formats }
+    return { view: own, route: { basename, parents, action, actions, database, replicas, decided }, formats }
   }
   for (const [method, action] of Object.entries(actions)) {
     if (!hasMethod(view, action)) {

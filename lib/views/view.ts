@@ -16,6 +16,7 @@ import type { BaseThrottle } from '../throttling/throttle.js'
 import type { BaseVersioning } from '../versioning/versioning.js'
 import type { AnswerSchema } from './action-options.js'
 import type { ActionMap } from './actions.js'
+import type { Reading } from './reading.js'
 
 export type { ActionMap }
 
@@ -57,6 +58,8 @@ export interface View {
   renderer: BaseRenderer | undefined
   /** The request's body, once it was read. */
   body: ParsedBody
+  /** Where requests read; undefined for the database of the view alone. */
+  readonly replicas: Reading | undefined
   /** The pool of queries outside a transaction; undefined for the models' own. */
   knex: Knex | undefined
   /** The transaction of a request that writes; where it has a role or settings of its own, also where one that reads runs. */
@@ -119,6 +122,8 @@ export interface RegisteredRoute {
   readonly parents?: readonly ParentLink[]
   /** What the router declares of the database role and settings of its views. */
   readonly database?: DatabaseOptions | undefined
+  /** Where requests read, beside the database of the view. */
+  readonly replicas?: Reading | undefined
 }
 
 /** What a request asks of a view. */

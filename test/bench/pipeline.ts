@@ -24,7 +24,7 @@ const STEPS: readonly StepPlaces[] = [
     node: HTTP,
   },
   { step: 'route', folders: 'router' },
-  { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency' },
+  { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency replicas' },
   {
     step: 'view: dispatch, action',
     folders: 'views factories client plugins metadata openapi explain tools health mcp tracing timing',

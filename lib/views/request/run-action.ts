@@ -17,6 +17,7 @@ import { checkedAnswer } from './checked-answer.js'
 import { databaseOf } from './database.js'
 import { enclose, openBody } from './enclose.js'
 import { inViewTransaction } from './in-view-transaction.js'
+import { onReplica } from './on-replica.js'
 import { checkParents } from './parents.js'
 import { handleStrictly, heededPreferences, preferredAnswer } from './preferences.js'
 import { runOnce } from './run-once.js'
@@ -51,11 +52,16 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     if (isSafeMethod(ctx.req.method ?? '')) {
       // code that knows of this.trx only has no other way to its caller's rows
       if (view.database) view.trx = knex as Knex.Transaction | undefined
-      data = await steps.call(view)
+      data = await (view.replicas && asked ? onReplica(view, asked, steps) : steps.call(view))
     } else {
       checkRequest(view as GenericView)
-      if (key) return await runOnce(view, key, () => steps.call(view))
+      if (key) {
+        const answered = await runOnce(view, key, () => steps.call(view))
+        if (view.replicas) await view.replicas.wrote(ctx)
+        return answered
+      }
       data = await (knex && view.atomic ? inViewTransaction(view, knex, () => steps.call(view)) : steps.call(view))
+      if (view.replicas && ctx.status < 400) await view.replicas.wrote(ctx)
     }
     const { afterAction } = view
     if (afterAction !== undefined && ctx.status < 400) runAll(afterAction, (error) => reportError(ctx, error))

@@ -1,0 +1,208 @@
+/**
+ * A primary and its streaming replicas: requests that read go to a replica that has all that the caller has written.
+ * See docs/reference/replicas.md.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Knex } from 'knex'
+import { reportError } from '../http/answer-error.js'
+import type { Context } from '../http/context.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { Kind } from '../kernel/kinds.js'
+import { checkKinds } from '../kernel/option-kinds.js'
+import { type Trouble, troubleOf } from './replica-trouble.js'
+import { readToken, type WalPlace, type Written, writeToken } from './token.js'
+import { askReplayed, askWritten } from './wal-questions.js'
+
+/** Options of a `ReplicaSet`. */
+export interface ReplicaSetOptions {
+  /** The database that takes writes: the models' own knex. */
+  readonly primary: Knex
+  /** Its streaming replicas, one knex for each server. */
+  readonly replicas: readonly Knex[]
+  /** How long a request waits for a replica that has what its caller has written, in milliseconds. @default 200 */
+  readonly wait?: number
+  /** How long a replica that has failed is left out, in milliseconds. @default 5_000 */
+  readonly retryAfter?: number
+  /** How long a client remembers its last write, in seconds: longer than replicas are ever behind. @default 600 */
+  readonly maxAge?: number
+  /** The cookie that remembers it; null for none. @default 'consistency_token' */
+  readonly cookie?: string | null
+  /** The header that remembers it for clients without cookies, in answers and requests; null for none. @default 'Consistency-Token' */
+  readonly header?: string | null
+  /** Chooses for a request, one of these databases or none of its own: then as usual. @default none */
+  readonly readFrom?: (ctx: Context) => Knex | undefined | Promise<Knex | undefined>
+}
+
+const KINDS = {
+  primary: 'any',
+  replicas: 'list',
+  wait: 'count',
+  retryAfter: 'size',
+  maxAge: 'size',
+  cookie: 'name or null',
+  header: 'name or null',
+  readFrom: 'function',
+} as const satisfies Record<keyof ReplicaSetOptions, Kind>
+
+/** How long a server may take to say where it is, in milliseconds. */
+const TO_SAY = 1_000
+/** How long a replica has to go on between two questions, in milliseconds. */
+const PAUSE = 10
+
+interface Replica {
+  readonly knex: Knex
+  /** Left out until then, by `performance.now()`. */
+  downUntil: number
+  /** How far it was when it was asked last; it only goes on. */
+  known: WalPlace | undefined
+}
+
+/**
+ * Chooses where requests read.
+ * @example
+ * const replicas = new ReplicaSet({ primary: knex, replicas: [eu, us] })
+ * const api = new APIRouter({ prefix: '/api', replicas })
+ */
+export class ReplicaSet {
+  readonly primary: Knex
+  readonly #replicas: readonly Replica[]
+  readonly #options: Required<Pick<ReplicaSetOptions, 'wait' | 'retryAfter' | 'maxAge'>> & ReplicaSetOptions
+  #next = 0
+
+  /** @throws {ConfigurationError} an option is wrong, or there is no secret to sign with */
+  constructor(options: ReplicaSetOptions) {
+    checkKinds('ReplicaSet', options, { kinds: KINDS })
+    const { primary, replicas } = options
+    for (const [name, one] of [['primary', primary], ...(replicas ?? []).map((knex) => ['replicas', knex])] as const) {
+      if (typeof (one as Partial<Knex> | undefined)?.raw === 'function') continue
+      throw new ConfigurationError(`ReplicaSet: ${String(name)} holds something that is no knex instance`)
+    }
+    if (!replicas || replicas.length === 0) {
+      throw new ConfigurationError('ReplicaSet: replicas is empty; name at least one, or leave the set out')
+    }
+    writeToken('primary')
+    this.primary = primary
+    this.#replicas = replicas.map((knex) => ({ knex, downUntil: 0, known: undefined }))
+    this.#options = { wait: 200, retryAfter: 5_000, maxAge: 600, ...options }
+  }
+
+  /** How many replicas there are. */
+  get size(): number {
+    return this.#replicas.length
+  }
+
+  /**
+   * Does what only reads on a database that has all that the caller has written. Where a replica fails meanwhile, or cancels the
+   * statement, the work is done again on another, in the end on the primary.
+   * @param work begins anew each time
+   */
+  async read<Value>(ctx: Context, work: (knex: Knex) => Promise<Value>): Promise<Value> {
+    const failed = new Set<Knex>()
+    for (;;) {
+      const knex = await this.#choose(ctx, failed)
+      if (knex === this.primary) return work(knex)
+      try {
+        return await work(knex)
+      } catch (error) {
+        const trouble = troubleOf(error)
+        // an answer that has begun goes on where it began
+        if (trouble === undefined || ctx.headerSent) throw error
+        this.#note(ctx, knex, { trouble, error })
+        if (trouble === 'primary') return work(this.primary)
+        failed.add(knex)
+      }
+    }
+  }
+
+  /** Lets the client remember how far its write has come. Called after the commit, before the answer is sent. */
+  async wrote(ctx: Context): Promise<void> {
+    const { cookie = 'consistency_token', header = 'Consistency-Token', maxAge } = this.#options
+    const token = writeToken(await this.#written())
+    if (header !== null) ctx.set(header, token)
+    if (cookie === null) return
+    ctx.cookies.set(cookie, token, {
+      httpOnly: true,
+      sameSite: 'lax',
+      signed: false,
+      overwrite: true,
+      maxAge: maxAge * 1_000,
+    })
+  }
+
+  /** What was written is there in any case; who cannot be told where reads from the primary. */
+  async #written(): Promise<Written> {
+    try {
+      return (await askWritten(this.primary, TO_SAY)) ?? 'primary'
+    } catch {
+      return 'primary'
+    }
+  }
+
+  async #choose(ctx: Context, failed: ReadonlySet<Knex>): Promise<Knex> {
+    const chosen = failed.size === 0 ? await this.#options.readFrom?.(ctx) : undefined
+    if (chosen) return chosen
+    const written = this.#tokenOf(ctx)
+    if (written === 'primary') return this.primary
+    const usable = this.#inTurn().filter(({ knex, downUntil }) => !failed.has(knex) && performance.now() >= downUntil)
+    const [first] = usable
+    if (!first) return this.primary
+    return written ? this.#arrived(ctx, usable, written) : first.knex
+  }
+
+  /** The replicas, each time beginning with another one. */
+  #inTurn(): readonly Replica[] {
+    const start = this.#next++ % this.#replicas.length
+    return [...this.#replicas.slice(start), ...this.#replicas.slice(0, start)]
+  }
+
+  #tokenOf(ctx: Context): Written | undefined {
+    const { cookie = 'consistency_token', header = 'Consistency-Token' } = this.#options
+    const token = (header === null ? '' : ctx.get(header)) || (cookie === null ? '' : ctx.cookies.get(cookie, UNSIGNED))
+    return token ? readToken(token) : undefined
+  }
+
+  /** A replica that has what was written, waited for within bounds; else the primary. */
+  async #arrived(ctx: Context, usable: readonly Replica[], written: WalPlace): Promise<Knex> {
+    const end = performance.now() + this.#options.wait
+    for (const replica of usable) if (hasArrived(replica.known, written)) return replica.knex
+    for (;;) {
+      for (const replica of usable) {
+        if (performance.now() < replica.downUntil) continue
+        try {
+          replica.known = await askReplayed(replica.knex, Math.max(1, Math.min(TO_SAY, this.#options.wait)))
+        } catch (error) {
+          this.#note(ctx, replica.knex, { trouble: 'down', error })
+        }
+        if (hasArrived(replica.known, written)) return replica.knex
+      }
+      if (performance.now() + PAUSE > end) return this.primary
+      await sleep(PAUSE)
+    }
+  }
+
+  #note(ctx: Context, knex: Knex, { trouble, error }: { readonly trouble: Trouble; readonly error: unknown }): void {
+    const replica = this.#replicas.find((one) => one.knex === knex)
+    if (trouble !== 'down' || !replica) return
+    const now = performance.now()
+    // once for each time that it goes
+    if (now >= replica.downUntil) reportError(ctx, new ReplicaDown(error))
+    replica.downUntil = now + this.#options.retryAfter
+    // another server may stand in its place
+    replica.known = undefined
+  }
+}
+
+const UNSIGNED = { signed: false }
+
+/** Why a replica is left out, for the application's log. */
+export class ReplicaDown extends Error {
+  override readonly name = 'ReplicaDown'
+
+  constructor(cause: unknown) {
+    super('A replica is left out for a while', { cause })
+  }
+}
+
+function hasArrived(known: WalPlace | undefined, { system, timeline, lsn }: WalPlace): boolean {
+  return known !== undefined && known.system === system && known.timeline === timeline && known.lsn >= lsn
+}

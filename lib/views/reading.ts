@@ -1,0 +1,14 @@
+/** What views know of replicas. */
+import type { Knex } from 'knex'
+import type { Context } from '../http/context.js'
+
+/** Where requests read, and what their clients remember of what they have written. */
+export interface Reading {
+  readonly primary: Knex
+  /** How many servers there are beside the primary. */
+  readonly size: number
+  /** Does what only reads; again from its beginning, where a server fails meanwhile. */
+  read<Value>(ctx: Context, work: (knex: Knex) => Promise<Value>): Promise<Value>
+  /** Called after a commit, before the answer is sent. */
+  wrote(ctx: Context): Promise<void>
+}

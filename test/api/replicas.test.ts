@@ -1,0 +1,283 @@
+/** Requests that read go to streaming replicas, and nobody reads less than they have written. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import Koa from 'koa'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import {
+  APIRouter,
+  configure,
+  listAction,
+  modelSerializer,
+  modelViewSet,
+  objectAction,
+  PageNumberPagination,
+  table,
+} from '../../lib/index.js'
+import { ReplicaSet, type ReplicaSetOptions } from '../../lib/replicas/index.js'
+import { countQueries } from '../support/database.js'
+import { serve, type TestResponse, type TestServer } from '../support/server.js'
+import { type Cluster, startCluster } from '../support/standbys.js'
+
+interface Row {
+  id: number
+  name: string
+}
+
+const Item = table<Row>('items')
+
+class ItemSerializer extends modelSerializer(Item, { fields: ['id', 'name'] }) {}
+
+class Items extends modelViewSet(Item, {
+  serializerClass: ItemSerializer,
+  paginationClass: PageNumberPagination,
+  actions: {
+    touch: listAction({ methods: ['GET'] }, async function () {
+      await this.knex?.raw("insert into visits values ('touched')")
+      return { touched: true }
+    }),
+    where: listAction({ methods: ['GET'] }, async function () {
+      const { rows } = await (this.knex as NonNullable<typeof this.knex>).raw('select pg_is_in_recovery() as standby')
+      return rows[0] as { standby: boolean }
+    }),
+    fail: objectAction({ methods: ['POST'] }, async function (item) {
+      await item.$query(this.trx).patch({ name: 'never' })
+      throw new Error('no')
+    }),
+  },
+}) {}
+
+let cluster: Cluster
+
+beforeAll(async () => {
+  configure({ secretKey: 'a secret of the tests' })
+  cluster = await startCluster([{}, {}])
+  Item.knex(cluster.primary.knex)
+  await cluster.primary.knex.raw('create table items (id serial primary key, name text); create table visits (at text)')
+})
+afterAll(() => cluster.stop())
+beforeEach(async () => {
+  await cluster.primary.knex.raw('truncate items restart identity')
+  await caughtUp()
+})
+
+/** All standbys have what was written. */
+async function caughtUp(): Promise<void> {
+  const { rows } = await cluster.primary.knex.raw('select pg_current_wal_insert_lsn() as lsn')
+  for (const { knex } of cluster.standbys) {
+    await expect
+      .poll(
+        async () =>
+          (await knex.raw('select pg_last_wal_replay_lsn() >= ?::pg_lsn as there', [rows[0].lsn])).rows[0].there,
+      )
+      .toBe(true)
+  }
+}
+
+const pause = (on = true) =>
+  Promise.all(
+    cluster.standbys.map(({ knex }) => knex.raw(on ? 'select pg_wal_replay_pause()' : 'select pg_wal_replay_resume()')),
+  )
+
+async function serveItems(
+  options: Partial<ReplicaSetOptions> = {},
+): Promise<TestServer & { readonly reported: unknown[] }> {
+  const replicas = new ReplicaSet({
+    primary: cluster.primary.knex,
+    replicas: cluster.standbys.map(({ knex }) => knex),
+    ...options,
+  })
+  const api = new APIRouter({ replicas })
+  api.register('items', Items)
+  const reported: unknown[] = []
+  const app = new Koa().use(api.routes())
+  app.on('error', (error) => reported.push(error))
+  await api.prepare()
+  const server = await serve(app)
+  onTestFinished(() => server.close())
+  return { ...server, reported }
+}
+
+const post = (server: TestServer, name: string, headers: Record<string, string> = {}) =>
+  server.send({
+    method: 'POST',
+    path: '/items',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ name }),
+  })
+const tokenOf = ({ headers }: TestResponse) => String(headers['consistency-token'])
+const isStandby = async (server: TestServer, headers: Record<string, string> = {}) =>
+  (await server.send({ path: '/items/where', headers })).json.standby
+
+/** The servers that were asked while the work was done. */
+async function asked(work: () => Promise<unknown>): Promise<readonly string[]> {
+  const names: string[] = []
+  const count = async (name: string, knex: Cluster['primary']['knex'], inner: () => Promise<unknown>) => {
+    if ((await countQueries(knex, inner)).length > 0) names.push(name)
+  }
+  const [one, two] = cluster.standbys.map(({ knex }) => knex)
+  await count('primary', cluster.primary.knex, () => count('one', one as never, () => count('two', two as never, work)))
+  return names
+}
+
+describe('who has written nothing', () => {
+  it('reads from the replicas in turn, writes to the primary', async () => {
+    const server = await serveItems()
+    expect(await asked(() => server.send({ path: '/items' }))).toEqual(['one'])
+    expect(await asked(() => server.send({ path: '/items/1' }))).toEqual(['two'])
+    expect(await asked(() => server.send({ method: 'HEAD', path: '/items' }))).toEqual(['one'])
+    expect(await asked(() => post(server, 'a'))).toEqual(['primary'])
+  })
+
+  it('reads where the application says', async () => {
+    const server = await serveItems({
+      readFrom: (ctx) => (ctx.get('X-Fresh') === 'yes' ? cluster.primary.knex : cluster.standbys[1]?.knex),
+    })
+    expect(await isStandby(server, { 'X-Fresh': 'yes' })).toBe(false)
+    expect(await asked(() => server.send({ path: '/items' }))).toEqual(['two'])
+  })
+})
+
+describe('who has written', () => {
+  it('is told by a cookie and a header, only for what has succeeded', async () => {
+    const server = await serveItems()
+    const made = await post(server, 'a')
+    expect(made.status).toBe(201)
+    expect(made.headers['set-cookie']).toEqual([
+      expect.stringMatching(
+        /^consistency_token=\d+-1-[0-9a-f]+\.[\w-]{22}; path=\/; expires=.*; samesite=lax; httponly$/,
+      ),
+    ])
+    expect(tokenOf(made)).toMatch(/^\d+-1-[0-9a-f]+\.[\w-]{22}$/)
+    const failed = await server.send({ method: 'POST', path: '/items/1/fail' })
+    const wrong = await server.send({
+      method: 'POST',
+      path: '/items',
+      headers: { 'Content-Type': 'application/json' },
+      body: '{"name":7}',
+    })
+    expect([failed.status, wrong.status]).toEqual([500, 400])
+    for (const { headers } of [failed, wrong]) expect(headers).not.toHaveProperty('consistency-token')
+  })
+
+  it('reads from a replica that has it, and from the primary where none has', async () => {
+    const server = await serveItems()
+    const made = await post(server, 'a')
+    const own = { 'Consistency-Token': tokenOf(made) }
+    await caughtUp()
+    expect(await isStandby(server, own)).toBe(true)
+    await pause()
+    const later = { 'Consistency-Token': tokenOf(await post(server, 'b')) }
+    try {
+      expect((await server.send({ path: '/items', headers: later })).json.count).toBe(2)
+      expect(await isStandby(server, later)).toBe(false)
+      // others may not wait
+      expect((await server.send({ path: '/items' })).json.count).toBe(1)
+      expect(await isStandby(server, { Cookie: `consistency_token=${later['Consistency-Token']}` })).toBe(false)
+    } finally {
+      await pause(false)
+    }
+  })
+
+  it('is waited for, within bounds', async () => {
+    const server = await serveItems({ wait: 5_000 })
+    await pause()
+    const own = { 'Consistency-Token': tokenOf(await post(server, 'a')) }
+    const reading = isStandby(server, own)
+    await sleep(100)
+    await pause(false)
+    expect(await reading).toBe(true)
+  })
+
+  it('asks a replica once, and no more where it is known to have come so far', async () => {
+    const server = await serveItems()
+    const own = { 'Consistency-Token': tokenOf(await post(server, 'a')) }
+    await caughtUp()
+    await server.send({ path: '/items', headers: own })
+    const [one, two] = cluster.standbys.map(({ knex }) => knex)
+    const first = await countQueries(one as never, () => server.send({ path: '/items/1', headers: own }))
+    const second = await countQueries(two as never, () => server.send({ path: '/items/1', headers: own }))
+    expect([...first, ...second].filter((sql) => sql.includes('pg_')).length).toBeLessThanOrEqual(1)
+  })
+
+  it.each([
+    ['none of ours', '123-1-ff.AAAAAAAAAAAAAAAAAAAAAA'],
+    ['without a signature', '123-1-ff'],
+    ['empty of sense', '.'],
+    ['long', 'x'.repeat(4_000)],
+  ])('with a token that is %s reads from the primary', async (_what, token) => {
+    const server = await serveItems()
+    expect(await isStandby(server, { 'Consistency-Token': token })).toBe(false)
+  })
+
+  it('is of another system or history where a token says so, and reads from the primary', async () => {
+    const server = await serveItems({ wait: 20 })
+    const { writeToken, readToken } = await import('../../lib/replicas/token.js')
+    const place = readToken(tokenOf(await post(server, 'a')))
+    if (place === 'primary') throw new Error('no place')
+    await caughtUp()
+    expect(await isStandby(server, { 'Consistency-Token': writeToken({ ...place, timeline: 2 }) })).toBe(false)
+    expect(await isStandby(server, { 'Consistency-Token': writeToken({ ...place, system: '1' }) })).toBe(false)
+  })
+
+  it('never reads less than was written, 300 times', async () => {
+    const server = await serveItems()
+    const pairs = Array.from({ length: 300 }, async (_, index) => {
+      const made = await post(server, `n${index}`)
+      const read = await server.send({
+        path: `/items/${made.json.id}`,
+        headers: { 'Consistency-Token': tokenOf(made) },
+      })
+      return read.json?.name === `n${index}`
+    })
+    expect((await Promise.all(pairs)).filter((isFresh) => !isFresh)).toEqual([])
+  })
+})
+
+describe('a replica that', () => {
+  it('is away is left out, told once, and tried again', async () => {
+    const broken = (await import('knex')).default({
+      client: 'pg',
+      connection: { host: '/nonexistent', user: 'x' },
+      acquireConnectionTimeout: 300,
+    })
+    onTestFinished(() => broken.destroy())
+    const server = await serveItems({ replicas: [broken], retryAfter: 60_000 })
+    for (let index = 0; index < 4; index++) expect(await isStandby(server)).toBe(false)
+    expect(server.reported.map((error) => (error as Error).name)).toEqual(['ReplicaDown'])
+    const both = await serveItems({ replicas: [broken, cluster.standbys[0]?.knex as never] })
+    expect([await isStandby(both), await isStandby(both), await isStandby(both)]).toEqual([true, true, true])
+  })
+
+  it('cannot do what an action does is not asked to: it is done on the primary', async () => {
+    const server = await serveItems()
+    expect((await server.send({ path: '/items/touch' })).json).toEqual({ touched: true })
+    expect(server.reported).toEqual([])
+    expect(await isStandby(server)).toBe(true)
+  })
+
+  it('loses its connections in the middle is done without', async () => {
+    const server = await serveItems({ retryAfter: 50 })
+    for (let round = 0; round < 10; round++) {
+      const reading = Array.from({ length: 20 }, () => server.send({ path: '/items' }))
+      for (const { knex } of cluster.standbys) {
+        await knex.raw(
+          "select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid() and backend_type = 'client backend'",
+        )
+      }
+      expect((await Promise.all(reading)).map(({ status }) => status).filter((status) => status !== 200)).toEqual([])
+    }
+  })
+})
+
+describe('a replica set', () => {
+  it.each<[Partial<Record<keyof ReplicaSetOptions, unknown>>, string]>([
+    [{ replicas: [] }, 'ReplicaSet: replicas is empty'],
+    [{ replicas: ['postgres://'] }, 'ReplicaSet: replicas holds something that is no knex instance'],
+    [{ primary: undefined }, 'ReplicaSet: primary holds something that is no knex instance'],
+    [{ wait: -1 }, 'ReplicaSet: wait'],
+    [{ waits: 1 } as never, 'did you mean "wait"?'],
+  ])('is refused where an option is wrong: %j', (options, message) => {
+    const { primary, standbys } = cluster
+    const given = { primary: primary.knex, replicas: standbys.map(({ knex }) => knex), ...options }
+    expect(() => new ReplicaSet(given as ReplicaSetOptions)).toThrow(message)
+  })
+})
