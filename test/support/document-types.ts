@@ -141,7 +141,7 @@ const WITH_DATA = new Set(['create', 'update', 'partialUpdate', 'bulkCreate', 'b
 const NO_QUERY = new Set(['destroy', 'bulkDestroy'])
 
 const COMPARE = `
-import type { ExpandName, FieldName } from '${join(root, 'lib/client/view-types.js')}'
+import type { AskedExpansion, ExpandName, FieldName } from '${join(root, 'lib/client/view-types.js')}'
 export type { ExpandName }
 import type { RoutesOf } from '${join(root, 'lib/router/routed.js')}'
 type Intersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void ? I : never
@@ -166,7 +166,7 @@ export type ErrorBody<O> = O extends { responses: { 400: { content: { 'applicati
 
 /** \`fields\` and \`expand\`, where there is something to ask for. */
 export type ShownQuery<View> = { fields?: FieldName<View>[] } &
-  ([ExpandName<View>] extends [never] ? {} : { expand?: ExpandName<View>[] })
+  ([ExpandName<View>] extends [never] ? {} : { expand?: AskedExpansion<View>[] })
 
 /** Without the lookups that depend on what only the database knows of a column: a date may be a string to TypeScript. */
 export type Known<Q> = {
