@@ -1,0 +1,121 @@
+/** The requests of a page of the tutorial, and its answers, as they are printed and as they are given. */
+
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import { join } from 'node:path'
+import { type Block, blocksOf, type Page } from './book.js'
+import { connectTo, type TestResponse } from './server.js'
+
+/** A command on the page, and the block of its answer, if one is printed. */
+export interface Step {
+  readonly command: string
+  readonly line: number
+  readonly answer: Block | undefined
+}
+
+const ANSWERS = new Set(['json', 'http', 'text', 'csv'])
+/** What the page calls the server. */
+const HOST = 'localhost:3000'
+
+/** The `curl` and `npx tsx` commands of a page, from top to bottom. */
+export function stepsOf(page: Page): readonly Step[] {
+  const blocks = blocksOf(page)
+  return blocks.flatMap((block, index) => {
+    if (block.language !== 'sh') return []
+    const commands = block.text
+      .replace(/\\\n\s*/g, '')
+      .split('\n')
+      .filter((line) => /^(?:curl|npx tsx) /.test(line))
+    const next = blocks[index + 1]
+    const answer = next && ANSWERS.has(next.language) ? next : undefined
+    return commands.map((command, place) => ({
+      ...{ command, line: block.line },
+      answer: place === commands.length - 1 ? answer : undefined,
+    }))
+  })
+}
+
+/** Sends what a command of curl would. Files are read from the folder. */
+export async function sendCurl(command: string, port: number, folder: string): Promise<TestResponse> {
+  const request = readCurl(command)
+  const headers: Record<string, string> = { Host: HOST, ...request.headers }
+  if (request.parts.length > 0) {
+    const form = new FormData()
+    for (const [name, value] of request.parts) {
+      if (value.startsWith('@'))
+        form.append(name, new Blob([readFileSync(join(folder, value.slice(1)))]), value.slice(1))
+      else form.append(name, value)
+    }
+    const encoded = new Request('http://localhost', { method: 'POST', body: form })
+    headers['Content-Type'] = String(encoded.headers.get('content-type'))
+    request.body = Buffer.from(await encoded.arrayBuffer())
+  }
+  const { method, path, body } = request
+  return connectTo(port).send({ ...(method && { method }), path, headers, ...(body !== undefined && { body }) })
+}
+
+interface Curl {
+  method?: string
+  path: string
+  headers: Record<string, string>
+  body?: string | Buffer
+  parts: [name: string, value: string][]
+}
+
+/** @throws Error for an option that this does not know */
+function readCurl(command: string): Curl {
+  const words = [...command.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+    ([, one, two, bare]) => one ?? two ?? bare ?? '',
+  )
+  const curl: Curl = { path: '', headers: {}, parts: [] }
+  for (let at = 1; at < words.length; at++) {
+    const word = words[at] as string
+    const next = () => words[++at] as string
+    if (word === '-i' || word === '-g') continue
+    else if (word === '-X') curl.method = next()
+    else if (word === '-d') curl.body = next()
+    else if (word === '-F') curl.parts.push(split(next(), '='))
+    else if (word === '-H') {
+      const [name, value] = split(next(), ': ')
+      curl.headers[name] = value
+    } else if (word.startsWith(HOST)) curl.path = word.slice(HOST.length)
+    else throw new Error(`${command}: ${word} is not known here`)
+  }
+  return curl
+}
+
+function split(text: string, separator: string): [string, string] {
+  const place = text.indexOf(separator)
+  return [text.slice(0, place), text.slice(place + separator.length)]
+}
+
+/** The answer as the page prints it: a body, or with `http` also the status line and the headers that are printed there. */
+export function printAnswer(answer: TestResponse, { language, text }: Pick<Block, 'language' | 'text'>): string {
+  const body = answer.json === undefined ? answer.text : printJson(answer.json)
+  if (language !== 'http') return `${body}\n`
+  const printed = /^[\w-]+(?=: )/gm
+  const names = (text.split('\n\n')[0] ?? '').match(printed) ?? []
+  const head = names.map((name) => `${name}: ${String(answer.headers[name.toLowerCase()])}`)
+  const status = `HTTP/1.1 ${answer.status} ${http.STATUS_CODES[answer.status]}`
+  const shown = text.includes('\n\n') && body !== '' ? ['', body] : []
+  return [status, ...head, ...shown, ''].join('\n')
+}
+
+const WIDTH = 100
+
+/** JSON with short objects and lists on one line. */
+function printJson(value: unknown, indent = ''): string {
+  const short = JSON.stringify(value, null, 1).replace(/\n */g, ' ')
+  if (typeof value !== 'object' || value === null || indent.length + short.length <= WIDTH) return short
+  const inner = `${indent}  `
+  const isList = Array.isArray(value)
+  const items = Object.entries(value).map(
+    ([name, item]) => `${inner}${isList ? '' : `${JSON.stringify(name)}: `}${printJson(item, inner)}`,
+  )
+  return `${isList ? '[' : '{'}\n${items.join(',\n')}\n${indent}${isList ? ']' : '}'}`
+}
+
+/** Times, dates of today and random names of files, which no two runs have in common. */
+export function withoutChance(text: string): string {
+  return text.replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, 'TIME').replace(/\b[0-9a-f]{32}\b/g, 'NAME')
+}
