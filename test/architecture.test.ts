@@ -154,6 +154,7 @@ describe('[D11] signatures', () => {
       'lib/ids/signed-codec.ts': 1,
       'lib/pagination/cursor-token.ts': 1,
       'lib/pagination/server-cursor-id.ts': 2,
+      'lib/replicas/token.ts': 1,
     })
   })
 

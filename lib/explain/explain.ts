@@ -46,9 +46,16 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     database: view.database?.described ?? null,
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
     transaction: road.transaction ?? false,
+    replicas: replicasOf(options.operation, generic),
     tools: options.tools.get(operation.operationId) ?? [],
     notes: [...new Set(notes)],
   }
+}
+
+/** How many replicas it reads on: a server cursor stays on the primary. */
+function replicasOf({ replicas }: ExplainOptions['operation'], generic: GenericAPIView | undefined): number {
+  const stays = generic !== undefined && hasModel(generic.viewClass) && resourceOf(generic.viewClass).keepsConnections
+  return stays ? 0 : (replicas?.size ?? 0)
 }
 
 function readsList(action: string): boolean {

@@ -62,6 +62,8 @@ export interface Explanation {
   readonly database: string | null
   /** What is done of an `Idempotency-Key`; null where the header means nothing. */
   readonly idempotency: string | null
+  /** How many replicas it reads on; 0 for the view's own database. */
+  readonly replicas: number
   /** The tools by which agents call it (`mcp()`). */
   readonly tools: readonly string[]
   /** The request is one transaction. */

@@ -27,6 +27,7 @@ function format(explanation: Explanation): string {
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
     ['runs with', explanation.database ?? ''],
     ['once', explanation.idempotency ?? ''],
+    ['reads on', explanation.replicas === 0 ? '' : `${explanation.replicas} replicas, else the primary`],
     ['tools', explanation.tools.join(', ')],
     ['transaction', explanation.transaction ? 'one' : ''],
     ...statements.map(({ does, sql }) => [does, sql] as const),

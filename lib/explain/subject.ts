@@ -8,12 +8,15 @@ import { determineVersion } from '../versioning/determine-version.js'
 import type { APIView } from '../views/api-view.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
+import type { Reading } from '../views/reading.js'
 import { resourceOf } from '../views/resource.js'
 
 /** One method of a path, as a router has it. */
 export interface ExplainedOperation extends DescribedOperation {
   /** The route's name. */
   readonly name: string
+  /** Where it reads, beside the view's own database. */
+  readonly replicas?: Reading | undefined
 }
 
 /** A path, with all methods it takes. */

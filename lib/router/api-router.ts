@@ -6,7 +6,6 @@ import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
 import { type Context, guardSuffix, type Middleware, pathOf } from '../http/context.js'
-import type { DatabaseOptions } from '../http/database-role.js'
 import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
@@ -16,7 +15,6 @@ import type { OpenAPIDocument } from '../openapi/types.js'
 import { pendingWorkEnded } from '../postgres/pending-work.js'
 import { classesOf } from '../views/action-options.js'
 import { policiesOf } from '../views/policies.js'
-import type { Reading } from '../views/reading.js'
 import { methodsTaken, type ViewHandler } from '../views/view-handler.js'
 import { checkEndpoints, checkVersionParameter } from './check-endpoints.js'
 import { checkNames, checkPaths, defaultBasename } from './check-registration.js'
@@ -44,10 +42,8 @@ export interface RouteParent {
   readonly nesting: ParentRegistration | undefined
 }
 
-/** The tools that call each operation, by its name in the document. */
-type ToolNames = Map<string, readonly string[]>
-/** What is made of the paths, such as tools, which it names. */
-type PathsUse = (endpoints: readonly Endpoint[], tools: ToolNames) => void
+/** What is made of the paths, such as tools, which it names by operations. */
+type PathsUse = (endpoints: readonly Endpoint[], tools: Map<string, readonly string[]>) => void
 
 /**
  * A router of view sets.
@@ -62,15 +58,11 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   declare readonly routed?: Routes
   readonly prefix: string
   readonly #prefix: readonly Segment[]
-  readonly #database: DatabaseOptions
-  readonly #replicas: Reading | undefined
-  readonly #closeTimeout: number
+  readonly #options: ReturnType<typeof settleOptions>
   readonly #registrations: Registration[] = []
-  /** What is made of the paths once the catalogue was read. */
   readonly #uses: PathsUse[] = []
-  readonly #tools: ToolNames = new Map()
+  readonly #tools = new Map<string, readonly string[]>()
   #preparing: Promise<void> | undefined
-  /** Where the catalogue was read. */
   #databases: readonly PreparedDatabase[] = []
   #mounted = false
   /** What its middleware reads: the paths as they are known by now, and the requests that run. */
@@ -83,24 +75,21 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   constructor(options: APIRouterOptions = {}) {
-    const { prefix, database, closeTimeout, replicas } = settleOptions(options)
-    this.#closeTimeout = closeTimeout
-    this.prefix = prefix
-    this.#database = database
-    this.#replicas = replicas
+    this.#options = settleOptions(options)
+    this.prefix = this.#options.prefix
     this.#prefix = parsePattern(this.prefix.replace('{version}', '{version:version}'))
   }
 
+  /** @internal */
+  readonly nesting = undefined
   /** @internal */
   get root(): this {
     return this
   }
 
-  /** @internal */
-  readonly nesting = undefined
-
   /**
-   * Routes a view set under a prefix, and returns the router, which remembers its type for `createClient()`. Checks what needs no database; the rest is checked by `prepare()`.
+   * Routes a view set under a prefix, and returns the router, which remembers its type for `createClient()`. Checks what
+   * needs no database; the rest is checked by `prepare()`.
    * @param basename the first part of route names; by default the model's table name, singularised
    * @throws {ConfigurationError} the view set is incomplete, the prefix or basename is taken, or it comes too late
    */
@@ -297,7 +286,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    */
   async close(): Promise<void> {
     await this.#served.running.end()
-    await pendingWorkEnded(this.#closeTimeout)
+    await pendingWorkEnded(this.#options.closeTimeout)
     stopSweeping()
     await Promise.all(this.#viewClasses().map(closeView))
   }
@@ -332,7 +321,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   }
 
   #build({ prepared }: { prepared: boolean }): RouteTable<Endpoint> {
-    const options = { prefix: this.#prefix, prepared, database: this.#database, replicas: this.#replicas }
+    const options = { ...this.#options, prefix: this.#prefix, prepared }
     return new RouteTable([
       rootEndpoint(this.#registrations, this.#prefix),
       ...this.#registrations.flatMap((registration) => endpointsOf(registration, options)),

@@ -3,6 +3,7 @@
 import type { DatabaseScope } from '../http/database-role.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import type { Reading } from '../views/reading.js'
 import type { ActionMap, ParentLink } from '../views/view.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import type { ViewSetClass } from './registration.js'
@@ -28,6 +29,8 @@ export interface Operation {
   readonly outputsList: boolean
   /** The role and settings that its statements run with. */
   readonly database?: DatabaseScope | undefined
+  /** Where it reads, beside the view's own database; undefined for what writes. */
+  readonly replicas?: Reading | undefined
 }
 
 /** One path of the API, with all methods it takes. */

@@ -1,5 +1,6 @@
 /** Makes the endpoints of a registered view set. */
 
+import { isSafeMethod } from '../http/context.js'
 import { type DatabaseOptions, databaseScope } from '../http/database-role.js'
 import type { Segment } from '../kernel/path-pattern.js'
 import { documentedPath } from '../openapi/documented-path.js'
@@ -36,7 +37,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
     const own = detail ? [lookupSegment(view)] : []
     const segments = [...collection.segments, ...own, ...path]
     const loose = own.map((segment): Segment => (options.prepared ? segment : { ...segment, hint: 'str' }))
-    const operations = operationsOf(registration, template, options.database)
+    const operations = operationsOf(registration, template, options)
     return {
       kind,
       view,
@@ -65,7 +66,7 @@ function formatsOf(view: ViewSetClass): ReadonlySet<string> {
 function operationsOf(
   registration: Registration,
   { actions }: RouteTemplate,
-  outer: DatabaseOptions | undefined,
+  { database: outer, replicas }: EndpointOptions,
 ): ReadonlyMap<string, Operation> {
   const { view, basename } = registration
   const prefix = registration.parent
@@ -87,6 +88,7 @@ function operationsOf(
         operationId: underscored(`${prefix}${basename}_${suffix}${several ? `_${lowered}` : ''}`),
         view: answering,
         database: databaseScope(answering.name, answering, outer),
+        replicas: isSafeMethod(method) ? replicas : undefined,
         inputSerializer: described?.inputSerializer,
         outputSerializer: described?.outputSerializer,
         outputsList: described?.outputsList ?? false,

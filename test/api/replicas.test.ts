@@ -1,5 +1,6 @@
 /** Requests that read go to streaming replicas, and nobody reads less than they have written. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Knex } from 'knex'
 import Koa from 'koa'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
@@ -13,6 +14,8 @@ import {
   table,
 } from '../../lib/index.js'
 import { ReplicaSet, type ReplicaSetOptions } from '../../lib/replicas/index.js'
+import { formatExplanations } from '../../lib/tools/index.js'
+import { readFrom } from '../../plugins/index.js'
 import { countQueries } from '../support/database.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
 import { type Cluster, startCluster } from '../support/standbys.js'
@@ -136,7 +139,7 @@ describe('who has written nothing', () => {
   })
 })
 
-describe('who has written', () => {
+describe('[I30] who has written', () => {
   it('is told by a cookie and a header, only for what has succeeded', async () => {
     const server = await serveItems()
     const made = await post(server, 'a')
@@ -229,6 +232,55 @@ describe('who has written', () => {
       return read.json?.name === `n${index}`
     })
     expect((await Promise.all(pairs)).filter((isFresh) => !isFresh)).toEqual([])
+  })
+})
+
+describe('a route of the application', () => {
+  it('reads on a replica, writes on the primary, and lets its caller remember', async () => {
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const app = new Koa().use(readFrom(replicas)).use(async (ctx) => {
+      const { knex } = ctx.state as { knex: Knex }
+      if (ctx.method === 'POST') await knex('items').insert({ name: 'own' })
+      ctx.body = (
+        await knex.raw('select pg_is_in_recovery() as standby, (select count(*)::int from items) as n')
+      ).rows[0]
+    })
+    const server = await serve(app)
+    onTestFinished(() => server.close())
+    expect((await server.send({ path: '/' })).json).toEqual({ standby: true, n: 0 })
+    await pause()
+    try {
+      const made = await server.send({ method: 'POST', path: '/' })
+      const own = { 'Consistency-Token': tokenOf(made) }
+      expect([made.json.standby, (await server.send({ path: '/', headers: own })).json]).toEqual([
+        false,
+        { standby: false, n: 1 },
+      ])
+    } finally {
+      await pause(false)
+    }
+    expect(() => readFrom({} as never)).toThrow('readFrom(): give it new ReplicaSet')
+  })
+})
+
+describe('explain()', () => {
+  it('says where a route reads', async () => {
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const api = new APIRouter({ replicas }).register('items', Items)
+    const told = await api.explain('item')
+    expect(
+      told.filter(({ name }) => /list|create/.test(name)).map(({ method, replicas: many }) => [method, many]),
+    ).toEqual([
+      ['GET', 2],
+      ['POST', 0],
+    ])
+    expect(formatExplanations(told)).toContain('reads on     2 replicas, else the primary')
   })
 })
 

@@ -24,7 +24,10 @@ const STEPS: readonly StepPlaces[] = [
     node: HTTP,
   },
   { step: 'route', folders: 'router' },
-  { step: 'policies', folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency replicas' },
+  {
+    step: 'policies',
+    folders: 'versioning authentication permissions throttling metering api-keys jwt idempotency replicas',
+  },
   {
     step: 'view: dispatch, action',
     folders: 'views factories client plugins metadata openapi explain tools health mcp tracing timing',

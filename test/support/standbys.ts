@@ -68,6 +68,8 @@ function open(postgres: Postgres): Server {
     connection: { ...postgres.connection } as Knex.PgConnectionConfig,
     pool: { min: 0, max: 8 },
     acquireConnectionTimeout: 2_000,
+    // servers end on purpose
+    log: { error() {}, warn() {} },
   })
   return { postgres, knex }
 }

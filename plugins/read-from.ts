@@ -1,0 +1,30 @@
+/** Reads from replicas on hand-written routes. */
+import { isSafeMethod, type Middleware } from '../lib/http/context.js'
+import { ConfigurationError } from '../lib/kernel/errors.js'
+import type { Reading } from '../lib/views/reading.js'
+
+/**
+ * Chooses the database of a route, `ctx.state.knex`: a replica that has what the caller has written where it reads (GET, HEAD,
+ * QUERY), else the primary, and then lets the caller remember what was written. A route is run once: where a replica fails
+ * meanwhile, its error rises. See docs/reference/replicas.md.
+ * @param replicas a `ReplicaSet` of `koa-viewsets/replicas`
+ * @throws {ConfigurationError} it is none
+ * @example router.get('/report', readFrom(replicas), async (ctx) => { ctx.body = await Order.query(ctx.state.knex) })
+ */
+export function readFrom(replicas: Reading): Middleware {
+  if (typeof (replicas as Partial<Reading> | undefined)?.read !== 'function') {
+    throw new ConfigurationError('readFrom(): give it new ReplicaSet({ primary, replicas })')
+  }
+  return async function readFromReplicas(ctx, next) {
+    if (isSafeMethod(ctx.method)) {
+      await replicas.read(ctx, async (knex) => {
+        ctx.state['knex'] = knex
+      })
+      await next()
+      return
+    }
+    ctx.state['knex'] = replicas.primary
+    await next()
+    if (ctx.status < 400) await replicas.wrote(ctx)
+  }
+}
