@@ -19,15 +19,15 @@ export type Path = readonly (string | KeyPart)[]
 /** @throws {TypeError} the address holds a user or a password */
 export function baseOf(url: string): Base {
   const [, origin = '', path = '', query = ''] = /^([a-z][a-z\d+.-]*:\/\/[^/?#]*)?([^?#]*)\??([^#]*)/i.exec(url) ?? []
-  if (origin.includes('@')) throw new TypeError('createClient: the address holds credentials; give them as `headers`')
+  if (origin.includes('@')) throw new TypeError('the address holds credentials: give `headers`')
   return { origin, path: path.replace(/\/+$/, ''), query }
 }
 
 /** The address of a path. @throws {TypeError} no path can hold one of its keys */
 export function addressOf({ origin, path }: Base, parts: Path, query: string): string {
-  const last = parts.at(-1)
+  const last = parts.at(-1) as Partial<KeyPart> | undefined
   // what ends in a format by chance is taken for it: `/files/a.json` is `a` as JSON
-  const suffix = typeof last === 'object' && String(last.key).includes('.') ? '.json' : ''
+  const suffix = `${last?.key}`.includes('.') ? '.json' : ''
   const written = parts.map((part) => `/${typeof part === 'string' ? part : keyText(part.key)}`).join('')
   return origin + path + written + suffix + (query && `?${query}`)
 }
@@ -35,11 +35,11 @@ export function addressOf({ origin, path }: Base, parts: Path, query: string): s
 /** An address takes `.` and `..` for steps, even when they are escaped, and an empty part for none. */
 function keyText(key: number | string): string {
   const text = String(key ?? '')
-  if (/^\.{0,2}$/.test(text)) throw new TypeError(`"${text}" can be no key on a path`)
+  if (/^\.{0,2}$/.test(text)) throw new TypeError(`"${text}" is no key`)
   try {
     return encodeURIComponent(text)
   } catch {
-    throw new TypeError('the key is no well-formed text')
+    throw new TypeError('the key is no text')
   }
 }
 
@@ -60,7 +60,7 @@ export function queryText({ query: own }: Base, query: object | undefined): stri
 }
 
 function listed(name: string, item: string): string {
-  if (item.includes(',')) throw new TypeError(`${name}: a list holds no text with a comma`)
+  if (item.includes(',')) throw new TypeError(`${name}: no comma in texts of lists`)
   return item
 }
 

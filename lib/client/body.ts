@@ -22,7 +22,7 @@ export function bodyOf(data: unknown): Body {
 }
 
 function itemsOf(value: unknown): readonly unknown[] {
-  return Array.isArray(value) ? value : [value]
+  return [value].flat()
 }
 
 function isFile(value: unknown): value is Blob {

@@ -47,13 +47,13 @@ function methodsOf(settings: Settings, path: Path): object {
         if (!result.ok) throw new ClientError(result)
         const page = result.data as Page
         const items = itemsOf(page)
-        if (!items) throw wrong('the answer is no page of a list')
+        if (!items) throw wrong('the answer is no page')
         yield page
         const { next, cursor_id: cursor } = placesOf(page)
         const isLink = next !== undefined && next !== null
         const following = isLink ? next : (cursor ?? undefined)
         if (following === undefined) return
-        if (items.length === 0) throw wrong('a page without objects leads to another one')
+        if (items.length === 0) throw wrong('an empty page leads to another')
         // a server's cursor stays the same from page to page
         if (isLink ? seen.has(next) : seen.size > 0 && !seen.has(cursor)) throw wrong('the pages lead in a circle')
         seen.add(following)

@@ -89,7 +89,7 @@ export type Result<Data, Input = unknown> = Success<Data> | Failure<Input>
 
 /** A failure in the midst of an iteration, which has no other way to report it. */
 export class ClientError extends Error {
-  readonly failure: Failure
+  declare readonly failure: Failure
 
   constructor(failure: Failure) {
     super(failure.detail, failure)
@@ -139,28 +139,28 @@ export async function resultOf(response: Response, mayBeEmpty = false): Promise<
   const kind = KINDS[status] ?? (status >= 500 ? 'failed' : 'refused')
   if (status === 304) return failure(kind, 'not changed', { response })
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    return failure('redirected', `redirected to ${headers.get('location') ?? 'another address'}`, { response })
+    return failure('redirected', `redirected to ${headers.get('location') ?? 'nowhere'}`, { response })
   }
   const text = await response.text()
   // what has nothing to say says so by its status
   const isEmpty = text === '' && mayBeEmpty && ok && status > 201
   const body = isEmpty ? undefined : parsed(text, headers.get('content-type') ?? '')
   // all that the API sends are objects and lists, but for what actions of an application's own answer
-  if (body === NO_JSON || (ok && !mayBeEmpty && !(typeof body === 'object' && body))) {
+  if (body === NO_JSON || (ok && !mayBeEmpty && Object(body) !== body)) {
     // what proxies send by themselves, as whatever page, and mean as we do
     return kind === 'throttled' || kind === 'unavailable'
       ? failure(kind, response.statusText || `status ${status}`, { response })
       : failure('unreadable', 'the answer is not of the API', { response })
   }
   if (ok) return { ok, status, data: body as never, etag: headers.get('etag'), headers }
-  const { detail, errors } = (body ?? {}) as { detail?: unknown; errors?: unknown }
+  const { detail, errors } = Object(body) as { detail?: unknown; errors?: unknown }
   return {
     ...failure(kind, typeof detail === 'string' ? detail : response.statusText, { response }),
-    errors: typeof errors === 'object' && errors !== null ? errors : {},
+    errors: Object(errors) === errors ? (errors as FieldErrors) : {},
   }
 }
 
-const NO_JSON = Symbol('no JSON')
+const NO_JSON = {}
 
 function parsed(text: string, type: string): unknown {
   if (!/^application\/([^;]+\+)?json\b/i.test(type)) return NO_JSON
@@ -181,4 +181,5 @@ function secondsOf(text: string): number | undefined {
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, seconds), MOST_SECONDS)
 }
 
-const MOST_SECONDS = 2_147_483
+/** What `setTimeout` can wait: 31 bits of milliseconds; more would be no time at all. */
+export const MOST_SECONDS = 2_147_483

@@ -2,7 +2,7 @@
 import { addressOf, type Base, linkedQuery, type Path, queryText } from './address.js'
 import { bodyOf } from './body.js'
 import type { Method, RequestOptions } from './options.js'
-import { type Failure, failure, type Result, resultOf } from './result.js'
+import { type Failure, failure, MOST_SECONDS, type Result, resultOf } from './result.js'
 
 /** Options of `createClient()`. */
 export interface ClientOptions {
@@ -38,12 +38,9 @@ export interface Call extends RequestOptions {
   readonly mayBeEmpty?: boolean
 }
 
-/** What `setTimeout` can wait: 31 bits; more would be no time at all. */
-const LONGEST = 2_147_483_647
-
 export async function send(settings: Settings, call: Call): Promise<Result<unknown>> {
   const { signal, timeout = settings.timeout ?? 30_000 } = call
-  const aborted = () => failure('aborted', 'the request was aborted', { cause: signal?.reason })
+  const aborted = () => failure('aborted', 'aborted', { cause: signal?.reason })
   if (signal?.aborted) return aborted()
   const ended = new AbortController()
   let finish: (result: Failure) => void
@@ -55,7 +52,7 @@ export async function send(settings: Settings, call: Call): Promise<Result<unkno
     finish(result)
     ended.abort()
   }
-  const timer = setTimeout(() => stop(failure('timeout', 'no answer in time')), Math.min(timeout, LONGEST))
+  const timer = setTimeout(() => stop(failure('timeout', 'no answer in time')), Math.min(timeout, MOST_SECONDS * 1_000))
   const onAbort = () => stop(aborted())
   signal?.addEventListener('abort', onAbort)
   try {
@@ -94,12 +91,12 @@ async function prepare(
 ): Promise<{ url: string; init: RequestInit }> {
   const { method, path, link, ifMatch } = call
   const query = link === undefined ? queryText(base, call.query) : linkedQuery(base, link)
-  if (query === undefined) throw new TypeError('the link of the page leads to another server')
+  if (query === undefined) throw new TypeError('the link leads to another server')
   const url = addressOf(base, path, query)
   const { body, type } = bodyOf(call.data)
   const own = typeof given === 'function' ? await given({ method, url }) : given
   const headers = new Headers({ accept: 'application/json' })
-  for (const more of [type, ifMatch ? { 'if-match': ifMatch } : undefined, own, call.headers]) {
+  for (const more of [type, ifMatch && { 'if-match': ifMatch }, own, call.headers]) {
     for (const [name, value] of Object.entries(more ?? {})) headers.set(name, value)
   }
   return { url, init: { method, body, headers } }

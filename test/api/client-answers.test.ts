@@ -35,7 +35,7 @@ describe('an answer that is none of the API', () => {
       page(302, { location: '/login' }),
       { kind: 'redirected', status: 302, detail: 'redirected to /login' },
     ],
-    ['a redirect to nowhere', page(308), { kind: 'redirected', status: 308, detail: 'redirected to another address' }],
+    ['a redirect to nowhere', page(308), { kind: 'redirected', status: 308, detail: 'redirected to nowhere' }],
     ['503', json('{"detail":"full"}', 503), { kind: 'unavailable', detail: 'full', retryAfter: undefined }],
     [
       '429',
@@ -197,7 +197,7 @@ describe('pages', () => {
 
   it.each([{ results: 'x' }, { next: null }, { detail: 'x' }])('that are none are an error: %j', async (answer) => {
     const { client } = await paging([answer])
-    expect(await walk(client)).toMatchObject({ ids: [], kind: 'unreadable', detail: 'the answer is no page of a list' })
+    expect(await walk(client)).toMatchObject({ ids: [], kind: 'unreadable', detail: 'the answer is no page' })
   })
 
   it('are asked for only while somebody takes them', async () => {

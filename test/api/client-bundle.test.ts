@@ -25,5 +25,5 @@ it('is small, and holds nothing of the server', async () => {
   const [output] = outputFiles
   // an import of koa, pg or objection would have been left in the text, or been an error
   expect(output?.text).not.toMatch(/\bimport\b|\brequire\b/)
-  expect(gzipSync(output?.contents ?? '').length).toBeLessThan(3_100)
+  expect(gzipSync(output?.contents ?? '').length).toBeLessThan(3_000)
 })

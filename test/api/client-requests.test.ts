@@ -46,7 +46,7 @@ describe('the address', () => {
   })
 
   it.each(['https://me:secret@x/api', 'https://me@x'])('with credentials is refused, and not told: %s', (base) => {
-    expect(() => booksClient(base)).toThrow(/^createClient: the address holds credentials; give them as `headers`$/)
+    expect(() => booksClient(base)).toThrow(/^the address holds credentials: give `headers`$/)
   })
 
   it('that is none is a failure', async () => {
