@@ -259,7 +259,7 @@ describe.each(kinds)('on %s', (_name, serve) => {
   })
 })
 
-describe('the rules that the README names', () => {
+describe('the rules that docs/reference/policies.md names', () => {
   it('let nobody create without logging in, and nobody for somebody else', async () => {
     class Owned extends BookSerializer {
       static override schemaName = 'Owned'

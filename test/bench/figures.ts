@@ -1,4 +1,4 @@
-/** The figures of the last run in `figures.json`, so that those of the README can be traced. */
+/** The figures of the last run in `figures.json`, so that those of docs/explanation/figures.md can be traced. */
 import { readFile, writeFile } from 'node:fs/promises'
 import { availableParallelism, cpus } from 'node:os'
 import { fileURLToPath } from 'node:url'

@@ -1,7 +1,7 @@
 /**
  * Our benchmark: `npm run bench` runs all parts, `npm run bench -- steps` one of them: steps, endpoints, example or
  * profile. `--rounds` and `--seconds` say how often and how long the endpoints are measured, `--only delete` which of them.
- * The figures of a run are kept in `figures.json`, and the pictures that the README shows beside it.
+ * The figures of a run are kept in `figures.json`, and the pictures that the book shows beside it.
  *
  * What a change costs: `npm run bench -- compare --before ../other-checkout --rounds 15` sets the view sets of another
  * checkout, where `npm ci` and `npm run build` have run, against those of this one, both in the same rounds.

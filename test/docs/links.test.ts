@@ -41,6 +41,22 @@ function faultOf(page: Page, link: string): string | undefined {
   return target && anchorsOf(target).includes(anchor) ? undefined : `${page.path}: ${file} has no #${anchor}`
 }
 
+describe('the book', () => {
+  it('has all of its pages in its table of contents', () => {
+    const contents = book.find(({ path }) => path === 'docs/README.md') as Page
+    const linked = new Set(linksOf(contents).map((link) => join('docs', link)))
+    const others = book.map(({ path }) => path).filter((path) => path !== 'README.md' && path !== contents.path)
+    expect(others.filter((path) => !linked.has(path))).toEqual([])
+  })
+
+  it('begins with a README of less than 150 lines, of at most 140 characters outside of code and tables', () => {
+    const [{ text }] = book as [Page]
+    expect(text.split('\n').length).toBeLessThan(151)
+    const lines = text.replace(/^```.*?^```$/gms, '').split('\n')
+    expect(lines.filter((line) => line.length > 140 && !line.startsWith('|'))).toEqual([])
+  })
+})
+
 describe('the links of the book', () => {
   it('lead to files and headings that there are', () => {
     expect(pages.flatMap((page) => linksOf(page).map((link) => faultOf(page, link))).filter(Boolean)).toEqual([])

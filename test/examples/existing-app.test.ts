@@ -31,8 +31,8 @@ describe('an API in an app that exists', () => {
     await database.drop()
   })
 
-  it('is what the README quotes', () => {
-    const quoted = /```ts\n(const bySession.*?)```/s.exec(readProjectFile('README.md'))?.[1]
+  it('is what the book quotes', () => {
+    const quoted = /```ts\n(const bySession.*?)```/s.exec(readProjectFile('docs/how-to/existing-app.md'))?.[1]
     expect(quoted).toBeDefined()
     expect(readProjectFile('examples/existing-app.ts')).toContain(quoted)
   })

@@ -8,20 +8,7 @@ import { readProjectFile } from './program.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** The doors of the package that blocks may leave the import of out, by where their names are listed. A name of several is of the first. */
-const DOORS = Object.entries({
-  'koa-viewsets/plugins': 'plugins/index.ts',
-  ...Object.fromEntries(
-    ['api-keys', 'assets', 'idempotency', 'jwt', 'mcp', 'metering', 'patches', 'storage', 'testing', 'throttling'].map(
-      (door) => [`koa-viewsets/${door}`, `lib/${door}/index.ts`],
-    ),
-  ),
-  'koa-viewsets/tools': 'lib/tools/index.ts',
-  'koa-viewsets/tracing': 'lib/tracing/index.ts',
-  'koa-viewsets/views': 'lib/views/index.ts',
-  'koa-viewsets/client': 'lib/client/index.ts',
-  'koa-viewsets': 'lib/index.ts',
-})
+const PATHS = JSON.parse(readProjectFile('tsconfig.json')).compilerOptions.paths as Record<string, [string]>
 
 /** Module names by the names that they export. */
 type Origins = ReadonlyMap<string, string>
@@ -39,14 +26,13 @@ interface CheckedModule {
 export async function checkBlocks(pages: readonly Page[], folder: string): Promise<string[]> {
   const modules = [...pages.flatMap(pageModules), ...tutorialModules(pages)]
   const path = (file: string) => join(ROOT, file)
-  const { paths } = JSON.parse(readProjectFile('tsconfig.json')).compilerOptions as { paths: Record<string, string[]> }
   const config = {
     extends: path('tsconfig.json'),
     compilerOptions: {
       // a reader's project may be less strict than this one
       ...{ noImplicitOverride: false, verbatimModuleSyntax: false, isolatedModules: false },
       typeRoots: [path('node_modules/@types')],
-      paths: Object.fromEntries(Object.entries(paths).map(([name, [file = '']]) => [name, [path(file)]])),
+      paths: Object.fromEntries(Object.entries(PATHS).map(([name, [file]]) => [name, [path(file)]])),
     },
     include: ['pages', 'tutorial'],
   }
@@ -155,11 +141,13 @@ function setupNames(setup: string): Origins {
 
 let doors: Origins | undefined
 
+/** A name that several doors of the package have is not of the main one, which keeps it for one version. */
 function doorNames(): Origins {
   doors ??= new Map(
-    [...DOORS].reverse().flatMap(([door, file]) => {
-      const lists = [...readProjectFile(file).matchAll(/^export (?:type )?\{(.*?)\} from/gms)]
-      return lists.flatMap(([, list]) => namesOf(list).map((name) => [name, door] as const))
+    Object.entries(PATHS).flatMap(([door, [file]]) => {
+      const text = readProjectFile(file)
+      const lists = [...text.matchAll(/^export (?:type )?\{(.*?)\} from/gms)].flatMap(([, list]) => namesOf(list))
+      return [...lists, ...exportedIn(text)].map((name) => [name, door] as const)
     }),
   )
   return doors

@@ -64,6 +64,7 @@ export class Book extends Model {
   declare author_id: number
   declare owner_id: number
   declare deleted_at: Date | null
+  declare added_by: Generated<string>
   declare archived: Generated<boolean>
   declare published_on: string | null
   declare photo: string | null
@@ -203,6 +204,7 @@ export declare const mailer: { confirm(order: Order): Promise<void> }
 export declare const queue: { add(name: string, data: object): Promise<void> }
 export declare const logger: Record<'debug' | 'warn', (details: object, text: string) => void>
 export declare const invoices: { pay(order: Order): Promise<void> }
+export declare function knexOf(name: string): Knex
 export declare function handler(ctx: Context): Promise<void>
 export declare function sleep(milliseconds: number): Promise<void>
 export declare function wakeWorker(): void
