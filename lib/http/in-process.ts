@@ -4,6 +4,8 @@
  */
 import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from 'node:http'
 import { Readable, Writable } from 'node:stream'
+import { toApiError } from '../postgres/database-errors.js'
+import { answerError } from './answer-error.js'
 import { type Context, requestPath } from './context.js'
 
 /** What is asked. */
@@ -81,7 +83,7 @@ export async function askInProcess(
   awaited.once('close', leave)
   try {
     await answer(ctx, async () => {})
-    const body = ctx.respond === false || res.headersSent ? Unread.pastKoa : await bodyOf(ctx, limit)
+    const body = ctx.respond === false || res.headersSent ? Unread.pastKoa : await readBody(ctx, limit)
     const header = (name: string) => String(ctx.response.get(name) ?? '')
     return { status: ctx.status, header, body }
   } finally {
@@ -102,6 +104,16 @@ function end(res: ServerResponse): Promise<void> {
     res.once('finish', close)
     if (!res.writableEnded) res.end()
   })
+}
+
+/** What was answered; where it breaks off in the middle, why. */
+async function readBody(ctx: Context, limit: number): Promise<InProcessAnswer['body']> {
+  try {
+    return await bodyOf(ctx, limit)
+  } catch (error) {
+    answerError(ctx, toApiError(error) ?? error)
+    return bodyOf(ctx, limit)
+  }
 }
 
 async function bodyOf({ body }: Context, limit: number): Promise<InProcessAnswer['body']> {

@@ -43,7 +43,7 @@ export function failureOf(answer: InProcessAnswer, call: CalledOperation | undef
   if (body === Unread.pastKoa) {
     return { ...plain([envelope(500, 'The answer is none that a tool can show')]), isError: true }
   }
-  const hint = hintFor(answer, call)
+  const hint = hintFor(answer)
   return { ...plain([body === '' ? envelope(status, 'Failed') : body, ...(hint === '' ? [] : [hint])]), isError: true }
 }
 
@@ -80,9 +80,8 @@ const HINTS: ReadonlyMap<number, string> = new Map([
   [428, 'Read the object first, and give its ETag as if_match.'],
 ])
 
-function hintFor({ status, header }: InProcessAnswer, call: CalledOperation | undefined): string {
+function hintFor({ status, header }: InProcessAnswer): string {
   const wait = header('Retry-After')
   if (wait !== '' && (status === 429 || status === 503)) return `Call again in ${wait} seconds, not before.`
-  if (status === 400 && call?.places.has('idempotency_key') && header('Idempotency-Replayed') === 'true') return ''
   return HINTS.get(status) ?? ''
 }

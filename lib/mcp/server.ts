@@ -1,4 +1,5 @@
 /** Answers messages: which tools there are for the caller, and what they answer. */
+import { STATUS_CODES } from 'node:http'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
 import { ApiError, AuthenticationFailed, ServiceUnavailable } from '../kernel/errors.js'
@@ -183,9 +184,12 @@ export class ToolServer {
     const { resource } = this.#options
     if (resource && status === 401)
       ctx.set('WWW-Authenticate', resource.challenge(String(ctx.res.getHeader('WWW-Authenticate') ?? '')))
-    const envelope = JSON.parse(body) as { readonly detail?: unknown }
+    const data: unknown = JSON.parse(body)
     const code = status === 500 ? CODES.internalError : status
-    write(ctx, id, { error: JSON.stringify({ code, message: String(envelope.detail), data: envelope }) })
+    // an application may shape errors in its own way
+    const detail = isRecord(data) ? own(data, 'detail') : undefined
+    const message = typeof detail === 'string' ? detail : STATUS_CODES[status]
+    write(ctx, id, { error: JSON.stringify({ code, message, data }) })
   }
 }
 

@@ -292,6 +292,20 @@ describe('who may call', () => {
     )
   })
 
+  it('is told in the form that the application gives its errors', async () => {
+    configure({ errorShape: { body: ({ status, detail }) => ({ failure: { status, text: detail } }) } })
+    onTestFinished(() => configure({ errorShape: undefined }))
+    const server = await serveTools({ documents: Documents })
+    const { status, json } = await server.send(messageOf({ headers: { Authorization: 'Token eve' } }))
+    expect([status, json.error]).toMatchObject([
+      401,
+      { code: 401, message: 'Unauthorized', data: { failure: { status: 401 } } },
+    ])
+    expect((await call(server, 'document_create', { body: {} }, {})).texts[0]).toBe(
+      '{"failure":{"status":401,"text":"Authentication required"}}',
+    )
+  })
+
   it('is nobody with wrong credentials, told as HTTP tells it', async () => {
     const server = await serveTools({ documents: Documents })
     const { status, headers, json } = await server.send(messageOf({ headers: { Authorization: 'Token eve' } }))
@@ -513,6 +527,16 @@ describe('what is shown', () => {
           this.ctx.body = Readable.from(['plain ', 'text'])
           return Promise.resolve()
         }),
+        broken: listAction({ methods: ['GET'] }, function () {
+          this.ctx.type = 'text/plain'
+          this.ctx.body = Readable.from(
+            (function* broken() {
+              yield 'begun '
+              throw new Error('in the middle')
+            })(),
+          )
+          return Promise.resolve()
+        }),
         nothing: listAction({ methods: ['POST'] }, () => Promise.resolve()),
         raw: listAction({ methods: ['GET'] }, function () {
           this.ctx.respond = false
@@ -527,6 +551,12 @@ describe('what is shown', () => {
       texts: ['plain text'],
       json: undefined,
     })
+    expect(await call(server, 'document_broken')).toMatchObject({
+      status: 200,
+      isError: true,
+      texts: ['{"detail":"Internal server error","status":500}'],
+    })
+    expect(server.reported).toEqual([new Error('in the middle')])
     expect(await call(server, 'document_nothing')).toMatchObject({ isError: false, texts: ['Done.'] })
     expect(await call(server, 'document_raw')).toMatchObject({
       isError: true,
