@@ -57,6 +57,24 @@ describe('the book', () => {
   })
 })
 
+describe('the page of settings', () => {
+  it('has every variable of the environment and every setting, and no other', () => {
+    const source = readProjectFile('lib/kernel/settings.ts')
+    const fields = /export interface Settings \{(.*?)^\}/ms.exec(source)?.[1] ?? ''
+    const settings = [...fields.matchAll(/^ {2}readonly (\w+)\?/gm)].map(([, name]) => name)
+    const variables = [...source.matchAll(/(?:variable: |\b(?:secret|flag|text|count)\()'([A-Z_]+)'/g)].map(
+      ([, name]) => name,
+    )
+    const rows = readProjectFile('docs/reference/settings.md').matchAll(/^\| (?:`(\w+)`)? ?\| `(\w+)` \|/gm)
+    const [named, set] = [...rows].reduce<[string[], string[]]>(
+      ([left, right], [, variable, setting = '']) => [variable ? [...left, variable] : left, [...right, setting]],
+      [[], []],
+    )
+    expect(settings.length).toBeGreaterThan(10)
+    expect([new Set(named), new Set(set)]).toEqual([new Set(variables), new Set(settings)])
+  })
+})
+
 describe('the links of the book', () => {
   it('lead to files and headings that there are', () => {
     expect(pages.flatMap((page) => linksOf(page).map((link) => faultOf(page, link))).filter(Boolean)).toEqual([])

@@ -5,6 +5,7 @@ import createKnex, { type Knex } from 'knex'
 import Koa from 'koa'
 import {
   APIRouter,
+  BasePermission,
   type Context,
   type Generated,
   modelSerializer,
@@ -184,6 +185,13 @@ export class OrderViewSet extends modelViewSet(Order, {
   groupBy: ['country_id'],
   facets: ['status'],
 }) {}
+
+/** Who sees an object may read it. */
+export class IsReading extends BasePermission {
+  override hasPermission({ method }: Context) {
+    return ['GET', 'HEAD', 'OPTIONS'].includes(method)
+  }
+}
 
 export class TokenAuth extends TokenAuthentication {
   override async getUserForToken(token: string) {
