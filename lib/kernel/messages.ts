@@ -61,6 +61,7 @@ export const MESSAGES = {
     'Ask for what has no value by a lookup: isnull.',
     'Give a text, a number, true, false, or a list of them.',
     'No item of a list may be empty or hold a comma.',
+    'Use one of: {names}.',
   ],
   required: ['This field is required.'],
   send_as_string: ['Send a number of more than {max} digits as a string.', 'Send an integer beyond {max} as a string.'],
