@@ -1,6 +1,6 @@
 /** The book as a static site: `npm run docs` builds it, search needs no server. */
-import { readFileSync } from 'node:fs'
-import { posix } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 interface Item {
@@ -68,6 +68,20 @@ function leadsOut(href: string, page: string): boolean {
   return posix.normalize(posix.join(posix.dirname(page), decodeURI(href))).startsWith('..')
 }
 
+interface Site {
+  readonly srcDir: string
+  readonly outDir: string
+  readonly pages: readonly string[]
+}
+
+/** For tools that read: the table of contents, and all pages in its order as one file. */
+function writeTexts({ srcDir, outDir, pages }: Site): void {
+  const order = [...contents.matchAll(/\]\(([^)]+\.md)\)/g)].map(([, path]) => path as string)
+  const texts = order.filter((path) => pages.includes(path)).map((path) => readFileSync(join(srcDir, path), 'utf8'))
+  writeFileSync(join(outDir, 'llms.txt'), contents.replace(/\.md\)/g, ')'))
+  writeFileSync(join(outDir, 'llms-full.txt'), texts.join('\n'))
+}
+
 export default {
   title: 'koa-viewsets',
   description: 'A REST API for Koa, made of Objection models, on PostgreSQL.',
@@ -75,6 +89,7 @@ export default {
   rewrites: { 'README.md': 'index.md' },
   cleanUrls: true,
   markdown: { config: withoutFiles },
+  buildEnd: writeTexts,
   themeConfig: {
     search: { provider: 'local' },
     nav: [
