@@ -49,6 +49,15 @@ describe('the book', () => {
     expect(others.filter((path) => !linked.has(path))).toEqual([])
   })
 
+  it('closes each block of code where it ends', () => {
+    const fencesOf = ({ text }: Page) => (text.match(/^ *```.*$/gm) ?? []).map((line) => line.trim())
+    const isClosed = (fences: readonly string[]) =>
+      fences.length % 2 === 0 &&
+      fences.every((fence, at) => (at % 2 === 1 ? fence === '```' : /^```[a-z]*$/.test(fence)))
+    expect(pages.filter((page) => !isClosed(fencesOf(page))).map(({ path }) => path)).toEqual([])
+    expect(isClosed(fencesOf({ path: '', text: '```ts\na()\n```}\n' }))).toBe(false)
+  })
+
   it('begins with a README of less than 150 lines, of at most 140 characters outside of code and tables', () => {
     const [{ text }] = book as [Page]
     expect(text.split('\n').length).toBeLessThan(151)
