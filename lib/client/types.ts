@@ -24,9 +24,9 @@ import type {
   ExpandParam,
   FieldName,
   HasDeletion,
-  HasMethod,
   KeyName,
   KeyOf,
+  MethodOf,
   PageWith,
   Patch,
   Shown,
@@ -173,41 +173,33 @@ type EnclosedItems<View, T> = Readonly<EnclosedList<View, T>>
 /** What names an object in a list. */
 type Named<View> = { readonly [K in KeyName<View>]: KeyOf<View> }
 
-/** Methods that come with an action of another name. */
-interface Companions {
-  readonly pages: 'list'
-  readonly all: 'list'
-  readonly follow: 'list'
-}
+/** Methods that come with `list`. */
+type Companion = 'pages' | 'all' | 'follow'
 
-type MethodName<View, All> = {
-  [Name in keyof All]: HasMethod<View, Name extends keyof Companions ? Companions[Name] : Name> extends true
-    ? IsDeclared<View, Name> extends true
-      ? Name
-      : never
-    : never
-}[keyof All]
+/** What a client calls, of all that views may have. */
+type ActionName = Exclude<keyof Methods<unknown>, Companion>
 
-/** False for aggregates, facets and what brings deleted objects back, of a view set that declares none. */
-type IsDeclared<View, Name> = Name extends 'aggregate'
-  ? HasSome<ComputedName<View>>
-  : Name extends 'facets'
-    ? HasSome<FacetName<View>>
-    : Name extends 'restoreDeleted'
-      ? HasDeletion<View, 'permissionClasses'>
-      : Name extends 'purgeDeleted'
-        ? HasDeletion<View, 'purgePermissionClasses'>
-        : true
+/** The methods of a view set: chosen by sets, as asking for each name is what costs the compiler most. */
+type MethodName<View> = WithCompanions<Exclude<Extract<ActionName, MethodOf<View>>, UndeclaredName<View>>>
+
+type WithCompanions<Names> = Names | ('list' extends Names ? Companion : never)
+
+/** Aggregates, facets and what brings deleted objects back, of a view set that declares none. */
+type UndeclaredName<View> =
+  | (HasSome<ComputedName<View>> extends true ? never : 'aggregate')
+  | (HasSome<FacetName<View>> extends true ? never : 'facets')
+  | (HasDeletion<View, 'permissionClasses'> extends true ? never : 'restoreDeleted')
+  | (HasDeletion<View, 'purgePermissionClasses'> extends true ? never : 'purgeDeleted')
 
 type HasSome<Names> = [Names] extends [never] ? false : true
 
 /** The methods of one view set. */
-export type ResourceClient<View> = Pick<Methods<View>, MethodName<View, Methods<View>>> &
+export type ResourceClient<View> = Pick<Methods<View>, MethodName<View>> &
   ActionMethods<View> &
   (StaticOf<View, 'queryMethod', boolean> extends true
     ? {
         /** The same by QUERY: what is asked stands in the body, however long it is (docs/reference/query-method.md). */
-        readonly query: Pick<Queries<View>, MethodName<View, Queries<View>>>
+        readonly query: Pick<Queries<View>, Extract<MethodName<View>, keyof Queries<View>>>
       }
     : {})
 

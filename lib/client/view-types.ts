@@ -28,8 +28,8 @@ export type StaticOf<View, Name extends string, Wide> = Name extends keyof View
 export type NameOf<View, Name extends string> =
   StaticOf<View, Name, readonly string[]> extends readonly (infer Item)[] ? Item & string : never
 
-/** True for a view set that has the action, by its class or by one of its mixins. */
-export type HasMethod<View, Name> = Name extends keyof InstanceOf<View> | MixinMethod<SpecOf<View>> ? true : false
+/** The names of what a view set has, by its class and by its mixins. */
+export type MethodOf<View> = keyof InstanceOf<View> | MixinMethod<SpecOf<View>>
 
 type InstanceOf<View> = View extends abstract new (...args: never[]) => infer Instance ? Instance : {}
 
