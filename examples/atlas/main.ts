@@ -146,6 +146,8 @@ read its documentation at ${site}/docs, or try:
   curl '${url}/countries/1' -X DELETE
   curl '${url}/lists' -H 'Authorization: Token alice-demo-token' -H 'Content-Type: application/json' -d '{"title":"Islands"}'
 
+Agents call its tools at ${site}/mcp.
+
 The users of this demo, who also log in at ${site}/login:
 
   ${(await describeUsers(database!.knex)).join('\n  ')}

@@ -1,6 +1,5 @@
 /** Makes OpenTelemetry spans of what koa-viewsets tells by `node:diagnostics_channel`: names, statements, durations; no values. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { TracingChannel } from 'node:diagnostics_channel'
 import {
   type Attributes,
   type Context,
@@ -82,6 +81,16 @@ function given(attributes: Readonly<Record<string, unknown>>): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined)) as Attributes
 }
 
+/** A channel as far as it is used here: the types of Node's versions differ in what a store may be of. */
+interface Channel {
+  readonly start: {
+    bindStore(store: AsyncLocalStorage<Context>, transform: (event: Event) => Context): void
+    unbindStore(store: AsyncLocalStorage<Context>): void
+  }
+  subscribe(handlers: object): void
+  unsubscribe(handlers: object): void
+}
+
 /**
  * Makes spans from now on. Those of a request stand below the one that is active where its answer begins, such as that of
  * @opentelemetry/instrumentation-http.
@@ -95,7 +104,7 @@ export function makeSpans({ storage }: StoredContexts): () => void {
   const tracer = trace.getTracer('koa-viewsets')
   const spans = new WeakMap<object, Span>()
   const stops = Object.entries(SPANS).map(([name, spanOf]) => {
-    const channel = tracingChannels[name as keyof typeof SPANS] as unknown as TracingChannel<Context, Event>
+    const channel = tracingChannels[name as keyof typeof SPANS] as unknown as Channel
     channel.start.bindStore(storage, (event) => {
       const { name: spanName, ...options } = spanOf(event)
       const span = tracer.startSpan(spanName, options, context.active())
@@ -110,10 +119,10 @@ export function makeSpans({ storage }: StoredContexts): () => void {
         span?.end()
       },
     }
-    channel.subscribe(handlers as never)
+    channel.subscribe(handlers)
     return () => {
       channel.start.unbindStore(storage)
-      channel.unsubscribe(handlers as never)
+      channel.unsubscribe(handlers)
     }
   })
   return () => {

@@ -39,29 +39,31 @@ export class Caller {
         if (ctx) known.add(ctx)
       }
     }
-    if (known.size === 0 && refusals[0]) throw refusals[0]
-    return [...known].some((ctx) => !isAnonymous(ctx.state['user']))
+    const isKnown = [...known].some((ctx) => !isAnonymous(ctx.state['user']))
+    if (!isKnown && refusals[0]) throw refusals[0]
+    return isKnown
   }
 
   /**
    * The tools that the caller may call, as far as that is not about an object.
-   * @throws ApiError credentials are wrong for all of them, or the database that a scheme or permission asks is away
+   * @throws ApiError credentials are wrong, and nobody knows the caller by them, or the database that a scheme or permission asks is away
    */
   async permitted(tools: Iterable<Tool>): Promise<readonly PermittedTool[]> {
     const found: PermittedTool[] = []
     const refusals: ApiError[] = []
-    let isHeard = false
+    let isKnown = false
     for (const tool of tools) {
       const calls: CalledOperation[] = []
       for (const call of tool.calls.values()) {
         const ctx = await this.#authenticated(call.operation.view, refusals)
         if (!ctx) continue
-        isHeard = true
+        isKnown ||= !isAnonymous(ctx.state['user'])
         if (await permits(ctx, call)) calls.push(call)
       }
       if (calls.length > 0) found.push({ tool, calls })
     }
-    if (!isHeard && refusals[0]) throw refusals[0]
+    // else tools would go without a word when a token ends
+    if (!isKnown && refusals[0]) throw refusals[0]
     return found
   }
 

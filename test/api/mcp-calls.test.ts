@@ -320,6 +320,14 @@ describe('who may call', () => {
     ])
   })
 
+  it('is nobody with wrong credentials where some tools ask for none, too, unless others know the caller', async () => {
+    class Open extends modelViewSet(Document, { ...common, authenticationClasses: [] }) {}
+    const server = await serveTools({ documents: Documents, opens: Open }, { tools: ['documents', 'opens'] })
+    expect((await server.send(messageOf({ headers: { Authorization: 'Token eve' } }))).status).toBe(401)
+    expect(await namesOf(server)).toHaveLength(4)
+    expect(await namesOf(server, {})).toHaveLength(4)
+  })
+
   it('may be about an object, which nobody has named yet', async () => {
     class Own extends BasePermission {
       override async hasPermission(ctx: Context) {

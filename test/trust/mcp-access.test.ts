@@ -349,6 +349,13 @@ describe('[P17] tools for agents', () => {
   })
 
   it.each(ACTORS)('[J2] are shown to %s where the permissions do not refuse the caller', async (actor) => {
+    if (actor === 'forged') {
+      for (const way of WAYS) {
+        const { status, json } = await ask(way, 'tools/list', {}, actor)
+        expect([status, json.error.code]).toEqual([401, 401])
+      }
+      return
+    }
     const expected = operations().filter((operation) => isShownTo(actor, operation))
     for (const way of WAYS) expect(await shownTo(actor, way)).toEqual(asTexts(expected, way))
   })
