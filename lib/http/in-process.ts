@@ -6,7 +6,7 @@ import { type IncomingHttpHeaders, type IncomingMessage, ServerResponse } from '
 import { Readable, Writable } from 'node:stream'
 import { toApiError } from '../postgres/database-errors.js'
 import { answerError } from './answer-error.js'
-import { type Context, requestPath } from './context.js'
+import { type Context, RequestSlot, requestPath } from './context.js'
 
 /** What is asked. */
 export interface AskedRequest {
@@ -39,6 +39,13 @@ export enum Unread {
 const OF_MESSAGE =
   /^(?:content-|if-|mcp-|accept$|accept-encoding$|range$|prefer$|expect$|te$|trailer$|transfer-encoding$|upgrade$)/
 
+const IS_ASKED = new RequestSlot<true>('the request is asked within the process')
+
+/** True of a request that is asked on behalf of another: who has sent that one sees none of this one's headers and cookies. */
+export function isAskedInProcess(ctx: Context): boolean {
+  return IS_ASKED.get(ctx) === true
+}
+
 /** The context of a request that is asked on behalf of another. */
 export function askedContext(outer: Context, { method, url, headers = {}, body }: AskedRequest): Context {
   const req = requestOf(outer, { method, url, headers: headersOf(outer, headers, body), body })
@@ -60,6 +67,7 @@ export function askedContext(outer: Context, { method, url, headers = {}, body }
   const request = Object.create(outer.request, { ...common, ...unread, ctx: own(ctx), originalUrl: own(originalUrl) })
   const response = Object.create(app.response, { ...common, ctx: own(ctx), request: own(request) }) as object
   Object.defineProperty(request, 'response', own(response))
+  IS_ASKED.set(ctx, true)
   return Object.defineProperties(ctx, { request: own(request), response: own(response) })
 }
 

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Knex } from 'knex'
 import { reportError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
+import { isAskedInProcess } from '../http/in-process.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
@@ -141,7 +142,8 @@ export class ReplicaSet {
   async #choose(ctx: Context, failed: ReadonlySet<Knex>): Promise<Knex> {
     const chosen = failed.size === 0 ? await this.#options.readFrom?.(ctx) : undefined
     if (chosen) return chosen
-    const written = this.#tokenOf(ctx)
+    // an agent has no way to bring what its write has told
+    const written = this.#tokenOf(ctx) ?? (isAskedInProcess(ctx) ? 'primary' : undefined)
     if (written === 'primary') return this.primary
     const usable = this.#inTurn().filter(({ knex, downUntil }) => !failed.has(knex) && performance.now() >= downUntil)
     const [first] = usable

@@ -13,9 +13,11 @@ import {
   PageNumberPagination,
   table,
 } from '../../lib/index.js'
+import { mcp } from '../../lib/mcp/index.js'
 import { ReplicaSet, type ReplicaSetOptions } from '../../lib/replicas/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
 import { readFrom } from '../../plugins/index.js'
+import { messageOf } from '../support/agent.js'
 import { countQueries } from '../support/database.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
 import { type Cluster, startCluster } from '../support/standbys.js'
@@ -263,6 +265,62 @@ describe('a route of the application', () => {
       await pause(false)
     }
     expect(() => readFrom({} as never)).toThrow('readFrom(): give it new ReplicaSet')
+  })
+})
+
+describe('an agent', () => {
+  it('reads what it has written, though it carries no token', async () => {
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const api = new APIRouter({ replicas })
+    api.register('items', Items)
+    const server = await serve(new Koa().use(mcp(api, { tools: ['items:*'] })).use(api.routes()))
+    onTestFinished(() => server.close())
+    const call = async (name: string, given: object) =>
+      (await server.send(messageOf({ method: 'tools/call', params: { name, arguments: given } }))).json.result
+    await pause()
+    try {
+      const made = await call('item_create', { body: { name: 'new' } })
+      expect((await call('item_retrieve', { id: made.structuredContent.id })).structuredContent).toMatchObject({
+        name: 'new',
+      })
+    } finally {
+      await pause(false)
+    }
+  })
+})
+
+describe('a role', () => {
+  it('holds on replicas, too', async () => {
+    await cluster.primary.knex.raw(
+      'create role reader; grant select on items to reader; alter table items enable row level security; create policy odd on items using (id % 2 = 1)',
+    )
+    await post(await serveItems(), 'one')
+    await post(await serveItems(), 'two')
+    await caughtUp()
+    class Scoped extends modelViewSet(Item, {
+      serializerClass: ItemSerializer,
+      databaseRole: 'reader',
+      actions: {
+        who: listAction({ methods: ['GET'] }, async function () {
+          const { rows } = await (this.trx as Knex).raw('select current_user as name, pg_is_in_recovery() as standby')
+          return rows[0] as object
+        }),
+      },
+    }) {}
+    const replicas = new ReplicaSet({
+      primary: cluster.primary.knex,
+      replicas: cluster.standbys.map(({ knex }) => knex),
+    })
+    const api = new APIRouter({ replicas }).register('items', Scoped)
+    await api.prepare()
+    const server = await serve(new Koa().use(api.routes()))
+    onTestFinished(() => server.close())
+    expect((await server.send({ path: '/items/who' })).json).toEqual({ name: 'reader', standby: true })
+    expect((await server.send({ path: '/items' })).json.map(({ name }: Row) => name)).toEqual(['one'])
+    await cluster.primary.knex.raw('drop policy odd on items; alter table items disable row level security')
   })
 })
 
