@@ -15,6 +15,7 @@ import {
   type Permissions,
 } from '../../lib/index.js'
 import { AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import { grantAnswers } from '../support/roles.js'
 import { routerOf, serveViews } from '../support/views.js'
 
 useLibrary()
@@ -214,6 +215,7 @@ describe('Prefer', () => {
 
   it('of a write that was done before is that of the first time', async () => {
     await ensureIdempotencyTable(database.knex)
+    await grantAnswers(database.knex)
     await database.knex.raw('truncate koa_viewsets_idempotency')
     class Known extends BaseAuthentication {
       override authenticate(_ctx: Context) {

@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import knexLibrary, { type Knex } from 'knex'
 import { type Postgres, startPostgres } from '../../examples/support/postgres.js'
+import { CALLER, runsAsRole } from './roles.js'
 
 const run = promisify(execFile)
 
@@ -42,6 +43,8 @@ export async function startCluster(settings: readonly Record<string, string>[]):
     ])
   }
   const primary = open(await startPostgres({ dataDir: dataOf('primary'), settings: FAST }))
+  // the role of all statements, of a server that other tests do not use
+  if (runsAsRole()) await primary.knex.raw(`create role ${CALLER} superuser`)
   const { host, port, user } = primary.postgres.connection
   const source = `host=${host} port=${port} user=${user}`
   const standbys: Server[] = []
