@@ -10,6 +10,7 @@ import { isAskedInProcess } from '../http/in-process.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
+import { TooLate } from '../kernel/within.js'
 import { type Trouble, troubleOf } from './replica-trouble.js'
 import { readToken, type WalPlace, type Written, writeToken } from './token.js'
 import { askReplayed, askWritten } from './wal-questions.js'
@@ -47,6 +48,8 @@ const KINDS = {
 
 /** How long a server may take to say where it is, in milliseconds. */
 const TO_SAY = 1_000
+/** The least that a replica has to say it, and what is so long that it is left out, in milliseconds. */
+const [SHORTEST, TOO_LONG] = [50, 100]
 /** How long a replica has to go on between two questions, in milliseconds. */
 const PAUSE = 10
 
@@ -165,14 +168,17 @@ export class ReplicaSet {
 
   /** A replica that has what was written, waited for within bounds; else the primary. */
   async #arrived(ctx: Context, usable: readonly Replica[], written: WalPlace): Promise<Knex> {
-    const end = performance.now() + this.#options.wait
+    const { wait } = this.#options
+    const [end, toSay] = [performance.now() + wait, Math.max(SHORTEST, Math.min(TO_SAY, wait))]
     for (const replica of usable) if (hasArrived(replica.known, written)) return replica.knex
     for (;;) {
       for (const replica of usable) {
         if (performance.now() < replica.downUntil) continue
         try {
-          replica.known = await askReplayed(replica.knex, Math.max(1, Math.min(TO_SAY, this.#options.wait)))
+          replica.known = (await askReplayed(replica.knex, toSay)) ?? replica.known
         } catch (error) {
+          // one that is busy for a moment is not away
+          if (toSay < TOO_LONG && error instanceof TooLate) continue
           this.#note(ctx, replica.knex, { trouble: 'down', error })
         }
         if (hasArrived(replica.known, written)) return replica.knex
