@@ -1,6 +1,7 @@
 /**
- * Asks whether the caller may see the related objects that filters of the request ask about, or that it has counted. What a client may not see it
- * cannot ask about: there are those that a GET of their own list, without parameters, would show the same caller.
+ * Asks whether the caller may see the related objects that filters of the request ask about, or that it has
+ * counted. What a client may not see it cannot ask about: there are those that a GET of their own list, without
+ * parameters, would show the same caller.
  */
 
 import type { FilterRelation } from '../../filters/filter.js'
