@@ -86,9 +86,8 @@ function sampleKey(view: typeof GenericAPIView): string {
   if (!(view.prototype instanceof GenericAPIView)) return 'x'
   try {
     const { lookup } = resourceOf(view)
-    const { type } = lookup.column
-    const value = NUMBERS.has(type) ? 1 : (SAMPLES[type] ?? 'x')
-    return String(lookup.toText(value, { user: undefined }))
+    const values = lookup.columns.map(({ type }) => (NUMBERS.has(type) ? 1 : (SAMPLES[type] ?? 'x')))
+    return String(lookup.toText(values, { user: undefined }))
   } catch {
     // ids that only a user has
     return 'x'

@@ -14,37 +14,66 @@ import { readDecimal, writeDecimal } from './decimal-field.js'
 import type { SerializerField } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 
-/** Reads and writes the keys of a model's objects. */
-export class ObjectKey {
-  /** The column that holds the key: not the primary key where external ids are stored. */
-  readonly column: Column
+/** The values of a key, in the order of its columns. */
+export type KeyValues = readonly unknown[]
+
+/** Reads and writes the keys of a model's objects, by one column or by several. */
+export interface ObjectKey {
+  /** The columns that hold the key: not the primary key where external ids are stored. */
+  readonly columns: readonly Column[]
+  /** The names of its properties, with commas between them. */
+  readonly name: string
+  /** No two rows have the same. */
+  readonly unique: boolean
+  /** What reads and writes each column. */
+  readonly parts: readonly ColumnKey[]
   readonly ids: ExternalIds | undefined
   /** Why objects cannot be named by it; undefined where they can. */
+  readonly problem: string | undefined
+  /** What the columns hold for a string of a path; undefined when no row can, so that no query need be sent. */
+  fromText(text: string, context: IDContext): KeyValues | undefined
+  /** What the columns hold for a value of a JSON body; undefined when no row can. */
+  fromJson(value: unknown, context: IDContext): KeyValues | undefined
+  /** The key as paths name it, for what the columns hold. @throws {AuthenticationFailed} ids are per user, and there is none */
+  toText(values: KeyValues, context: IDContext): unknown
+}
+
+/** The key of objects that one column names. */
+export class ColumnKey implements ObjectKey {
+  readonly column: Column
+  readonly columns: readonly [Column]
+  readonly parts: readonly [ColumnKey]
+  readonly name: string
+  readonly unique: boolean
+  readonly ids: ExternalIds | undefined
   readonly problem: string | undefined
   /** The ids are those of another model, which this column leads to. */
   readonly #isForeign: boolean
 
-  constructor(column: Column, ids: ExternalIds | undefined, { isForeign = false, problem }: ObjectKeyOptions = {}) {
+  constructor(column: Column, ids: ExternalIds | undefined, { isForeign = false, problem }: ColumnKeyOptions = {}) {
     this.column = column
+    this.columns = [column]
+    this.parts = [this]
+    this.name = column.property
+    this.unique = column.unique
     this.ids = ids
     this.problem = problem
     this.#isForeign = isForeign
   }
 
-  /** What the column holds for a string of a path; undefined when no row can, so that no query need be sent. */
-  fromText(text: string, context: IDContext): unknown {
+  fromText(text: string, context: IDContext): KeyValues | undefined {
     this.#check()
-    return this.ids ? this.#decode(text, context) : parseLookup(this.column, text)
+    const value = this.ids ? this.#decode(text, context) : parseLookup(this.column, text)
+    return value === undefined ? undefined : [value]
   }
 
-  /** What the column holds for a value of a JSON body; undefined when no row can. */
-  fromJson(value: unknown, context: IDContext): unknown {
+  fromJson(value: unknown, context: IDContext): KeyValues | undefined {
     this.#check()
-    return this.ids ? this.#decode(value, context) : parseValue(this.column, value)
+    const held = this.ids ? this.#decode(value, context) : parseValue(this.column, value)
+    return held === undefined ? undefined : [held]
   }
 
-  /** The key as paths name it, for what the column holds. @throws {AuthenticationFailed} ids are per user, and there is none */
-  toText(value: unknown, context: IDContext): unknown {
+  toText([value]: KeyValues, context: IDContext): unknown {
     this.#check()
     if (value === null || value === undefined) return value
     return this.ids ? this.ids.encode(value as IDValue, context) : writeLookup(this.column, value)
@@ -62,25 +91,25 @@ export class ObjectKey {
   }
 }
 
-interface ObjectKeyOptions {
+interface ColumnKeyOptions {
   readonly isForeign?: boolean
   readonly problem?: string | undefined
 }
 
-const keys = new WeakMap<Column, ObjectKey>()
+const keys = new WeakMap<Column, ColumnKey>()
 
 /**
  * The key of a model's objects by one of its properties: the primary key stands for the external id, where there is one,
  * and a foreign key for that of the model it leads to. Undefined when there is no such column.
  */
-export function objectKey(model: ModelClass, property: string): ObjectKey | undefined {
+export function objectKey(model: ModelClass, property: string): ColumnKey | undefined {
   const own = externalIds(model)
   const isOwn = own?.names(property) === true
   const column = isOwn ? own.column : describeModel(model).columns.get(property)
   if (!column) return undefined
   let key = keys.get(column)
   if (!key) {
-    key = isOwn ? new ObjectKey(column, own) : foreignKey(model, column)
+    key = isOwn ? new ColumnKey(column, own) : foreignKey(model, column)
     keys.set(column, key)
   }
   return key
@@ -95,16 +124,16 @@ export function notAKey({ type, sqlType }: Column): string | undefined {
   return `is of type ${sqlType ?? type}, whose values name no object`
 }
 
-function foreignKey(model: ModelClass, column: Column): ObjectKey {
+function foreignKey(model: ModelClass, column: Column): ColumnKey {
   const unfit = notAKey(column)
   if (unfit !== undefined) {
     const problem = `${modelName(model)}: objects cannot be looked up by "${column.property}": it ${unfit}; use another lookupField`
-    return new ObjectKey(column, undefined, { problem })
+    return new ColumnKey(column, undefined, { problem })
   }
   const foreign = externalKey(describeModel(model), [column.property])
-  if (!foreign) return new ObjectKey(column, undefined)
-  if (foreign.path.length === 1) return new ObjectKey(column, foreign.ids, { isForeign: true })
-  return new ObjectKey(column, undefined, {
+  if (!foreign) return new ColumnKey(column, undefined)
+  if (foreign.path.length === 1) return new ColumnKey(column, foreign.ids, { isForeign: true })
+  return new ColumnKey(column, undefined, {
     problem: `${modelName(model)}: objects cannot be looked up by "${column.property}", whose external ids are stored in another table; use another lookupField`,
   })
 }
@@ -139,6 +168,12 @@ function tried(column: Column, read: (field: SerializerField) => unknown): unkno
     throw error
   }
   throw new ConfigurationError(`objects cannot be named by "${column.property}", whose values are lists`)
+}
+
+/** The text that all spellings of a key of these columns have in common. */
+export function keyTexts(columns: readonly Column[], values: KeyValues): string {
+  const texts = columns.map((column, index) => keyText(column, values[index]))
+  return texts.length === 1 ? (texts[0] as string) : JSON.stringify(texts)
 }
 
 const TRAILING_ZEROS = /0+$/

@@ -125,10 +125,9 @@ function forcedIn(endpoints: readonly DescribedEndpoint[]): ForcedProperties {
     const { serializerClass } = view as typeof GenericAPIView
     if (!serializerClass) continue
     if (![...endpoint.operations.values()].some(takes(serializerClass))) continue
-    const { property, parent } = forcedBy(endpoint) ?? {}
+    const { properties = [], parent } = forcedBy(endpoint) ?? {}
     const others = found.get(serializerClass)
-    const isShared = property !== undefined && others?.has(property) !== false
-    const forced = new Set(isShared ? [property] : [])
+    const forced = new Set(properties.filter((property) => others?.has(property) !== false))
     found.set(serializerClass, parent ? Object.assign(forced, { parent }) : forced)
   }
   return found
@@ -138,10 +137,10 @@ function takes(serializer: SerializerClass): (operation: DescribedOperation) => 
   return ({ action, inputSerializer }) => takesWholeObjects(action) || inputSerializer === serializer
 }
 
-function forcedBy({ view, parents }: DescribedEndpoint): { property: string; parent: ModelClass } | undefined {
+function forcedBy({ view, parents }: DescribedEndpoint): { properties: string[]; parent: ModelClass } | undefined {
   const link = parents.at(-1)
   const nested = view as typeof GenericAPIView & NestedViewClass
   if (!link || nested.parentLookupField === undefined) return undefined
   const parent = (link.view as typeof GenericAPIView).modelClass()
-  return { property: parentKeyOf(nested, parent).column.property, parent }
+  return { properties: parentKeyOf(nested, parent).columns.map(({ property }) => property), parent }
 }

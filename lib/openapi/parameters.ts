@@ -29,7 +29,7 @@ export function pathParameters({ segments, parents, basename, lookup, view }: De
       name,
       in: 'path',
       required: true,
-      ...(owner !== undefined && { description: `Names the ${nounOf(owner.basename).one}.` }),
+      ...(owner !== undefined && { description: `Names the ${nounOf(owner.basename).one}${partsOf(owner.view)}.` }),
       schema:
         hint === 'int' && hasLargeKeys(owner?.view) ? { ...pathHints.int.schema, ...LARGE } : pathHints[hint].schema,
     }
@@ -37,11 +37,20 @@ export function pathParameters({ segments, parents, basename, lookup, view }: De
   })
 }
 
+/** What a key of several columns is made of. */
+function partsOf(view: unknown): string {
+  if (!isGeneric(view)) return ''
+  const { columns } = resourceOf(view).lookup
+  return columns.length === 1
+    ? ''
+    : `: ${columns.map(({ property }) => property).join()}, with commas between the values`
+}
+
 /** Keys beyond 2^53 are strings, as answers show them. */
 const LARGE = { type: ['integer', 'string'], pattern: '^[0-9]{1,19}$' } as const
 
 function hasLargeKeys(view: unknown): boolean {
-  return isGeneric(view) && resourceOf(view).lookup.column.type === 'int8'
+  return isGeneric(view) && resourceOf(view).lookup.columns[0]?.type === 'int8'
 }
 
 function isGeneric(view: unknown): view is typeof GenericAPIView {

@@ -3,7 +3,7 @@
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { resourceOf } from '../views/resource.js'
-import { keyField, keyName } from '../views/steps/bulk-objects.js'
+import { keyNames } from '../views/steps/bulk-objects.js'
 import { aggregateSchema, facetsSchema } from './aggregate-schema.js'
 import type { Side } from './components.js'
 import { outputValue } from './field-schema.js'
@@ -66,10 +66,10 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
   bulkDestroy: {
     summary: ({ many }) => `Delete several ${many}`,
     status: 200,
-    takes: (subject) => listOf({ anyOf: [keyOf(subject).schema, keyObject(subject)] }, maxBulkSize(subject)),
+    takes: (subject) => listOf({ anyOf: [keyOf(subject), keyObject(subject)] }, maxBulkSize(subject)),
     answers: (subject) => ({
       type: 'object',
-      properties: { deleted: listOf(keyOf(subject).schema) },
+      properties: { deleted: listOf(keyOf(subject)) },
       required: ['deleted'],
     }),
   },
@@ -110,16 +110,20 @@ function maxBulkSize({ view }: Subject): number | undefined {
   return (view.constructor as { readonly maxBulkSize?: number }).maxBulkSize
 }
 
-/** What names an object in a bulk body. */
-function keyOf({ view }: Subject): { readonly name: string; readonly schema: Schema } {
-  const generic = view as GenericAPIView
-  const field = keyField(generic)
-  return { name: keyName(generic), schema: field ? outputValue(field) : {} }
+/** An object's key in a bulk body by itself: that of several columns is one string, as in paths. */
+function keyOf(subject: Subject): Schema {
+  const [first, ...others] = keySchemas(subject)
+  return others.length > 0 ? { type: 'string', minLength: 1 } : (first?.[1] ?? {})
+}
+
+/** What names an object by members of an item. */
+function keySchemas({ view }: Subject): readonly (readonly [name: string, schema: Schema])[] {
+  return keyNames(view as GenericAPIView).map(({ name, field }) => [name, field ? outputValue(field) : {}])
 }
 
 function keyObject(subject: Subject): Schema {
-  const { name, schema } = keyOf(subject)
-  return { type: 'object', properties: { [name]: schema }, required: [name] }
+  const schemas = keySchemas(subject)
+  return { type: 'object', properties: Object.fromEntries(schemas), required: schemas.map(([name]) => name) }
 }
 
 function patchWithKey(subject: Subject): Schema {

@@ -39,17 +39,18 @@ export function deletesPlainly(object: Model, knex: Queryable): boolean {
 /** How a row is locked: `no key update` leaves it free to be referred to. */
 export type RowLock = 'no key update' | 'update'
 
-/** The row with a value of a unique column, locked until the transaction ends. */
+/** The row with these values of columns that are unique together, locked until the transaction ends. */
 export async function holdOne(
   model: ModelClass,
-  { column }: Column,
-  { value, lock, knex }: { value: unknown; lock: RowLock; knex: Queryable },
+  columns: readonly Column[],
+  { values, lock, knex }: { values: readonly unknown[]; lock: RowLock; knex: Queryable },
 ): Promise<Model | undefined> {
-  const text = kept(model, knex, `${lock}|${column}`, () => [
-    `select ??.* from ?? where ?? = ? for ${lock}`,
-    [model.tableName, model.tableName, column],
+  const names = columns.map(({ column }) => column)
+  const text = kept(model, knex, `${lock}|${names.join()}`, () => [
+    `select ??.* from ?? where ${sameKey(names)} for ${lock}`,
+    [model.tableName, model.tableName, ...names],
   ])
-  return instanceOf(model, knex, await run(knex, text, [value]))
+  return instanceOf(model, knex, await run(knex, text, values))
 }
 
 /** Changes the object's row, and the object. @returns the row as it is now; undefined where it is gone */

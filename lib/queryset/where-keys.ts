@@ -5,10 +5,52 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 
+/** Adds the condition that the columns of one row have these values. */
+export function whereKey<Query extends AnyQueryBuilder>(
+  query: Query,
+  columns: readonly Column[],
+  values: readonly unknown[],
+): Query {
+  const table = query.tableRefFor(query.modelClass())
+  for (const [index, { column }] of columns.entries()) void query.where(`${table}.${column}`, values[index] as string)
+  return query
+}
+
 /** Adds the condition that the column has one of the keys: one array parameter, however many they are (promise R3). */
 export function whereKeys<Query extends AnyQueryBuilder>(query: Query, key: Column, keys: readonly unknown[]): Query {
   const table = query.tableRefFor(query.modelClass())
   return query.whereRaw(`?? = any(${arrayCast(key)})`, [`${table}.${key.column}`, [...keys]])
+}
+
+/** Adds the condition that the columns have one of the keys: one array parameter for each column, however many they are. */
+export function whereAnyKey<Query extends AnyQueryBuilder>(
+  query: Query,
+  columns: readonly Column[],
+  keys: readonly (readonly unknown[])[],
+): Query {
+  const table = query.tableRefFor(query.modelClass())
+  const references = columns.map(({ column }) => `${table}.${column}`)
+  const { sql, bindings } = isOneOf(columns, references, keys)
+  return query.whereRaw(sql, bindings as never)
+}
+
+/** The condition that columns, by the names that they have in a query, have one of these keys. */
+export function isOneOf(
+  columns: readonly Column[],
+  references: readonly string[],
+  keys: readonly (readonly unknown[])[],
+): { readonly sql: string; readonly bindings: readonly unknown[] } {
+  const lists = columns.map((_, index) => keys.map((values) => values[index]))
+  if (columns.length === 1)
+    return { sql: `?? = any(${arrayCast(columns[0] as Column)})`, bindings: [...references, ...lists] }
+  const marks = references.map(() => '??').join(', ')
+  if (columns.every(({ sqlType }) => sqlType !== undefined)) {
+    const places = columns.map(arrayCast).join(', ')
+    return { sql: `(${marks}) in (select * from unnest(${places}))`, bindings: [...references, ...lists] }
+  }
+  // PostgreSQL finds the types of single values only by what they are compared with
+  const row = `(${columns.map(() => '?').join(', ')})`
+  return { sql: `(${marks}) in (${keys.map(() => row).join(', ')})`, bindings: [...references, ...keys.flat()] }
 }
 
 /** The place of a list of values of the column's type. */

@@ -18,7 +18,7 @@ export function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
   const isKnown = prepared || (!isStored && (lookupField === 'id' || columns.has(lookupField)))
   const key = isKnown ? resourceOf(view).lookup : undefined
   // a string that is no external id is a missing object, not a missing path
-  const hint = key?.ids ? undefined : HINTS[key?.column.type ?? '']
+  const hint = key?.ids || key?.columns.length !== 1 ? undefined : HINTS[key.columns[0]?.type ?? '']
   return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
 }
 

@@ -1,7 +1,7 @@
 /** Reads one object as a row, by a kept statement. */
 
+import type { KeyValues, ObjectKey } from '../fields/object-key.js'
 import type { FilterPart } from '../filters/filter.js'
-import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
@@ -13,11 +13,11 @@ import { writerOf } from './row-writer.js'
 
 /** What a path names. */
 export interface ObjectLookup {
-  readonly column: Column
-  readonly value: unknown
+  readonly key: ObjectKey
+  readonly values: KeyValues
   /** The condition that the object belongs to the one before it on the path. */
   readonly scope: FilterPart | undefined
-  /** The query is the same for every request but for the values: those of the scope, then this one. */
+  /** The query is the same for every request but for the values: those of the scope, then these. */
   readonly plain: boolean
   query(): AnyQueryBuilder
 }
@@ -36,12 +36,12 @@ export async function findRow(
   terms: readonly OrderTerm[],
 ): Promise<FoundRow | undefined | null> {
   const { plan, knex, client, native, statements, model } = access
-  const { scope, plain, column } = lookup
+  const { scope, plain } = lookup
   const names = terms.map(({ property }) => property).join()
-  const key = `one|${native}|${column.property}|${names}|${scope?.shape ?? ''}`
+  const key = `one|${native}|${lookup.key.name}|${names}|${scope?.shape ?? ''}`
   const cached = plain ? statements.get(key) : undefined
   if (cached) {
-    const values = scope ? [...scope.values, lookup.value] : [lookup.value]
+    const values = scope ? [...scope.values, ...lookup.values] : lookup.values
     return write(access, await runStatement(knex, cached, values, client), terms.length)
   }
   const query = lookup.query()
@@ -52,7 +52,7 @@ export async function findRow(
     order: [],
     backwards: false,
     positions: terms.length > 0 ? terms : undefined,
-    limit: column.unique ? undefined : 1,
+    limit: lookup.key.unique ? undefined : 1,
     offset: 0,
     counting: undefined,
   })

@@ -14,8 +14,8 @@ export interface InsertSelection {
   readonly plan: RowPlan
   readonly model: ModelDescription
   readonly values: ReadonlyMap<string, unknown>
-  /** The column that names the object in paths; its value comes first in the row that is returned. */
-  readonly key: Column
+  /** The columns that name the object in paths; their values come first in the row that is returned. */
+  readonly key: readonly Column[]
 }
 
 /** Rows that are no list: they have no order and no page. */
@@ -28,7 +28,8 @@ export function compileInsert(knex: Queryable, { plan, model, values, key }: Ins
   const marks = (mark: string) => names.map(() => mark).join(', ')
   const wrapped = plan.joins.length > 0
   const selection = { ...NO_LIST, plan, model }
-  const returned = [['key', key] as const, ...innerColumns(selection, wrapped)]
+  const keys = key.map((column, index) => [`key${index}`, column] as const)
+  const returned = [...keys, ...innerColumns(selection, wrapped)]
   const insert = {
     sql:
       `insert into ?? ${names.length > 0 ? `(${marks('??')}) values (${marks('?')})` : 'default values'} ` +
@@ -39,15 +40,18 @@ export function compileInsert(knex: Queryable, { plan, model, values, key }: Ins
   const columns = outerColumns(selection)
   const from = fromClause(selection)
   return nativeSql(
-    knex.raw(`with ?? as (${insert.sql}) select ??, ${columns.sql} from ?? as ??${from.sql}`, [
-      INSERTED,
-      ...insert.bindings,
-      `${LIST}.key`,
-      ...columns.bindings,
-      INSERTED,
-      LIST,
-      ...from.bindings,
-    ] as never),
+    knex.raw(
+      `with ?? as (${insert.sql}) select ${keys.map(() => '??').join(', ')}, ${columns.sql} from ?? as ??${from.sql}`,
+      [
+        INSERTED,
+        ...insert.bindings,
+        ...keys.map(([name]) => `${LIST}.${name}`),
+        ...columns.bindings,
+        INSERTED,
+        LIST,
+        ...from.bindings,
+      ] as never,
+    ),
   )
 }
 

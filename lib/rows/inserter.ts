@@ -54,8 +54,8 @@ function fieldObstacle({ field, hook }: BoundField): string | undefined {
 
 /** A row that was inserted. */
 export interface InsertedKey {
-  /** The value of the column that paths name it by. */
-  readonly key: unknown
+  /** The values of the columns that paths name it by. */
+  readonly key: readonly unknown[]
   readonly text: JsonText
 }
 
@@ -88,16 +88,16 @@ export class Inserter {
     return plan.runsFields ? 'what it shows is written by code of fields' : undefined
   }
 
-  /** Inserts a row. @param key the column that paths name the row by */
-  one(key: Column, values: RowValues): Promise<InsertedKey> {
+  /** Inserts a row. @param key the columns that paths name the row by */
+  one(key: readonly Column[], values: RowValues): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
-    const shape = `insert|${key.column}|${[...values.keys()].join()}`
+    const shape = `insert|${key.map(({ column }) => column).join()}|${[...values.keys()].join()}`
     const statement = statements.get(shape) ?? this.#keep(shape, compileInsert(knex, { plan, model, values, key }).text)
     return this.#whole(async (trx) => {
       const [row] = await runStatement(trx, statement, [...values.values()])
       // what a trigger has done in its place is undone
       if (!row) throw rowsSkippedError()
-      return { key: row[0], text: new JsonText(writerOf(plan, 1)(row, this.#access)) }
+      return { key: row.slice(0, key.length), text: new JsonText(writerOf(plan, key.length)(row, this.#access)) }
     })
   }
 

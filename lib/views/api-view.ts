@@ -123,7 +123,7 @@ export class APIView implements View {
   /** The view sets that this one is nested in, the outermost first. */
   declare parents: readonly ParentLink[]
   /** @internal */
-  declare parentKey: unknown
+  declare parentKey: readonly unknown[] | undefined
   /** Validates the body before the action is called: the action's own input serializer. */
   declare inputSerializer: SerializerClass | undefined
   /** @internal */

@@ -1,5 +1,6 @@
 /** What is read off a generic view's class for its `Resource`: what filter backends know of it, and what names its objects. */
 
+import { CompositeKey } from '../fields/composite-key.js'
 import { type ObjectKey, objectKey } from '../fields/object-key.js'
 import type { BaseFilter, FilterView } from '../filters/filter.js'
 import { ConfigurationError } from '../kernel/errors.js'
@@ -37,14 +38,14 @@ export function filterViewOf(
 
 /** The key that objects are looked up by. @throws {ConfigurationError} the model has no column of that name */
 export function findLookup(view: GenericViewClass, model: ModelDescription): ObjectKey {
-  // `id` is the default for any single primary key, whatever its name
-  const [key] = model.primaryKey
-  const property = view.lookupField === 'id' && !model.columns.has('id') && key !== undefined ? key : view.lookupField
-  const found = objectKey(model.model, property)
-  if (!found) {
-    throw new ConfigurationError(
-      `${view.name}: lookupField "${view.lookupField}" is no column of ${modelName(model.model)}`,
-    )
-  }
-  return found
+  const { columns, primaryKey } = model
+  // `id` is the primary key, whatever its columns are called
+  const isOfKey = view.lookupField === 'id' && (!columns.has('id') || primaryKey.includes('id'))
+  const properties = isOfKey && primaryKey.length > 0 ? primaryKey : [view.lookupField]
+  const parts = properties.map((property) => {
+    const part = objectKey(model.model, property)
+    if (part) return part
+    throw new ConfigurationError(`${view.name}: lookupField "${property}" is no column of ${modelName(model.model)}`)
+  })
+  return parts.length === 1 ? (parts[0] as ObjectKey) : new CompositeKey(parts)
 }

@@ -2,8 +2,8 @@
 
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
+import type { KeyValues } from '../fields/object-key.js'
 import type { FilterPart } from '../filters/filter.js'
-import type { Column } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Inserter } from '../rows/inserter.js'
@@ -18,8 +18,7 @@ import type { View } from './view.js'
 /** What the path names an object by. */
 export interface PathKey {
   readonly text: string
-  readonly column: Column
-  readonly value: unknown
+  readonly values: KeyValues
 }
 
 /** One request's generic view. */

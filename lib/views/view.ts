@@ -84,7 +84,7 @@ export interface View {
   /** What of the path leads to this view: the view sets of objects that this one's belong to, the outermost first. */
   readonly parents: readonly ParentLink[]
   /** What the view's objects refer to their parent by, once it was looked for. */
-  parentKey: unknown
+  parentKey: readonly unknown[] | undefined
   /** A view of the action whose objects an OPTIONS answer describes: one that takes objects, and that the caller may use. */
   taking: View | undefined
   /** The fields of the objects that the action takes, for OPTIONS; undefined where it takes none. */

@@ -105,16 +105,9 @@ export interface NamedObjects {
 
 /** Checks what the catalogue says of the key that objects are looked up by. @throws {ConfigurationError} */
 export function checkLookup(view: GenericViewClass, { inPaths, inBodies }: NamedObjects): void {
-  const { model, primaryKey } = describeModel(view.modelClass())
   const { problem } = resourceOf(view).lookup
   if (problem !== undefined && (inPaths || inBodies)) {
     throw new ConfigurationError(`${view.name}: lookupField "${view.lookupField}" does not do: ${problem}`)
-  }
-  if (primaryKey.length > 1 && view.lookupField === 'id' && inPaths) {
-    throw new ConfigurationError(
-      `${view.name}: ${modelName(model)} has a primary key of several columns, which no detail route can name; ` +
-        'set static lookupField to a unique column, or use only list and create',
-    )
   }
 }
 

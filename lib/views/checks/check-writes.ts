@@ -73,9 +73,10 @@ function checkKey(view: GenericViewClass, model: ModelDescription, action: strin
         'add a primary key to the table, set static idColumn of the model to what is unique, or extend ReadOnlyModelViewSet',
     )
   }
-  const { column, ids } = resourceOf(view).lookup
+  const { columns: named, ids } = resourceOf(view).lookup
+  const properties = named.map(({ property }) => property)
   const looksUp = isBuiltIn(view.prototype, 'getObject', 'getObjectToWrite')
-  if (ids || !looksUp || model.isView || isNamed(view, model, column.property)) return
+  if (ids || !looksUp || model.isView || isNamed(view, model, properties)) return
   throw new ConfigurationError(
     `${view.name}: ${action}() finds its object by lookupField "${view.lookupField}", which is not unique, so that it could write another; ` +
       'add a unique constraint, or set another lookupField',
@@ -99,12 +100,12 @@ function tellsApart({ uniqueKeys, isPartitioned, columns }: ModelDescription, pr
   return isPartitioned && isPart && properties.every((property) => columns.get(property)?.hasDefault === true)
 }
 
-/** True for a column that is unique among what a request can see: beside the parent's key, or what a queryset says. */
-function isNamed(view: GenericViewClass, model: ModelDescription, property: string): boolean {
-  const named = [property, ...parentProperties(view, model)]
+/** True for columns that are unique together among what a request can see: beside the parent's key, or what a queryset says. */
+function isNamed(view: GenericViewClass, model: ModelDescription, properties: readonly string[]): boolean {
+  const named = [...properties, ...parentProperties(view, model)]
   if (tellsApart(model, named) || tellsLiveApart(view, model, named)) return true
   const narrows = view.queryset !== null || !isBuiltIn(view.prototype, 'getQueryset')
-  return narrows && model.uniqueKeys.some((key) => key.includes(property))
+  return narrows && model.uniqueKeys.some((key) => properties.every((property) => key.includes(property)))
 }
 
 function parentProperties(view: GenericViewClass, model: ModelDescription): readonly string[] {

@@ -1,5 +1,6 @@
 /** The action `create`. */
 
+import type { ObjectKey } from '../../fields/object-key.js'
 import { formatOf, guardSuffix, requestPath } from '../../http/context.js'
 import { described } from '../../kernel/declarations.js'
 import { encodeValue } from '../../kernel/path-pattern.js'
@@ -49,24 +50,33 @@ const DETAIL = ACTIONS.filter(({ path }) => path === 'detail').map(({ name }) =>
 /** Keys that paths have as they are. */
 const PLAIN = /^\w+$/
 
-/** The object's own path; undefined when no path leads to it, as with a key of `..` or of several columns. */
+/** The object's own path; undefined when no path leads to it, as with a key of `..`. */
 export function locationOf(view: GenericView, object: unknown): string | undefined {
   if (typeof object !== 'object' || object === null || !hasObjectPaths(view)) return undefined
   const lookup = view.resource.lookup
-  const { property, primary, unique } = lookup.column
-  if ((primary && !unique) || lookup.problem !== undefined) return undefined
-  const key = lookup.toText((object as Record<string, unknown>)[property], { user: view.ctx.state['user'] })
+  // one column of several that are the key together names more objects than this
+  const isPart = lookup.columns.length === 1 && lookup.columns[0]?.primary === true && !lookup.unique
+  if (isPart || lookup.problem !== undefined) return undefined
+  const values = lookup.columns.map(({ property }) => (object as Record<string, unknown>)[property])
+  const key = lookup.toText(values, { user: view.ctx.state['user'] })
   const path = requestPath(view.ctx.originalUrl)
   const format = formatOf(view.ctx)
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')
   try {
     const isPlain = typeof key === 'number' || (typeof key === 'string' && PLAIN.test(key))
-    const own = `/${isPlain ? key : encodeValue(property, 'str', key)}`
+    const own = `/${isPlain ? key : encodeKey(lookup, key)}`
     const location = collection + (own.includes('.') ? guardFormat(view, own) : own)
     return view.policies.versioning?.keepVersion(view.ctx, location) ?? location
   } catch {
     return undefined
   }
+}
+
+/** A key as one part of a path. @throws Error no path has it */
+function encodeKey({ name, columns }: ObjectKey, key: unknown): string {
+  const encoded = encodeValue(name, 'str', key)
+  // a path may have commas as they are (RFC 3986, 3.3)
+  return columns.length > 1 ? encoded.replaceAll('%2C', ',') : encoded
 }
 
 /** A view set has paths of objects by its actions; beside a view of an application's own router there may be one. */

@@ -13,12 +13,12 @@ export interface NestedViewClass {
   modelClass(): ModelClass
 }
 
-/** A foreign key, and what it points to. */
+/** A foreign key, and what it points to: each column has its counterpart at the same place. */
 export interface ParentKey {
-  /** The column of the nested objects. */
-  readonly column: Column
-  /** The column of the parent objects. */
-  readonly related: Column
+  /** The columns of the nested objects. */
+  readonly columns: readonly Column[]
+  /** The columns of the parent objects. */
+  readonly related: readonly Column[]
 }
 
 const keysOf = oncePer((view: NestedViewClass) => oncePerCatalogue((parent: ModelClass) => findKey(view, parent)))
@@ -37,6 +37,13 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const target = describeModel(parent)
   const wrong = (problem: string) => new ConfigurationError(`${name}: parentLookupField "${field}" ${problem}`)
   const named = model.relations.get(field)
+  if (named?.kind === 'belongs-to-one' && named.ownerProperties.length > 1) {
+    if (named.model.tableName !== parent.tableName) throw wrong(leadsAway(parent))
+    const columns = named.ownerProperties.map((name) => model.columns.get(name))
+    const related = named.relatedProperties.map((name) => target.columns.get(name))
+    if (isWhole(columns) && isWhole(related)) return { columns, related }
+    throw wrong(`leads to no columns of ${modelName(parent)}`)
+  }
   const property = named?.kind === 'belongs-to-one' ? named.ownerProperties[0] : field
   const column = model.columns.get(property ?? '')
   if (!column) {
@@ -47,15 +54,28 @@ function findKey(view: NestedViewClass, parent: ModelClass): ParentKey {
   const leadsElsewhere = relation
     ? relation.model.tableName !== parent.tableName
     : foreign !== undefined && target.table !== undefined && foreign.table !== target.table
-  if (leadsElsewhere) throw wrong(`does not lead to ${parent.tableName}, whose objects it is nested in`)
+  if (leadsElsewhere) throw wrong(leadsAway(parent))
   const own = [...target.columns.values()].find((one) => !relation && one.column === foreign?.column)
   const related = own ?? target.columns.get(relation?.relatedProperties[0] ?? target.primaryKey[0] ?? '')
   if (!related) throw wrong(`leads to no column of ${modelName(parent)}`)
+  if (target.prepared && !target.isView && target.primaryKey.length > 1 && related.primary && !related.unique) {
+    throw wrong(
+      `leads to one of the columns that are the key of ${modelName(parent)} together; name the relation that has all of them`,
+    )
+  }
   // nothing else says that the column is a key at all
   if (!relation && !foreign && model.prepared && kindOf(column) !== kindOf(related)) {
     throw wrong(`is of type ${column.type}, and ${related.column} of ${parent.tableName} of type ${related.type}`)
   }
-  return { column, related }
+  return { columns: [column], related: [related] }
+}
+
+function leadsAway({ tableName }: ModelClass): string {
+  return `does not lead to ${tableName}, whose objects it is nested in`
+}
+
+function isWhole(columns: readonly (Column | undefined)[]): columns is readonly Column[] {
+  return !columns.includes(undefined)
 }
 
 /** Types that may be compared with each other. */

@@ -3,6 +3,7 @@
  * (promise E11).
  */
 
+import type { ObjectKey } from '../../fields/object-key.js'
 import type { FilterPart } from '../../filters/filter.js'
 import { isSafeMethod, withMethod } from '../../http/context.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
@@ -14,6 +15,7 @@ import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { orderBy } from '../../queryset/total-order.js'
+import { whereKey } from '../../queryset/where-keys.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { actionClass } from '../action-options.js'
 import { isDetail } from '../actions.js'
@@ -62,7 +64,7 @@ export async function confirmParentsAgain(view: GenericView): Promise<void> {
   const { parentKey } = view
   if (view.parents.length === 0 || parentKey === undefined) return
   await enter(view, openParent(view), view.ctx.method)
-  if (view.parentKey !== parentKey) throw new NotFound()
+  if (!view.parentKey?.every((value, index) => value === parentKey[index])) throw new NotFound()
 }
 
 /** True when an empty answer of the action means that the path may lead nowhere, and the action looks after it. */
@@ -82,43 +84,47 @@ export function parentScope(view: GenericView): FilterPart | undefined {
   const { viewClass } = view
   if (!link || viewClass.parentLookupField === undefined) return undefined
   const parent = openParent(view)
-  const { column, related } = parentKeyOf(viewClass, parent.viewClass.modelClass())
+  const { columns, related } = parentKeyOf(viewClass, parent.viewClass.modelClass())
   const { parentKey } = view
   if (parentKey !== undefined) {
     return {
-      shape: `of ${column.column}`,
-      values: [parentKey],
+      shape: `of ${namesOf(columns)}`,
+      values: parentKey,
       guarded: undefined,
-      apply: (query) => void query.where(reference(query, column), parentKey as string),
+      apply: (query) => void whereKey(query, columns, parentKey),
     }
   }
-  const lookup = lookupOf(parent)
-  const isDirect = lookup.column.column === related.column
-  const outer = lookup.scope
+  const { key, values, scope: outer, query: open } = lookupOf(parent)
+  const isDirect = namesOf(key.columns) === namesOf(related)
   const found = () => {
-    const query = lookup.query()
+    const query = open()
     if (isDirect) return query.hasSelects() ? query : query.select(query.modelClass().raw('1'))
-    return first(lookup.column, query.clearSelect().select(reference(query, related)))
+    return first(key, query.clearSelect().select(references(query, related)))
   }
   const { tableName } = parent.viewClass.modelClass()
   // the key of the one found, where it is not the key that the path has; then it binds its limit, too
-  const bound = [...(outer?.values ?? []), lookup.value, ...(isDirect || lookup.column.unique ? [] : [1])]
+  const bound = [...(outer?.values ?? []), ...values, ...(isDirect || key.unique ? [] : [1])]
   return {
     shape: isPlainChain(parent)
-      ? `of ${column.column} in ${tableName}.${related.column} by ${lookup.column.column} ${outer?.shape ?? ''};`
+      ? `of ${namesOf(columns)} in ${tableName}.${namesOf(related)} by ${namesOf(key.columns)} ${outer?.shape ?? ''};`
       : null,
-    values: isDirect ? [lookup.value, ...bound] : bound,
+    values: isDirect ? [...values, ...bound] : bound,
     guarded: undefined,
     apply(query) {
-      if (isDirect) void query.where(reference(query, column), lookup.value as string).whereExists(found())
-      else void query.where(reference(query, column), '=', found())
+      if (isDirect) void whereKey(query, columns, values).whereExists(found())
+      else if (columns.length === 1) void query.where(references(query, columns)[0] as string, '=', found())
+      else void query.whereIn(references(query, columns), found())
     },
   }
 }
 
+function namesOf(columns: readonly Column[]): string {
+  return columns.map(({ column }) => column).join()
+}
+
 /** A name that is unique only among the objects of one parent may be found more than once where there is no parent. */
-function first(column: Column, query: AnyQueryBuilder): AnyQueryBuilder {
-  if (column.unique) return query
+function first({ unique }: ObjectKey, query: AnyQueryBuilder): AnyQueryBuilder {
+  if (unique) return query
   const model = describeModel(query.modelClass() as ModelClass)
   const order = model.primaryKey.map((property) => ({ property, descending: false }))
   return orderBy(query, model, order).limit(1)
@@ -130,8 +136,9 @@ export function forcedValues(view: GenericView): ForcedValues | undefined {
   const { viewClass } = view
   if (!link || viewClass.parentLookupField === undefined) return undefined
   const parent = (link.view as typeof link.view & GenericView['viewClass']).modelClass()
-  const { column } = parentKeyOf(viewClass, parent)
-  return Object.assign(new Map([[column.property, view.parentKey]]), { parent })
+  const { columns } = parentKeyOf(viewClass, parent)
+  const values = columns.map(({ property }, index) => [property, view.parentKey?.[index]] as const)
+  return Object.assign(new Map<string, unknown>(values), { parent })
 }
 
 /** The view of the object that this one's belong to, as if its own path had been read. */
@@ -192,25 +199,27 @@ async function enter(view: View, parent: GenericView, method: string): Promise<v
     const policies = { ...parent.policies, permissions }
     await Object.assign(parent, { ctx: withMethod(parent.ctx, method), policies }).checkObjectPermissions(object)
   }
-  const key = related ? exactValue((object as Record<string, unknown>)[related.property]) : true
-  if (key === undefined) {
-    throw new ConfigurationError(
-      `${parent.viewClass.name}: its queryset leaves out "${related?.property}", by which objects of ${nested?.name} belong to it; select it`,
-    )
-  }
-  // nothing belongs to an object without a key
-  if (key === null) throw new NotFound()
-  view.parentKey = key
+  view.parentKey = (related ?? []).map(({ property }) => {
+    const value = exactValue((object as Record<string, unknown>)[property])
+    if (value === undefined) {
+      throw new ConfigurationError(
+        `${parent.viewClass.name}: its queryset leaves out "${property}", by which objects of ${nested?.name} belong to it; select it`,
+      )
+    }
+    // nothing belongs to an object without a key
+    if (value === null) throw new NotFound()
+    return value
+  })
 }
 
-async function find(parent: GenericView, related: Column | undefined): Promise<object> {
+async function find(parent: GenericView, related: readonly Column[] | undefined): Promise<object> {
   if (parent.resource.overrides.lookup) return parent.getObject()
   const lookup = lookupOf(parent)
   const query = lookup.query()
   if (!query.hasSelects() && isPlainChain(parent)) {
-    void query.select(reference(query, related ?? lookup.column))
+    void query.select(references(query, related ?? lookup.key.columns))
   }
-  const [object] = (await readExactly(first(lookup.column, query))) as object[]
+  const [object] = (await readExactly(first(lookup.key, query))) as object[]
   if (!object) throw new NotFound()
   if (needsObject(parent)) {
     await parent.loadRelated([object])
@@ -219,6 +228,7 @@ async function find(parent: GenericView, related: Column | undefined): Promise<o
   return object
 }
 
-function reference(query: AnyQueryBuilder, { column }: Column): string {
-  return `${query.tableRefFor(query.modelClass())}.${column}`
+function references(query: AnyQueryBuilder, columns: readonly Column[]): string[] {
+  const table = query.tableRefFor(query.modelClass())
+  return columns.map(({ column }) => `${table}.${column}`)
 }

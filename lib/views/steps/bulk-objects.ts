@@ -1,7 +1,8 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked. */
 import type { Model } from 'objection'
-import { keyText } from '../../fields/object-key.js'
+import { type KeyValues, keyTexts, type ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
+import type { IDContext } from '../../ids/codec.js'
 import { ApiError, BadRequest, type ErrorMessages, NotFound, ValidationError } from '../../kernel/errors.js'
 import { quote } from '../../kernel/quote.js'
 import { exactValue } from '../../models/database-text.js'
@@ -12,7 +13,7 @@ import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { whereKeys } from '../../queryset/where-keys.js'
+import { whereAnyKey, whereKeys } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -38,15 +39,23 @@ export function bulkItems(view: GenericView): readonly unknown[] {
 /** The most items of one bulk request, where a view set says nothing else. */
 export const DEFAULT_BULK_SIZE = 100
 
-/** The field by which items name objects: the one that shows what paths name them by. */
-export function keyField(view: GenericView): BoundField | undefined {
-  const { column } = view.resource.lookup
-  const { readable } = serializerPlan(view.getSerializerClass())
-  return readable.find(({ column: shown, field }) => shown === column && !(field instanceof NestedSerializer))
+/** A name by which items name objects. */
+export interface KeyName {
+  readonly name: string
+  /** The field that shows what paths name objects by, or a part of it; undefined where none does. */
+  readonly field: BoundField | undefined
 }
 
-export function keyName(view: GenericView): string {
-  return keyField(view)?.name ?? view.viewClass.lookupField
+/** The names by which items name objects: one for each column of the key. */
+export function keyNames(view: GenericView): readonly KeyName[] {
+  const { columns } = view.resource.lookup
+  const { readable } = serializerPlan(view.getSerializerClass())
+  return columns.map((column) => {
+    const field = readable.find(
+      ({ column: shown, field: one }) => shown === column && !(one instanceof NestedSerializer),
+    )
+    return { name: field?.name ?? (columns.length === 1 ? view.viewClass.lookupField : column.property), field }
+  })
 }
 
 /**
@@ -60,27 +69,30 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   const { 'if-match': match = '*', 'if-none-match': noneMatch } = view.ctx.headers
   if (match !== '*' || noneMatch !== undefined) throw new ApiError(412, 'Precondition failed')
   const lookup = view.resource.lookup
-  const { column } = lookup
-  const name = keyName(view)
+  const { columns } = lookup
+  const names = keyNames(view).map(({ name }) => name)
   const caller = { user: view.ctx.state['user'] }
   const errors: ErrorMessages = {}
+  const place = names.length === 1 ? (names[0] as string) : 'non_field_errors'
   const keys = items.map((item, position) => {
-    const key = isObject(item) ? readKey(item, name) : item
-    const value = lookup.fromJson(key, caller)
-    if (value !== undefined) return { key, text: keyText(column, value), value }
-    errors[position] = { [name]: [keyProblem(key)] }
+    const named: NamedKey = isObject(item)
+      ? keyOfItem(lookup, { item, names, caller })
+      : { values: lookup.fromJson(item, caller), shown: item }
+    const { values, shown } = named
+    if (values) return { values, shown, text: keyTexts(columns, values) }
+    errors[position] = named.errors ?? { [place]: [keyProblem(item)] }
     return undefined
   })
-  const usable = new Map(keys.flatMap((key) => (key ? [[key.text, key.value] as const] : [])))
-  const found = await findObjects(view, column, [...usable.values()])
-  const byKey = new Map(found.map((object) => [keyText(column, (object as Loose)[column.property]), object]))
+  const usable = new Map(keys.flatMap((key) => (key ? [[key.text, key.values] as const] : [])))
+  const found = await findObjects(view, [...usable.values()])
+  const byKey = new Map(found.map((object) => [keyTexts(columns, heldValues(columns, object)), object]))
   const seen = new Set<string>()
   const objects = keys.flatMap((key, position) => {
     if (!key) return []
     const object = byKey.get(key.text)
-    if (!object) errors[position] = { [name]: [keyProblem(key.key)] }
+    if (!object) errors[position] = { [place]: [keyProblem(key.shown)] }
     else if (seen.has(key.text))
-      errors[position] = { [name]: [`Invalid pk ${quoteKey(key.key)} - listed more than once.`] }
+      errors[position] = { [place]: [`Invalid pk ${quoteKey(key.shown)} - listed more than once.`] }
     seen.add(key.text)
     return object ? [object] : []
   })
@@ -92,24 +104,23 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
 
 /** The items without their keys, which name objects and change nothing. */
 export function withoutKeys(view: GenericView, items: readonly unknown[]): readonly unknown[] {
-  const name = keyName(view)
-  return items.map((item) => {
-    if (!isObject(item) || !Object.hasOwn(item, name)) return item
-    const { [name]: _key, ...rest } = item as Record<string, unknown>
-    return rest
-  })
+  const names = new Set(keyNames(view).map(({ name }) => name))
+  return items.map((item) =>
+    isObject(item) ? Object.fromEntries(Object.entries(item).filter(([name]) => !names.has(name))) : item,
+  )
 }
 
 /** The keys of objects as the output shows them. */
 export function keysOf(view: GenericView, objects: readonly object[]): readonly unknown[] {
   const lookup = view.resource.lookup
-  const shown = keyField(view)
+  const [first, ...others] = keyNames(view)
+  const shown = others.length === 0 ? first?.field : undefined
   const context = view.getSerializerContext()
   return objects.map((object) => {
-    const key = (object as Loose)[lookup.column.property]
+    const values = heldValues(lookup.columns, object)
     // a related field shows the id of the other object
     const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
-    return isShown ? shown.field.toRepresentation(key, context) : lookup.toText(key, { user: context.user })
+    return isShown ? shown.field.toRepresentation(values[0], context) : lookup.toText(values, { user: context.user })
   })
 }
 
@@ -142,8 +153,37 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
 
 type Loose = Model & Record<string, unknown>
 
+function heldValues(columns: readonly Column[], object: object): KeyValues {
+  return columns.map(({ property }) => (object as Loose)[property])
+}
+
 function isObject(item: unknown): item is object {
   return typeof item === 'object' && item !== null && !Array.isArray(item)
+}
+
+/** How an item names an object. */
+interface NamedKey {
+  /** What its columns hold; undefined where no row can have what the item says. */
+  readonly values?: KeyValues | undefined
+  /** The key as messages show it. */
+  readonly shown: unknown
+  readonly errors?: ErrorMessages
+}
+
+/** The key of an item that has it among its members, one for each column. */
+function keyOfItem(
+  lookup: ObjectKey,
+  { item, names, caller }: { item: object; names: readonly string[]; caller: IDContext },
+): NamedKey {
+  const given = names.map((name) => readKey(item, name))
+  const errors: ErrorMessages = {}
+  const values = lookup.parts.flatMap((part, index) => {
+    const held = part.fromJson(given[index], caller)
+    if (held === undefined) errors[names[index] as string] = [keyProblem(given[index])]
+    return held ?? []
+  })
+  if (Object.keys(errors).length > 0) return { shown: given, errors }
+  return { values, shown: names.length === 1 ? given[0] : lookup.toText(values, caller) }
 }
 
 function readKey(item: object, name: string): unknown {
@@ -161,8 +201,9 @@ function quoteKey(key: unknown): string {
   return quote(typeof key === 'number' ? String(key) : key)
 }
 
-async function findObjects(view: GenericView, column: Column, values: readonly unknown[]): Promise<readonly Model[]> {
-  if (values.length === 0) return []
-  if (describeModel(view.viewClass.modelClass()).lockable) return (await holdRows(view, { column, values })).objects
-  return (await readExactly(whereKeys(visibleQuery(view), column, values))) as Model[]
+async function findObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
+  if (keys.length === 0) return []
+  const { lookup: key } = view.resource
+  if (describeModel(view.viewClass.modelClass()).lockable) return (await holdRows(view, { key, keys })).objects
+  return (await readExactly(whereAnyKey(visibleQuery(view), key.columns, keys))) as Model[]
 }

@@ -39,9 +39,12 @@ export function versionOf(
  * Reads the version of the row that the path names, before the object itself is read: what is shown is then never older
  * than the tag it is shown under.
  */
-export async function readVersionOf(view: GenericView, { column, value }: ObjectLookup): Promise<void> {
-  if (view.viewClass.concurrency === null || !column.unique) return
-  view.rowVersion = await readVersion(view, [[column, value]])
+export async function readVersionOf(view: GenericView, { key, values }: ObjectLookup): Promise<void> {
+  if (view.viewClass.concurrency === null || !key.unique) return
+  view.rowVersion = await readVersion(
+    view,
+    key.columns.map((column, index) => [column, values[index]]),
+  )
 }
 
 /** The object, its version known. */

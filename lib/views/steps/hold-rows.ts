@@ -9,6 +9,7 @@
 
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
+import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { describeModel } from '../../models/describe-model.js'
 import type { Column } from '../../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
@@ -21,15 +22,15 @@ import { positionColumn } from '../../queryset/keyset.js'
 import { holdOne, holdsPlainly } from '../../queryset/one-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { type OrderTerm, orderBy } from '../../queryset/total-order.js'
-import { arrayCast } from '../../queryset/where-keys.js'
+import { isOneOf } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 import { confirmParentsAgain } from '../request/parents.js'
 import { visibleQuery } from './visible-query.js'
 
-/** The rows to hold: by one value of a column, or by several. */
+/** The rows to hold: by one key, or by several. */
 export interface WantedRows {
-  readonly column: Column
-  readonly values: readonly unknown[]
+  readonly key: Pick<ObjectKey, 'columns' | 'unique'>
+  readonly keys: readonly KeyValues[]
   /** Columns to read of a row that is held, as strings. @default none */
   readonly terms?: readonly OrderTerm[]
 }
@@ -52,8 +53,8 @@ const NONE: HeldRows = { objects: [], count: 0, texts: undefined }
 export async function holdRows(view: GenericView, wanted: WantedRows): Promise<HeldRows> {
   const { secured, isView } = describeModel(view.viewClass.modelClass())
   if (isOneOfAll(view, wanted) && !secured && !isView) {
-    const row = await holdOne(view.viewClass.modelClass(), wanted.column, {
-      value: wanted.values[0],
+    const row = await holdOne(view.viewClass.modelClass(), wanted.key.columns, {
+      values: wanted.keys[0] as KeyValues,
       lock: view.ctx.method === 'DELETE' ? 'update' : 'no key update',
       knex: knexOf(view),
     })
@@ -61,7 +62,7 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
   }
   const query = visibleQuery(view)
   const conditions = watchConditions(query)
-  narrow(query, referenceIn(query, wanted), wanted)
+  narrow(query, referencesIn(query, wanted), wanted)
   if (!wanted.terms?.length && isLockable(query)) {
     const objects = await readAll(lock(view, orderByKey(query.clone().clearOrder())))
     if (objects.length === 0) return NONE
@@ -78,10 +79,10 @@ export async function holdRows(view: GenericView, wanted: WantedRows): Promise<H
 }
 
 /** True for one row of the whole table: no condition but its key, and no order of locks. */
-function isOneOfAll(view: GenericView, { column, values, terms }: WantedRows): boolean {
+function isOneOfAll(view: GenericView, { key, keys, terms }: WantedRows): boolean {
   return (
-    values.length === 1 &&
-    column.unique &&
+    keys.length === 1 &&
+    key.unique &&
     !terms?.length &&
     view.parents.length === 0 &&
     view.viewClass.softDelete === null &&
@@ -99,21 +100,22 @@ async function settle(view: GenericView, found: readonly Model[] | Promise<Model
 
 /** A locking read of the table itself: PostgreSQL cannot lock what a query makes of its rows. */
 async function holdKeys(view: GenericView, wanted: WantedRows): Promise<RawRow[]> {
-  const { column, terms = [] } = wanted
-  const rows = rowsOf(view, terms, column)
-  narrow(rows, column.column, wanted)
+  const { key, terms = [] } = wanted
+  const rows = rowsOf(view, terms, key.columns[0] as Column)
+  const names = key.columns.map(({ column }) => column)
+  narrow(rows, names, wanted)
   if (!view.resource.isWholeTable || view.scope()) {
     const visible = visibleQuery(view)
-    const key = referenceIn(visible, wanted)
-    narrow(visible, key, wanted)
+    const references = referencesIn(visible, wanted)
+    narrow(visible, references, wanted)
     // DISTINCT ON chooses by the order
     const unordered = visible.has('distinctOn') ? visible : visible.clearOrder()
     void rows.whereIn(
-      column.column,
+      (names.length === 1 ? names[0] : names) as string,
       unordered
         .clearSelect()
         .clear(/^eager/)
-        .select(key)
+        .select(references)
         .toKnexQuery() as never,
     )
   }
@@ -156,15 +158,22 @@ function knexOf(view: GenericView): Queryable {
   return (view.trx ?? view.knex ?? view.viewClass.modelClass().knex()) as Queryable
 }
 
-function referenceIn(query: AnyQueryBuilder, { column }: WantedRows): string {
-  return `${query.tableRefFor(query.modelClass())}.${column.column}`
+function referencesIn(query: AnyQueryBuilder, { key }: WantedRows): string[] {
+  const table = query.tableRefFor(query.modelClass())
+  return key.columns.map(({ column }) => `${table}.${column}`)
 }
 
-function narrow(query: AnyQueryBuilder | Knex.QueryBuilder, reference: string, { column, values }: WantedRows): void {
+function narrow(
+  query: AnyQueryBuilder | Knex.QueryBuilder,
+  references: readonly string[],
+  { key, keys }: WantedRows,
+): void {
   const narrowed = query as Knex.QueryBuilder
-  const [value] = values
-  if (values.length === 1) void narrowed.where(reference, value as string)
-  else void narrowed.whereRaw(`?? = any(${arrayCast(column)})`, [reference, values as string[]])
+  if (keys.length > 1) {
+    const { sql, bindings } = isOneOf(key.columns, references, keys)
+    void narrowed.whereRaw(sql, bindings as never)
+  } else
+    for (const [index, reference] of references.entries()) void narrowed.where(reference, keys[0]?.[index] as string)
 }
 
 /** True for a query whose rows PostgreSQL can lock as they are. */

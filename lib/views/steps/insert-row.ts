@@ -69,9 +69,9 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
-  const column = view.resource.lookup.column
-  const { key, text } = await inserter.one(column, values)
-  return { object: { [column.property]: key }, text }
+  const { columns } = view.resource.lookup
+  const { key, text } = await inserter.one(columns, values)
+  return { object: Object.fromEntries(columns.map(({ property }, index) => [property, key[index]])), text }
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */

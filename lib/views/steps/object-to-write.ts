@@ -84,18 +84,18 @@ async function readVersioned(view: GenericView, lookup: ObjectLookup): Promise<r
 
 async function readObjects(lookup: ObjectLookup): Promise<readonly Model[]> {
   const query = lookup.query()
-  if (!lookup.column.unique) void query.limit(1)
+  if (!lookup.key.unique) void query.limit(1)
   return (await readExactly(query)) as Model[]
 }
 
 /** @throws PermissionDenied the caller sees the row, and the database does not let it be written */
 async function holdObjects(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
-  const { column, value } = lookup
+  const { key, values } = lookup
   const { lockable, secured } = describeModel(view.viewClass.modelClass())
   if (view.unheld) return unheldObjects(view, lookup)
   if (!lockable) return readVersioned(view, lookup)
-  const terms = column.unique ? view.resource.versionTerms : []
-  const { objects, count, texts } = await holdRows(view, { column, values: [value], terms }).catch((error: unknown) => {
+  const terms = key.unique ? view.resource.versionTerms : []
+  const { objects, count, texts } = await holdRows(view, { key, keys: [values], terms }).catch((error: unknown) => {
     throw sqlStateOf(error) === INSUFFICIENT_PRIVILEGE ? new LockRefused(error) : error
   })
   if (texts) view.rowVersion = versionOf(view, texts)
@@ -132,10 +132,9 @@ function deletesRow(view: GenericView): boolean {
 async function markObject(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   const model = view.viewClass.modelClass()
   const knex = (view.trx ?? view.knex ?? model.knex()) as Queryable
-  const { column, value } = lookup
-  const rows = (await knex(model.tableName)
-    .where(column.column, value as string)
-    .select(knex.raw('xmin::text as mark'))) as { mark: string }[]
+  const query = knex(model.tableName).select(knex.raw('xmin::text as mark'))
+  for (const [index, { column }] of lookup.key.columns.entries()) query.where(column, lookup.values[index] as string)
+  const rows = (await query) as { mark: string }[]
   view.rowMark = rows[0]?.mark
   return readVersioned(view, lookup)
 }
@@ -188,10 +187,12 @@ function keyOf(object: Model): string {
  * Whether the row that was found is the one that the path names, as far as values alone can show: strings may be equal in
  * ways that only the database knows, and a model may show its keys in a form of its own.
  */
-function isNamed(object: Model, { column, value }: ObjectLookup): boolean {
-  const key = (object as Model & Record<string, unknown>)[column.property]
-  if (!COMPARABLE.has(column.type) || !KEY.test(String(key))) return true
-  return keyText(column, key).toLowerCase() === keyText(column, value).toLowerCase()
+function isNamed(object: Model, { key, values }: ObjectLookup): boolean {
+  return key.columns.every((column, index) => {
+    const held = (object as Model & Record<string, unknown>)[column.property]
+    if (!COMPARABLE.has(column.type) || !KEY.test(String(held))) return true
+    return keyText(column, held).toLowerCase() === keyText(column, values[index]).toLowerCase()
+  })
 }
 
 const COMPARABLE = new Set(['int2', 'int4', 'int8', 'uuid'])

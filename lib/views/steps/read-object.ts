@@ -2,6 +2,7 @@
 
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
 import { toApiError } from '../../postgres/database-errors.js'
+import { whereKey } from '../../queryset/where-keys.js'
 import { findRow, type ObjectLookup } from '../../rows/find-row.js'
 import type { RowAccess } from '../../rows/row-access.js'
 import type { GenericView, PathKey } from '../generic-view.js'
@@ -49,7 +50,7 @@ async function readInstance(view: GenericView): Promise<unknown> {
 export function lookedUp<Found>(view: GenericView, find: () => Promise<Found>): Promise<Found> {
   return find().catch((error: unknown) => {
     if (error instanceof ApiError || !(toApiError(error) instanceof ValidationError)) throw error
-    if (READ_BY_US.has(view.resource.lookup.column.type)) {
+    if (view.resource.lookup.columns.every(({ type }) => READ_BY_US.has(type))) {
       throw new Error('the object was found and could not be read', { cause: error })
     }
     throw new NotFound(undefined, { cause: error })
@@ -69,24 +70,21 @@ export function keyOnPath(view: GenericView): PathKey {
   }
   const known = view.pathKey
   if (known?.text === text) return known
-  const key = view.resource.lookup
-  const value = key.fromText(text, { user: ctx.state['user'] })
-  if (value === undefined) throw new NotFound()
-  return { text, column: key.column, value }
+  const values = view.resource.lookup.fromText(text, { user: ctx.state['user'] })
+  if (values === undefined) throw new NotFound()
+  return { text, values }
 }
 
-/** What the path names: the column, the value, and a query for it. @throws NotFound when no row can have the value */
+/** What the path names: the key, its values, and a query for it. @throws NotFound when no row can have them */
 export function lookupOf(view: GenericView): ObjectLookup {
-  const { column, value } = keyOnPath(view)
+  const { values } = keyOnPath(view)
+  const { lookup: key } = view.resource
   const scope = view.scope()
   return {
-    column,
-    value,
+    key,
+    values,
     scope,
     plain: view.resource.isWholeTable && scope?.shape !== null,
-    query: () => {
-      const query = visibleQuery(view)
-      return query.where(`${query.tableRefFor(query.modelClass())}.${column.column}`, value as string)
-    },
+    query: () => whereKey(visibleQuery(view), key.columns, values),
   }
 }

@@ -7,16 +7,16 @@ import { serializerPlan } from '../../serializers/plan.js'
 import { schemaOf } from '../../serializers/schema-serializer.js'
 import { actionNamed } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { keyName } from './bulk-objects.js'
+import { keyNames } from './bulk-objects.js'
 import { shownName } from './refuse-unknown-parameters.js'
 
 /** @throws ValidationError the body has names that are none of the serializer's, which would be ignored */
 export function refuseUnknownNames(view: GenericView): void {
   const { writes, path, name } = actionNamed(view.action) ?? {}
   if (writes === undefined || writes === 'delete') return
-  const key = name === 'bulkUpdate' ? keyName(view) : undefined
+  const keys = name === 'bulkUpdate' ? keyNames(view).map((key) => key.name) : []
   const errors = unknownIn(view.getSerializerClass(), view.body.data, {
-    key,
+    keys,
     isList: path === 'bulk',
     left: MOST_MESSAGES,
   })
@@ -24,8 +24,8 @@ export function refuseUnknownNames(view: GenericView): void {
 }
 
 interface Search {
-  /** A name that items have besides. */
-  readonly key?: string | undefined
+  /** Names that items have besides. */
+  readonly keys?: readonly string[]
   readonly isList: boolean
   /** Messages that may still be noted. */
   left: number
@@ -53,7 +53,7 @@ function unknownInObject(serializer: SerializerClass, value: unknown, search: Se
     if (search.left <= 0) break
     const bound = byName.get(name)
     if (!bound || (bound.input === 'nothing' && !bound.readable)) {
-      if (name === search.key) continue
+      if (search.keys?.includes(name)) continue
       errors[shownName(name)] = ['Unknown field.']
       search.left--
     } else if (bound.writable && bound.field instanceof NestedSerializer) {

@@ -126,7 +126,7 @@ describe('an insert', () => {
   const row = (values: object) => new Map<string, unknown>(Object.entries(values))
   const one = (serializer: unknown, values: object) => {
     const model = describeModel(Book)
-    const key = model.columns.get('isbn') as Column
+    const key = [model.columns.get('isbn') as Column]
     return compileInsert(knex(), { plan: planOf(serializer), model, key, values: row(values) })
   }
   const JOINED = 'left join authors as j1 on j1.id = list.k1_0'
@@ -136,21 +136,21 @@ describe('an insert', () => {
       'returns the key of its path, then the columns of the plan',
       Titles,
       { title: 'a', n: 1 },
-      'insert into books (title, n) values ($1, $2) returning isbn as key, id as c0, title as c1',
+      'insert into books (title, n) values ($1, $2) returning isbn as key0, id as c0, title as c1',
     ],
     [
       'of nothing leaves all to the defaults',
       Titles,
       {},
-      'insert into books default values returning isbn as key, id as c0, title as c1',
+      'insert into books default values returning isbn as key0, id as c0, title as c1',
     ],
     [
       'is joined to what it leads to',
       WithAuthor,
       { title: 'a' },
       'with koa_viewsets_inserted as (insert into books (title) values ($1) ' +
-        'returning isbn as key, id as c0, title as c1, author_id as k1_0) ' +
-        `select list.key, list.c0, list.c1, j1.id, j1.name from koa_viewsets_inserted as list ${JOINED}`,
+        'returning isbn as key0, id as c0, title as c1, author_id as k1_0) ' +
+        `select list.key0, list.c0, list.c1, j1.id, j1.name from koa_viewsets_inserted as list ${JOINED}`,
     ],
   ])('%s', async (_, serializer, values, sql) => {
     const compiled = one(serializer, values)

@@ -211,7 +211,7 @@ describe('the key that paths name objects by', () => {
     ['is the primary key, whatever its name', tags(), 'slug'],
     ['is the lookupField', books({ lookupField: 'isbn' }), 'isbn'],
   ])('%s', (_, view, property) => {
-    expect(resourceOf(view).lookup.column.property).toBe(property)
+    expect(resourceOf(view).lookup.name).toBe(property)
   })
 
   it('is refused where it is no column', () => {

@@ -1,0 +1,490 @@
+/** Objects whose key is several columns: in paths, `Location`, bulk requests, nested paths, cursors and documents. */
+
+import Router from '@koa/router'
+import {
+  APIRouter,
+  CursorPagination,
+  configure,
+  IDMixin,
+  IsAuthenticatedOrReadOnly,
+  NestedRouter,
+  NestedViewSetMixin,
+  RetrieveUpdateAPIView,
+} from 'koa-viewsets'
+import { Model } from 'objection'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { type Client, serveApp } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { throughInstances } from '../support/reviewed-books.js'
+import { routerOf, serializerOf, serveRouter, serveViews, viewOf } from '../support/views.js'
+
+let database: TestDatabase
+
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `
+      create table students (id int primary key, name text);
+      create table enrolments (
+        student_id int references students, course_id bigint, grade text, deleted_at timestamptz, version int not null default 1,
+        primary key (student_id, course_id)
+      );
+      create table marks (
+        id int generated always as identity primary key, student_id int not null, course_id bigint not null, points int,
+        foreign key (student_id, course_id) references enrolments
+      );
+      create function next_version() returns trigger language plpgsql as $$ begin new.version = old.version + 1; return new; end $$;
+      create trigger next_version before update on enrolments for each row execute function next_version();
+      create table places (country text, name text, size int, primary key (country, name));
+      create table readings (station uuid, at timestamptz, value numeric(6, 2), note text, primary key (station, at, value));
+      insert into students values (7, 'Ada'), (8, 'Ben');`,
+  })
+  Model.knex(database.knex)
+  configure({ secretKey: '0123456789abcdef0123456789abcdef' })
+}, 60_000)
+
+afterAll(() => database.drop())
+
+beforeEach(() =>
+  database.knex.raw(`
+    truncate enrolments, marks, places, readings restart identity;
+    insert into enrolments values (7, 3, 'A'), (7, 4, 'B'), (8, 3, 'C'), (8, 9007199254740993, 'D');
+    insert into marks (student_id, course_id, points) values (7, 3, 10), (7, 4, 20), (7, 3, 40);`),
+)
+
+class Student extends IDMixin(Model) {
+  static override tableName = 'students'
+  static override idConfig = { mode: 'encoded', alphabet: 'bcdfghjkmnpqrstvwxz23456789' }
+}
+class Enrolment extends Model {
+  static override tableName = 'enrolments'
+  static override idColumn = ['student_id', 'course_id']
+  static override relationMappings = () => ({
+    marks: {
+      relation: Model.HasManyRelation,
+      modelClass: Mark,
+      join: {
+        from: ['enrolments.student_id', 'enrolments.course_id'],
+        to: ['marks.student_id', 'marks.course_id'],
+      },
+    },
+  })
+}
+class Mark extends Model {
+  static override tableName = 'marks'
+  static override relationMappings = () => ({
+    enrolment: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Enrolment,
+      join: {
+        from: ['marks.student_id', 'marks.course_id'],
+        to: ['enrolments.student_id', 'enrolments.course_id'],
+      },
+    },
+  })
+}
+class Place extends Model {
+  static override tableName = 'places'
+  static override idColumn = ['country', 'name']
+}
+class Reading extends Model {
+  static override tableName = 'readings'
+  static override idColumn = ['station', 'at', 'value']
+}
+
+const EnrolmentSerializer = serializerOf(Enrolment, ['student_id', 'course_id', 'grade'])
+const PlaceSerializer = serializerOf(Place, ['country', 'name', 'size'])
+const ReadingSerializer = serializerOf(Reading, ['station', 'at', 'value', 'note'])
+
+const enrolments = (statics: object = {}) => viewOf(Enrolment, EnrolmentSerializer, statics)
+const served = (statics: object = {}) => serveViews({ enrolments: enrolments(statics) })
+
+const stored = () =>
+  database.knex('enrolments').orderBy(['student_id', 'course_id']).select('student_id', 'course_id', 'grade')
+
+const WRONG_KEYS =
+  `7 7, ,3 7,3,3 3,7 7,x x,3 7;3 7,3.0 7,%203 99999999999999999999,3 7,%223 7,3%00 %22,%22 , 7,%22 [7,3]`.split(' ')
+
+describe.each<[string, () => Promise<Client>]>([
+  ['rows', () => served()],
+  ['instances', () => serveViews({ enrolments: viewOf(Enrolment, throughInstances(EnrolmentSerializer)) })],
+  ['native JSON', () => served({ useNativeJson: true })],
+])('an object with a key of two columns, by %s', (_path, serveIt) => {
+  it('is read, changed, replaced and deleted by its path', async () => {
+    const client = await serveIt()
+    const own = await client.get('/enrolments/7,3')
+    expect([own.status, own.json]).toEqual([200, { student_id: 7, course_id: 3, grade: 'A' }])
+    const patched = await client.send('PATCH', '/enrolments/7,3', { grade: 'A+' })
+    expect([patched.status, patched.json.grade]).toEqual([200, 'A+'])
+    const put = await client.send('PUT', '/enrolments/7,4', { student_id: 7, course_id: 4, grade: 'B+' })
+    expect([put.status, put.json]).toEqual([200, { student_id: 7, course_id: 4, grade: 'B+' }])
+    expect((await client.send('DELETE', '/enrolments/8,3')).status).toBe(204)
+    expect(await stored()).toEqual([
+      { student_id: 7, course_id: '3', grade: 'A+' },
+      { student_id: 7, course_id: '4', grade: 'B+' },
+      { student_id: 8, course_id: '9007199254740993', grade: 'D' },
+    ])
+  })
+
+  it('is created with its path as Location', async () => {
+    const client = await serveIt()
+    const { status, headers } = await client.send('POST', '/enrolments', { student_id: 8, course_id: 5, grade: null })
+    expect([status, headers['location']]).toEqual([201, '/enrolments/8,5'])
+    expect((await client.get('/enrolments/8,5')).json).toEqual({ student_id: 8, course_id: 5, grade: null })
+    const again = await client.send('POST', '/enrolments', { student_id: 8, course_id: 5 })
+    expect([again.status, again.json.errors]).toEqual([
+      400,
+      { non_field_errors: ['The fields student_id, course_id must make a unique set.'] },
+    ])
+  })
+
+  it('keeps all digits of its parts', async () => {
+    const client = await serveIt()
+    const { json } = await client.get('/enrolments/8,9007199254740993')
+    expect(json).toEqual({ student_id: 8, course_id: '9007199254740993', grade: 'D' })
+    expect((await client.get('/enrolments/8,9007199254740992')).status).toBe(404)
+  })
+
+  it('is found by nothing else', async () => {
+    const client = await serveIt()
+    for (const key of WRONG_KEYS) {
+      for (const method of ['GET', 'PATCH', 'DELETE']) {
+        const body = method === 'PATCH' ? { grade: 'F' } : undefined
+        const { status } = await client.send(method, `/enrolments/${key}`, body)
+        expect([key, method, status]).toEqual([key, method, 404])
+      }
+    }
+    expect(await stored()).toHaveLength(4)
+  })
+
+  it('is found where a client has encoded the comma, too', async () => {
+    const client = await serveIt()
+    expect((await client.get('/enrolments/7%2C3')).json.grade).toBe('A')
+  })
+})
+
+describe('a part of a key', () => {
+  it.each([
+    ['at', 'Wien', 'at,Wien'],
+    ['us', 'Boise, Idaho', 'us,%22Boise,%20Idaho%22'],
+    ['fr', 'a"b', 'fr,%22a%5C%22b%22'],
+    ['de', '"', 'de,%22%5C%22%22'],
+    ['ch', 'back\\slash', 'ch,back%5Cslash'],
+    ['it', 'both \\" and ,', 'it,%22both%20%5C%5C%5C%22%20and%20,%22'],
+    ['pt', 'été 🏖', 'pt,%C3%A9t%C3%A9%20%F0%9F%8F%96'],
+    ['a,b', 'c', '%22a,b%22,c'],
+    ['se', '100%', 'se,100%25'],
+    ['fi', 'name.csv', 'fi,name.csv'],
+    ['..', '.', '..,.'],
+    ['dk', 'a:b;c=d&e?f#g', 'dk,a%3Ab%3Bc%3Dd%26e%3Ff%23g'],
+  ])('that is a text is written so that it can be read back: %j, %j', async (country, name, key) => {
+    const client = await serveViews({ places: viewOf(Place, PlaceSerializer) })
+    const { status, headers, json } = await client.send('POST', '/places', { country, name, size: 1 })
+    expect([status, headers['location'], json]).toEqual([201, `/places/${key}`, { country, name, size: 1 }])
+    expect((await client.get(`/places/${key}`)).json).toEqual(json)
+    expect((await client.send('PUT', `/places/${key}`, { ...json, size: 2 })).json).toEqual({ ...json, size: 2 })
+  })
+
+  it('may be empty', async () => {
+    const client = await serveViews({ places: viewOf(Place, PlaceSerializer) })
+    await database.knex('places').insert([
+      { country: 'no', name: '', size: 1 },
+      { country: '', name: '', size: 2 },
+    ])
+    expect((await client.get('/places/no,')).json.size).toBe(1)
+    expect((await client.get('/places/,')).json.size).toBe(2)
+    expect((await client.get('/places/%22%22,%22%22')).json.size).toBe(2)
+  })
+
+  it('is read as a value of its type, microseconds and decimals included', async () => {
+    const client = await serveViews({ readings: viewOf(Reading, ReadingSerializer) })
+    const station = '0190b4a8-7a5c-7d3e-9a6f-0123456789ab'
+    const reading = { station, at: '2026-03-28T10:00:00.123456Z', value: '12.50', note: null }
+    const { status, headers } = await client.send('POST', '/readings', reading)
+    expect([status, headers['location']]).toEqual([201, `/readings/${station},2026-03-28T10%3A00%3A00.123456Z,12.50`])
+    expect((await client.get(headers['location'] as string)).json).toEqual(reading)
+    const spelled = `/readings/${station.toUpperCase()},2026-03-28T11:00:00.123456%2B01:00,12.5`
+    expect((await client.send('PATCH', spelled, { note: 'x' })).json).toEqual({ ...reading, note: 'x' })
+    expect((await client.get(`/readings/${station},2026-03-28T10:00:00.123457Z,12.50`)).status).toBe(404)
+    expect((await client.send('DELETE', spelled)).status).toBe(204)
+    expect(await database.knex('readings')).toEqual([])
+  })
+
+  it('is shown and read as the external id of what it leads to', async () => {
+    class Visit extends Model {
+      static override tableName = 'enrolments'
+      static override idColumn = ['student_id', 'course_id']
+      static override relationMappings = () => ({
+        student: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Student,
+          join: { from: 'enrolments.student_id', to: 'students.id' },
+        },
+      })
+    }
+    const client = await serveViews({
+      visits: viewOf(Visit, serializerOf(Visit, ['student_id', 'course_id', 'grade'])),
+    })
+    const [first] = (await client.get('/visits')).json
+    expect(first).toEqual({ student_id: expect.not.stringMatching(/^7$/), course_id: 3, grade: 'A' })
+    expect((await client.get(`/visits/${first.student_id},3`)).json).toEqual(first)
+    expect((await client.get('/visits/7,3')).status).toBe(404)
+    const { headers } = await client.send('POST', '/visits', { student_id: first.student_id, course_id: 9 })
+    expect(headers['location']).toBe(`/visits/${first.student_id},9`)
+    const changed = await client.send('PATCH', '/visits/bulk', [
+      { student_id: first.student_id, course_id: 9, grade: 'Z' },
+    ])
+    expect([changed.status, changed.json[0].grade]).toEqual([200, 'Z'])
+  })
+})
+
+describe('bulk requests', () => {
+  it('name objects by all members of their key', async () => {
+    const client = await served()
+    const { status, json } = await client.send('PATCH', '/enrolments/bulk', [
+      { student_id: 8, course_id: '9007199254740993', grade: 'X' },
+      { student_id: 7, course_id: 4, grade: 'Y' },
+    ])
+    expect([status, json]).toEqual([
+      200,
+      [
+        { student_id: 8, course_id: '9007199254740993', grade: 'X' },
+        { student_id: 7, course_id: 4, grade: 'Y' },
+      ],
+    ])
+    expect((await stored()).map(({ grade }) => grade)).toEqual(['A', 'Y', 'C', 'X'])
+  })
+
+  it('delete what is named by members, or by the string that paths have', async () => {
+    const client = await served()
+    const { status, json } = await client.send('DELETE', '/enrolments/bulk', [
+      '8,3',
+      { student_id: 8, course_id: '9007199254740993' },
+    ])
+    expect([status, json]).toEqual([200, { deleted: ['8,3', '8,9007199254740993'] }])
+    expect(await stored()).toHaveLength(2)
+  })
+
+  it('say of each item what is wrong with its key, and do nothing', async () => {
+    const client = await served()
+    const { status, json } = await client.send('PATCH', '/enrolments/bulk', [
+      { student_id: 7, course_id: 3, grade: 'F' },
+      { student_id: 7, grade: 'F' },
+      { student_id: null, course_id: 'x', grade: 'F' },
+      { student_id: 7, course_id: 5, grade: 'F' },
+      { student_id: 3, course_id: 7, grade: 'F' },
+      { student_id: 7, course_id: '3', grade: 'F' },
+      {},
+    ])
+    expect([status, json.errors]).toEqual([
+      400,
+      {
+        1: { course_id: ['This field is required.'] },
+        2: {
+          student_id: ['This field may not be null.'],
+          course_id: ['Invalid pk "x" - object does not exist.'],
+        },
+        3: { non_field_errors: ['Invalid pk "7,5" - object does not exist.'] },
+        4: { non_field_errors: ['Invalid pk "3,7" - object does not exist.'] },
+        5: { non_field_errors: ['Invalid pk "7,3" - listed more than once.'] },
+        6: { student_id: ['This field is required.'], course_id: ['This field is required.'] },
+      },
+    ])
+    const deleted = await client.send('DELETE', '/enrolments/bulk', ['7', 7, null, '7,3,4', '7,5', ['7', '3'], '7,3'])
+    expect([deleted.status, Object.keys(deleted.json.errors)]).toEqual([400, ['0', '1', '2', '3', '4', '5']])
+    expect((await stored()).map(({ grade }) => grade)).toEqual(['A', 'B', 'C', 'D'])
+  })
+
+  it('send as many parameters for one item as for many', async () => {
+    const client = await served()
+    await database.knex.raw("insert into enrolments select 7, n, 'N' from generate_series(100, 199) n")
+    const sent: { sql: string; bindings: unknown[] }[] = []
+    const listen = (query: { sql: string; bindings: unknown[] }) => sent.push(query)
+    database.knex.on('query', listen)
+    const items = Array.from({ length: 100 }, (_, n) => `7,${100 + n}`)
+    expect((await client.send('DELETE', '/enrolments/bulk', items)).status).toBe(200)
+    database.knex.off('query', listen)
+    const reading = sent.filter(({ sql }) => /^select/.test(sql))
+    expect(reading.map(({ bindings }) => bindings?.length)).toEqual([2])
+  })
+
+  it('that name rows in other orders do not wait for each other', async () => {
+    const client = await served()
+    const [one, other] = ['7,3 7,4 8,3'.split(' '), '8,3 7,4 7,3'.split(' ')]
+    const body = (keys: readonly string[], grade: string) =>
+      keys.map((key) => ({ student_id: Number(key.split(',')[0]), course_id: Number(key.split(',')[1]), grade }))
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        client.send('PATCH', '/enrolments/bulk', body((n % 2 ? one : other) as string[], `g${n}`)),
+      ),
+    )
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
+  })
+})
+
+describe('objects below one with a key of two columns', () => {
+  const nested = async (statics: object = {}, above: object = {}) => {
+    const api = new APIRouter().register('enrolments', enrolments(above), 'enrolment')
+    class Marks extends NestedViewSetMixin(
+      viewOf(Mark, serializerOf(Mark, ['id', 'student_id', 'course_id', 'points'])),
+    ) {
+      static override parentLookupField = 'enrolment'
+    }
+    new NestedRouter(api, 'enrolments', { lookup: 'enrolment' }).register(
+      'marks',
+      Object.assign(Marks, statics),
+      'mark',
+    )
+    return serveRouter(api)
+  }
+
+  it.each([
+    ['as rows', {}, {}],
+    ['as native JSON', { useNativeJson: true }, {}],
+    ['below what permissions look at', {}, { permissionClasses: [IsAuthenticatedOrReadOnly] }],
+  ])('are those of the whole key, %s', async (_how, statics, above) => {
+    const client = await nested(statics, above)
+    const points = async (key: string) =>
+      (await client.get(`/enrolments/${key}/marks`)).json.map((mark: any) => mark.points)
+    expect(await points('7,3')).toEqual([10, 40])
+    expect(await points('7,4')).toEqual([20])
+    expect(await points('8,9007199254740993')).toEqual([])
+    for (const key of ['8,4', '3,7', '7', 'x,3'])
+      expect((await client.get(`/enrolments/${key}/marks`)).status).toBe(404)
+    expect((await client.get('/enrolments/7,3/marks/1')).json.points).toBe(10)
+    expect((await client.get('/enrolments/7,4/marks/1')).status).toBe(404)
+  })
+
+  it('belong to the one on the path, whatever the body says', async () => {
+    const client = await nested()
+    const { status, json, headers } = await client.send('POST', '/enrolments/7,4/marks', {
+      student_id: 8,
+      course_id: 3,
+      points: 5,
+    })
+    expect([status, json]).toEqual([201, { id: 4, student_id: 7, course_id: 4, points: 5 }])
+    expect(headers['location']).toBe('/enrolments/7,4/marks/4')
+    const patched = await client.send('PATCH', '/enrolments/7,4/marks/4', { student_id: 8, course_id: 3, points: 6 })
+    expect(patched.json).toEqual({ id: 4, student_id: 7, course_id: 4, points: 6 })
+    expect((await client.send('PATCH', '/enrolments/7,3/marks/4', { points: 7 })).status).toBe(404)
+    const bulk = await client.send('POST', '/enrolments/7,4/marks/bulk', [{ points: 1 }, { student_id: 8, points: 2 }])
+    expect(bulk.json.map((mark: any) => [mark.student_id, mark.course_id])).toEqual([
+      [7, 4],
+      [7, 4],
+    ])
+    expect((await client.send('POST', '/enrolments/8,4/marks', { points: 1 })).status).toBe(404)
+    expect((await client.send('DELETE', '/enrolments/7,3/marks/bulk', [1, 4])).status).toBe(400)
+  })
+
+  it('may refer to it by a relation that names its columns in another order', async () => {
+    class Turned extends Mark {
+      static override relationMappings = () => ({
+        enrolment: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Enrolment,
+          join: {
+            from: ['marks.course_id', 'marks.student_id'],
+            to: ['enrolments.course_id', 'enrolments.student_id'],
+          },
+        },
+      })
+    }
+    const api = new APIRouter().register('enrolments', enrolments(), 'enrolment')
+    class Marks extends NestedViewSetMixin(viewOf(Turned, serializerOf(Turned, ['id', 'points']))) {
+      static override parentLookupField = 'enrolment'
+    }
+    new NestedRouter(api, 'enrolments', { lookup: 'enrolment' }).register('marks', Marks, 'mark')
+    const client = await serveRouter(api)
+    expect((await client.get('/enrolments/7,3/marks')).json.map((mark: any) => mark.points)).toEqual([10, 40])
+    expect((await client.get('/enrolments/8,4/marks')).status).toBe(404)
+    expect((await client.send('POST', '/enrolments/7,4/marks', { points: 1 })).status).toBe(201)
+    expect(await database.knex('marks').orderBy('id', 'desc').first()).toMatchObject({ student_id: 7, course_id: '4' })
+  })
+
+  it('are not found by one column of the key alone', async () => {
+    const api = new APIRouter().register('enrolments', enrolments(), 'enrolment')
+    class Marks extends NestedViewSetMixin(viewOf(Mark, serializerOf(Mark, ['id', 'points']))) {
+      static override parentLookupField = 'student_id'
+    }
+    new NestedRouter(api, 'enrolments', { lookup: 'enrolment' }).register('marks', Marks, 'mark')
+    await expect(api.prepare()).rejects.toThrow(
+      'Marks: parentLookupField "student_id" leads to one of the columns that are the key of Enrolment together; name the relation that has all of them',
+    )
+  })
+})
+
+describe('what else a key of two columns is used for', () => {
+  it('cursors pass over no row of those that are alike', async () => {
+    const client = await served({ paginationClass: new CursorPagination({ pageSize: 1 }), ordering: ['student_id'] })
+    const seen: string[] = []
+    for (let path: string | null = '/enrolments'; path !== null; ) {
+      const { json }: { json: any } = await client.get(path)
+      seen.push(...json.results.map((one: any) => `${one.student_id},${one.course_id}`))
+      path = json.next && new URL(json.next, 'http://x').pathname + new URL(json.next, 'http://x').search
+    }
+    expect(seen).toEqual(['7,3', '7,4', '8,3', '8,9007199254740993'])
+  })
+
+  it('versions: If-Match is that of the row with the whole key', async () => {
+    const client = await served({ concurrency: 'version' })
+    const { headers } = await client.get('/enrolments/7,3')
+    const etag = headers['etag'] as string
+    expect((await client.send('PATCH', '/enrolments/7,4', { grade: 'Z' }, { 'If-Match': etag })).status).toBe(412)
+    expect((await client.send('PATCH', '/enrolments/7,3', { grade: 'Z' }, { 'If-Match': etag })).status).toBe(200)
+    expect((await client.send('PATCH', '/enrolments/7,3', { grade: 'Y' }, { 'If-Match': etag })).status).toBe(412)
+  })
+
+  it('soft deletes mark the one row', async () => {
+    const client = await served({ softDelete: 'deleted_at' })
+    expect((await client.send('DELETE', '/enrolments/7,3')).status).toBe(204)
+    expect((await client.get('/enrolments/7,3')).status).toBe(404)
+    expect((await client.send('DELETE', '/enrolments/bulk', ['8,3', '7,4'])).status).toBe(200)
+    expect((await client.get('/enrolments')).json).toHaveLength(1)
+    expect(await stored()).toHaveLength(4)
+  })
+
+  it('a key that changes is found at its new path', async () => {
+    const client = await served()
+    await database.knex('marks').delete()
+    expect((await client.send('PATCH', '/enrolments/8,3', { course_id: 5 })).json).toEqual({
+      student_id: 8,
+      course_id: 5,
+      grade: 'C',
+    })
+    expect((await client.get('/enrolments/8,3')).status).toBe(404)
+    expect((await client.get('/enrolments/8,5')).json.grade).toBe('C')
+    expect((await client.send('PATCH', '/enrolments/8,5', { student_id: 7, course_id: 3 })).status).toBe(400)
+  })
+
+  it('a route written by hand takes it, too', async () => {
+    class OneEnrolment extends RetrieveUpdateAPIView {
+      static override model = Enrolment
+      static override serializerClass = EnrolmentSerializer
+    }
+    const router = new Router().all('/:id', OneEnrolment.asView())
+    const client = await serveApp(router.routes() as never)
+    expect((await client.get('/7,3')).json.grade).toBe('A')
+    expect((await client.send('PATCH', '/7,3', { grade: 'B' })).json.grade).toBe('B')
+    expect((await client.get('/7')).status).toBe(404)
+  })
+
+  it('the document says what the path is made of', async () => {
+    const api = routerOf({ enrolments: enrolments() })
+    await api.prepare()
+    const document = api.getSchema()
+    const path = (document.paths as any)['/enrolments/{id}']
+    const [parameter] = path.parameters ?? path.get.parameters
+    expect(parameter).toMatchObject({
+      name: 'id',
+      in: 'path',
+      description: 'Names the enrolments: student_id,course_id, with commas between the values.',
+      schema: { type: 'string' },
+    })
+  })
+
+  it('explain() shows the statement by both columns', async () => {
+    const api = routerOf({ enrolments: enrolments() })
+    await api.prepare()
+    const [explained] = await api.explain('enrolments-retrieve')
+    expect(JSON.stringify(explained).replaceAll('\\\\"', '"')).toContain('"enrolments"."student_id" = $1 and "enrolments"."course_id" = $2')
+  })
+})
