@@ -1,8 +1,10 @@
 /** A key of several columns as paths name it: its values in the order of `idColumn`, with commas between them (`/enrolments/7,3`). */
 
 import type { IDContext } from '../ids/codec.js'
+import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
-import type { ColumnKey, KeyValues, ObjectKey } from './object-key.js'
+import type { ModelClass } from '../models/objection.js'
+import { type ColumnKey, type KeyValues, type ObjectKey, objectKey } from './object-key.js'
 
 /** The key of objects that several columns name together. */
 export class CompositeKey implements ObjectKey {
@@ -48,6 +50,13 @@ export class CompositeKey implements ObjectKey {
     }
     return values
   }
+}
+
+/** The primary key of a model that has several columns; undefined for any other. */
+export function compositeKey(model: ModelClass): CompositeKey | undefined {
+  const { primaryKey } = describeModel(model)
+  const parts = primaryKey.flatMap((property) => objectKey(model, property) ?? [])
+  return parts.length > 1 && parts.length === primaryKey.length ? new CompositeKey(parts) : undefined
 }
 
 const NEEDS_QUOTES = /[,"]/

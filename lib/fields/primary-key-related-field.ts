@@ -3,6 +3,7 @@
 import { takesOptions } from '../kernel/option-kinds.js'
 import { quote } from '../kernel/quote.js'
 import type { ModelClass } from '../models/objection.js'
+import { type CompositeKey, compositeKey } from './composite-key.js'
 import type { ClosedOptions } from './options.js'
 import { RelatedField, type RelatedFieldOptions } from './related-field.js'
 
@@ -10,7 +11,8 @@ export interface PrimaryKeyRelatedFieldOptions extends RelatedFieldOptions {}
 
 /**
  * A related object by its primary key, or by its external id where it has one; with `many: true` a list of them.
- * On write each key must exist in `queryset`; the whole request costs one query for the field.
+ * On write each key must exist in `queryset`; the whole request costs one query for the field. A key of several columns is
+ * shown as paths have it (`7,3`), and is read-only: the columns of a foreign key are fields of their own.
  * @example new PrimaryKeyRelatedField({ queryset: (context) => Author.query().where('owner_id', context.user.id) })
  */
 export class PrimaryKeyRelatedField<
@@ -36,6 +38,10 @@ export class PrimaryKeyRelatedField<
 
   override storedProperty(model: ModelClass): string {
     return this.#property ?? super.storedProperty(model)
+  }
+
+  override compositeOf(model: ModelClass): CompositeKey | undefined {
+    return this.#property === undefined ? compositeKey(model) : undefined
   }
 
   override notFoundMessage(key: unknown): string {

@@ -11,6 +11,7 @@ import { deletionOf } from '../models/soft-deletes.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
 import { whereKeys } from '../queryset/where-keys.js'
+import type { CompositeKey } from './composite-key.js'
 import { ExternalIdField } from './external-id-field.js'
 import {
   type FieldOptions,
@@ -70,6 +71,11 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const property = this.keyProperty(model)
     const ids = externalIds(model)
     return ids?.names(property) ? ids.property : property
+  }
+
+  /** What writes the keys of a model that are several columns; undefined where one column names an object. */
+  compositeOf(_model: ModelClass): CompositeKey | undefined {
+    return undefined
   }
 
   /** The external ids that stand for the keys of a model; undefined where the keys themselves do. */

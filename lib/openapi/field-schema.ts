@@ -75,7 +75,9 @@ function ownSchema(described: BoundField): FieldSchema {
 /** The keys of related objects, of whatever model the relation leads to: the field itself may know only at a request. */
 function relatedSchema({ field, relation }: BoundField): FieldSchema | undefined {
   if (!(field instanceof RelatedField) || !relation) return undefined
-  const key = field.keyFieldOf(relation.model).schema()
+  const key: FieldSchema = field.compositeOf(relation.model)
+    ? { type: 'string', minLength: 1 }
+    : field.keyFieldOf(relation.model).schema()
   return field.many ? { type: 'array', items: key } : key
 }
 

@@ -185,6 +185,7 @@ function compileMember(bound: BoundField, table: number, collector: Collector): 
   }
   if (field instanceof RelatedField && relation && needsObject(field, relation)) {
     if (field.many) throw new NeedsInstances('it shows several related objects')
+    if (field.compositeOf(relation.model)) throw new NeedsInstances('it shows a key of several columns')
     const joined = collector.join(table, relation)
     const shown = describeModel(relation.model).columns.get(field.shownProperty(relation.model))
     if (!shown) throw new NeedsInstances('it shows what is no column of the related object')

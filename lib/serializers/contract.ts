@@ -1,4 +1,5 @@
 /** What the parts of this chapter know of each other: a serializer, its class, and the plan compiled from it. */
+import type { CompositeKey } from '../fields/composite-key.js'
 import type { SerializerContext, SerializerField, Validator } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
@@ -137,6 +138,8 @@ export interface BoundField {
 export interface RelatedKey {
   /** The property of the related object that is shown; undefined where the foreign key itself is. */
   readonly property: string | undefined
+  /** What writes its key, where that is several properties. */
+  readonly composite: CompositeKey | undefined
   /** Writes the value. */
   readonly field: SerializerField
 }

@@ -1,5 +1,6 @@
 /** The fields that a model serializer generates: from columns, foreign keys, relations and attributes of its model. */
 import { checkedOptions } from '../fields/checked-options.js'
+import { compositeKey } from '../fields/composite-key.js'
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { FieldOptions, SerializerField } from '../fields/field.js'
 import { fieldForColumn, GENERATED_OPTIONS, type GeneratedOptions } from '../fields/field-for-column.js'
@@ -222,11 +223,12 @@ function relationField(
   relation: RelationDescription,
   extra: GeneratedOptions,
 ): SerializerField {
-  const column = relation.kind === 'belongs-to-one' ? model.columns.get(relation.ownerProperties[0] ?? '') : undefined
+  const isForeignKey = relation.kind === 'belongs-to-one' && relation.ownerProperties.length === 1
+  const column = isForeignKey ? model.columns.get(relation.ownerProperties[0] as string) : undefined
   if (column) {
     return keyField(relation, columnOptions(column, extra))
   }
-  const writable = relation.kind === 'many-to-many'
+  const writable = relation.kind === 'many-to-many' && !compositeKey(relation.model)
   const options: PrimaryKeyRelatedFieldOptions = {
     queryset: relation.model,
     many: !relation.single,

@@ -166,6 +166,7 @@ function checkWritable(
     if (!relation) fail(`is nested, and ${modelName(model.model)} has no relation of that name; ${override}`)
   } else if (field instanceof RelatedField && field.many) {
     if (relation?.kind !== 'many-to-many') fail(`is a list of keys without a many-to-many relation; ${override}`)
+    if (relation && field.compositeOf(relation.model)) fail(`is a list of keys of several columns; ${override}`)
   } else if (!column) {
     fail(`is no column of ${modelName(model.model)}, so it cannot be written; ${override}`)
   }
@@ -296,5 +297,5 @@ function isIdentity({ name, field, source, column, readable, ids }: BoundField):
 /** How a related field names the objects of a relation. @throws {ConfigurationError} from the field */
 export function relatedKey(field: RelatedField, relation: RelationDescription): RelatedKey {
   const property = needsObject(field, relation) ? field.shownProperty(relation.model) : undefined
-  return { property, field: field.keyFieldOf(relation.model) }
+  return { property, composite: field.compositeOf(relation.model), field: field.keyFieldOf(relation.model) }
 }

@@ -43,7 +43,7 @@ function innerGraph(
 
 /** A foreign key is in the object itself; anything else needs the related object. */
 export function needsObject(field: RelatedField, relation: RelationDescription): boolean {
-  if (relation.kind !== 'belongs-to-one') return true
+  if (relation.kind !== 'belongs-to-one' || field.compositeOf(relation.model)) return true
   return field.shownProperty(relation.model) !== relation.relatedProperties[0]
 }
 

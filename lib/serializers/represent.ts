@@ -67,9 +67,13 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
   const { relation, column } = bound
   const key = bound.key ?? (relation && relatedKey(field, relation))
   if (relation && key?.property !== undefined) {
-    const { property: shown, field: keyField } = key
+    const { property: shown, field: keyField, composite } = key
     const related = loaded(serializer, bound, read(object, relation.name))
     const one = (item: unknown) => {
+      if (composite) {
+        const values = composite.columns.map(({ property }) => read(item as object, property))
+        return composite.toText(values, { user: context.user }) ?? null
+      }
       const value = read(item as object, shown)
       return value === null || value === undefined ? null : keyField.toRepresentation(value, context)
     }

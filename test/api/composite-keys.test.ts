@@ -5,12 +5,14 @@ import {
   APIRouter,
   CursorPagination,
   configure,
+  FieldFilter,
   IDMixin,
   IsAuthenticatedOrReadOnly,
   NestedRouter,
   NestedViewSetMixin,
-  RetrieveUpdateAPIView,
+  PrimaryKeyRelatedField,
 } from 'koa-viewsets'
+import { RetrieveUpdateAPIView } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, serveApp } from '../support/client.js'
@@ -303,18 +305,18 @@ describe('bulk requests', () => {
     const items = Array.from({ length: 100 }, (_, n) => `7,${100 + n}`)
     expect((await client.send('DELETE', '/enrolments/bulk', items)).status).toBe(200)
     database.knex.off('query', listen)
-    const reading = sent.filter(({ sql }) => /^select/.test(sql))
+    const reading = sent.filter(({ sql }) => sql.startsWith('select'))
     expect(reading.map(({ bindings }) => bindings?.length)).toEqual([2])
   })
 
   it('that name rows in other orders do not wait for each other', async () => {
     const client = await served()
-    const [one, other] = ['7,3 7,4 8,3'.split(' '), '8,3 7,4 7,3'.split(' ')]
+    const orders = ['7,3 7,4 8,3'.split(' '), '8,3 7,4 7,3'.split(' ')] as const
     const body = (keys: readonly string[], grade: string) =>
       keys.map((key) => ({ student_id: Number(key.split(',')[0]), course_id: Number(key.split(',')[1]), grade }))
     const answers = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
-        client.send('PATCH', '/enrolments/bulk', body((n % 2 ? one : other) as string[], `g${n}`)),
+        client.send('PATCH', '/enrolments/bulk', body(n % 2 ? orders[0] : orders[1], `g${n}`)),
       ),
     )
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]))
@@ -412,6 +414,70 @@ describe('objects below one with a key of two columns', () => {
   })
 })
 
+describe('relations to objects with a key of two columns', () => {
+  class Tagged extends Mark {
+    static override relationMappings = () => ({
+      ...Mark.relationMappings(),
+      others: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Enrolment,
+        join: {
+          from: 'marks.id',
+          through: { from: 'others.mark_id', to: ['others.student_id', 'others.course_id'] },
+          to: ['enrolments.student_id', 'enrolments.course_id'],
+        },
+      },
+    })
+  }
+
+  it('show the keys that paths have', async () => {
+    await database.knex.raw(`
+      create table others (mark_id int, student_id int, course_id bigint);
+      insert into others values (1, 8, 3), (1, 8, 9007199254740993)`)
+    const serializer = serializerOf(Tagged, ['id', 'enrolment', 'others'])
+    const client = await serveViews({ marks: viewOf(Tagged, serializer) })
+    expect((await client.get('/marks')).json).toEqual([
+      { id: 1, enrolment: '7,3', others: ['8,3', '8,9007199254740993'] },
+      { id: 2, enrolment: '7,4', others: [] },
+      { id: 3, enrolment: '7,3', others: [] },
+    ])
+    const { status, json } = await client.send('PATCH', '/marks/2', { enrolment: '7,3', others: ['7,3'] })
+    expect([status, json]).toEqual([200, { id: 2, enrolment: '7,4', others: [] }])
+  })
+
+  it('are refused as lists that clients write', async () => {
+    const serializer = serializerOf(Tagged, ['id', 'others'], {
+      others: new PrimaryKeyRelatedField({ many: true, queryset: Enrolment }),
+    })
+    const api = routerOf({ marks: viewOf(Tagged, serializer) })
+    await expect(api.prepare()).rejects.toThrow(
+      'field "others" is a list of keys of several columns; set readOnly: true',
+    )
+  })
+
+  it('write the columns of a foreign key, which the database checks together', async () => {
+    const serializer = serializerOf(Mark, ['id', 'student_id', 'course_id', 'points'])
+    const client = await serveViews({ marks: viewOf(Mark, serializer) })
+    const { status, json } = await client.send('POST', '/marks', { student_id: 8, course_id: 4 })
+    expect([status, json.errors]).toEqual([
+      400,
+      { non_field_errors: ['The values of student_id, course_id name no object that exists.'] },
+    ])
+    expect((await client.send('POST', '/marks', { student_id: 8, course_id: 3 })).status).toBe(201)
+  })
+
+  it('are narrowed by columns of theirs', async () => {
+    const client = await serveViews({
+      marks: viewOf(Mark, serializerOf(Mark, ['id']), {
+        filterBackends: [FieldFilter],
+        filtersetFields: ['enrolment__grade', 'student_id'],
+      }),
+    })
+    expect((await client.get('/marks?enrolment__grade=A')).json).toEqual([{ id: 1 }, { id: 3 }])
+    expect((await client.get('/marks?student_id=7&enrolment__grade=B')).json).toEqual([{ id: 2 }])
+  })
+})
+
 describe('what else a key of two columns is used for', () => {
   it('cursors pass over no row of those that are alike', async () => {
     const client = await served({ paginationClass: new CursorPagination({ pageSize: 1 }), ordering: ['student_id'] })
@@ -485,6 +551,6 @@ describe('what else a key of two columns is used for', () => {
     const api = routerOf({ enrolments: enrolments() })
     await api.prepare()
     const [explained] = await api.explain('enrolments-retrieve')
-    expect(JSON.stringify(explained).replaceAll('\\\\"', '"')).toContain('"enrolments"."student_id" = $1 and "enrolments"."course_id" = $2')
+    expect(explained?.statements[0]?.sql).toContain('"enrolments"."student_id" = $1 and "enrolments"."course_id" = $2')
   })
 })

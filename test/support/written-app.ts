@@ -105,7 +105,10 @@ export async function start(folder: string, url: string): Promise<RunningApp> {
 }
 
 /** Asks for every list, and each object of it that has a path; returns the answers that are not 200, and the paths that were asked. */
-export async function askEverything(client: TestClient): Promise<{ paths: string[]; faults: string[] }> {
+export async function askEverything(
+  client: TestClient,
+  composite: Readonly<Record<string, readonly string[]>> = {},
+): Promise<{ paths: string[]; faults: string[] }> {
   const headers = { authorization: 'Token x' }
   const paths: string[] = []
   const faults: string[] = []
@@ -120,16 +123,17 @@ export async function askEverything(client: TestClient): Promise<{ paths: string
     const page = await ask(list)
     const options = await client.send({ method: 'OPTIONS', path: `${list}/1`, headers })
     if (options.status === 404) continue
-    const lookup = await keysOf(client, list)
+    const lookup = await keysOf(client, list, composite[list])
     for (const key of lookup) await ask(`${list}/${key}`)
     if ((page?.results?.length ?? 0) !== lookup.length) faults.push(`${list}: ${lookup.length} keys`)
   }
   return { paths, faults }
 }
 
-async function keysOf(client: TestClient, list: string): Promise<readonly string[]> {
+async function keysOf(client: TestClient, list: string, names?: readonly string[]): Promise<readonly string[]> {
   const { json } = await client.send({ path: list, headers: { authorization: 'Token x' } })
   // JavaScript moves a property "0" to the front
-  const keyOf = (row: Record<string, unknown>) => Object.entries(row).find(([name]) => !/^\d+$/.test(name))?.[1]
+  const keyOf = (row: Record<string, unknown>) =>
+    names ? names.map((name) => row[name]).join() : Object.entries(row).find(([name]) => !/^\d+$/.test(name))?.[1]
   return json.results.map((row: Record<string, unknown>) => encodeURIComponent(String(keyOf(row))))
 }

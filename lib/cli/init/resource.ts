@@ -7,7 +7,7 @@ import type { TableRelation } from '../schema/find-relations.js'
 import type { SchemaTable } from '../schema/read-schema.js'
 
 /** Which actions a view set has: all, those that read, or those of the list. */
-export type Actions = 'all' | 'read' | 'list and create' | 'list'
+export type Actions = 'all' | 'read' | 'list'
 
 /** A relation to a table that has a model. */
 export interface ResourceRelation {
@@ -63,25 +63,15 @@ export function describeResource(model: DescribedModel, models: ReadonlyMap<Sche
   }
 }
 
-/** A key of several columns is part of no path, and one that is unknown of none. */
+/** A key that is unknown is part of no path. */
 function actionsOf({ table, key, properties, leftOut }: DescribedModel): Pick<Resource, 'actions' | 'limit'> {
   const { kind, catalogue } = table
-  const [column, ...others] = key
-  if (column === undefined) {
+  if (key.length === 0) {
     return { actions: 'list', limit: `nothing tells the rows of this ${kind} apart, so there is a list of them only` }
   }
-  if (others.length > 0) {
-    const limit = 'its key has several columns, which no path can name, so there is '
-    return kind === 'table'
-      ? { actions: 'list and create', limit: `${limit}a list, and create` }
-      : { actions: 'list', limit: `${limit}a list of them only` }
-  }
-  const property = properties.find(({ name }) => name === column) as ModelProperty
-  if (notAKey({ type: property.column.type, sqlType: property.column.sqlType } as never) !== undefined) {
-    return {
-      actions: 'list',
-      limit: `no path can name a key of type ${property.column.sqlType}, so there is a list only`,
-    }
+  for (const { name, column } of properties) {
+    if (!key.includes(name) || notAKey({ type: column.type, sqlType: column.sqlType } as never) === undefined) continue
+    return { actions: 'list', limit: `no path can name a key of type ${column.sqlType}, so there is a list only` }
   }
   if (kind !== 'table') return { actions: 'read', limit: `it is a ${kind}, which is only read` }
   const { insert, update, delete: deletes } = catalogue.takes

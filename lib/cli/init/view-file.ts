@@ -15,7 +15,6 @@ import type { Actions, Resource, ResourceRelation } from './resource.js'
 const FACTORIES: Readonly<Record<Actions, { readonly factory: string; readonly mixins: readonly string[] }>> = {
   all: { factory: 'modelViewSet', mixins: [] },
   read: { factory: 'readOnlyModelViewSet', mixins: [] },
-  'list and create': { factory: 'genericViewSet', mixins: ['ListMixin', 'CreateMixin'] },
   list: { factory: 'genericViewSet', mixins: ['ListMixin'] },
 }
 
@@ -67,9 +66,10 @@ function expandable({ relations }: Resource): readonly ResourceRelation[] {
   return relations.filter(({ relation: { kind } }) => kind === 'belongs-to' || kind === 'has-one')
 }
 
-/** Any key of one column is called `id`, unless another column is. */
+/** Any key is called `id`, unless it is one column and another is called so. */
 function lookupField({ model, actions }: Resource): string | undefined {
-  const [key] = model.key
+  const [key, ...others] = model.key
+  if (others.length > 0) return undefined
   const isAsked = actions === 'all' || actions === 'read'
   return isAsked && key !== 'id' && model.table.catalogue.columns.some(({ column }) => column === 'id')
     ? key

@@ -94,10 +94,11 @@ export function parentScope(view: GenericView): FilterPart | undefined {
       apply: (query) => void whereKey(query, columns, parentKey),
     }
   }
-  const { key, values, scope: outer, query: open } = lookupOf(parent)
+  const lookup = lookupOf(parent)
+  const { key, values, scope: outer } = lookup
   const isDirect = namesOf(key.columns) === namesOf(related)
   const found = () => {
-    const query = open()
+    const query = lookup.query()
     if (isDirect) return query.hasSelects() ? query : query.select(query.modelClass().raw('1'))
     return first(key, query.clearSelect().select(references(query, related)))
   }
