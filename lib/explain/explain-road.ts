@@ -139,7 +139,7 @@ class RoadBook {
         if (!inserter)
           this.#write('insert', (run, table) => run(table).insert(Object.fromEntries(values)).returning('*'))
         else if (isBulk) await inserter.many([values])
-        else await inserter.one(resourceOf(view.viewClass).lookup.columns, values)
+        else await inserter.one(resourceOf(view.viewClass).lookup, values)
       })
     } else this.#noteHooks('INSERT')
     if (!inserter) this.#noteRelations()

@@ -1,8 +1,8 @@
 /** Inserts rows by kept statements and returns them in their written form, where nothing of the application is between. */
 
+import type { ObjectKey } from '../fields/object-key.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
-import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -88,16 +88,18 @@ export class Inserter {
     return plan.runsFields ? 'what it shows is written by code of fields' : undefined
   }
 
-  /** Inserts a row. @param key the columns that paths name the row by */
-  one(key: readonly Column[], values: RowValues): Promise<InsertedKey> {
+  /** Inserts a row. @param key what paths name the row by */
+  one(key: ObjectKey, values: RowValues): Promise<InsertedKey> {
     const { plan, knex, model, statements } = this.#access
-    const shape = `insert|${key.map(({ column }) => column).join()}|${[...values.keys()].join()}`
-    const statement = statements.get(shape) ?? this.#keep(shape, compileInsert(knex, { plan, model, values, key }).text)
+    const shape = `insert|${key.name}|${[...values.keys()].join()}`
+    const statement =
+      statements.get(shape) ?? this.#keep(shape, compileInsert(knex, { plan, model, values, key: key.columns }).text)
     return this.#whole(async (trx) => {
       const [row] = await runStatement(trx, statement, [...values.values()])
       // what a trigger has done in its place is undone
       if (!row) throw rowsSkippedError()
-      return { key: row.slice(0, key.length), text: new JsonText(writerOf(plan, key.length)(row, this.#access)) }
+      const { length } = key.columns
+      return { key: row.slice(0, length), text: new JsonText(writerOf(plan, length)(row, this.#access)) }
     })
   }
 

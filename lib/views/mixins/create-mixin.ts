@@ -57,7 +57,8 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   // one column of several that are the key together names more objects than this
   const isPart = lookup.columns.length === 1 && lookup.columns[0]?.primary === true && !lookup.unique
   if (isPart || lookup.problem !== undefined) return undefined
-  const values = lookup.columns.map(({ property }) => (object as Record<string, unknown>)[property])
+  const values: unknown[] = []
+  for (const { property } of lookup.columns) values.push((object as Record<string, unknown>)[property])
   const key = lookup.toText(values, { user: view.ctx.state['user'] })
   const path = requestPath(view.ctx.originalUrl)
   const format = formatOf(view.ctx)

@@ -69,9 +69,11 @@ export async function insertRow(view: GenericView): Promise<InsertedRow | undefi
     await serializer.save()
     return { object: serializer.obj as object, text: await representSaved(view, serializer) }
   }
-  const { columns } = view.resource.lookup
-  const { key, text } = await inserter.one(columns, values)
-  return { object: Object.fromEntries(columns.map(({ property }, index) => [property, key[index]])), text }
+  const { lookup } = view.resource
+  const { key, text } = await inserter.one(lookup, values)
+  const object: Record<string, unknown> = {}
+  for (const [index, { property }] of lookup.columns.entries()) object[property] = key[index]
+  return { object, text }
 }
 
 /** Validates the list in the body and inserts it by one statement; undefined where instances are needed. @throws ValidationError */
