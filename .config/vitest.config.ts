@@ -2,6 +2,7 @@
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
+import { compiledSources } from './compiled-sources.js'
 
 /** Tests that run compilers, over whole applications: `npm run check:compiled`. */
 const COMPILED = [
@@ -17,8 +18,22 @@ const isCompiled = process.env['COMPILED'] === 'true'
 
 const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
 
+const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
+
+/** The file that a name of the package stands for. */
+function doorOf(source: string): string | undefined {
+  const match = DOOR.exec(source)
+  if (!match) return undefined
+  const [, name] = match
+  return fromRoot(
+    name === 'plugins' ? 'plugins/index.ts' : name === undefined ? 'lib/index.ts' : `lib/${name}/index.ts`,
+  )
+}
+
 export default defineConfig({
   root: fromRoot(''),
+  // not where files are watched: what is changed is to be seen
+  plugins: process.argv.includes('run') ? [compiledSources(fromRoot(''), doorOf)] : [],
   resolve: {
     alias: [
       { find: /^koa-viewsets$/, replacement: fromRoot('lib/index.ts') },
