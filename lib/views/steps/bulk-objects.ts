@@ -13,7 +13,7 @@ import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { whereAnyKey, whereKeys } from '../../queryset/where-keys.js'
+import { whereAnyKey } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -136,16 +136,16 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
   const { deletion } = view.viewClass.softDelete === null ? {} : view.resource
   if (deletion) return markAllDeleted(view, objects, deletion)
   const { columns, primaryKey } = describeModel(model)
-  const key = columns.get(primaryKey[0] ?? '')
-  if (primaryKey.length !== 1 || !key || !traitsOf(model).plainBulkDeletes) {
+  const key = primaryKey.flatMap((property) => columns.get(property) ?? [])
+  if (key.length !== primaryKey.length || key.length === 0 || !traitsOf(model).plainBulkDeletes) {
     for (const object of objects) {
       const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
       // one that is gone went with another, as a foreign key of the database says
       if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) throw new NotFound()
     }
   } else {
-    const keys = objects.map((object) => exactValue((object as Loose)[key.property]))
-    const deleted: unknown = await whereKeys(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
+    const keys = objects.map((object) => heldValues(key, object).map(exactValue))
+    const deleted: unknown = await whereAnyKey(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
     if (typeof deleted === 'number' && deleted < keys.length) throw new NotFound()
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
