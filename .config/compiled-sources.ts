@@ -5,6 +5,8 @@ import { dirname, join, relative, resolve, sep } from 'node:path'
 import { buildSync } from 'esbuild'
 
 const FOLDERS = ['lib', 'plugins']
+/** It imports modules of applications, which tests write in TypeScript. */
+const COMMANDS = join('lib', 'cli') + sep
 const DAY_IN_MILLISECONDS = 24 * 60 * 60 * 1000
 
 interface ResolvingPlugin {
@@ -24,7 +26,7 @@ export function compiledSources(root: string, doors: (source: string) => string 
         doors(source) ?? (source.startsWith('.') && importer ? resolve(dirname(importer), source) : undefined)
       if (path === undefined) return undefined
       const place = relative(root, path)
-      if (!FOLDERS.some((folder) => place.startsWith(folder + sep))) return undefined
+      if (!FOLDERS.some((folder) => place.startsWith(folder + sep)) || place.startsWith(COMMANDS)) return undefined
       return { id: join(compiled, place.replace(/\.ts$/, '.js')), external: true }
     },
   }

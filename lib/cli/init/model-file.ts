@@ -90,17 +90,24 @@ const KINDS = {
 } as const
 
 function mapping(tableName: string, { relation, target }: ResourceRelation): string {
-  const from = literal(`${tableName}.${relation.own}`)
-  const to = literal(`${target.table.tableName}.${relation.other}`)
+  const from = joined('        from: ', tableName, relation.own)
+  const to = joined('        to: ', target.table.tableName, relation.other)
   const head = `{\n      relation: Model.${KINDS[relation.kind]},\n      modelClass: ${target.className},\n`
   if (relation.kind !== 'many-to-many') {
-    return `${head}      join: {\n        from: ${from},\n        to: ${to},\n      },\n    }`
+    return `${head}      join: {\n${from}${to}      },\n    }`
   }
   const { tableName: between } = relation.through
   const through =
-    `        through: {\n          from: ${literal(`${between}.${relation.from}`)},\n` +
-    `          to: ${literal(`${between}.${relation.to}`)},\n        },\n`
-  return `${head}      join: {\n        from: ${from},\n${through}        to: ${to},\n      },\n    }`
+    `        through: {\n${joined('          from: ', between, relation.from)}` +
+    `${joined('          to: ', between, relation.to)}        },\n`
+  return `${head}      join: {\n${from}${through}${to}      },\n    }`
+}
+
+/** A line of a join: one column, or a list of several. */
+function joined(head: string, table: string, columns: readonly string[]): string {
+  const names = columns.map((column) => literal(`${table}.${column}`))
+  if (names.length === 1) return `${head}${names[0]},\n`
+  return `${list(head, names, { indent: ' '.repeat(head.search(/\S/)), end: ',' })}\n`
 }
 
 function propertyLine({ name, type, isReadonly, isGenerated, comment }: ModelProperty): string {

@@ -85,6 +85,6 @@ function actionsOf({ table, key, properties, leftOut }: DescribedModel): Pick<Re
 /** Foreign keys, and columns of few values. */
 function isFiltered({ name, column }: ModelProperty, relations: readonly ResourceRelation[]): boolean {
   if (PARAMETERS.has(name) || name.includes('__')) return false
-  const isKey = relations.some(({ relation }) => relation.kind === 'belongs-to' && relation.own === name)
+  const isKey = relations.some(({ relation }) => relation.kind === 'belongs-to' && relation.own.includes(name))
   return isKey || FILTERED.has(column.type)
 }

@@ -120,7 +120,7 @@ function propertyOf(
 }
 
 function columnsOf(relation: TableRelation): readonly string[] {
-  return relation.kind === 'many-to-many' ? [relation.own, relation.from, relation.to] : [relation.own]
+  return relation.kind === 'many-to-many' ? [...relation.own, ...relation.from, ...relation.to] : relation.own
 }
 
 /** The primary key, else what is unique of columns that are never null: of several, the one of the fewest columns. */

@@ -4,12 +4,12 @@ import { keyTarget, Names, plural, relationName, singular } from './names.js'
 import type { SchemaTable } from './read-schema.js'
 import { quoted } from './source-text.js'
 
-/** The table's own column, and the one that it is joined to. */
+/** The table's own columns, and those that they are joined to, each at the same place. */
 interface Link {
   readonly name: string
   readonly target: SchemaTable
-  readonly own: string
-  readonly other: string
+  readonly own: readonly string[]
+  readonly other: readonly string[]
 }
 
 export type TableRelation =
@@ -19,8 +19,8 @@ export type TableRelation =
       readonly kind: 'many-to-many'
       readonly through: SchemaTable
       /** The columns of the table between. */
-      readonly from: string
-      readonly to: string
+      readonly from: readonly string[]
+      readonly to: readonly string[]
     })
 
 export interface SchemaRelations {
@@ -34,9 +34,9 @@ export interface SchemaRelations {
 
 interface ForeignKey {
   readonly table: SchemaTable
-  readonly column: string
+  readonly columns: readonly string[]
   readonly target: SchemaTable
-  readonly targetColumn: string
+  readonly targetColumns: readonly string[]
 }
 
 /** @param reserved names that relations of any table must not have */
@@ -53,24 +53,23 @@ export function findRelations(tables: readonly SchemaTable[], reserved: readonly
 
   const belonging = new Map<ForeignKey, string>()
   for (const key of keys) {
-    const { table, column, target, targetColumn } = key
-    const one = singular(target.name)
-    const name = claim(table, ...namesOf(column, one))
+    const { table, columns, target, targetColumns } = key
+    const name = claim(table, ...namesOf(columns, singular(target.name)))
     belonging.set(key, name)
-    const isNullable = !isNotNull(table.catalogue, column)
-    add(table, { kind: 'belongs-to', name, target, own: column, other: targetColumn, isNullable })
+    const isNullable = !columns.every((column) => isNotNull(table.catalogue, column))
+    add(table, { kind: 'belongs-to', name, target, own: columns, other: targetColumns, isNullable })
   }
   const joinTables = new Set(tables.filter((table) => isJoinTable(table, keys)))
   for (const key of keys.filter(({ table }) => !joinTables.has(table))) {
-    const { table, column, target, targetColumn } = key
-    const isOne = isUnique(table.catalogue, column)
+    const { table, columns, target, targetColumns } = key
+    const isOne = isUnique(table.catalogue, columns)
     const one = singular(table.name)
     const base = isOne ? one : plural(one)
     const full = `${base}_by_${belonging.get(key)}`
     const isAlone =
       table !== target && keys.filter((other) => other.table === table && other.target === target).length === 1
     const name = isAlone ? claim(target, base, full) : claim(target, full)
-    add(target, { kind: isOne ? 'has-one' : 'has-many', name, target: table, own: targetColumn, other: column })
+    add(target, { kind: isOne ? 'has-one' : 'has-many', name, target: table, own: targetColumns, other: columns })
   }
   for (const table of joinTables) {
     const [first, second] = keys.filter((key) => key.table === table) as [ForeignKey, ForeignKey]
@@ -78,17 +77,19 @@ export function findRelations(tables: readonly SchemaTable[], reserved: readonly
       [first, second],
       [second, first],
     ] as const) {
-      const base = plural(relationName(keyTarget(to.column) ?? singular(to.target.name)))
+      const base = plural(relationName(keyTarget(to.columns[0] as string) ?? singular(to.target.name)))
       const name = claim(from.target, base, `${base}_by_${singular(table.name)}`)
-      const link = { name, target: to.target, own: from.targetColumn, other: to.targetColumn }
-      add(from.target, { kind: 'many-to-many', ...link, through: table, from: from.column, to: to.column })
+      const link = { name, target: to.target, own: from.targetColumns, other: to.targetColumns }
+      add(from.target, { kind: 'many-to-many', ...link, through: table, from: from.columns, to: to.columns })
     }
   }
   return { of, joinTables, notes }
 }
 
 /** What the relation of a foreign key may be called, the best first: `author_id` → `author`, `reports_to` → `reports_to_employee`. */
-function namesOf(column: string, target: string): [string, ...string[]] {
+function namesOf(columns: readonly string[], target: string): [string, ...string[]] {
+  const [column = '', ...others] = columns
+  if (others.length > 0) return [relationName(target), relationName(`${target}_by_${columns.join('_')}`)]
   const base = keyTarget(column)
   const long = `${relationName(base ?? column)}_${target}`
   const longest = `${relationName(column)}_${target}`
@@ -100,27 +101,25 @@ function foreignKeys(
   byNumber: ReadonlyMap<number, SchemaTable>,
   notes: string[],
 ): readonly ForeignKey[] {
+  // one column by itself leads to one table; it may be a part of other keys
   const seen = new Set<string>()
   return inOrder(table.catalogue).flatMap((constraint) => {
     const where = `the foreign key ${quoted(constraint.name)} of ${quoted(table.name)} is no relation`
-    const [column, ...others] = constraint.columns
+    const { columns } = constraint
     const target = byNumber.get(constraint.target?.table ?? 0)
-    const targetColumn = constraint.target?.columns[0]
-    if (column === undefined || targetColumn === undefined || seen.has(column)) return []
-    const problem =
-      others.length > 0
-        ? 'it is one of several columns'
-        : !target
-          ? 'it leads to a table that is not read'
-          : [column, targetColumn].some((name) => !isJoinable(name))
-            ? 'Objection cannot join by the name of its column'
-            : undefined
+    const targetColumns = constraint.target?.columns ?? []
+    if (columns.length === 0 || targetColumns.length !== columns.length || seen.has(columns.join('\0'))) return []
+    const problem = !target
+      ? 'it leads to a table that is not read'
+      : [...columns, ...targetColumns].some((name) => !isJoinable(name))
+        ? 'Objection cannot join by the name of its column'
+        : undefined
     if (problem !== undefined || !target) {
       notes.push(`${where}: ${problem}`)
       return []
     }
-    seen.add(column)
-    return [{ table, column, target, targetColumn }]
+    seen.add(columns.join('\0'))
+    return [{ table, columns, target, targetColumns }]
   })
 }
 
@@ -139,7 +138,7 @@ function isJoinable(column: string): boolean {
 
 /** True for a table whose rows say that two others belong together, and nothing else that a client would give. */
 function isJoinTable(table: SchemaTable, keys: readonly ForeignKey[]): boolean {
-  const own = keys.filter((key) => key.table === table).map(({ column }) => column)
+  const own = keys.filter((key) => key.table === table).flatMap((key) => key.columns)
   const { columns, constraints } = table.catalogue
   if (own.length !== 2 || table.kind !== 'table' || constraints.filter(({ kind }) => kind === 'foreign').length !== 2) {
     return false
@@ -157,9 +156,9 @@ function sameNames(a: readonly string[], b: readonly string[]): boolean {
   return a.length === b.length && a.every((name) => b.includes(name))
 }
 
-function isUnique({ constraints }: CatalogueTable, column: string): boolean {
+function isUnique({ constraints }: CatalogueTable, own: readonly string[]): boolean {
   return constraints.some(
-    ({ kind, columns }) => (kind === 'primary' || kind === 'unique') && columns.length === 1 && columns[0] === column,
+    ({ kind, columns }) => (kind === 'primary' || kind === 'unique') && columns.every((column) => own.includes(column)),
   )
 }
 
