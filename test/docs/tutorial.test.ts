@@ -1,5 +1,5 @@
 /** The tutorial tells the truth: each page is built, started and asked, and answers as it is printed there. */
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
@@ -8,11 +8,9 @@ import { blocksOf, type Page, readBook, tutorialFiles } from '../support/book.js
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { createFolder, writeFiles } from '../support/files.js'
 import { findFreePort, type Program, readProjectFile, startProgram, toUrl, untilAnswer } from '../support/program.js'
-import { printAnswer, type Step, sendCurl, stepsOf, withoutChance } from '../support/tutorial.js'
+import { askCurl, expectPrinted, type Step, stepsOf } from '../support/tutorial.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-/** Writes what the programs answer into the pages, where it differs. */
-const WRITES = process.env['WRITE_ANSWERS'] === 'true'
 const PNG = 'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=='
 
 const book = readBook()
@@ -81,22 +79,10 @@ describe('the tutorial', () => {
     })
   }
 
-  async function check(page: string, { command, line, answer }: Step, port: number): Promise<void> {
-    const place = `${page}:${line} ${command}`
-    const [, file] = /^npx tsx (\S+)/.exec(command) ?? []
-    const given = file === undefined ? await ask(command, answer, port) : await output(start(file, port))
-    if (answer === undefined) return
-    if (WRITES && withoutChance(given) !== withoutChance(answer.text)) return write(page, answer.text, given)
-    expect({ place, answer: withoutChance(given) }).toEqual({ place, answer: withoutChance(answer.text) })
-  }
-
-  /** A request without a printed answer must succeed. */
-  async function ask(command: string, answer: Step['answer'], port: number): Promise<string> {
-    const response = await sendCurl(command, port, folder)
-    const isPrintedError = answer?.language === 'http' || answer?.text.includes('"status": ')
-    if (!WRITES && !isPrintedError)
-      expect([command, response.status < 400, response.text]).toEqual([command, true, response.text])
-    return printAnswer(response, answer ?? { language: 'json', text: '' })
+  async function check(page: string, step: Step, port: number): Promise<void> {
+    const [, file] = /^npx tsx (\S+)/.exec(step.command) ?? []
+    const given = file === undefined ? await askCurl(step, port, folder) : await output(start(file, port))
+    expectPrinted(page, step, given)
   }
 
   async function output(program: Program): Promise<string> {
@@ -106,14 +92,5 @@ describe('the tutorial', () => {
     const printed = program.output()
     expect({ code, printed }).toEqual({ code: 0, printed })
     return printed
-  }
-
-  function write(page: string, before: string, after: string): void {
-    const path = join(ROOT, page)
-    const text = readFileSync(path, 'utf8')
-    writeFileSync(
-      path,
-      text.replace(before, () => after),
-    )
   }
 })

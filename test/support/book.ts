@@ -52,6 +52,11 @@ export function blocksOf({ path, text: page }: Page): readonly Block[] {
   })
 }
 
+/** True of a page with `<!-- program -->`: its blocks are one program, which answers its requests as they are printed. */
+export function isProgram({ text }: Page): boolean {
+  return /^<!-- program -->$/m.test(text)
+}
+
 /** The page without its blocks of code and its code in lines. */
 export function proseOf({ text }: Page): string {
   return text.replace(FENCE, '').replace(/`[^`\n]*`/g, '')

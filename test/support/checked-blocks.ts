@@ -1,9 +1,9 @@
 /** The blocks of code of the book as modules, and what the compiler says of them. */
 import { execFile } from 'node:child_process'
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Block, blocksOf, type Page, tutorialFiles } from './book.js'
+import { type Block, blocksOf, isProgram, type Page, tutorialFiles } from './book.js'
 import { readProjectFile } from './program.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -46,24 +46,35 @@ export async function checkBlocks(pages: readonly Page[], folder: string): Promi
     .map((line) => toPage(line, modules))
 }
 
+/** What a page that is a program takes for granted. */
+const PROGRAM = 'test/docs/setup/program.ts'
+
+/** The program of a page, as files of one folder: `program.ts`, and its blocks behind it, in their order. */
+export function programFiles(page: Page): Record<string, string> {
+  const setup = join(ROOT, PROGRAM.replace(/ts$/, 'js'))
+  const blocks = pageModules(page).map(({ path, text }) => [basename(path), text.replaceAll(setup, './program.js')])
+  return { 'program.ts': readProjectFile(PROGRAM), ...Object.fromEntries(blocks) }
+}
+
 function pageModules(page: Page): CheckedModule[] {
+  const common = setupNames(isProgram(page) ? 'program' : 'library')
   const above = new Map<string, string>()
   return blocksOf(page)
     .filter(({ language, file }) => language === 'ts' && file === undefined)
     .map((block) => {
       const name = `${block.page.replace(/\W/g, '-')}-${block.line}`
       const declared = declaredIn(block.text)
-      const text = toModule(block, declared, originsOf(block, above), above)
+      const text = toModule(block, declared, originsOf(block, above, common), above)
       for (const each of declared) above.set(each, `./${name}.js`)
       return { path: `pages/${name}.ts`, text, page: block.page, line: block.line }
     })
 }
 
 /** Where names come from that a block leaves the import of out: its setup, the page above, the library, the package. */
-function originsOf({ setup }: Block, above: Origins): readonly Origins[] {
+function originsOf({ setup }: Block, above: Origins, common: Origins): readonly Origins[] {
   if (setup === 'none') return []
   const own = setup === undefined ? [] : [setupNames(setup)]
-  return [...own, above, setupNames('library'), doorNames()]
+  return [...own, above, common, doorNames()]
 }
 
 /** The program that each page of the tutorial ends in, as files. */

@@ -1,8 +1,10 @@
-/** The requests of a page of the tutorial, and its answers, as they are printed and as they are given. */
+/** The requests of a page, and its answers, as they are printed and as they are given. */
 
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { expect } from 'vitest'
 import { type Block, blocksOf, type Page } from './book.js'
 import { connectTo, type TestResponse } from './server.js'
 
@@ -13,11 +15,14 @@ export interface Step {
   readonly answer: Block | undefined
 }
 
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** Writes what the programs answer into the pages, where it differs. */
+const WRITES = process.env['WRITE_ANSWERS'] === 'true'
 const ANSWERS = new Set(['json', 'http', 'text', 'csv'])
 /** What the page calls the server. */
 const HOST = 'localhost:3000'
 
-/** The `curl` and `npx tsx` commands of a page, from top to bottom. */
+/** The `curl`, `npx tsx` and `psql --csv` commands of a page, from top to bottom. */
 export function stepsOf(page: Page): readonly Step[] {
   const blocks = blocksOf(page)
   return blocks.flatMap((block, index) => {
@@ -25,7 +30,7 @@ export function stepsOf(page: Page): readonly Step[] {
     const commands = block.text
       .replace(/\\\n\s*/g, '')
       .split('\n')
-      .filter((line) => /^(?:curl|npx tsx) /.test(line))
+      .filter((line) => /^(?:curl|npx tsx|psql \w+ --csv) /.test(line))
     const next = blocks[index + 1]
     const answer = next && ANSWERS.has(next.language) ? next : undefined
     return commands.map((command, place) => ({
@@ -35,8 +40,34 @@ export function stepsOf(page: Page): readonly Step[] {
   })
 }
 
+/** The answer of a request as it is printed. A request without a printed answer must succeed. */
+export async function askCurl({ command, answer }: Step, port: number, folder: string): Promise<string> {
+  const response = await sendCurl(command, port, folder)
+  const isPrintedError = answer?.language === 'http' || answer?.text.includes('"status": ')
+  if (!WRITES && !isPrintedError)
+    expect([command, response.status < 400, response.text]).toEqual([command, true, response.text])
+  return printAnswer(response, answer ?? { language: 'json', text: '' })
+}
+
+/** Holds what was given to what the page prints, or writes it there. */
+export function expectPrinted(page: string, { command, line, answer }: Step, given: string): void {
+  if (answer === undefined) return
+  if (WRITES && withoutChance(given) !== withoutChance(answer.text)) writeAnswer(page, answer.text, given)
+  const place = `${page}:${line} ${command}`
+  if (!WRITES) expect({ place, answer: withoutChance(given) }).toEqual({ place, answer: withoutChance(answer.text) })
+}
+
+function writeAnswer(page: string, before: string, after: string): void {
+  const path = join(ROOT, page)
+  const text = readFileSync(path, 'utf8')
+  writeFileSync(
+    path,
+    text.replace(before, () => after),
+  )
+}
+
 /** Sends what a command of curl would. Files are read from the folder. */
-export async function sendCurl(command: string, port: number, folder: string): Promise<TestResponse> {
+async function sendCurl(command: string, port: number, folder: string): Promise<TestResponse> {
   const request = readCurl(command)
   const headers: Record<string, string> = { Host: HOST, ...request.headers }
   if (request.parts.length > 0) {
@@ -74,7 +105,10 @@ function readCurl(command: string): Curl {
     if (word === '-i' || word === '-g') continue
     else if (word === '-X') curl.method = next()
     else if (word === '-d') curl.body = next()
-    else if (word === '-F') curl.parts.push(split(next(), '='))
+    else if (word === '--json') {
+      curl.body = next()
+      curl.headers['Content-Type'] = 'application/json'
+    } else if (word === '-F') curl.parts.push(split(next(), '='))
     else if (word === '-H') {
       const [name, value] = split(next(), ': ')
       curl.headers[name] = value
@@ -90,7 +124,7 @@ function split(text: string, separator: string): [string, string] {
 }
 
 /** The answer as the page prints it: a body, or with `http` also the status line and the headers that are printed there. */
-export function printAnswer(answer: TestResponse, { language, text }: Pick<Block, 'language' | 'text'>): string {
+function printAnswer(answer: TestResponse, { language, text }: Pick<Block, 'language' | 'text'>): string {
   const body = answer.json === undefined ? answer.text : printJson(answer.json)
   if (language !== 'http') return `${body}\n`
   const printed = /^[\w-]+(?=: )/gm
@@ -116,7 +150,7 @@ function printJson(value: unknown, indent = ''): string {
 }
 
 /** Without points in time and random names of files, which no two runs have in common, nor the lines that depend on their length. */
-export function withoutChance(text: string): string {
+function withoutChance(text: string): string {
   return text
     .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g, 'TIME')
     .replace(/\b[0-9a-f]{32}\b/g, 'NAME')
