@@ -77,9 +77,14 @@ interface Site {
 /** For tools that read: the table of contents, and all pages in its order as one file. */
 function writeTexts({ srcDir, outDir, pages }: Site): void {
   const order = [...contents.matchAll(/\]\(([^)]+\.md)\)/g)].map(([, path]) => path as string)
-  const texts = order.filter((path) => pages.includes(path)).map((path) => readFileSync(join(srcDir, path), 'utf8'))
+  const texts = order.filter((path) => pages.includes(path)).map((path) => readPage(join(srcDir, path)))
   writeFileSync(join(outDir, 'llms.txt'), contents.replace(/\.md\)/g, ')'))
   writeFileSync(join(outDir, 'llms-full.txt'), texts.join('\n'))
+}
+
+/** The page without its comments, which are for tests. */
+function readPage(path: string): string {
+  return readFileSync(path, 'utf8').replace(/^<!-- .* -->\n+/gm, '')
 }
 
 export default {
