@@ -17,3 +17,20 @@ declare module 'oidc-provider' {
     callback(): RequestListener
   }
 }
+
+declare module '@20minutes/s3rver' {
+  interface Options {
+    readonly address: string
+    readonly port: number
+    readonly silent: boolean
+    /** Where objects are kept. */
+    readonly directory: string
+    readonly configureBuckets: readonly { readonly name: string; readonly configs: readonly string[] }[]
+  }
+  /** An object store that speaks the protocol of S3. */
+  export default class S3rver {
+    constructor(options: Options)
+    run(): Promise<{ readonly port: number }>
+    close(): Promise<void>
+  }
+}

@@ -34,6 +34,8 @@ export interface PageProgram extends Made {
   readonly client: pg.Client
   /** Its files, which requests may send. */
   readonly folder: string
+  /** What the app's `error` event got. */
+  readonly reported: readonly unknown[]
   /** What blocks export, and the names of the setup. */
   readonly names: Readonly<Record<string, unknown>>
 }
@@ -57,9 +59,11 @@ export async function startPage(page: Page): Promise<PageProgram> {
   onTestFinished(() => knex.destroy())
   onTestFinished(() => api.close())
   await api.prepare()
+  const reported: unknown[] = []
+  app.on('error', (error) => reported.push(error))
   const server = await serve(app.use(errors()).use(api.routes()))
   onTestFinished(() => server.close())
-  return { app, api, knex, client, folder, names, port: server.port }
+  return { app, api, knex, client, folder, names, reported, port: server.port }
 }
 
 /** Roles are the server's, not the database's, so they end with the test. */
