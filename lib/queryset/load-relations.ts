@@ -89,7 +89,8 @@ async function loadBesides(
       await loadPart(model, objects, { key, list, relation, knex, parent })
     } else if (!isLoaded) await loadRelation(model, objects, { name, relation, list, knex, parent })
     if (relation && Object.keys(inner).length > 0) {
-      const related = list && isPart(list) ? partsOf(objects, key) : relatedOf(objects, name)
+      // objects of one foreign key share what it leads to
+      const related = [...new Set(list && isPart(list) ? partsOf(objects, key) : relatedOf(objects, name))]
       const further = { relations: inner, knex, parent, count, path: [...path, name], isOwn: () => isLoaded }
       await loadBesides(relation.model, related, further)
     }
@@ -145,7 +146,8 @@ async function loadPart(model: ModelClass, objects: readonly object[], part: Par
     })
   })
   for (const object of objects as readonly Record<string, unknown>[]) {
-    keepBeside(object, key, (object[PART] ?? []) as readonly object[])
+    // a join table may link two objects several times, of which the condition finds all
+    keepBeside(object, key, ((object[PART] ?? []) as readonly object[]).slice(0, list.limit))
     // the last property: V8 then keeps the shape of the object
     delete object[PART]
   }
