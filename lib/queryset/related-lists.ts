@@ -71,13 +71,13 @@ export function narrowList(query: AnyQueryBuilder, list: RelatedList, owners: Ow
 }
 
 /** Orders by the declared terms, else by the primary key, after any order that the query has. */
-function orderList(query: AnyQueryBuilder, order: readonly OrderTerm[]): void {
+export function orderList(query: AnyQueryBuilder, order: readonly OrderTerm[]): void {
   const model = describeModel(query.modelClass() as ModelClass)
   const key = model.primaryKey.map((property) => ({ property, descending: false }))
   orderBy(query, model, order.length > 0 ? order : key)
 }
 
-function modifyList(query: AnyQueryBuilder, { modifiers, order }: RelatedList): void {
+function modifyList(query: AnyQueryBuilder, { modifiers, order }: Pick<RelatedList, 'modifiers' | 'order'>): void {
   for (const name of modifiers) encloseAdded(query, () => query.modify(name))
   // the declared order stands before any that a modifier or the relation has
   if (order.length > 0) void query.onBuildKnex((built) => void built.clearOrder())
@@ -98,11 +98,12 @@ function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: Owners): 
   const key = primaryKey.map((property) => columns.get(property)?.column ?? property)
   const joined = joinColumns(query, owners)
   const own = relation.ownerProperties.map((_, index) => `k${index}`)
-  const inner = (model.relatedQuery(list.relation) as unknown as AnyQueryBuilder & Inner)
-    .for(own.map((name) => model.ref(`${KEYS}.${name}`)))
-    .childQueryOf(query, { fork: true })
-  modifyList(inner, list)
-  if (relation.deletedBy !== undefined) void inner.whereNull(`${table}.${relation.deletedBy}`)
+  const inner = listQuery(list, {
+    owner: model,
+    relation,
+    references: own.map((name) => `${KEYS}.${name}`),
+    parent: query,
+  })
   orderList(inner, list.order)
   const keys = key.map((column) => `${table}.${column}`)
   // what a modifier selects besides is of no use here, and might have the same name
@@ -122,6 +123,31 @@ function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: Owners): 
       FIRST,
     ] as never,
   )
+}
+
+export interface ListQuery {
+  readonly owner: ModelClass
+  readonly relation: RelationDescription
+  /** The columns around the query that hold the key of its owner. */
+  readonly references: readonly string[]
+  /** The query of the owners, whose schema and context hold for the related rows. */
+  readonly parent: AnyQueryBuilder
+}
+
+/** The related rows of one owner, which is known by columns of the SQL around them; in no order but that of a modifier. */
+export function listQuery(
+  list: Pick<RelatedList, 'relation' | 'modifiers' | 'order'>,
+  asked: ListQuery,
+): AnyQueryBuilder {
+  const { owner, relation, references, parent } = asked
+  const query = (owner.relatedQuery(list.relation) as unknown as AnyQueryBuilder & Inner)
+    .for(references.map((name) => owner.ref(name)))
+    .childQueryOf(parent, { fork: true })
+  modifyList(query, list)
+  if (relation.deletedBy !== undefined) {
+    void query.whereNull(`${query.tableRefFor(query.modelClass())}.${relation.deletedBy}`)
+  }
+  return query
 }
 
 /** Objection's own ways to name the owners of related objects, which its types do not have. */

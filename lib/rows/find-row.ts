@@ -36,7 +36,8 @@ export async function findRow(
   terms: readonly OrderTerm[],
 ): Promise<FoundRow | undefined | null> {
   const { plan, knex, client, native, statements, model } = access
-  const { scope, plain } = lookup
+  const { scope } = lookup
+  const plain = lookup.plain && !plan.varies
   const names = terms.map(({ property }) => property).join()
   const key = `one|${native}|${lookup.key.name}|${names}|${scope?.shape ?? ''}`
   const cached = plain ? statements.get(key) : undefined
@@ -45,7 +46,7 @@ export async function findRow(
     return write(access, await runStatement(knex, cached, values, client), terms.length)
   }
   const query = lookup.query()
-  if (!plain && !access.canRead(query)) return null
+  if (!lookup.plain && !access.canRead(query)) return null
   const { text, values } = (native ? compileNativeRow : compileRows)(query, {
     plan,
     model,
@@ -55,6 +56,7 @@ export async function findRow(
     limit: lookup.key.unique ? undefined : 1,
     offset: 0,
     counting: undefined,
+    countSql: access.countSql,
   })
   const statement = statementOf(text)
   if (plain) statements.set(key, statement)

@@ -3,8 +3,9 @@
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
-import type { RowPlan } from './row-plan.js'
-import { fromClause, innerColumns, LIST, outerColumns } from './row-sql.js'
+import type { RowPlan } from './row-shape.js'
+import { outerColumns } from './row-sql.js'
+import { innerColumns, joinedTables, LIST } from './sql-parts.js'
 
 /** A name that hides a table of the same name, which an application may have. */
 const INSERTED = 'koa_viewsets_inserted'
@@ -38,7 +39,7 @@ export function compileInsert(knex: Queryable, { plan, model, values, key }: Ins
   }
   if (!wrapped) return nativeSql(knex.raw(insert.sql, insert.bindings as never))
   const columns = outerColumns(selection)
-  const from = fromClause(selection)
+  const from = joinedTables(plan)
   return nativeSql(
     knex.raw(
       `with ?? as (${insert.sql}) select ${keys.map(() => '??').join(', ')}, ${columns.sql} from ?? as ??${from.sql}`,
@@ -112,7 +113,7 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
   const insert = `${head} ${source} ${tail}`
   if (!wrapped) return insert
   const columns = outerColumns(selection)
-  const from = fromClause(selection)
+  const from = joinedTables(plan)
   const outer = quoted(
     // a join keeps no order
     `select ${columns.sql} from (select row_number() over () as ordinal, i.* from ${INSERTED} as i) as ??${from.sql} order by ??`,

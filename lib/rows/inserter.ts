@@ -42,6 +42,7 @@ export const insertObstacle: (serializer: SerializerClass) => string | null = on
   if (!traitsOf(model.model).plainInserts) return `${modelName(model.model)} has hooks or formatting for its inserts`
   const { plan, because } = decideRows(serializer)
   if (!plan) return because
+  if (plan.lists.length > 0) return `${name} shows lists, or numbers, of related objects`
   return plan.runsFields ? `${name} has fields that write their values in their own way` : null
 })
 
@@ -84,6 +85,7 @@ export class Inserter {
     const isStale = model.hasInsertTriggers || related.some((one) => one.isView || one.table === model.table)
     if (related.length > 0 && isStale)
       return 'a trigger, a view or the same table may have a say in what it shows of others'
+    if (plan.lists.length > 0) return 'it shows lists, or numbers, of related objects'
     // code of the application may fail on what `?expand=` shows, and then nothing may be stored
     return plan.runsFields ? 'what it shows is written by code of fields' : undefined
   }

@@ -11,8 +11,9 @@ import type { Statement, StatementClient } from '../postgres/run-statement.js'
 import { exactTypes } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
-import { isNative } from './native-page.js'
-import type { CellScope, RowPlan } from './row-plan.js'
+import type { CountSql } from './list-sql.js'
+import type { CellScope, RowPlan } from './row-shape.js'
+import { isWrapped } from './row-sql.js'
 
 /** What a request asks of a list whose SQL can be kept: lists of one key are one statement. */
 export interface ListKey {
@@ -90,6 +91,8 @@ export interface RowAccessOptions {
   readonly client: StatementClient
   /** PostgreSQL writes the JSON, where it can. */
   readonly native: boolean
+  /** Counts related objects, where the plan shows their number. */
+  readonly countSql: CountSql
 }
 
 /**
@@ -104,18 +107,20 @@ export class RowAccess implements CellScope {
   /** PostgreSQL writes the JSON. */
   readonly native: boolean
   readonly statements: StatementCache
+  readonly countSql: CountSql
   readonly #makeContext: () => SerializerContext
   #context: SerializerContext | undefined
 
-  constructor({ model, plan, knex, statements, client, native, context }: RowAccessOptions) {
+  constructor({ model, plan, knex, statements, client, native, countSql, context }: RowAccessOptions) {
     this.model = model
     this.plan = plan
     this.knex = knex
     this.client = client
-    this.native = native && isNative(plan)
+    this.native = native && plan.isNative
     const { config } = knex.client as { config: object }
     if (statements.config !== config) statements.choose(config)
     this.statements = statements.cache
+    this.countSql = countSql
     this.#makeContext = context
     this.#context = undefined
   }
@@ -133,7 +138,7 @@ export class RowAccess implements CellScope {
 
   /** True when the query can be read as rows: conditions and an order of ours, no hooks, no grouping. */
   canRead(query: AnyQueryBuilder): boolean {
-    const joined = this.plan.joins.length > 0
+    const joined = isWrapped(this.plan)
     return (
       query.knex() === (this.knex as unknown) &&
       readsWholeRows(query) &&

@@ -118,7 +118,7 @@ export class RowList implements ListSource {
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
-    const { plan, knex } = this.#access
+    const { plan, knex, countSql } = this.#access
     const { query, statementMilliseconds } = this.#options
     const statement = compileRows(joinOrder(query(), this.order), {
       plan,
@@ -129,6 +129,7 @@ export class RowList implements ListSource {
       limit: undefined,
       offset: 0,
       counting: undefined,
+      countSql,
     })
     const cursor = await openCursor(knex, { ...options, statementMilliseconds }, statement)
     const layout = { plan, first: 0, offset: 0, places: [] }
@@ -213,8 +214,9 @@ export class RowList implements ListSource {
 
   /** Runs the list: by a kept statement where its key has one, else by one made now. */
   #run<Row>(format: RowFormat<Row>, slice: WholeSlice, counted: Counted): Promise<Row[]> {
-    const { knex, native, client, statements } = this.#access
-    const { key, varied } = this.#options
+    const { knex, native, client, statements, plan } = this.#access
+    const { varied } = this.#options
+    const key = plan.varies ? undefined : this.#options.key
     const { limit, offset, after, backwards, positions } = slice
     if (!key) {
       const { text, values } = this.#compile(slice, counted, this.#ranges(slice))
@@ -254,7 +256,7 @@ export class RowList implements ListSource {
   }
 
   #compile(slice: WholeSlice, counted: Counted, ranges: readonly SqlPart[] | undefined): CompiledSql {
-    const { plan, native } = this.#access
+    const { plan, native, countSql } = this.#access
     const { query } = this.#options
     const list = joinOrder(query(), this.order)
     const { backwards, limit } = slice
@@ -269,6 +271,7 @@ export class RowList implements ListSource {
       offset: slice.offset,
       counting:
         counted === 'not' ? undefined : { query: countQuery(query()), upTo: counted === 'whole' ? SHORT : undefined },
+      countSql,
     })
   }
 

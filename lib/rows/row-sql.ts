@@ -1,13 +1,15 @@
 /** The SQL behind a row plan: the list inside, the tables joined to it around it. */
 
 import { oncePer } from '../kernel/once-per.js'
-import { describeModel } from '../models/describe-model.js'
-import type { Column, ModelDescription } from '../models/model-description.js'
+import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { keysetTerms, positionOf } from '../queryset/keyset.js'
 import { type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
-import type { RowJoin, RowPlan } from './row-plan.js'
+import { listText, referenceOf } from './json-text.js'
+import { type CountSql, type ListJoins, listJoins } from './list-sql.js'
+import type { RowPlan } from './row-shape.js'
+import { direction, innerColumns, joinedTables, LIST, type Part, type QueryPart } from './sql-parts.js'
 
 /** What to select. A row has the count (if asked for), then the position (if asked for), then the plan's columns. */
 export interface RowSelection {
@@ -22,6 +24,8 @@ export interface RowSelection {
   readonly offset: number
   /** How the list is counted, where that is asked for. */
   readonly counting: Counting | undefined
+  /** Counts related objects, where the plan shows their number. */
+  readonly countSql?: CountSql | undefined
 }
 
 /** A count in the statement that reads the page. */
@@ -35,20 +39,12 @@ export interface Counting {
   readonly upTo: number | undefined
 }
 
-/** A piece of SQL whose bindings are identifiers. */
-export interface Part {
-  readonly sql: string
-  readonly bindings: readonly string[]
-}
-
 /** Knex's own builder, as far as we use it. */
 interface KnexQuery {
   limit(value: number, options: { skipBinding: true }): KnexQuery
   offset(value: number): KnexQuery
 }
 
-/** The name of the page in the SQL around it. */
-export const LIST = 'list'
 /** Names of what stands before a statement: there they hide tables of the same name, which an application may have. */
 const PAGE = 'koa_viewsets_page'
 const FOUND = 'koa_viewsets_found'
@@ -60,77 +56,129 @@ const COUNTED = 'koa_viewsets_counted'
  */
 export function compileRows(query: AnyQueryBuilder, selection: RowSelection): CompiledSql {
   const { plan, counting } = selection
-  if (plan.joins.length === 0 && !counting) return nativeSql(selectPage(query, selection, false))
+  if (!isWrapped(plan) && !counting) return nativeSql(selectPage(query, selection, false))
   const columns = outerColumns(selection)
-  const from = fromClause(selection)
-  const { before, count, list } = pageParts(query, selection)
+  const { before, count, source, order } = pageParts(query, selection)
   const knex = query.knex() as Queryable
-  const bindings = [...before.bindings, ...count.bindings, ...columns.bindings, ...list.bindings, ...from.bindings]
-  const sql = `${before.sql}select ${count.sql}${columns.sql} from ${list.sql}${from.sql}`
-  return nativeSql(knex.raw(sql, bindings as never))
+  const parts = [before, count, columns, source, order]
+  const sql = `${before.sql}select ${count.sql}${columns.sql} from ${source.sql}${order.sql}`
+  return nativeSql(knex.raw(sql, parts.flatMap(({ bindings }) => bindings) as never))
 }
 
-/** A piece of SQL whose bindings are identifiers and queries. */
-export interface QueryPart {
-  readonly sql: string
-  readonly bindings: readonly unknown[]
+/** True where the page stands inside of what is joined to it. */
+export function isWrapped({ joins, lists }: RowPlan): boolean {
+  return joins.length > 0 || lists.length > 0
 }
 
-const NOTHING: QueryPart = { sql: '', bindings: [] }
+const NOTHING: Part = { sql: '', bindings: [] }
+const NO_LISTS: ListJoins = { before: [], joins: NOTHING }
+const NAMED_PAGE: QueryPart = { sql: '??', bindings: [PAGE] }
 /** Any operation but the count itself. */
 const NARROWED = /^(?!count$)/
 
-/** What stands before a statement, what its first column is, and what it reads from. */
+/** The parts of a statement, in their order. */
 interface PageParts {
+  /** What stands before it. */
   readonly before: QueryPart
+  /** Its first column. */
   readonly count: QueryPart
-  readonly list: QueryPart
+  /** The page, and what is joined to it. */
+  readonly source: QueryPart
+  /** The list's order once more: a join may lose it. */
+  readonly order: Part
+}
+
+/** The page, its count, and what is joined to it. */
+export function pageParts(query: AnyQueryBuilder, selection: RowSelection): PageParts {
+  const { plan, countSql } = selection
+  const { count, ...counted } = countedPage(query, selection)
+  const hasLists = plan.lists.length > 0
+  // lists are looked up by what is in the page
+  const named = hasLists && !counted.isNamed ? [materialized(PAGE, counted.page)] : []
+  const lists = hasLists ? listJoins({ plan, source: PAGE, path: [], parent: query, count: countSql }) : NO_LISTS
+  const before = [...counted.before, ...named, ...lists.before]
+  const page = named.length > 0 ? NAMED_PAGE : counted.page
+  const tables = joinedTables(plan)
+  return {
+    before:
+      before.length === 0
+        ? NOTHING
+        : {
+            sql: `with ${before.map(({ sql }) => sql).join(', ')} `,
+            bindings: before.flatMap(({ bindings }) => bindings),
+          },
+    count,
+    source: {
+      sql: `${page.sql} as ??${tables.sql}${lists.joins.sql}`,
+      bindings: [...page.bindings, LIST, ...tables.bindings, ...lists.joins.bindings],
+    },
+    order: isWrapped(plan) ? orderAgain(selection) : NOTHING,
+  }
+}
+
+/** A page and its count. */
+interface CountedPage {
+  readonly before: readonly QueryPart[]
+  readonly count: QueryPart
+  readonly page: QueryPart
+  /** The page stands before the statement. */
+  readonly isNamed: boolean
 }
 
 /**
- * The page, and its count. Where conditions may leave the page less than full it is looked at first, and the list not
- * counted then; a whole table is counted without, which is faster.
+ * Where conditions may leave the page less than full it is looked at first, and the list not counted then; a whole table is
+ * counted without, which is faster.
  */
-export function pageParts(query: AnyQueryBuilder, selection: RowSelection): PageParts {
+function countedPage(query: AnyQueryBuilder, selection: RowSelection): CountedPage {
   const { counting, limit } = selection
-  if (counting?.upTo !== undefined) return shortListParts(query, selection, counting.upTo)
-  const page = selectPage(query, selection, true)
-  const inside = { sql: '? as ??', bindings: [page, LIST] }
-  if (!counting) return { before: NOTHING, count: NOTHING, list: inside }
+  if (counting?.upTo !== undefined) return shortList(query, selection, counting.upTo)
+  const page = { sql: '?', bindings: [selectPage(query, selection, true)] }
+  if (!counting) return { before: [], count: NOTHING, page, isNamed: false }
   const count = counting.query.toKnexQuery()
-  if (!counting.query.has(NARROWED)) return { before: NOTHING, count: { sql: '?, ', bindings: [count] }, list: inside }
-  return {
-    before: { sql: 'with ?? as materialized ? ', bindings: [PAGE, page] },
-    count: { sql: `case when (select count(*) from ??) >= ${limit ?? 0} then ? end, `, bindings: [PAGE, count] },
-    list: { sql: '?? as ??', bindings: [PAGE, LIST] },
+  if (!counting.query.has(NARROWED)) {
+    return { before: [], count: { sql: '?, ', bindings: [count] }, page, isNamed: false }
   }
+  return {
+    before: [materialized(PAGE, page)],
+    count: { sql: `case when (select count(*) from ??) >= ${limit ?? 0} then ? end, `, bindings: [PAGE, count] },
+    page: NAMED_PAGE,
+    isNamed: true,
+  }
+}
+
+/** A query that PostgreSQL runs once, under a name. */
+function materialized(name: string, { sql, bindings }: QueryPart): QueryPart {
+  return { sql: `?? as materialized ${sql}`, bindings: [name, ...bindings] }
 }
 
 /**
  * A list that is read once, for its count and for its page. PostgreSQL plans it as it plans a count, not as the first rows
  * of an order, and reads no more than one row too many of it.
  */
-function shortListParts(query: AnyQueryBuilder, selection: RowSelection, upTo: number): PageParts {
-  const { order, backwards, limit, offset } = selection
-  const terms = order.map((term) => `?? ${direction(term, backwards)}`)
-  const sorted = terms.length > 0 ? ` order by ${terms.join(', ')}` : ''
+function shortList(query: AnyQueryBuilder, selection: RowSelection, upTo: number): CountedPage {
+  const { limit, offset } = selection
+  const sorted = orderAgain(selection, '')
   const cut = `${limit === undefined ? '' : ` limit ${limit}`}${offset > 0 ? ' offset ?' : ''}`
   const count = '(select count from ??)'
   return {
-    before: {
-      sql: `with ?? as materialized ?, ?? as (select count(*) from (select 1 from ?? limit ${upTo + 1}) as f) `,
-      bindings: [FOUND, selectColumns(query, selection, true).toKnexQuery(), COUNTED, FOUND],
-    },
+    before: [
+      materialized(FOUND, { sql: '?', bindings: [selectColumns(query, selection, true).toKnexQuery()] }),
+      { sql: `?? as (select count(*) from (select 1 from ?? limit ${upTo + 1}) as f)`, bindings: [COUNTED, FOUND] },
+    ],
     count: { sql: `${count}, `, bindings: [COUNTED] },
-    list: {
-      sql: `(select * from ?? where ${count} <= ${upTo}${sorted}${cut}) as ??`,
-      bindings: [FOUND, COUNTED, ...order.map((_, index) => `o${index}`), ...(offset > 0 ? [offset] : []), LIST],
+    page: {
+      sql: `(select * from ?? where ${count} <= ${upTo}${sorted.sql}${cut})`,
+      bindings: [FOUND, COUNTED, ...sorted.bindings, ...(offset > 0 ? [offset] : [])],
     },
+    isNamed: false,
   }
 }
 
-function direction({ descending }: OrderTerm, backwards: boolean): string {
-  return descending === backwards ? 'asc' : 'desc'
+/** The order by the columns that hold its values. */
+function orderAgain({ order, backwards }: RowSelection, table = `${LIST}.`): Part {
+  if (order.length === 0) return NOTHING
+  const terms = order.map((term) => `?? ${direction(term, backwards)}`)
+  return { sql: ` order by ${terms.join(', ')}`, bindings: order.map((_, index) => `${table}o${index}`) }
 }
 
 /** Compiles a query as it is. */
@@ -198,53 +246,12 @@ export function positionCells(plan: RowPlan, model: ModelDescription, order: rea
   return found
 }
 
-/** Columns of the list's own table that are needed, with the names they get. */
-export function innerColumns({ plan, model, order }: RowSelection, wrapped: boolean): Map<string, Column> {
-  const needed = new Map<string, Column>()
-  for (const [index, { table, column }] of plan.columns.entries()) if (table === 0) needed.set(`c${index}`, column)
-  if (!wrapped) return needed
-  for (const [index, { property, related }] of order.entries()) {
-    if (!related) needed.set(`o${index}`, model.columns.get(property) as Column)
-  }
-  for (const { table, parent, relation } of plan.joins) {
-    if (parent !== 0) continue
-    for (const [index, property] of relation.ownerProperties.entries()) {
-      needed.set(`k${table}_${index}`, model.columns.get(property) as Column)
-    }
-  }
-  return needed
-}
-
 export function outerColumns({ plan, positions }: RowSelection): Part {
-  const bindings = [
-    ...(positions ?? []).map((_, index) => `${LIST}.p${index}`),
-    ...plan.columns.map(({ table, column }, index) =>
-      table === 0 ? `${LIST}.c${index}` : `j${table}.${column.column}`,
-    ),
+  const columns: readonly Part[] = [
+    ...(positions ?? []).map((_, index) => ({ sql: '??', bindings: [`${LIST}.p${index}`] })),
+    ...plan.columns.map((_, index) => ({ sql: '??', bindings: [referenceOf(index, plan)] })),
+    ...plan.lists.map((list) => listText(list, plan)),
   ]
-  return { sql: bindings.length > 0 ? bindings.map(() => '??').join(', ') : '1', bindings }
-}
-
-/** The joins, and the list's order once more: a join may lose it. */
-export function fromClause({ plan, order, backwards }: RowSelection): Part {
-  if (plan.joins.length === 0) return { sql: '', bindings: [] }
-  const joins = plan.joins.map((join) => joinClause(join, plan))
-  const terms = order.map((term) => `?? ${direction(term, backwards)}`)
-  return {
-    sql: joins.map((join) => join.sql).join('') + (terms.length > 0 ? ` order by ${terms.join(', ')}` : ''),
-    bindings: [...joins.flatMap((join) => join.bindings), ...order.map((_, index) => `${LIST}.o${index}`)],
-  }
-}
-
-function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan): Part {
-  const related = describeModel(relation.model)
-  const owner = plan.joins.find((join) => join.table === parent)?.relation.model
-  const keys = relation.ownerProperties.map((property, index) => [
-    `j${table}.${related.columns.get(relation.relatedProperties[index] as string)?.column}`,
-    owner ? `j${parent}.${describeModel(owner).columns.get(property)?.column}` : `${LIST}.k${table}_${index}`,
-  ])
-  return {
-    sql: ` left join ?? as ?? on ${keys.map(() => '?? = ??').join(' and ')}`,
-    bindings: [relation.model.tableName, `j${table}`, ...keys.flat()],
-  }
+  if (columns.length === 0) return { sql: '1', bindings: [] }
+  return { sql: columns.map(({ sql }) => sql).join(', '), bindings: columns.flatMap(({ bindings }) => bindings) }
 }

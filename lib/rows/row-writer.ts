@@ -9,7 +9,7 @@ import type { Position, Rows } from '../pagination/slice.js'
 import type { RawRow } from '../postgres/row-stream.js'
 import { textCell, valueCell } from '../renderers/csv-renderer.js'
 import { type JsonText, jsonList } from '../renderers/json-renderer.js'
-import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-plan.js'
+import type { CellKind, CellScope, RowCell, RowMember, RowObject, RowPlan } from './row-shape.js'
 
 /** Writes one row; `offset` columns stand before those of the plan. */
 export type RowWriter = (row: RawRow, scope: CellScope) => string
@@ -77,6 +77,10 @@ export function compose(object: RowObject, offset: number): RowWriter {
       const keyIndex = offset + (member.nested.key ?? 0)
       return (row: RawRow, scope: CellScope) => key + (row[keyIndex] === null ? 'null' : write(row, scope))
     }
+    if ('list' in member) {
+      const listIndex = offset + member.list.index
+      return (row: RawRow) => key + row[listIndex]
+    }
     const write = cellWriter(member.cell)
     const index = offset + member.cell.index
     return (row: RawRow, scope: CellScope) => {
@@ -95,6 +99,7 @@ export function compose(object: RowObject, offset: number): RowWriter {
 /** The JSON text of one member where it is not null. */
 function writerOfMember(member: RowMember, offset: number): RowWriter {
   if ('nested' in member) return compose(member.nested, offset)
+  if ('list' in member) return (row) => row[offset + member.list.index] as string
   const write = cellWriter(member.cell)
   const index = offset + member.cell.index
   return (row, scope) => write(row[index] as string, scope)
@@ -122,6 +127,7 @@ function objectCode(object: RowObject, offset: number, writers: CellWriter[]): s
       const { nested } = member
       return `${key} + (row[${offset + (nested.key ?? 0)}] === null ? 'null' : ${objectCode(nested, offset, writers)})`
     }
+    if ('list' in member) return `${key} + row[${offset + member.list.index}]`
     const value = `row[${offset + member.cell.index}]`
     return `${key} + (${value} === null ? 'null' : ${cellCode(member.cell, value, writers)})`
   })
@@ -168,7 +174,7 @@ function cellsWriter(plan: RowPlan, offset: number): CellsWriter {
 }
 
 function memberCell(member: RowMember, offset: number): (row: RawRow, scope: CellScope) => string {
-  const index = offset + ('nested' in member ? (member.nested.key ?? 0) : member.cell.index)
+  const index = offset + indexOf(member)
   const plain = 'cell' in member ? CSV_CELLS[member.cell.kind] : undefined
   if (plain) {
     return (row) => {
@@ -178,6 +184,12 @@ function memberCell(member: RowMember, offset: number): (row: RawRow, scope: Cel
   }
   const write = writerOfMember(member, offset)
   return (row, scope) => (row[index] === null ? '' : valueCell(parseJson(write(row, scope))))
+}
+
+/** The cell that is null where there is nothing to write. */
+function indexOf(member: RowMember): number {
+  if ('nested' in member) return member.nested.key ?? 0
+  return 'list' in member ? member.list.index : member.cell.index
 }
 
 /** The writer of a plan whose columns begin at `offset`; made once. */

@@ -1,5 +1,5 @@
 /** Lists inside objects: their order, their parts, and how many statements they cost. */
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   type DeclaredFields,
@@ -95,14 +95,14 @@ describe('a part of a list', () => {
     ])
   })
 
-  it('takes one statement for all objects of a page', async () => {
+  it('is read by the statement of the page, for all objects of it', async () => {
     const { get } = await serveProjects({ tasks: list({ orderBy: ['-due'], limit: 2, modify: ['open'] }) })
     await get('/projects')
     const queries = await countQueries(database.knex, () => get('/projects'))
-    expect(queries.length).toBe(2)
-    expect(queries[1]).toMatch(/unnest\(\$\d+::integer\[\]\) .* cross join lateral/)
+    expect(queries.length).toBe(1)
+    expect(queries[0]).toMatch(/ cross join lateral \(select .* limit 2\) /)
     await database.knex.raw(`insert into projects (name) select 'p' || n from generate_series(1, 20) n`)
-    expect((await countQueries(database.knex, () => get('/projects'))).length).toBe(2)
+    expect((await countQueries(database.knex, () => get('/projects'))).length).toBe(1)
   })
 
   it('is the same of a relation by a join table', async () => {
@@ -161,7 +161,69 @@ describe('a part of a list', () => {
         body.results.map((one: any) => one.tasks.map(({ notes }: any) => notes.map(({ text }: any) => text))),
       ).toEqual([[['n2'], ['n3']], [['n4']], []])
     })
-    expect(queries.length).toBe(3)
+    expect(queries.length).toBe(1)
+  })
+
+  it('takes one statement more for all instances of a page', async () => {
+    class Counted extends modelSerializer(Project, {
+      fields: ['id', 'tasks', 'count'],
+      declaredFields: { tasks: list({ orderBy: ['-due'], limit: 2 }), count: new SerializerMethodField<number>() },
+    }) {
+      getCount(project: Project) {
+        return project.id
+      }
+    }
+    const view = modelViewSet(Project, { serializerClass: Counted, ordering: ['id'] })
+    const { get } = await serveProjects({}, view as never)
+    await get('/projects')
+    const queries = await countQueries(database.knex, () => get('/projects'))
+    expect(queries.length).toBe(2)
+    expect(queries[1]).toMatch(/unnest\(\$\d+::integer\[\]\) .* cross join lateral/)
+  })
+
+  it('is that of one object for all who show it', async () => {
+    class Shown extends modelSerializer(Project, {
+      fields: ['tasks'],
+      declaredFields: { tasks: list({ orderBy: ['-due'], limit: 1 }) },
+    }) {}
+    class OfTask extends modelSerializer(Task, {
+      fields: ['title', 'project', 'shout'],
+      declaredFields: {
+        project: new NestedSerializer(Shown, { readOnly: true }),
+        shout: new SerializerMethodField<string>(),
+      },
+    }) {
+      getShout(task: Task) {
+        return task.title.toUpperCase()
+      }
+    }
+    const { get } = await serveProjects({}, modelViewSet(Task, { serializerClass: OfTask, ordering: ['id'] }) as never)
+    const { json } = await get('/projects')
+    expect(json.map(({ project }: any) => titles(project.tasks)).join('')).toBe('eeeeegg')
+  })
+
+  it('is as long as its limit where a join table links two objects twice', async () => {
+    await database.knex.raw(`alter table members drop constraint members_pkey; insert into members values (1, 3)`)
+    onTestFinished(() =>
+      database.knex.raw('delete from members; alter table members add primary key (project_id, person_id)'),
+    )
+    const members = () =>
+      new NestedSerializer(PersonSerializer, { many: true, readOnly: true, orderBy: ['-rank'], limit: 1 })
+    class Named extends modelSerializer(Project, {
+      fields: ['members', 'shout'],
+      declaredFields: { members: members(), shout: new SerializerMethodField<string>() },
+    }) {
+      getShout(project: Project) {
+        return project.name.toUpperCase()
+      }
+    }
+    const rows = await serveProjects({ members: members() })
+    const instances = await serveProjects(
+      {},
+      modelViewSet(Project, { serializerClass: Named, ordering: ['id'] }) as never,
+    )
+    expect((await rows.get('/projects/1')).json.members).toEqual([{ id: 3, name: 'Cleo' }])
+    expect((await instances.get('/projects/1')).json.members).toEqual([{ id: 3, name: 'Cleo' }])
   })
 
   it('is shown by answers to writes, and leaves the relation itself to other fields', async () => {
@@ -206,8 +268,13 @@ describe('a part of a list', () => {
     const { components } = api.getSchema({ title: 't', version: '1' }) as any
     expect(components.schemas.ProjectOutput.properties.tasks).toMatchObject({ type: 'array', maxItems: 2 })
     const text = formatExplanations(await api.explain('project-list'))
-    expect(text).toContain('instances: ProjectSerializer.tasks: it shows several related objects')
-    expect(text).toContain('then one statement for each relation shown: tasks')
+    expect(text).toContain('reads        rows')
+    const modified = await serveProjects({ tasks: list({ modify: 'titles' }) })
+    const explained = formatExplanations(await modified.api.explain('project-list'))
+    expect(explained).toContain(
+      'instances: ProjectSerializer.tasks: the modifier "titles" of Task does more than to choose and order rows',
+    )
+    expect(explained).toContain('then one statement for each relation shown: tasks')
   })
 
   it('is refused where the queryset loads the relation in its own way, which may hide some of it', async () => {

@@ -5,6 +5,7 @@ import { describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { nativeSql, type Queryable } from '../../postgres/pg-types.js'
 import { runStatement } from '../../postgres/run-statement.js'
+import type { SqlPart } from '../../queryset/keyset.js'
 import { arrayCast } from '../../queryset/where-keys.js'
 import { stepThrough } from '../resolve-paths.js'
 import { joinOf } from '../step.js'
@@ -30,12 +31,9 @@ const COUNTED = 'koa_viewsets_counted'
 
 /** How many related objects each owner has, in the order of the owners: by one statement. */
 export async function countObjects(asked: ObjectsToCount): Promise<readonly number[]> {
-  const { model, relation, owners, knex, schema, rows, relatedSchema } = asked
+  const { model, relation, owners, knex } = asked
   const description = describeModel(model)
-  const step = stepThrough(model.name, description, relation)
-  const names = { owner: KEYS, related: COUNTED, through: `${COUNTED}_through`, schema, rows, relatedSchema }
-  const { from, where } = joinOf(step, names)
-  const counted = countedRows(step, COUNTED)
+  const count = countSql(asked, KEYS)
   const places: string[] = []
   const values: unknown[][] = []
   for (const property of description.relations.get(relation)?.ownerProperties ?? []) {
@@ -43,14 +41,30 @@ export async function countObjects(asked: ObjectsToCount): Promise<readonly numb
     places.push(column ? arrayCast(column) : '?')
     values.push(owners.map((owner) => exactValue((owner as Readonly<Record<string, unknown>>)[property]) ?? null))
   }
-  const columns = [...step.join.map(([owner]) => owner), PLACE]
-  const bindings = [...counted.bindings, ...from.bindings, ...where.bindings, ...values, KEYS, ...columns, PLACE]
+  const columns = [...count.columns, PLACE]
   const sql =
-    `select (select count(${counted.sql}) from ${from.sql} where ${where.sql}) ` +
+    `select ${count.sql} ` +
     `from unnest(${places.join(', ')}) with ordinality as ??(${columns.map(() => '??').join(', ')}) order by ??`
-  const compiled = nativeSql(knex.raw(sql, bindings.map((binding) => builtFor(knex, binding)) as never))
+  const compiled = nativeSql(knex.raw(sql, [...count.bindings, ...values, KEYS, ...columns, PLACE] as never))
   const found = await runStatement(knex, { text: compiled.text, name: undefined }, compiled.values)
-  return found.map(([count]) => Number(count))
+  return found.map(([number]) => Number(number))
+}
+
+/** The SQL of the number for one owner, and the columns of the owner that it reads. */
+export function countSql(
+  { model, relation, knex, schema, rows, relatedSchema }: Omit<ObjectsToCount, 'owners'>,
+  owner: string,
+): SqlPart & { readonly columns: readonly string[] } {
+  const step = stepThrough(model.name, describeModel(model), relation)
+  const names = { owner, related: COUNTED, through: `${COUNTED}_through`, schema, rows, relatedSchema }
+  const { from, where } = joinOf(step, names)
+  const counted = countedRows(step, COUNTED)
+  const bindings = [...counted.bindings, ...from.bindings, ...where.bindings]
+  return {
+    sql: `(select count(${counted.sql}) from ${from.sql} where ${where.sql})`,
+    bindings: bindings.map((binding) => builtFor(knex, binding)),
+    columns: step.join.map(([column]) => column),
+  }
 }
 
 /** Queries of the parts as knex takes them. */

@@ -1,28 +1,44 @@
 /** Counts related objects for the answers that show their number (`expandable = { reviews: count('reviews') }`). */
 
 import type { FilterRelation, FilterView } from '../../filters/filter.js'
-import { countObjects } from '../../filters/relations/count-objects.js'
+import { countObjects, countSql, type ObjectsToCount } from '../../filters/relations/count-objects.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import type { Counter } from '../../queryset/load-relations.js'
+import type { Counter, Counting } from '../../queryset/load-relations.js'
 import { schemaOf } from '../../queryset/schema-of.js'
+import type { CountSql } from '../../rows/list-sql.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
 import type { GenericView } from '../generic-view.js'
 
 /** Counts what the caller would be shown: the objects of the view sets in `filterRelations`, else all of a relation. */
 export function counterOf(view: GenericView, parent: AnyQueryBuilder): Counter {
   return ({ model, relation, owners, path, knex }) => {
-    const shown = relationAt(view.resource.filterView, [...path, relation])
-    const rows = shown?.rows(view.ctx)
-    return countObjects({
-      model,
-      relation,
-      owners,
-      knex: knex ?? (model.knex() as Queryable),
-      schema: () => schemaOf(parent),
-      rows,
-      relatedSchema: shown && (() => rows && schemaOf(rows)),
-    })
+    return countObjects({ ...toCount(view, parent, { model, relation, path, knex }), owners })
+  }
+}
+
+/** The same as SQL, for rows that are read with their numbers. */
+export function countSqlOf(view: GenericView): CountSql {
+  return ({ model, relation, path, owner }, parent) => {
+    const knex = parent.knex() as Queryable
+    return countSql(toCount(view, parent, { model, relation, path, knex }), owner)
+  }
+}
+
+function toCount(
+  view: GenericView,
+  parent: AnyQueryBuilder,
+  { model, relation, path, knex }: Omit<Counting, 'owners'>,
+): Omit<ObjectsToCount, 'owners'> {
+  const shown = relationAt(view.resource.filterView, [...path, relation])
+  const rows = shown?.rows(view.ctx)
+  return {
+    model,
+    relation,
+    knex: knex ?? (model.knex() as Queryable),
+    schema: () => schemaOf(parent),
+    rows,
+    relatedSchema: shown && (() => rows && schemaOf(rows)),
   }
 }
 

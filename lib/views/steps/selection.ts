@@ -20,7 +20,7 @@ import type { RowAnswer } from '../overrides.js'
 import { requireUser } from '../request/require-user.js'
 import { rendererOf, writesJson } from '../request/respond.js'
 import { resourceOf } from '../resource.js'
-import { counterOf } from './count-related.js'
+import { counterOf, countSqlOf } from './count-related.js'
 import { readAgain, shapingQuery } from './read-again.js'
 
 const FIELDS = 'fields'
@@ -272,6 +272,7 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
     statements: answers.statements,
     client: view.ctx.req.socket,
     native: viewClass.useNativeJson,
+    countSql: countSqlOf(view),
     context: () => view.getSerializerContext(),
   })
 }

@@ -1,4 +1,4 @@
-import { Model } from 'objection'
+import { Model, type RelationMapping, type RelationMappings } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   IntegerField,
@@ -28,17 +28,28 @@ class Queried extends Author {
     return super.query(...given)
   }
 }
+interface Narrowed {
+  where(column: string, value: string): unknown
+  groupBy(column: string): unknown
+}
 class Book extends Model {
   static override tableName = 'books'
-  static override relationMappings = {
+  static override modifiers = {
+    titled: (query: Narrowed) => void query.where('title', 'x'),
+    busy: (query: Narrowed) => void query.groupBy('title'),
+    failing: () => {
+      throw new Error('there is no request')
+    },
+  }
+  static override relationMappings: RelationMappings = {
     author: belongsTo(Author),
     watched: belongsTo(Watched),
     queried: belongsTo(Queried),
-    sequels: {
-      relation: Model.HasManyRelation,
-      modelClass: () => Book,
-      join: { from: 'books.id', to: 'books.prequel_id' },
-    },
+    sequels: hasMany(() => Book),
+    chosen: { ...hasMany(() => Book), modify: (query: Narrowed) => query.where('title', 'x') },
+    grouped: { ...hasMany(() => Book), modify: (query: Narrowed) => query.groupBy('id') },
+    parsed: hasMany(() => Parsing),
+    titled: { ...hasMany(() => Book), join: { from: 'books.printed', to: 'books.printed' } },
     narrow: {
       ...belongsTo(Author),
       modify: (query: { where(column: string, value: string): unknown }) => query.where('name', 'x'),
@@ -59,6 +70,10 @@ class Accessed extends Book {
   }
 }
 
+function hasMany(modelClass: () => typeof Model): RelationMapping<Model> {
+  return { relation: Model.HasManyRelation, modelClass, join: { from: 'books.id', to: 'books.prequel_id' } }
+}
+
 function belongsTo(modelClass: typeof Model) {
   return { relation: Model.BelongsToOneRelation, modelClass, join: { from: 'books.author_id', to: 'authors.id' } }
 }
@@ -68,7 +83,7 @@ let database: TestDatabase
 beforeAll(async () => {
   database = await createDatabase({
     schema: `create table authors (id int primary key, name text);
-      create table books (id int primary key, title text, author_id int references authors, prequel_id int references books)`,
+      create table books (id int primary key, title text, author_id int references authors, prequel_id int references books, printed date)`,
   })
   for (const model of [Author, Watched, Queried, Book, Parsing, Accessed]) model.knex(database.knex)
   await prepareModels([Author, Watched, Queried, Book, Parsing, Accessed])
@@ -93,10 +108,20 @@ function showing(declared: object, model: typeof Model = Book): SerializerClass 
   return BookSerializer
 }
 
-const nested = (model: typeof Model, options: object) => {
+class Loud extends StringField {
+  override toRepresentation(value: string) {
+    return value.toUpperCase()
+  }
+}
+
+const nested = (model: typeof Model, options: object, declared: object = {}) => {
   class Nested extends ModelSerializer {
     static override model = model
-    static override fields = ['id']
+    static override fields = ['id', ...Object.keys(declared)]
+    static override declaredFields = declared as never
+    getShown(): string {
+      return ''
+    }
   }
   return new NestedSerializer(Nested as never, { readOnly: true, ...options })
 }
@@ -105,6 +130,9 @@ describe('objects are written from rows', () => {
   it.each<[string, object]>([
     ['by columns', { title: new StringField() }],
     ['by columns of a foreign key', { name: new StringField({ readOnly: true, source: 'author.name' }) }],
+    ['by lists of related objects', { sequels: nested(Book, { many: true, modify: 'titled', limit: 2 }) }],
+    ['by lists of keys', { keys: new PrimaryKeyRelatedField({ many: true, readOnly: true, source: 'sequels' }) }],
+    ['by lists of a relation that chooses some', { chosen: nested(Book, { many: true }) }],
     ['by objects of a foreign key', { author: new NestedSerializer(AuthorSerializer, { readOnly: true }) }],
   ])('%s', (_, declared) => {
     expect(decideRows(showing(declared))).toMatchObject({ because: undefined, plan: { columns: expect.any(Array) } })
@@ -114,12 +142,32 @@ describe('objects are written from rows', () => {
     ['BookSerializer.shown: it is computed by getShown()', () => showing({ shown: new SerializerMethodField() })],
     ['BookSerializer.shout: it shows what is no column', () => showing({ shout: new StringField({ readOnly: true }) })],
     [
-      'BookSerializer.sequels: it shows several related objects',
-      () => showing({ sequels: nested(Book, { many: true }) }),
+      'BookSerializer.sequels: Nested.shown: it is computed by getShown()',
+      () => showing({ sequels: nested(Book, { many: true }, { shown: new SerializerMethodField() }) }),
     ],
     [
-      'BookSerializer.keys: it shows several related objects',
-      () => showing({ keys: new PrimaryKeyRelatedField({ many: true, readOnly: true, source: 'sequels' }) }),
+      'BookSerializer.sequels: it shows a list with values that PostgreSQL does not write as JSON',
+      () => showing({ sequels: nested(Book, { many: true }, { title: new Loud() }) }),
+    ],
+    [
+      'BookSerializer.titled: the relation "titled" joins by values that code compares in another way than SQL',
+      () => showing({ titled: nested(Book, { many: true }) }),
+    ],
+    [
+      'BookSerializer.grouped: the relation "grouped" does more than to choose and order rows',
+      () => showing({ grouped: nested(Book, { many: true }) }),
+    ],
+    [
+      'BookSerializer.parsed: Parsing overrides $parseDatabaseJson()',
+      () => showing({ parsed: nested(Parsing, { many: true }) }),
+    ],
+    [
+      'BookSerializer.sequels: the modifier "busy" of Book does more than to choose and order rows',
+      () => showing({ sequels: nested(Book, { many: true, modify: 'busy' }) }),
+    ],
+    [
+      'BookSerializer.sequels: the modifier "failing" of Book does more than to choose and order rows',
+      () => showing({ sequels: nested(Book, { many: true, modify: 'failing' }) }),
     ],
     [
       'BookSerializer.narrow: the relation "narrow" is narrowed by a query of its own',

@@ -118,10 +118,7 @@ describe('a view set lists, shows, creates and creates several', () => {
     [
       'with lists of others',
       viewOf(Author, Shelving),
-      [
-        ...instances('Shelving.books: it shows several related objects'),
-        ...serializer('Shelving.books: it shows several related objects'),
-      ],
+      [...ROWS, ...serializer('Shelving shows lists, or numbers, of related objects')],
     ],
     [
       'with a representation of its own',

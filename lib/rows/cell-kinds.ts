@@ -1,0 +1,87 @@
+/** Which cells are written from PostgreSQL's text, and how: by the class of the field and the type of the column. */
+
+import { BigIntegerField } from '../fields/big-integer-field.js'
+import { BooleanField } from '../fields/boolean-field.js'
+import { ChoiceField } from '../fields/choice-field.js'
+import { DateField } from '../fields/date-field.js'
+import { DateTimeField } from '../fields/date-time-field.js'
+import { DecimalField } from '../fields/decimal-field.js'
+import { EmailField, URLField } from '../fields/email-and-url-fields.js'
+import type { SerializerField } from '../fields/field.js'
+import { FloatField } from '../fields/float-field.js'
+import { IntegerField } from '../fields/integer-field.js'
+import { IPAddressField } from '../fields/ip-address-field.js'
+import { JSONField } from '../fields/json-field.js'
+import { PrimaryKeyRelatedField } from '../fields/primary-key-related-field.js'
+import type { RelatedField } from '../fields/related-field.js'
+import { SlugRelatedField } from '../fields/slug-related-field.js'
+import { StringField } from '../fields/string-field.js'
+import { TimeField } from '../fields/time-fields.js'
+import { UUIDField } from '../fields/uuid-field.js'
+import type { ExternalIds } from '../ids/external-ids.js'
+import type { Column } from '../models/model-description.js'
+import type { CellKind } from './row-shape.js'
+
+/** Stored ids are written as they are, and raw ones are the digits themselves. */
+export function idKind(ids: ExternalIds, column: Column): CellKind {
+  if (!ids.stored) return ids.hidesKeys ? 'id' : 'quoted'
+  return column.type === 'uuid' ? 'quoted' : 'text'
+}
+
+const TEXTS = ['text', 'varchar', 'bpchar', 'citext', 'name']
+
+/** Field classes by the column types whose text they only have to quote, or not even that. */
+const KINDS: ReadonlyMap<unknown, Readonly<Record<string, CellKind>>> = new Map<
+  unknown,
+  Readonly<Record<string, CellKind>>
+>([
+  [StringField, all(TEXTS, 'text')],
+  [EmailField, all(TEXTS, 'text')],
+  [URLField, all(TEXTS, 'text')],
+  [IPAddressField, { ...all(TEXTS, 'text'), inet: 'text' }],
+  [IntegerField, { int2: 'number', int4: 'number' }],
+  [BigIntegerField, { int2: 'number', int4: 'number', int8: 'bigint' }],
+  [FloatField, { float4: 'float', float8: 'float' }],
+  [BooleanField, { bool: 'boolean' }],
+  [DecimalField, { numeric: 'quoted' }],
+  [UUIDField, { uuid: 'quoted' }],
+  [DateField, { date: 'quoted' }],
+  [TimeField, { time: 'time' }],
+  [JSONField, { json: 'json', jsonb: 'json' }],
+])
+
+/** Choices that are stored as what they are: strings as strings, numbers as numbers. */
+const CHOICE_KINDS: Readonly<Record<string, Readonly<Record<string, CellKind>>>> = {
+  string: all([...TEXTS, 'enum'], 'text'),
+  number: { int2: 'number', int4: 'number' },
+}
+
+/** Keys of related objects are written after the type of the key. */
+const KEY_KINDS: Readonly<Record<string, CellKind>> = {
+  ...all(TEXTS, 'text'),
+  int2: 'number',
+  int4: 'number',
+  int8: 'bigint',
+  uuid: 'quoted',
+}
+
+export function cellKind(field: SerializerField, column: Column): CellKind {
+  const made: unknown = field.constructor
+  if (made === DateTimeField) {
+    const { formatStr } = field.options as { formatStr?: string }
+    const isIso = formatStr === undefined || formatStr === 'iso'
+    return isIso && (column.type === 'timestamptz' || column.type === 'timestamp') ? 'datetime' : 'value'
+  }
+  if (made === PrimaryKeyRelatedField || made === SlugRelatedField) {
+    // of objects that only a request can tell, it is not known whether they have external ids
+    const { options } = field as RelatedField
+    if (options.queryset !== undefined && !(field as RelatedField).relatedModel()) return 'value'
+    return KEY_KINDS[column.type] ?? 'value'
+  }
+  if (made === ChoiceField) return CHOICE_KINDS[String(field.schema().type)]?.[column.type] ?? 'value'
+  return KINDS.get(made)?.[column.type] ?? 'value'
+}
+
+function all(types: readonly string[], kind: CellKind): Record<string, CellKind> {
+  return Object.fromEntries(types.map((type) => [type, kind]))
+}

@@ -1,0 +1,85 @@
+/** Lists inside rows: which relations can be read with their owners by one statement, and in which order. */
+
+import { describeModel } from '../models/describe-model.js'
+import type { RelationDescription } from '../models/model-description.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { readsWholeRows } from '../queryset/reads-whole-rows.js'
+import type { RelatedList } from '../queryset/related-lists.js'
+import { type Collector, checkRows, NeedsInstances } from './row-collector.js'
+import type { InnerList } from './row-shape.js'
+
+/** Types of keys: PostgreSQL and code agree on which of their values are equal. */
+const KEYS = [new Set(['int2', 'int4', 'int8']), new Set(['text', 'varchar']), new Set(['uuid'])]
+
+/** The rows that a relation of a table of the plan leads to. @throws NeedsInstances its owners have no columns to know them by */
+export function innerRows(relation: RelationDescription, table: number, collector: Collector) {
+  const owner = collector.modelOf(table)
+  const { columns } = describeModel(owner)
+  const keys = relation.ownerProperties.map((property) => {
+    const column = columns.get(property)
+    if (!column) throw new NeedsInstances(`the relation "${relation.name}" joins by what is no column`)
+    return collector.add(table, column)
+  })
+  return { owner, relation, keys, path: collector.pathTo(table) }
+}
+
+/** How a list is ordered and narrowed. @throws NeedsInstances its query does more than to choose rows and to order them */
+export function describeList(
+  owner: ModelClass,
+  relation: RelationDescription,
+  shown: RelatedList | undefined,
+): Pick<InnerList, 'shown' | 'order' | 'varies'> {
+  const { model, narrowed, through, name } = relation
+  const { modifiers = [], order = [] } = shown ?? {}
+  checkRows(model)
+  checkKeys(owner, relation)
+  if (through && !through.isPlain) throw new NeedsInstances(`the join table of "${name}" has code of its own`)
+  if (narrowed && !choosesRows(model, (owner.getRelation(name) as unknown as Narrowed).modify)) {
+    throw new NeedsInstances(`the relation "${name}" does more than to choose and order rows`)
+  }
+  for (const modifier of modifiers) {
+    if (choosesRows(model, modifier)) continue
+    throw new NeedsInstances(
+      `the modifier "${modifier}" of ${modelName(model)} does more than to choose and order rows`,
+    )
+  }
+  const { primaryKey, columns } = describeModel(model)
+  const total = order.length > 0 ? order : primaryKey.map((property) => ({ property, descending: false }))
+  if (!total.every(({ property }) => columns.has(property))) {
+    throw new NeedsInstances(`${modelName(model)} has no primary key to order a list by`)
+  }
+  const varies = narrowed || modifiers.length > 0
+  return { shown, order: varies && order.length === 0 ? undefined : total, varies }
+}
+
+/** A relation as Objection keeps it; its types leave out what narrows it. */
+interface Narrowed {
+  readonly modify: (query: AnyQueryBuilder) => unknown
+}
+
+function checkKeys(
+  owner: ModelClass,
+  { name, model, through, ownerProperties, relatedProperties }: RelationDescription,
+): void {
+  const { columns } = describeModel(owner)
+  const others = through ? columns : describeModel(model).columns
+  const agree = ownerProperties.every((property, index) => {
+    const one = columns.get(property)?.type ?? ''
+    const other = others.get((through ? ownerProperties : relatedProperties)[index] as string)?.type ?? ''
+    return KEYS.some((types) => types.has(one) && types.has(other))
+  })
+  if (!agree)
+    throw new NeedsInstances(`the relation "${name}" joins by values that code compares in another way than SQL`)
+}
+
+/** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */
+function choosesRows(model: ModelClass, modifier: string | ((query: AnyQueryBuilder) => unknown)): boolean {
+  const query = model.query() as unknown as AnyQueryBuilder
+  try {
+    void query.modify(modifier as string)
+  } catch {
+    // it needs what only a request has
+    return false
+  }
+  return readsWholeRows(query)
+}

@@ -1,0 +1,157 @@
+/**
+ * The SQL of lists and numbers inside rows: for all owners of a page together, joined to it by their keys. So PostgreSQL reads
+ * the related rows of all of them at once where no index leads to those of one; only a list with a limit is read owner by owner.
+ */
+
+import { describeModel } from '../models/describe-model.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { listQuery, orderList } from '../queryset/related-lists.js'
+import { cellText, objectText, referenceOf } from './json-text.js'
+import type { InnerCount, InnerList, InnerRows, ListCell, RowPlan } from './row-shape.js'
+import { direction, innerColumns, joinedTables, LIST, type QueryPart } from './sql-parts.js'
+
+/** The name of no table of the application's: inside, it hides tables around it. */
+const KEYS = 'koa_viewsets_keys'
+
+/** Related objects that are counted. */
+export interface CountedRows {
+  readonly model: ModelClass
+  readonly relation: string
+  /** The relations from the view's objects to the owners. */
+  readonly path: readonly string[]
+  /** What the SQL around calls the owners. */
+  readonly owner: string
+}
+
+/** The SQL of their number for one owner, and the columns of the owner that it reads. */
+export type CountSql = (
+  asked: CountedRows,
+  parent: AnyQueryBuilder,
+) => QueryPart & { readonly columns: readonly string[] }
+
+/** Rows that have lists inside. */
+interface Outside {
+  readonly plan: RowPlan
+  /** The name of what selects them, before the statement. */
+  readonly source: string
+  /** The relations from the view's objects to them. */
+  readonly path: readonly string[]
+  readonly parent: AnyQueryBuilder
+  readonly count: CountSql | undefined
+}
+
+/** What stands before a statement, and what is joined to its rows. */
+export interface ListJoins {
+  readonly before: readonly QueryPart[]
+  readonly joins: QueryPart
+}
+
+/** The lists of a plan, each under a name of its own (`l0`). */
+export function listJoins(outside: Outside): ListJoins {
+  const { plan } = outside
+  const before: QueryPart[] = []
+  const joins = plan.lists.map((list, index) => {
+    const made =
+      list.content.kind === 'list' ? rowsAsJson(list.content, outside, index, before) : numbers(list.content, outside)
+    return joinOn(list, made, plan)
+  })
+  return { before, joins: together(joins) }
+}
+
+function together(parts: readonly QueryPart[]): QueryPart {
+  return { sql: parts.map(({ sql }) => sql).join(''), bindings: parts.flatMap(({ bindings }) => bindings) }
+}
+
+/** Joins what was made for each key. */
+function joinOn({ index, content: { keys } }: ListCell, made: QueryPart, plan: RowPlan): QueryPart {
+  const name = `l${index - plan.columns.length}`
+  const pairs = keys.flatMap((key, position) => [`${name}.k${position}`, referenceOf(key, plan)])
+  return {
+    sql: ` left join (${made.sql}) as ?? on ${keys.map(() => '?? = ??').join(' and ')}`,
+    bindings: [...made.bindings, name, ...pairs],
+  }
+}
+
+/** The keys of all owners, each once. */
+function keysOf({ keys }: InnerRows, { plan, source }: Outside, names: readonly string[]): QueryPart {
+  const tables = joinedTables(plan)
+  return {
+    sql: `(select distinct ${keys.map(() => '?? as ??').join(', ')} from ?? as ??${tables.sql}) as ??`,
+    bindings: [
+      ...keys.flatMap((key, index) => [referenceOf(key, plan), names[index]]),
+      ...[source, LIST, ...tables.bindings, KEYS],
+    ],
+  }
+}
+
+function numbers(content: InnerCount, outside: Outside): QueryPart {
+  const { owner, relation, path, keys } = content
+  const asked = { model: owner, relation: relation.name, path: [...outside.path, ...path], owner: KEYS }
+  if (!outside.count) throw new Error(`nobody counts "${relation.name}"`)
+  const count = outside.count(asked, outside.parent)
+  const from = keysOf(content, outside, count.columns)
+  const own = count.columns.map((column) => `${KEYS}.${column}`)
+  return {
+    sql: `select ${keys.map((_, index) => `?? as k${index}`).join(', ')}, ${count.sql}::text as json from ${from.sql}`,
+    bindings: [...own, ...count.bindings, ...from.bindings],
+  }
+}
+
+function rowsAsJson(list: InnerList, outside: Outside, index: number, before: QueryPart[]): QueryPart {
+  const { plan, relation, path } = list
+  const source = `${outside.source}_${index}`
+  const rows = rowsOf(list, outside)
+  const inside = { ...outside, plan, source, path: [...outside.path, ...path, relation.name] }
+  const lists = listJoins(inside)
+  // what is looked into once more stands before the statement
+  const isNamed = plan.lists.length > 0
+  if (isNamed) before.push({ sql: `?? as materialized (${rows.sql})`, bindings: [source, ...rows.bindings] })
+  before.push(...lists.before)
+  const from = isNamed ? { sql: '??', bindings: [source] } : { sql: `(${rows.sql})`, bindings: rows.bindings }
+  return aggregated(list, from, lists.joins)
+}
+
+/** A row for each owner: its key, and the JSON of its list. */
+function aggregated(list: InnerList, from: QueryPart, lists: QueryPart): QueryPart {
+  const { plan, order, keys, isFlat } = list
+  const [first] = plan.object.members
+  const item = isFlat && first && 'cell' in first ? cellText(first.cell, plan) : objectText(plan.object, plan)
+  const tables = joinedTables(plan)
+  const terms = order?.map((term, index) => `${LIST}.o${index} ${direction(term, false)}`) ?? [`${LIST}.n`]
+  const own = keys.map((_, index) => `${LIST}.k${index}`).join(', ')
+  return {
+    sql:
+      `select ${own}, '[' || string_agg(${item.sql}, ',' order by ${terms.join(', ')}) || ']' as json ` +
+      `from ${from.sql} as ??${tables.sql}${lists.sql} group by ${own}`,
+    bindings: [...item.bindings, ...from.bindings, LIST, ...tables.bindings, ...lists.bindings],
+  }
+}
+
+/** The related rows of all owners: the key, then the columns that the plan needs. */
+function rowsOf(list: InnerList, outside: Outside): QueryPart {
+  const { owner, relation, keys, shown, order, plan } = list
+  const names = keys.map((_, index) => `k${index}`)
+  const references = names.map((name) => `${KEYS}.${name}`)
+  const declared = { relation: relation.name, modifiers: shown?.modifiers ?? [], order: shown?.order ?? [] }
+  const query = listQuery(declared, { owner, relation, references, parent: outside.parent })
+  const limit = shown?.limit
+  if (limit !== undefined || !order) orderList(query, declared.order)
+  const table = query.tableRefFor(query.modelClass())
+  const model = describeModel(relation.model)
+  const columns = [...innerColumns({ plan, model, order: order ?? [] }, true)]
+  void query.clearSelect().select(columns.map(([name, { column }]) => `${table}.${column} as ${name}`))
+  const built = query.toKnexQuery() as unknown as Limited
+  // a literal, as that of a page
+  if (limit !== undefined) built.limit(limit, { skipBinding: true })
+  const from = keysOf(list, outside, names)
+  const rows = order ? '?' : '(select i.*, row_number() over () as n from ? as i)'
+  return {
+    sql: `select ${names.map(() => '??').join(', ')}, r.* from ${from.sql} cross join lateral ${rows} as r`,
+    bindings: [...references, ...from.bindings, built],
+  }
+}
+
+/** Knex's own builder, as far as we use it. */
+interface Limited {
+  limit(value: number, options: { skipBinding: true }): unknown
+}

@@ -1,0 +1,69 @@
+/** Pieces of SQL of which the statements of rows are made, and the tables that are joined to a list. */
+
+import { describeModel } from '../models/describe-model.js'
+import type { Column, ModelDescription } from '../models/model-description.js'
+import type { OrderTerm } from '../queryset/total-order.js'
+import type { RowJoin, RowPlan } from './row-shape.js'
+
+/** A piece of SQL whose bindings are identifiers. */
+export interface Part {
+  readonly sql: string
+  readonly bindings: readonly string[]
+}
+
+/** A piece of SQL whose bindings are identifiers and queries. */
+export interface QueryPart {
+  readonly sql: string
+  readonly bindings: readonly unknown[]
+}
+
+/** The name of the page in the SQL around it. */
+export const LIST = 'list'
+
+/** `asc` or `desc`. */
+export function direction({ descending }: OrderTerm, backwards: boolean): string {
+  return descending === backwards ? 'asc' : 'desc'
+}
+
+/** What a list is made of, and its order. */
+interface OrderedPlan {
+  readonly plan: RowPlan
+  readonly model: ModelDescription
+  readonly order: readonly OrderTerm[]
+}
+
+/** Columns of the list's own table that are needed, with the names they get. */
+export function innerColumns({ plan, model, order }: OrderedPlan, wrapped: boolean): Map<string, Column> {
+  const needed = new Map<string, Column>()
+  for (const [index, { table, column }] of plan.columns.entries()) if (table === 0) needed.set(`c${index}`, column)
+  if (!wrapped) return needed
+  for (const [index, { property, related }] of order.entries()) {
+    if (!related) needed.set(`o${index}`, model.columns.get(property) as Column)
+  }
+  for (const { table, parent, relation } of plan.joins) {
+    if (parent !== 0) continue
+    for (const [index, property] of relation.ownerProperties.entries()) {
+      needed.set(`k${table}_${index}`, model.columns.get(property) as Column)
+    }
+  }
+  return needed
+}
+
+/** The tables that are joined to a list. */
+export function joinedTables(plan: RowPlan): Part {
+  const joins = plan.joins.map((join) => joinClause(join, plan))
+  return { sql: joins.map(({ sql }) => sql).join(''), bindings: joins.flatMap(({ bindings }) => bindings) }
+}
+
+function joinClause({ table, parent, relation }: RowJoin, plan: RowPlan): Part {
+  const related = describeModel(relation.model)
+  const owner = plan.joins.find((join) => join.table === parent)?.relation.model
+  const keys = relation.ownerProperties.map((property, index) => [
+    `j${table}.${related.columns.get(relation.relatedProperties[index] as string)?.column}`,
+    owner ? `j${parent}.${describeModel(owner).columns.get(property)?.column}` : `${LIST}.k${table}_${index}`,
+  ])
+  return {
+    sql: ` left join ?? as ?? on ${keys.map(() => '?? = ??').join(' and ')}`,
+    bindings: [relation.model.tableName, `j${table}`, ...keys.flat()],
+  }
+}
