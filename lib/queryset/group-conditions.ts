@@ -20,15 +20,18 @@ export function groupConditions<Query extends AnyQueryBuilder>(query: Query): Qu
 /** Keeps the conditions that `add` adds to a query together: an OR among them reaches none that stands before them. */
 export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
   let before: ReadonlySet<Condition> | undefined
-  void query.onBuildKnex((built) => {
+  const note = (built: Knex.QueryBuilder) => {
     before = new Set((built as unknown as Conditioned)._statements)
-  })
-  add()
-  void query.onBuildKnex((built) => {
+  }
+  const encloseOthers = (built: Knex.QueryBuilder) => {
     const conditioned = built as unknown as Conditioned
     const added = conditioned._statements.filter((one) => one.grouping === 'where' && !before?.has(one))
     if (added.some((one) => one.bool === 'or')) enclose(conditioned, added)
-  })
+  }
+  ours.add(note).add(encloseOthers)
+  void query.onBuildKnex(note)
+  add()
+  void query.onBuildKnex(encloseOthers)
 }
 
 /** What is known of the conditions of a query, once it was built. */

@@ -3,7 +3,7 @@
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
-import { readsWholeRows } from '../queryset/reads-whole-rows.js'
+import { choosesRows } from '../queryset/reads-whole-rows.js'
 import type { RelatedList } from '../queryset/related-lists.js'
 import { type Collector, checkRows, NeedsInstances } from './row-collector.js'
 import type { InnerList } from './row-shape.js'
@@ -70,16 +70,4 @@ function checkKeys(
   })
   if (!agree)
     throw new NeedsInstances(`the relation "${name}" joins by values that code compares in another way than SQL`)
-}
-
-/** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */
-function choosesRows(model: ModelClass, modifier: string | ((query: AnyQueryBuilder) => unknown)): boolean {
-  const query = model.query() as unknown as AnyQueryBuilder
-  try {
-    void query.modify(modifier as string)
-  } catch {
-    // it needs what only a request has
-    return false
-  }
-  return readsWholeRows(query)
 }

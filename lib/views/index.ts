@@ -10,6 +10,7 @@ export {
   sum,
 } from '../aggregates/aggregate.js'
 export { modelView } from '../factories/view-sets.js'
+export { ModifierFilter } from '../filters/modifier-filter.js'
 export { mountView } from '../router/mount-view.js'
 export {
   CreateAPIView,

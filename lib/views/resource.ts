@@ -4,6 +4,7 @@ import type { ObjectKey } from '../fields/object-key.js'
 import { FieldFilter } from '../filters/field-filter.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
 import { FullTextSearchFilter } from '../filters/full-text-search-filter.js'
+import { ModifierFilter } from '../filters/modifier-filter.js'
 import { declaredTerm } from '../filters/order-term.js'
 import { OrderingFilter } from '../filters/ordering-filter.js'
 import { SEPARATOR } from '../filters/resolve-paths.js'
@@ -43,6 +44,7 @@ import { type Deletion, deletionFor } from './soft-delete.js'
 const OUR_FILTERS: ReadonlySet<unknown> = new Set([
   FieldFilter,
   FullTextSearchFilter,
+  ModifierFilter,
   OrderingFilter,
   SearchFilter,
   SearchRankOrderingFilter,
