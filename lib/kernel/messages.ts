@@ -62,6 +62,7 @@ export const MESSAGES = {
     'Give a text, a number, true, false, or a list of them.',
     'No item of a list may be empty or hold a comma.',
     'Use one of: {names}.',
+    'Use true, or leave it out.',
   ],
   required: ['This field is required.'],
   send_as_string: ['Send a number of more than {max} digits as a string.', 'Send an integer beyond {max} as a string.'],
