@@ -230,6 +230,19 @@ describe('functions that a request makes', () => {
   )
 })
 
+describe('what goes round the design', () => {
+  /** Facts that are kept beside an object say less than a property does, and a cast says what nobody checks. */
+  it.each<[string, RegExp, number]>([
+    ['facts beside objects (WeakMap, WeakSet)', /\bnew Weak(?:Map|Set)\b/, 20],
+    ['casts by way of unknown', /\bas unknown as\b/, 20],
+  ])('is rare: %s', (_what, pattern, most) => {
+    const lines = files.flatMap((file) => readFileSync(join(root, file), 'utf8').split('\n'))
+    const found = lines.filter((line) => pattern.test(line))
+    expect(found.length).toBeGreaterThan(0)
+    expect(found.slice(most)).toEqual([])
+  })
+})
+
 describe('what comments cite', () => {
   const cited = (pattern: RegExp) =>
     files.flatMap((file) =>

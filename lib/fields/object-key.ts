@@ -5,7 +5,7 @@ import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
-import { describeModel } from '../models/describe-model.js'
+import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { canCompare } from '../queryset/total-order.js'
@@ -96,7 +96,7 @@ interface ColumnKeyOptions {
   readonly problem?: string | undefined
 }
 
-const keys = new WeakMap<Column, ColumnKey>()
+const keysOf = oncePerCatalogue((_model: ModelClass) => new Map<Column, ColumnKey>())
 
 /**
  * The key of a model's objects by one of its properties: the primary key stands for the external id, where there is one,
@@ -107,6 +107,7 @@ export function objectKey(model: ModelClass, property: string): ColumnKey | unde
   const isOwn = own?.names(property) === true
   const column = isOwn ? own.column : describeModel(model).columns.get(property)
   if (!column) return undefined
+  const keys = keysOf(model)
   let key = keys.get(column)
   if (!key) {
     key = isOwn ? new ColumnKey(column, own) : foreignKey(model, column)

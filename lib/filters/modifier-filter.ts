@@ -98,5 +98,5 @@ export class ModifierFilter<
 }
 
 function ordersRows(model: ModelClass, modifier: string): boolean {
-  return (model.query().modify(modifier) as unknown as AnyQueryBuilder).has(/^orderBy/)
+  return (model.query() as AnyQueryBuilder).modify(modifier).has(/^orderBy/)
 }

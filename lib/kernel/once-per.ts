@@ -14,17 +14,14 @@ export function oncePer<K extends object, T>(make: (key: K) => T): (key: K) => T
 
 /** Makes a promise once for each key: all who ask while it is pending share it. One that is rejected is not kept. */
 export function oncePerUntilFailed<K extends object, T>(make: (key: K) => Promise<T>): (key: K) => Promise<T> {
-  const made = new WeakMap<K, Promise<T>>()
+  const runningFor = oncePer((_key: K): { promise?: Promise<T> | undefined } => ({}))
   return (key) => {
-    let running = made.get(key)
-    if (!running) {
-      running = make(key).catch((error: unknown) => {
-        made.delete(key)
-        throw error
-      })
-      made.set(key, running)
-    }
-    return running
+    const running = runningFor(key)
+    running.promise ??= make(key).catch((error: unknown) => {
+      running.promise = undefined
+      throw error
+    })
+    return running.promise
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
+import { oncePer } from '../kernel/once-per.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { rememberNames } from '../postgres/prepared-names.js'
@@ -14,24 +15,34 @@ import type { ModelDescription } from './model-description.js'
 import { type ModelClass, modelName, primaryKeyOf } from './objection.js'
 import { toReference } from './table-reference.js'
 
-const catalogues = new WeakMap<ModelClass, CatalogueTable>()
-let descriptions = new WeakMap<ModelClass, ModelDescription>()
+/** What is known of a model. */
+interface Known {
+  /** Its table in the catalogue; undefined until that was read. */
+  table?: CatalogueTable
+  /** What was made of it, and after which declaration. */
+  description?: ModelDescription | undefined
+  declaration?: number
+}
+
+const knownOf = oncePer((_model: ModelClass): Known => ({}))
+/** It grows when something was declared that changes what models are. */
+let declaration = 0
 /** It grows when a catalogue was read; what was compiled from descriptions before is stale then. */
 let revision = 0
 
 /** The description of a model; made once, and again when its catalogue was read. */
 export function describeModel(model: ModelClass): ModelDescription {
-  let description = descriptions.get(model)
-  if (!description) {
-    description = describe(model, catalogues.get(model))
-    descriptions.set(model, description)
+  const known = knownOf(model)
+  if (known.declaration !== declaration || !known.description) {
+    known.description = describe(model, known.table)
+    known.declaration = declaration
   }
-  return description
+  return known.description
 }
 
 /** Has all models described anew, of the catalogues that were read: something was declared that changes what they are. */
 export function describeAnew(): void {
-  descriptions = new WeakMap()
+  declaration++
   revision++
 }
 
@@ -76,8 +87,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
         table.nativeName,
         table.columns.map(({ nativeName }) => nativeName),
       )
-      catalogues.set(model, table)
-      descriptions.delete(model)
+      Object.assign(knownOf(model), { table, description: undefined } satisfies Known)
     }
   }
   revision++
@@ -96,7 +106,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
  */
 export async function findsSameTables(models: readonly ModelClass[], knex: Queryable, path: string): Promise<boolean> {
   const read = models.flatMap((model) => {
-    const known = catalogues.get(model)
+    const known = knownOf(model).table
     return known ? [{ name: model.tableName, known }] : []
   })
   const found = await readCatalogue(

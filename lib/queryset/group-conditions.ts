@@ -21,10 +21,10 @@ export function groupConditions<Query extends AnyQueryBuilder>(query: Query): Qu
 export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
   let before: ReadonlySet<Condition> | undefined
   const note = (built: Knex.QueryBuilder) => {
-    before = new Set((built as unknown as Conditioned)._statements)
+    before = new Set((built as Conditioned)._statements)
   }
   const encloseOthers = (built: Knex.QueryBuilder) => {
-    const conditioned = built as unknown as Conditioned
+    const conditioned = built as Conditioned
     const added = conditioned._statements.filter((one) => one.grouping === 'where' && !before?.has(one))
     if (added.some((one) => one.bool === 'or')) enclose(conditioned, added)
   }
@@ -73,7 +73,7 @@ interface Condition {
   readonly operator?: unknown
   readonly value?: unknown
 }
-interface Conditioned {
+type Conditioned = Knex.QueryBuilder & {
   _statements: Condition[]
   readonly client: { queryBuilder(): Knex.QueryBuilder }
 }
@@ -89,12 +89,12 @@ interface Building {
 }
 
 const building = oncePer((_query: object): Building => ({}))
-/** Hooks that change nothing an application would notice. */
+/** Hooks that change nothing an application would notice, or run its own within parentheses. */
 const ours = new WeakSet<object>([group])
 
 /** Runs while the query is built, in its place among what adds to it: after all conditions that stand before it. */
 function group(knexQuery: Knex.QueryBuilder): void {
-  const query = knexQuery as unknown as Conditioned
+  const query = knexQuery as Conditioned
   const conditions = query._statements.filter((statement) => statement.grouping === 'where' && !grouped.has(statement))
   const [first] = conditions
   if (!first) return
@@ -113,9 +113,7 @@ function group(knexQuery: Knex.QueryBuilder): void {
 function enclose(query: Conditioned, conditions: readonly Condition[]): Condition {
   const own = new Set(conditions)
   query._statements = query._statements.filter((statement) => !own.has(statement))
-  void (query as unknown as Knex.QueryBuilder).where((inner) => {
-    ;(inner as unknown as Conditioned)._statements.push(...conditions)
-  })
+  void query.where((inner) => void (inner as Conditioned)._statements.push(...conditions))
   const group = query._statements.at(-1) as Condition
   grouped.add(group)
   return group
@@ -136,7 +134,7 @@ function isRaw(value: unknown): boolean {
 const COMPARING = new Set(['whereBasic', 'whereIn', 'whereNull', 'whereBetween'])
 
 function readsOwnRow(knexQuery: Knex.QueryBuilder): boolean {
-  const { _statements, client } = knexQuery as unknown as Conditioned
+  const { _statements, client } = knexQuery as Conditioned
   return _statements.every((condition) => {
     const { grouping, type, value } = condition
     if (grouping !== 'where') return true
@@ -164,16 +162,13 @@ function isPlainValue(value: unknown): boolean {
 
 type Hook = (this: AnyQueryBuilder, ...args: unknown[]) => unknown
 
-/** Hooks that are enclosed already. */
-const enclosing = new WeakSet<object>()
-
 /**
  * Objection runs the hooks of a query's context first of all, and puts what they add behind all that is there: behind what
  * was added from outside. Their conditions belong to those that the query was declared with.
  */
 function encloseContextHook(query: AnyQueryBuilder, name: 'onBuild' | 'runBefore'): void {
   const own = (query.context() as Record<string, unknown>)[name] as Hook | Hook[] | undefined
-  if (own === undefined || enclosing.has(own) || quietHooks.has(own)) return
+  if (own === undefined || ours.has(own) || quietHooks.has(own)) return
   const hooks = [own].flat(Number.POSITIVE_INFINITY) as Hook[]
   function onBuild(builder: AnyQueryBuilder): void {
     // the hooks run for the queries of relations, too
@@ -191,7 +186,7 @@ function encloseContextHook(query: AnyQueryBuilder, name: 'onBuild' | 'runBefore
     return result
   }
   const enclosed = name === 'onBuild' ? onBuild : runBefore
-  enclosing.add(enclosed)
+  ours.add(enclosed)
   void query.context({ [name]: enclosed })
 }
 
@@ -200,11 +195,11 @@ function isGroup({ func }: Operation): boolean {
 }
 
 function begin(knexQuery: Knex.QueryBuilder): void {
-  building(knexQuery).before = new Set((knexQuery as unknown as Conditioned)._statements)
+  building(knexQuery).before = new Set((knexQuery as Conditioned)._statements)
 }
 
 function end(knexQuery: Knex.QueryBuilder): void {
-  const query = knexQuery as unknown as Conditioned
+  const query = knexQuery as Conditioned
   const { before: known, declared = [] } = building(knexQuery)
   const added = query._statements.filter((one) => one.grouping === 'where' && !known?.has(one))
   const joined = added[0]?.bool === 'or' ? declared : []

@@ -15,7 +15,7 @@ export function readsWholeRows(query: AnyQueryBuilder): boolean {
 
 /** True where a modifier adds conditions, joins and orders: the rows are still those of the table. */
 export function choosesRows(model: ModelClass, modifier: string | ((query: AnyQueryBuilder) => unknown)): boolean {
-  const query = model.query() as unknown as AnyQueryBuilder
+  const query = model.query() as AnyQueryBuilder
   try {
     void query.modify(modifier as string)
   } catch {

@@ -1,5 +1,6 @@
 /** Lists of related objects in an order of their own, or parts of them: what is shown, how it is asked for, and where it is kept. */
 
+import { oncePer } from '../kernel/once-per.js'
 import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
@@ -42,17 +43,15 @@ export function countKey(relation: string): string {
 }
 
 /** Parts of lists and numbers that were loaded with objects: not in them, where they would look like relations and columns. */
-const loaded = new WeakMap<object, Map<string, readonly object[] | number>>()
+const loadedWith = oncePer((_owner: object) => new Map<string, readonly object[] | number>())
 
 /** The part of a list, or the number, that was loaded with its owner; undefined where none was. */
 export function loadedBeside(owner: object, key: string): readonly object[] | number | undefined {
-  return loaded.get(owner)?.get(key)
+  return loadedWith(owner).get(key)
 }
 
 export function keepBeside(owner: object, key: string, value: readonly object[] | number): void {
-  const known = loaded.get(owner)
-  if (known) known.set(key, value)
-  else loaded.set(owner, new Map([[key, value]]))
+  loadedWith(owner).set(key, value)
 }
 
 /** The objects whose lists are asked for. */

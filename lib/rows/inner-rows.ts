@@ -1,5 +1,6 @@
 /** Lists inside rows: which relations can be read with their owners by one statement, and in which order. */
 
+import type { Relation } from 'objection'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
@@ -34,7 +35,7 @@ export function describeList(
   checkRows(model)
   checkKeys(owner, relation)
   if (through && !through.isPlain) throw new NeedsInstances(`the join table of "${name}" has code of its own`)
-  if (narrowed && !choosesRows(model, (owner.getRelation(name) as unknown as Narrowed).modify)) {
+  if (narrowed && !choosesRows(model, (owner.getRelation(name) as Relation & Narrowed).modify)) {
     throw new NeedsInstances(`the relation "${name}" does more than to choose and order rows`)
   }
   for (const modifier of modifiers) {

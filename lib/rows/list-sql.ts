@@ -140,7 +140,7 @@ function rowsOf(list: InnerList, outside: Outside): QueryPart {
   const model = describeModel(relation.model)
   const columns = [...innerColumns({ plan, model, order: order ?? [] }, true)]
   void query.clearSelect().select(columns.map(([name, { column }]) => `${table}.${column} as ${name}`))
-  const built = query.toKnexQuery() as unknown as Limited
+  const built = query.toKnexQuery() as Limited
   // a literal, as that of a page
   if (limit !== undefined) built.limit(limit, { skipBinding: true })
   const from = keysOf(list, outside, names)
