@@ -17,7 +17,7 @@ import { InstanceList } from '../rows/list-source.js'
 import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
 import { serializerPlan } from '../serializers/plan.js'
-import { type Action, actionNamed } from '../views/actions.js'
+import { type Action, actionNamed, takesMany } from '../views/actions.js'
 import { overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { askRelations } from '../views/request/ask-relations.js'
@@ -147,14 +147,14 @@ class RoadBook {
     return { ...NOTHING, insert, statements: this.#statements, transaction }
   }
 
-  async change({ name, runs = name, writes, hooks, path }: Action): Promise<Road> {
+  async change({ name, runs = name, writes, hooks }: Action): Promise<Road> {
     const view = this.#view
     const transaction = true
     const finding = ['getObject', 'getObjectToWrite']
     const asked = isDecided(this.#subject, ...CHOOSING, ...finding) || isDecidedOutside(this.#subject)
     const own = this.#overridden(name, runs)
     if (own || asked) return { ...NOTHING, transaction }
-    if (path === 'bulk') {
+    if (takesMany(name)) {
       this.#subject.notes.push(
         'the objects that the body names are read and locked by one statement, in the order of their keys',
       )

@@ -5,7 +5,7 @@ import { ALL_METHODS } from '../kernel/methods.js'
 import { didYouMean } from '../kernel/near-miss.js'
 import { documentedPath } from '../openapi/documented-path.js'
 import type { OpenAPIDocument, Schema } from '../openapi/types.js'
-import { takesQuery } from '../views/actions.js'
+import { insertsRows, takesQuery } from '../views/actions.js'
 import { policiesOf } from '../views/policies.js'
 import type { SettledOptions } from './options.js'
 import type { CalledOperation, Tool, ToolEndpoint, ToolOperation } from './tool.js'
@@ -203,13 +203,11 @@ function hintsOf(calls: readonly CalledOperation[]): Readonly<Record<string, boo
   if (readOnlyHint) return { readOnlyHint, openWorldHint: false }
   return {
     readOnlyHint,
-    destructiveHint: !every((method, action) => isSafeMethod(method) || ADDING.has(action)),
+    destructiveHint: !every((method, action) => isSafeMethod(method) || insertsRows(action)),
     idempotentHint: every((method) => IDEMPOTENT.has(method)),
     openWorldHint: false,
   }
 }
-
-const ADDING: ReadonlySet<string> = new Set(['create', 'bulkCreate'])
 
 function wrong(problem: string): ConfigurationError {
   return new ConfigurationError(`mcp(): ${problem}`)

@@ -1,5 +1,5 @@
 /** Bodies and answers in the envelope of their view, in a document. */
-import { actionNamed } from '../views/actions.js'
+import { actionNamed, takesMany } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
 import type { Subject } from './subject.js'
@@ -31,8 +31,7 @@ export function enclosedAnswer(subject: Subject, schema: Schema | undefined): Sc
 /** The body of a standard action in the envelope of its view. */
 export function enclosedBody(subject: Subject, schema: Schema | undefined): Schema | undefined {
   const envelope = envelopeOf(subject)
-  const path = actionNamed(subject.operation.action)?.path
-  const name = path === 'bulk' ? envelope?.list : envelope?.object
+  const name = takesMany(subject.operation.action) ? envelope?.list : envelope?.object
   return schema && name !== undefined ? around(name, schema) : schema
 }
 

@@ -10,7 +10,7 @@ import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { expandedBy } from '../serializers/select-fields.js'
 import { actionClass } from '../views/action-options.js'
-import { actionNamed, changesObject, namesNoObject, showsFigures } from '../views/actions.js'
+import { actionNamed, changesMany, changesObject, namesNoObject, showsFigures } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { hasModel } from '../views/generic-view-class.js'
 import { streamedFormats } from '../views/mixins/stream-mixin.js'
@@ -44,9 +44,9 @@ export function statusesOf(subject: Subject, hasBody: boolean, parameters: reado
   // a test that fails, and what leads nowhere
   if (operation.method === 'PATCH' && policies.parsers.some(({ patch }) => patch === 'operations')) statuses.add(409)
   // an object that the database keeps, or that is gone by now
-  const changesMany = endpoint.kind === 'bulk' && operation.method !== 'POST'
-  if (changesMany) statuses.add(404)
-  if (isConditional(subject) || changesMany) statuses.add(412)
+  const isOfMany = changesMany(operation.action)
+  if (isOfMany) statuses.add(404)
+  if (isConditional(subject) || isOfMany) statuses.add(412)
   // what the role of the caller may not do
   if (operation.database) statuses.add(401).add(403)
   // a schema that is none

@@ -31,7 +31,7 @@ export function whereAnyKey<Query extends AnyQueryBuilder>(
   const table = query.tableRefFor(query.modelClass())
   const references = columns.map(({ column }) => `${table}.${column}`)
   const { sql, bindings } = isOneOf(columns, references, keys)
-  return query.whereRaw(sql, bindings as never)
+  return query.whereRaw(sql, bindings)
 }
 
 /** The condition that columns, by the names that they have in a query, have one of these keys. */

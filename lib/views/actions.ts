@@ -112,6 +112,8 @@ export const ACTIONS: readonly Action[] = [
 
 /** The paths of one object. */
 const OF_ONE: ReadonlySet<Action['path'] | undefined> = new Set(['detail', 'restore', 'purge'] as const)
+/** The paths whose bodies are lists. */
+const OF_MANY: ReadonlySet<Action['path'] | undefined> = new Set(['bulk'] as const)
 
 const byName: ReadonlyMap<string, Action> = new Map(ACTIONS.map((action) => [action.name, action]))
 
@@ -168,10 +170,19 @@ export function changesObject(name: string): boolean {
   return OF_ONE.has(action?.path) && action?.writes !== undefined
 }
 
+/** True for an action whose body is a list. */
+export function takesMany(name: string): boolean {
+  return OF_MANY.has(byName.get(name)?.path)
+}
+
 /** True for an action that changes or deletes objects which its body names. */
 export function changesMany(name: string): boolean {
-  const action = byName.get(name)
-  return action?.path === 'bulk' && action.writes !== 'insert'
+  return takesMany(name) && !insertsRows(name)
+}
+
+/** True for an action that adds rows, and changes none. */
+export function insertsRows(name: string): boolean {
+  return byName.get(name)?.writes === 'insert'
 }
 
 /** True for an action whose answer is one object, which may have a version. */

@@ -23,7 +23,7 @@ import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, totalOrder } from '../queryset/total-order.js'
 import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import { actionNamed, changesObject } from './actions.js'
+import { actionNamed, changesObject, takesMany } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { filterViewOf, findLookup } from './class-facts.js'
 import { type EnvelopeNames, envelopeNames } from './envelope-names.js'
@@ -40,8 +40,8 @@ import {
 import { listPoliciesOf, policiesOf } from './policies.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
 
-/** Backends that do nothing without a parameter of theirs. */
-const OUR_FILTERS: ReadonlySet<unknown> = new Set([
+/** Backends that do nothing without a parameter of theirs: a request that has none does not ask them. */
+export const OUR_FILTERS: ReadonlySet<unknown> = new Set([
   FieldFilter,
   FullTextSearchFilter,
   ModifierFilter,
@@ -273,7 +273,7 @@ export class Resource {
     let checks = this.#requestChecks.get(action)
     if (!checks) {
       const isOurs = !this.overrides.hasPartOf(action)
-      const isBulk = isOurs && actionNamed(action)?.path === 'bulk'
+      const isBulk = isOurs && takesMany(action)
       checks = { isOurs, isBulk, hasKey: isOurs && changesObject(action) && !this.overrides.writtenLookup }
       this.#requestChecks.set(action, checks)
     }

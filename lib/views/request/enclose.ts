@@ -4,7 +4,7 @@ import { BODY_MEMBER } from '../../http/problem.js'
 import { ValidationError } from '../../kernel/errors.js'
 import { writeJson } from '../../kernel/json-numerals.js'
 import { JsonText } from '../../renderers/json-renderer.js'
-import { actionNamed } from '../actions.js'
+import { actionNamed, takesMany } from '../actions.js'
 import type { EnvelopeNames } from '../envelope-names.js'
 import type { GenericView } from '../generic-view.js'
 import { rendererOf } from './respond.js'
@@ -55,8 +55,9 @@ export function openBody(view: GenericView): void {
   const { body, action } = view
   const { writes, path } = actionNamed(action) ?? {}
   if (!envelope || !writes || body.textual || body.patch === 'operations') return
-  if (path !== 'bulk' && !(path === 'list' || (path === 'detail' && writes === 'update'))) return
-  const name = path === 'bulk' ? envelope.list : envelope.object
+  const isList = takesMany(action)
+  if (!isList && !(path === 'list' || (path === 'detail' && writes === 'update'))) return
+  const name = isList ? envelope.list : envelope.object
   if (name === undefined) return
   const { data } = body
   const isObject = typeof data === 'object' && data !== null && !Array.isArray(data)

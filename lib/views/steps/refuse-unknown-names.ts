@@ -5,19 +5,20 @@ import type { SerializerClass } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { schemaOf } from '../../serializers/schema-serializer.js'
-import { actionNamed } from '../actions.js'
+import { actionNamed, changesMany, takesMany } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { keyNames } from './bulk-objects.js'
 import { shownName } from './refuse-unknown-parameters.js'
 
 /** @throws ValidationError the body has names that are none of the serializer's, which would be ignored */
 export function refuseUnknownNames(view: GenericView): void {
-  const { writes, path, name } = actionNamed(view.action) ?? {}
+  const { action } = view
+  const { writes } = actionNamed(action) ?? {}
   if (writes === undefined || writes === 'delete') return
-  const keys = name === 'bulkUpdate' ? keyNames(view).map((key) => key.name) : []
+  const keys = changesMany(action) ? keyNames(view).map(({ name }) => name) : []
   const errors = unknownIn(view.getSerializerClass(), view.body.data, {
     keys,
-    isList: path === 'bulk',
+    isList: takesMany(action),
     left: MOST_MESSAGES,
   })
   if (errors) throw new ValidationError(errors)

@@ -1,4 +1,6 @@
 /** What a view class decides before any request: how objects are read and inserted and why, in which order, and by which key. */
+
+import * as main from 'koa-viewsets'
 import {
   AllowAny,
   APIRouter,
@@ -13,9 +15,10 @@ import {
   PageNumberPagination,
   SerializerMethodField,
 } from 'koa-viewsets'
+import * as views from 'koa-viewsets/views'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { prepareModels } from '../../../lib/models/describe-model.js'
-import { resourceOf } from '../../../lib/views/resource.js'
+import { OUR_FILTERS, resourceOf } from '../../../lib/views/resource.js'
 import {
   Author,
   AuthorSerializer,
@@ -199,6 +202,13 @@ describe('the order of a list', () => {
     const terms = resourceOf(books(statics)).defaultOrder
     expect(terms.map(({ property, descending }) => `${descending ? '-' : ''}${property}`).join(' ')).toBe(order)
   })
+})
+
+it('knows every filter backend of the package as one that does nothing without its parameter', () => {
+  const exported = Object.values({ ...main, ...views }) as { prototype?: unknown }[]
+  const backends = exported.filter(({ prototype }) => prototype instanceof main.BaseFilter)
+  expect(backends.length).toBeGreaterThan(4)
+  expect(backends.filter((backend) => !OUR_FILTERS.has(backend))).toEqual([])
 })
 
 describe('the key that paths name objects by', () => {
