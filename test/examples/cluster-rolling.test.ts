@@ -1,10 +1,10 @@
 /** The cluster example while its processes are stopped and started one after the other: no request fails. */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { findProgram } from '../../examples/support/programs.js'
 import { FALL, INTERVAL, startBalancer } from '../support/balancer.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import {
@@ -16,7 +16,7 @@ import {
   toUrl,
   untilAnswer,
 } from '../support/program.js'
-import { findProgram } from '../trust/support/installed.js'
+import { type Send, startLoad } from '../support/steady-load.js'
 
 const haproxy = findProgram('haproxy')
 if (haproxy === undefined) console.warn('HAProxy is not installed: the cluster example is not tried behind it')
@@ -63,48 +63,10 @@ async function startHAProxy(ports: readonly [number, number]): Promise<Front> {
   }
 }
 
-/** Requests that come all the time, over connections that stay open. */
-function load(port: number) {
-  const agent = new http.Agent({ keepAlive: true, maxSockets: 8 })
-  const failed: string[] = []
-  let [isOn, answered, written] = [true, 0, 0]
-  const ask = (method: string, path: string, body?: object) =>
-    new Promise<void>((resolve) => {
-      const request = http.request({ host: '127.0.0.1', port, agent, method, path }, (response) => {
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('error', (error) => failed.push(`${method} ${error}`))
-        response.on('close', () => {
-          answered++
-          if (response.statusCode === 201) written++
-          else if (response.statusCode !== 200)
-            failed.push(`${method} ${response.statusCode} ${Buffer.concat(chunks).toString()}`)
-          resolve()
-        })
-      })
-      request.on('error', (error) => {
-        failed.push(`${method} ${error}`)
-        resolve()
-      })
-      if (body) request.setHeader('Content-Type', 'application/json')
-      request.end(body && JSON.stringify(body))
-    })
-  const readers = Array.from({ length: 6 }, async () => {
-    while (isOn) await ask('GET', '/api/v1/countries?page_size=2')
-  })
-  const writers = Array.from({ length: 2 }, async () => {
-    while (isOn) await ask('POST', '/api/v1/cities', city())
-  })
-  return {
-    answered: () => answered,
-    async end() {
-      isOn = false
-      await Promise.all([...readers, ...writers])
-      agent.destroy()
-      return { failed, answered, written }
-    },
-  }
-}
+const LOAD = [
+  ...Array.from({ length: 6 }, () => (send: Send) => send('GET', '/api/v1/countries?page_size=2')),
+  ...Array.from({ length: 2 }, () => (send: Send) => send('POST', '/api/v1/cities', city())),
+]
 
 let made = 0
 function city() {
@@ -141,7 +103,7 @@ describe.each(KINDS)('[I26] behind $name', { timeout: 120_000 }, ({ program, dra
   }
 
   it.skipIf(program === undefined)('each process is replaced under load, and no request fails', async () => {
-    const running = load(front.port)
+    const running = startLoad(front.port, LOAD)
     for (const node of nodes) {
       const before = running.answered()
       expect(await node.program.stop()).toBe(0)
