@@ -5,14 +5,14 @@
  * the same SERVICE_SECRET_KEY. SIGTERM lets the proxy notice for DRAIN_SECONDS that /readyz is 503; SIGINT does not wait.
  * With TRACE=true each answer is a line of the log.
  */
-import { createServer } from 'node:http'
+import { subscribe } from 'node:diagnostics_channel'
 import { setTimeout as sleep } from 'node:timers/promises'
 import knex, { type Knex } from 'knex'
 import Koa from 'koa'
 import { APIRouter, modelSerializer, modelViewSet, PageNumberPagination, table } from 'koa-viewsets'
 import { errors, health, slowRequests } from 'koa-viewsets/plugins'
 import { ReplicaSet } from 'koa-viewsets/replicas'
-import { type AnswerTrace, tracingChannels } from 'koa-viewsets/tracing'
+import type { AnswerTrace } from 'koa-viewsets/tracing'
 import { Model } from 'objection'
 
 const {
@@ -53,10 +53,10 @@ app.maxIpsCount = 1
 app.on('error', logError)
 app.use(probes).use(slowRequests()).use(errors()).use(api.routes())
 
-const server = createServer(app.callback()).listen(Number(PORT), '127.0.0.1')
+const server = app.listen(Number(PORT), '127.0.0.1')
 
 if (TRACE === 'true') {
-  tracingChannels.answer.asyncEnd.subscribe((event) => {
+  subscribe('tracing:koa-viewsets:answer:asyncEnd', (event) => {
     const { request, status } = event as AnswerTrace
     console.log(`${request?.method} ${request?.route} ${status}`)
   })

@@ -4,6 +4,7 @@
  */
 import { isSafeMethod } from '../http/context.js'
 import type { IdempotencyRule } from '../idempotency/rule.js'
+import { heardChannels } from '../kernel/trace-channels.js'
 import { queryParameters } from '../openapi/parameters.js'
 import { permissionName } from '../permissions/operators.js'
 import { actionNamed, showsFigures } from '../views/actions.js'
@@ -47,6 +48,7 @@ export async function explainOperation(options: ExplainOptions): Promise<Explana
     idempotency: isSafeMethod(operation.method) ? null : describeRule(view.policies.idempotency),
     transaction: road.transaction ?? false,
     replicas: replicasOf(options.operation, generic),
+    traced: heardChannels(),
     tools: options.tools.get(operation.operationId) ?? [],
     notes: [...new Set(notes)],
   }

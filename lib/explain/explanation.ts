@@ -64,6 +64,11 @@ export interface Explanation {
   readonly idempotency: string | null
   /** How many replicas it reads on; 0 for the view's own database. */
   readonly replicas: number
+  /**
+   * The channels of `koa-viewsets/tracing` that somebody in this process listens to, at this moment. `serverTiming()` and
+   * `slowRequests()` are the app's, which a router does not know.
+   */
+  readonly traced: readonly string[]
   /** The tools by which agents call it (`mcp()`). */
   readonly tools: readonly string[]
   /** The request is one transaction. */

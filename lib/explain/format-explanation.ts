@@ -28,6 +28,7 @@ function format(explanation: Explanation): string {
     ['runs with', explanation.database ?? ''],
     ['once', explanation.idempotency ?? ''],
     ['reads on', explanation.replicas === 0 ? '' : `${explanation.replicas} replicas, else the primary`],
+    ['traced', explanation.traced.join(', ')],
     ['tools', explanation.tools.join(', ')],
     ['transaction', explanation.transaction ? 'one' : ''],
     ...statements.map(({ does, sql }) => [does, sql] as const),

@@ -4,6 +4,7 @@ import type { Knex } from 'knex'
 import { authenticate } from '../authentication/authenticate.js'
 import { type Context, describingContext } from '../http/context.js'
 import type { DescribedEndpoint, DescribedOperation } from '../openapi/endpoint.js'
+import { isWatchable } from '../postgres/watch-statements.js'
 import { determineVersion } from '../versioning/determine-version.js'
 import type { APIView } from '../views/api-view.js'
 import { isBuiltIn, overridden } from '../views/built-in.js'
@@ -121,5 +122,7 @@ export async function knexOf(subject: Subject): Promise<Knex | undefined> {
   if (isDecided(subject, 'getKnex')) return undefined
   const knex = await subject.view.getKnex()
   if (!knex) subject.notes.push('its model has no knex: Model.knex(knex) tells where its queries run')
+  else if (!isWatchable(knex))
+    subject.notes.push("its statements are not traced, nor timed: the pool is not knex's own")
   return knex
 }

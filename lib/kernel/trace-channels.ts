@@ -71,3 +71,8 @@ export const CHANNELS = {
 
 /** All of them, to be asked whether anybody listens. */
 export const ALL_CHANNELS: readonly TracingChannel<unknown, never>[] = Object.values(CHANNELS) as never
+
+/** The names of those that somebody in this process listens to. */
+export function heardChannels(): readonly string[] {
+  return Object.entries(CHANNELS).flatMap(([name, { hasSubscribers }]) => (hasSubscribers ? [name] : []))
+}

@@ -64,8 +64,13 @@ export function watchDatabase(knex: Queryable | Knex): void {
   watchPool((knex.client as Client).pool)
 }
 
+/** Whether statements can be told of: a pool of the application's own tells of no connections. */
+export function isWatchable(knex: Queryable | Knex): boolean {
+  return (knex.client as Client).pool?.on !== undefined
+}
+
 function watchPool(pool: Pool | undefined): void {
-  // a transaction has none, and one of the application's own tells of no connections
+  // a transaction has none
   if (!pool?.on || !isNewPool(pool)) return
   pool.on('createSuccess', (_, connection) => watchConnection(connection))
   for (const { resource } of [...(pool.free ?? []), ...(pool.used ?? [])]) watchConnection(resource)

@@ -11,6 +11,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { TooLate } from '../kernel/within.js'
+import { noteDatabase } from '../postgres/watch-statements.js'
 import { type Trouble, troubleOf } from './replica-trouble.js'
 import { readToken, type WalPlace, type Written, writeToken } from './token.js'
 import { askReplayed, askWritten } from './wal-questions.js'
@@ -85,6 +86,7 @@ export class ReplicaSet {
       throw new ConfigurationError('ReplicaSet: replicas is empty; name at least one, or leave the set out')
     }
     writeToken('primary')
+    for (const knex of [primary, ...replicas]) noteDatabase(knex)
     this.primary = primary
     this.#replicas = replicas.map((knex) => ({ knex, downUntil: 0, known: undefined }))
     this.#options = { wait: 200, retryAfter: 5_000, maxAge: 600, ...options }

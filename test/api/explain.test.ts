@@ -1,5 +1,7 @@
 /** `explain()` tells what is done: the SQL that it shows is the SQL that requests send, and it calls nothing that needs one. */
+import knex from 'knex'
 import { Model, type QueryBuilder } from 'objection'
+import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
@@ -33,6 +35,7 @@ import { type Explanation, formatExplanations } from '../../lib/tools/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { runsAsRole } from '../support/roles.js'
+import { listen, orderOf } from '../support/traced.js'
 
 class Author extends Model {
   static override tableName = 'authors'
@@ -405,6 +408,41 @@ it('nested view sets show the condition of the path', async () => {
   expect(creating).toEqual(expect.arrayContaining(create.statements.map(({ sql }) => sql)))
 })
 
+it.skipIf(process.env['TRACED'])('names the channels that somebody listens to at that moment', async () => {
+  const api = routerOf(Books)
+  expect((await explained(api, 'list')).traced).toEqual([])
+  expect(formatExplanations(await api.explain('book-list'))).not.toContain('traced')
+  listen('sql', 'render')
+  expect((await explained(api, 'list')).traced).toEqual(['sql', 'render'])
+  expect(formatExplanations(await api.explain('book-list'))).toContain('  traced       sql, render\n')
+})
+
+it('says whose statements cannot be traced', async () => {
+  const note = "its statements are not traced, nor timed: the pool is not knex's own"
+  expect((await explained(routerOf(Books), 'list')).notes).not.toContain(note)
+  const connectionPool = new pg.Pool({ ...database.connection, max: 1 })
+  const pooled = knex({ client: 'pg', connectionPool })
+  onTestFinished(async () => {
+    await pooled.destroy()
+    if (!connectionPool.ended) await connectionPool.end()
+  })
+  class PooledBook extends Book {}
+  PooledBook.knex(pooled)
+  class Serializer extends BookSerializer {
+    static override model = PooledBook
+  }
+  class Pooled extends Books {
+    static override model = PooledBook
+    static override serializerClass = Serializer
+  }
+  const api = routerOf(Pooled)
+  expect((await explained(api, 'list')).notes).toContain(note)
+  const client = await served(api)
+  const heard = listen('sql', 'action')
+  expect((await client.get('/api/books')).status).toBe(200)
+  expect(orderOf(heard)).toBe('action( action)')
+})
+
 it('a server cursor is declared', async () => {
   class Exported extends Books {
     static override paginationClass = new ServerCursorPagination({ maxPerUser: 1 })
@@ -417,7 +455,7 @@ it('a server cursor is declared', async () => {
 it.skipIf(runsAsRole())('reads well in a terminal', async () => {
   const [list, ...others] = await routerOf(Books).explain('book-list')
   expect(others).toEqual([])
-  const text = formatExplanations(list ? [list] : [])
+  const text = formatExplanations(list ? [{ ...list, traced: [] }] : [])
   expect(text).toBe(`GET /api/books  (book-list)
   view         Books.list
   policies     Token

@@ -16,12 +16,13 @@ import {
 import { mcp } from '../../lib/mcp/index.js'
 import { ReplicaSet, type ReplicaSetOptions } from '../../lib/replicas/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
-import { readFrom } from '../../plugins/index.js'
+import { readFrom, slowRequests } from '../../plugins/index.js'
 import { messageOf } from '../support/agent.js'
 import { countQueries } from '../support/database.js'
 import { runsAsRole } from '../support/roles.js'
 import { serve, type TestResponse, type TestServer } from '../support/server.js'
 import { type Cluster, startCluster } from '../support/standbys.js'
+import { listen } from '../support/traced.js'
 
 interface Row {
   id: number
@@ -267,6 +268,24 @@ describe('a route of the application', () => {
     }
     expect(() => readFrom({} as never)).toThrow('readFrom(): give it new ReplicaSet')
   })
+})
+
+it('statements on a replica are told to the channels', async () => {
+  const replicas = new ReplicaSet({
+    primary: cluster.primary.knex,
+    replicas: cluster.standbys.map(({ knex }) => knex),
+  })
+  const app = new Koa().use(slowRequests()).use(readFrom(replicas))
+  app.use(async (ctx) => {
+    ctx.body = (await (ctx.state['knex'] as Knex).raw('select pg_is_in_recovery() as standby')).rows[0]
+  })
+  const server = await serve(app)
+  onTestFinished(() => server.close())
+  const heard = listen('sql')
+  expect((await server.send({ path: '/' })).json).toEqual({ standby: true })
+  expect(heard.filter(({ phase }) => phase === 'asyncEnd').map(({ event }) => event['text'])).toEqual([
+    'select pg_is_in_recovery() as standby',
+  ])
 })
 
 describe('an agent', () => {
