@@ -241,6 +241,11 @@ export function refusalOfUid(knex: Queryable, uid: string | undefined): ServiceU
   return connection && refusalOf(connection)
 }
 
+/** Has each connection asked that the pool will make, of a database that may not be there yet. */
+export function watchSession(knex: Queryable): void {
+  watch(knex.client as Client)
+}
+
 /** Has each new connection asked before anything else is sent to it. */
 function watch({ pool, config }: Client): void {
   if (!pool?.on || !isNewPool(pool)) return

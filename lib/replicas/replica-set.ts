@@ -11,6 +11,8 @@ import { ConfigurationError } from '../kernel/errors.js'
 import type { Kind } from '../kernel/kinds.js'
 import { checkKinds } from '../kernel/option-kinds.js'
 import { TooLate } from '../kernel/within.js'
+import { watchSession } from '../postgres/connection-queue.js'
+import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
 import { type Trouble, troubleOf } from './replica-trouble.js'
 import { readToken, type WalPlace, type Written, writeToken } from './token.js'
@@ -86,7 +88,7 @@ export class ReplicaSet {
       throw new ConfigurationError('ReplicaSet: replicas is empty; name at least one, or leave the set out')
     }
     writeToken('primary')
-    for (const knex of [primary, ...replicas]) noteDatabase(knex)
+    for (const knex of replicas) adopt(knex)
     this.primary = primary
     this.#replicas = replicas.map((knex) => ({ knex, downUntil: 0, known: undefined }))
     this.#options = { wait: 200, retryAfter: 5_000, maxAge: 600, ...options }
@@ -200,6 +202,13 @@ export class ReplicaSet {
     // another server may stand in its place
     replica.known = undefined
   }
+}
+
+/** What `prepare()` does for the primary; a replica need not be there then. */
+function adopt(replica: Knex): void {
+  watchSession(replica)
+  shareTurns(replica)
+  noteDatabase(replica)
 }
 
 const UNSIGNED = { signed: false }

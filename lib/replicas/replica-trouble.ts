@@ -1,5 +1,5 @@
 /** Which errors are about the server that was asked, and not about what was asked of it. */
-import { ApiError } from '../kernel/errors.js'
+import { ApiError, ConfigurationError } from '../kernel/errors.js'
 import { sqlStateOf, toApiError } from '../postgres/database-errors.js'
 
 /**
@@ -22,6 +22,8 @@ export function troubleOf(error: unknown): Trouble | undefined {
   const cause = error instanceof ApiError ? error.cause : error
   const state = sqlStateOf(cause)
   if (state !== undefined) return TROUBLES.get(state) ?? TROUBLES.get(state.slice(0, 2))
+  // a connection whose settings would have values misread
+  if (error instanceof ApiError && cause instanceof ConfigurationError) return 'down'
   // what the connection, its pool or the system has thrown
   return cause !== undefined && toApiError(cause)?.status === UNAVAILABLE ? 'down' : undefined
 }

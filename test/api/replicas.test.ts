@@ -1,6 +1,7 @@
 /** Requests that read go to streaming replicas, and nobody reads less than they have written. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Knex } from 'knex'
+import { inspect } from 'node:util'
+import knex, { type Knex } from 'knex'
 import Koa from 'koa'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import {
@@ -11,6 +12,7 @@ import {
   modelViewSet,
   objectAction,
   PageNumberPagination,
+  SerializerMethodField,
   table,
 } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/index.js'
@@ -364,7 +366,7 @@ describe('explain()', () => {
 
 describe('a replica that', () => {
   it('is away is left out, told once, and tried again', async () => {
-    const broken = (await import('knex')).default({
+    const broken = knex({
       client: 'pg',
       connection: { host: '/nonexistent', user: 'x' },
       acquireConnectionTimeout: 300,
@@ -383,6 +385,32 @@ describe('a replica that', () => {
     expect((await server.send({ path: '/items/touch' })).json).toEqual({ touched: true })
     expect(server.reported).toEqual([])
     expect(await isStandby(server)).toBe(true)
+  })
+
+  it.each([
+    ['rows', {}],
+    ['instances', { label: new SerializerMethodField({ methodName: 'getLabel' }) }],
+  ])('has settings by which values would be misread is left out for %s', async (_way, declaredFields) => {
+    const [{ postgres }] = cluster.standbys as [Cluster['primary']]
+    const odd = knex({ client: 'pg', connection: { ...postgres.connection, options: '-c datestyle=German' } as never })
+    onTestFinished(() => odd.destroy())
+    class Labelled extends modelSerializer(Item, {
+      fields: ['id', 'name', ...Object.keys(declaredFields)] as never,
+      declaredFields,
+    }) {
+      getLabel() {
+        return 'label'
+      }
+    }
+    const replicas = new ReplicaSet({ primary: cluster.primary.knex, replicas: [odd] })
+    const api = new APIRouter({ replicas }).register('items', modelViewSet(Item, { serializerClass: Labelled }))
+    await api.prepare()
+    const reported: Error[] = []
+    const server = await serve(new Koa().on('error', (error) => reported.push(error)).use(api.routes()))
+    onTestFinished(() => server.close())
+    expect((await server.send({ path: '/items' })).status).toBe(200)
+    expect(reported.map(({ name }) => name)).toEqual(['ReplicaDown'])
+    expect(inspect(reported)).toContain('the database connection has DateStyle at "German, DMY"')
   })
 
   it('loses its connections in the middle is done without', async () => {

@@ -79,7 +79,7 @@ async function writeAndRead(pairs: number, callers = 16): Promise<Pairs> {
   return found
 }
 
-describe('[I30] what a caller has written', () => {
+describe('[I30] what a caller has written', { timeout: 600_000 }, () => {
   it('is read, though one replica is behind', async () => {
     const { stale, refused, statuses, pairs } = await writeAndRead(size(400, 10_000))
     report('I30: reads after writes, a replica 150 ms behind', { pairs, stale })
