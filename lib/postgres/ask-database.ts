@@ -39,7 +39,8 @@ const ALIVE: Question = { text: 'select 1', values: [] }
 
 /**
  * The first row of the answer; undefined where all connections of the pool are in use and the database has answered `select
- * 1` by a connection of its own: a full pool is no dead database, and nobody who waits in it shall wait for this.
+ * 1` by a connection of its own: a full pool is no dead database, and nobody who waits in it shall wait for this. Undefined too
+ * where the database has no connection left.
  * @param milliseconds how long all of it may take
  * @throws TooLate, or what pg or knex throw
  */
@@ -48,7 +49,13 @@ export async function askDatabase(knex: Knex, question: Question, milliseconds: 
   const { pool } = client
   const end = performance.now() + milliseconds
   if (!pool || !('numUsed' in pool)) return firstRow(await within(milliseconds, rawAnswer(knex, question)))
-  const connection = isFull(pool) ? undefined : await acquire(pool, end)
+  let connection: Connection | undefined
+  try {
+    connection = isFull(pool) ? undefined : await acquire(pool, end)
+  } catch (error) {
+    if (isServerFull(error)) return undefined
+    throw error
+  }
   if (!connection) {
     await askBeside(client, end)
     return undefined

@@ -2,6 +2,7 @@
 import type { EventEmitter } from 'node:events'
 import knex, { type Knex } from 'knex'
 import { Model } from 'objection'
+import pg from 'pg'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { APIRouter, ModelSerializer, ModelViewSet } from '../../lib/index.js'
 import { errors, type HealthOptions, health } from '../../plugins/index.js'
@@ -243,6 +244,74 @@ describe('the question to the database', () => {
     ])
     await pool.raw('alter table bookz rename to books')
     expect(await probe()).toEqual(OK)
+  })
+
+  it.skipIf(poolMode())('finds a database that answers late, but in time', async () => {
+    const { port, socketPath } = socketOf(own())
+    const proxy = await startProxy({ path: socketPath }, `.s.PGSQL.${port}`)
+    onTestFinished(() => proxy.remove())
+    const { probe } = await probed({ databases: [poolOf({ ...own(), host: proxy.folder })], timeout: 20_000 })
+    expect(await probe()).toEqual(OK)
+    proxy.delay(100)
+    expect(await probe()).toEqual(OK)
+  })
+
+  it('goes on where some of the tables are missing', async () => {
+    const other = await createDatabase({
+      schema: 'create table books (id int primary key, title text); create table authors (id int primary key)',
+    })
+    onTestFinished(() => other.drop())
+    const pool = poolOf(other.connection as Knex.PgConnectionConfig)
+    class Author extends Model {
+      static override tableName = 'authors'
+    }
+    Author.knex(pool)
+    class AuthorSerializer extends ModelSerializer {
+      static override model = Author
+      static override fields = ['id']
+    }
+    class Authors extends ModelViewSet {
+      static override model = Author
+      static override serializerClass = AuthorSerializer
+    }
+    const api = booksOf(pool).register('authors', Authors)
+    await api.prepare()
+    const { probe, get } = await probed({ api })
+    await pool.raw('drop table authors')
+    expect([await probe(), (await get('/api/authors')).status, (await get('/api/books')).status]).toEqual([
+      OK,
+      503,
+      200,
+    ])
+  })
+
+  it.skipIf(poolMode())('[I26] finds a database that has no connection left', async () => {
+    await database.knex.raw(`create role crowded login connection limit 1`)
+    onTestFinished(() => database.knex.raw('drop owned by crowded; drop role crowded'))
+    await database.knex.raw('grant select on books to crowded')
+    const crowded = { ...own(), user: 'crowded' }
+    const held = poolOf(crowded, 1)
+    const api = booksOf(held)
+    await api.prepare()
+    const { probe, reported } = await probed({ api, databases: [poolOf(crowded, 1)] })
+    expect([await probe(), await probe()]).toEqual([OK, OK])
+    expect(reported).toEqual([])
+    await held.destroy()
+  })
+
+  it("asks on a pool of the application's own", async () => {
+    const connectionPool = new pg.Pool({ ...own(), max: 1 } as pg.PoolConfig)
+    const pooled = knex({ client: 'pg', connectionPool })
+    onTestFinished(async () => {
+      await pooled.destroy()
+      if (!connectionPool.ended) await connectionPool.end()
+    })
+    const { probe } = await probed({ databases: [pooled], timeout: 300 })
+    expect(await probe()).toEqual(OK)
+    const held = await connectionPool.connect()
+    expect(await probe()).toEqual(UNAVAILABLE)
+    held.release()
+    await expect.poll(() => probe()).toEqual(OK)
   })
 })
 
