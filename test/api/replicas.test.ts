@@ -43,6 +43,13 @@ class Items extends modelViewSet(Item, {
       await this.knex?.raw("insert into visits values ('touched')")
       return { touched: true }
     }),
+    made: listAction({ methods: ['GET'] }, async function () {
+      const knex = this.knex as NonNullable<typeof this.knex>
+      const { rows } = await knex.raw(
+        'select coalesce(array_agg(made), array[]::int[]) as made, pg_is_in_recovery() as standby from items',
+      )
+      return rows[0] as object
+    }),
     where: listAction({ methods: ['GET'] }, async function () {
       const { rows } = await (this.knex as NonNullable<typeof this.knex>).raw('select pg_is_in_recovery() as standby')
       return rows[0] as { standby: boolean }
@@ -76,6 +83,8 @@ async function caughtUp(): Promise<void> {
       .poll(
         async () =>
           (await knex.raw('select pg_last_wal_replay_lsn() >= ?::pg_lsn as there', [rows[0].lsn])).rows[0].there,
+        // what a read has logged on the primary, such as a hint, is not sent before the next commit or its own writer's turn
+        { timeout: 20_000 },
       )
       .toBe(true)
   }
@@ -215,6 +224,74 @@ describe('[I30] who has written', () => {
   ])('with a token that is %s reads from the primary', async (_what, token) => {
     const server = await serveItems()
     expect(await isStandby(server, { 'Consistency-Token': token })).toBe(false)
+  })
+
+  it('with a token that is sent twice reads from the primary, by header and by a cookie that is not ours', async () => {
+    const server = await serveItems()
+    const token = tokenOf(await post(server, 'a'))
+    await caughtUp()
+    expect(await isStandby(server, { 'Consistency-Token': token })).toBe(true)
+    expect(await isStandby(server, { 'Consistency-Token': [token, token] as never })).toBe(false)
+    expect(await isStandby(server, { Cookie: `consistency_token=other.x; consistency_token=${token}` })).toBe(false)
+    // the header counts where both are there
+    expect(await isStandby(server, { 'Consistency-Token': token, Cookie: 'consistency_token=other.x' })).toBe(true)
+  })
+
+  it('with a token that is ahead of all servers reads from the primary', async () => {
+    const server = await serveItems({ wait: 20 })
+    const { writeToken, readToken } = await import('../../lib/replicas/token.js')
+    const place = readToken(tokenOf(await post(server, 'a')))
+    if (place === 'primary') throw new Error('no place')
+    await caughtUp()
+    const later = { 'Consistency-Token': writeToken({ ...place, lsn: place.lsn + 2n ** 40n }) }
+    expect(await isStandby(server, later)).toBe(false)
+    expect((await server.send({ path: '/items', headers: later })).json.count).toBe(1)
+    const largest = { ...place, timeline: 9_999_999_999, lsn: 2n ** 64n - 1n }
+    expect(await isStandby(server, { 'Consistency-Token': writeToken(largest) })).toBe(false)
+    expect(server.reported).toEqual([])
+  })
+
+  it('may be told by a cookie alone, by a header alone, and under other names', async () => {
+    const byCookie = await post(await serveItems({ header: null, cookie: 'seen' }), 'a')
+    expect([Object.keys(byCookie.headers), String(byCookie.headers['set-cookie'])]).toEqual([
+      expect.not.arrayContaining(['consistency-token']),
+      expect.stringMatching(/^seen=\d+-1-/),
+    ])
+    const server = await serveItems({ header: 'X-Seen', cookie: null })
+    const byHeader = await post(server, 'b')
+    expect([byHeader.headers['x-seen'], byHeader.headers['set-cookie']]).toEqual([
+      expect.stringMatching(/^\d+-1-/),
+      undefined,
+    ])
+    await pause()
+    try {
+      const late = String((await post(server, 'c')).headers['x-seen'])
+      expect(await isStandby(server, { 'X-Seen': late })).toBe(false)
+      // nobody asked for these
+      expect(await isStandby(server, { 'Consistency-Token': late, Cookie: `consistency_token=${late}` })).toBe(true)
+    } finally {
+      await pause(false)
+    }
+  })
+
+  it.skipIf(runsAsRole())('reads from the primary where that could not say how far it has come', async () => {
+    const { knex: primary, postgres } = cluster.primary
+    await primary.raw('create role silent login; grant all on items, items_id_seq to silent')
+    await primary.raw('revoke execute on function pg_current_wal_insert_lsn from public')
+    const silent = knex({ client: 'pg', connection: { ...postgres.connection, user: 'silent' } })
+    Item.knex(silent)
+    try {
+      const server = await serveItems({ primary: silent })
+      const made = await post(server, 'a')
+      expect([made.status, tokenOf(made)]).toEqual([201, expect.stringMatching(/^primary\.[\w-]{22}$/)])
+      await caughtUp()
+      expect(await isStandby(server)).toBe(true)
+      expect(await isStandby(server, { 'Consistency-Token': tokenOf(made) })).toBe(false)
+    } finally {
+      Item.knex(primary)
+      await silent.destroy()
+      await primary.raw('grant execute on function pg_current_wal_insert_lsn to public')
+    }
   })
 
   it('is of another system or history where a token says so, and reads from the primary', async () => {
@@ -385,6 +462,21 @@ describe('a replica that', () => {
     expect((await server.send({ path: '/items/touch' })).json).toEqual({ touched: true })
     expect(server.reported).toEqual([])
     expect(await isStandby(server)).toBe(true)
+  })
+
+  it('does not have yet what a migration has made is not asked for it', async () => {
+    const server = await serveItems()
+    await server.send({ path: '/items' })
+    await pause()
+    try {
+      await cluster.primary.knex.raw('alter table items add column made int default 7')
+      expect((await server.send({ path: '/items/made' })).json).toEqual({ made: [], standby: false })
+      expect(await isStandby(server)).toBe(true)
+      expect(server.reported).toEqual([])
+    } finally {
+      await cluster.primary.knex.raw('alter table items drop column made')
+      await pause(false)
+    }
   })
 
   it.each([

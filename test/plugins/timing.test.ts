@@ -136,6 +136,17 @@ describe('serverTiming()', () => {
     expect(text).not.toMatch(/server-timing/i)
   })
 
+  it('fails as a middleware does where its function throws', async () => {
+    const client = await booksAfter(
+      errors(),
+      serverTiming(() => {
+        throw new Error('no')
+      }),
+    )
+    const { status, json } = await client.get('/api/books', staff)
+    expect([status, json]).toEqual([500, { detail: 'Internal server error', status: 500 }])
+  })
+
   it('asks for a function', () => {
     expect(() => serverTiming(true as never)).toThrow('serverTiming(): give a function that says of a ctx')
   })

@@ -109,6 +109,9 @@ describe('[I30] what a caller has written', { timeout: 600_000 }, () => {
     expect(stale).toBe(0)
     expect(refused).toBeGreaterThan(0)
     expect([...statuses].filter((status) => ![200, 201, 503].includes(status))).toEqual([])
+    const write = { method: 'POST', path: '/items', headers: { 'Content-Type': 'application/json' }, body: '{"n":1}' }
+    const refusal = await server.send(write)
+    expect([refusal.status, refusal.headers['retry-after']]).toEqual([503, expect.stringMatching(/^\d+$/)])
     // who has written nothing still reads
     expect((await server.send({ path: '/items' })).status).toBe(200)
   })

@@ -1,6 +1,8 @@
 /** What `node:diagnostics_channel` tells of requests: names, statements and errors, and never a value (promise I27). */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { connect } from 'node:net'
 import Router from '@koa/router'
 import knex, { type Knex } from 'knex'
 import {
@@ -250,6 +252,30 @@ describe('the channels of a request', () => {
     expect(sql(heard).map(({ request }) => request?.name)).toEqual(sql(heard).map(() => 'cursor-list'))
     expect(sql(heard).length).toBeGreaterThan(2)
   })
+})
+
+it('an answer whose client goes away ends as aborted', async () => {
+  let begin = () => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  class Slow extends Books {
+    override async list() {
+      begin()
+      await once(this.ctx.req.socket, 'close')
+      return []
+    }
+  }
+  const api = new APIRouter({ prefix: '/api' }).register('books', Slow)
+  await api.prepare()
+  const { port } = await serveApp(errors(), api.routes())
+  const heard = listen('answer')
+  const socket = connect(port, '127.0.0.1')
+  socket.write(`GET /api/books HTTP/1.1\r\nHost: a\r\nAuthorization: Token ${SECRET}\r\n\r\n`)
+  await begun
+  socket.destroy()
+  await expect.poll(() => orderOf(heard)).toBe('answer( answer)')
+  expect(heard.at(-1)?.event).toMatchObject({ aborted: true, request: { name: 'book-list' } })
 })
 
 describe('hand-written routes', () => {
