@@ -132,6 +132,21 @@ describe('[I29] a process that knows the schema of before', () => {
     expect(await ask()).toEqual(PATHS.map(() => '200 200 503 200'))
   })
 
+  it('answers 400 where a text column has become shorter than a value is', async () => {
+    const { database, client, ask } = await old()
+    await database.knex.raw('alter table notes alter kind type varchar(3)')
+    for (const path of PATHS) {
+      for (const [method, target] of [
+        ['POST', path],
+        ['PATCH', `${path}/1`],
+      ] as const) {
+        const { status, json } = await client.send(method, `/${target}`, { title: 'c', kind: '4444' })
+        expect([status, json.detail]).toEqual([400, 'Validation failed'])
+      }
+    }
+    expect(await ask()).toEqual(ALL)
+  })
+
   it.skipIf(process.env['DATABASE_ROLE'])('is well again where that is put right', async () => {
     const { database, ask } = await old()
     await database.knex.raw('alter table notes rename to papers')

@@ -99,6 +99,8 @@ describe('health()', () => {
         expect(await send(method, path)).toMatchObject({ status: 405, headers: { allow: 'GET, HEAD, OPTIONS' } })
       }
     }
+    const twice = { 'Content-Type': 'application/json', 'X-Forwarded-For': ['a', 'b'] as never }
+    expect(await send('GET', '/readyz?live=no&ready=no', { status: 'no' }, twice)).toMatchObject({ status: 200 })
     for (const path of ['/', '/Readyz', '/readyz/x', '/api/readyz']) expect((await get(path)).status).toBe(404)
     const renamed = await probed({ live: '/-/alive', ready: '/-/ready' })
     expect([await renamed.probe('/-/alive'), await renamed.probe('/-/ready')]).toEqual([OK, OK])

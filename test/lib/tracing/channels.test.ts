@@ -26,9 +26,12 @@ import {
 } from 'koa-viewsets'
 import { authentication, contentNegotiation, errors, permissions, throttle, transaction } from 'koa-viewsets/plugins'
 import { type SqlTrace, tracingChannels } from 'koa-viewsets/tracing'
+import { Model } from 'objection'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, serveApp } from '../../support/client.js'
+import { poolMode } from '../../support/database.js'
 import { Author, Book, BookSerializer, database, useLibrary } from '../../support/library.js'
+import { startProxy } from '../../support/proxy.js'
 import { listen, orderOf, textOf } from '../../support/traced.js'
 
 useLibrary()
@@ -251,6 +254,53 @@ describe('the channels of a request', () => {
     await client.get(`/api/cursors`)
     expect(sql(heard).map(({ request }) => request?.name)).toEqual(sql(heard).map(() => 'cursor-list'))
     expect(sql(heard).length).toBeGreaterThan(2)
+  })
+})
+
+describe('a database', () => {
+  function apiOf(tableName: string, connection: object): APIRouter {
+    const pool = knex({
+      client: 'pg',
+      connection: { ...database.connection, ...connection } as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 1 },
+      acquireConnectionTimeout: 2_000,
+      log: { warn() {} },
+    })
+    onTestFinished(() => pool.destroy())
+    class Own extends Model {
+      static override tableName = tableName
+    }
+    Own.knex(pool)
+    class OwnSerializer extends ModelSerializer {
+      static override model = Own
+      static override fields = ['id']
+    }
+    class Owns extends ReadOnlyModelViewSet {
+      static override model = Own
+      static override serializerClass = OwnSerializer
+    }
+    return new APIRouter().register('own', Owns, 'own')
+  }
+
+  it.skipIf(poolMode())('that is away is told by dispatch alone, and by no statement', async () => {
+    const { host, port } = database.connection as { host: string; port: number }
+    const proxy = await startProxy({ path: `${host}/.s.PGSQL.${port}` }, `.s.PGSQL.${port}`)
+    onTestFinished(() => proxy.remove())
+    const api = apiOf('authors', { host: proxy.folder })
+    await api.prepare()
+    const client = await serveApp(api.routes())
+    await proxy.cut()
+    const heard = listen('dispatch', 'sql')
+    expect((await client.get('/own')).status).toBe(503)
+    expect(orderOf(heard)).toBe('dispatch( dispatch! dispatch)')
+    expect(heard.at(-1)?.event).toMatchObject({ status: 503, error: expect.any(Error) })
+  })
+
+  it('that lacks a table is told by no channel, where nobody has called prepare()', async () => {
+    const client = await serveApp(apiOf('missing', {}).routes())
+    const heard = listen()
+    expect((await client.get('/own')).status).toBe(503)
+    expect(heard.filter(({ channel }) => channel !== 'sql')).toEqual([])
   })
 })
 
