@@ -9,7 +9,7 @@ import { type NativeError, nativeMessage } from './native-error.js'
 export type Answer = (error: NativeError, subject: ConstraintSubject) => ApiError | null
 
 export const INVALID = 'Invalid value.'
-const NOT_UNIQUE = 'This field must be unique.'
+export const NOT_UNIQUE = 'This field must be unique.'
 
 type OfField = (field: string, subject: ConstraintSubject) => string
 type OfNoField = (fields: readonly string[], columns: readonly string[]) => string

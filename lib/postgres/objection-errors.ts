@@ -1,7 +1,7 @@
 /** Objection's own errors as answers for the client. */
 
 import { type ApiError, type ErrorMessages, NotFound, ValidationError } from '../kernel/errors.js'
-import { INVALID } from './constraint-errors.js'
+import { INVALID, NOT_UNIQUE } from './constraint-errors.js'
 import type { ConstraintSubject } from './failed-statement.js'
 
 /** Objection's own errors. `modelClass` distinguishes its NotFoundError from that of http-errors, which has the same name. */
@@ -31,5 +31,11 @@ function fieldOfPath(path: string, subject: ConstraintSubject): string | undefin
 function modelMessage(failure: unknown): string {
   const first: unknown = Array.isArray(failure) ? failure[0] : failure
   const keyword = typeof first === 'object' && first !== null && 'keyword' in first ? first.keyword : undefined
-  return keyword === 'required' ? 'This field is required.' : INVALID
+  return MESSAGES.get(keyword) ?? INVALID
 }
+
+/** By the keyword of the failure. JSON Schema has no `unique`: objection-unique says so of a value that another row has. */
+const MESSAGES: ReadonlyMap<unknown, string> = new Map([
+  ['required', 'This field is required.'],
+  ['unique', NOT_UNIQUE],
+])

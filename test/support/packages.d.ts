@@ -34,3 +34,24 @@ declare module '@20minutes/s3rver' {
     close(): Promise<void>
   }
 }
+
+declare module 'bcrypt' {
+  export function compare(text: string, hash: string): Promise<boolean>
+  export function hash(text: string, rounds: number): Promise<string>
+}
+
+declare module 'objection-unique' {
+  import type { Plugin } from 'objection'
+  /** Asks before each write whether another row has the values. */
+  export default function unique(options: { fields: (string | string[])[]; identifiers?: string[] }): Plugin
+}
+
+declare module 'objection-soft-delete' {
+  import type { Plugin } from 'objection'
+  /** Gives the model's queries a `delete()` that marks, and `whereNotDeleted()`. */
+  export default function softDelete(options?: {
+    columnName?: string
+    deletedValue?: unknown
+    notDeletedValue?: unknown
+  }): Plugin
+}

@@ -30,7 +30,24 @@ export function checkWrites(view: GenericViewClass, actions: readonly string[]):
     const marks = view.softDelete !== null && writing.writes === 'delete' && action !== 'purgeDeleted'
     if (!model.takes[marks ? 'update' : writing.writes]) throw takesNone(view, model, action)
     if (writing.writes !== 'insert') checkKey(view, model, action)
+    if (writing.writes === 'delete' && !marks) checkDelete(view, model, action)
   }
+}
+
+/** What objection-soft-delete adds to a model, and what its `delete()` calls. */
+interface SoftlyDeleted {
+  readonly isSoftDelete?: unknown
+  readonly QueryBuilder: { readonly prototype: { readonly mergeContext?: unknown } }
+}
+
+/** objection-soft-delete calls a method that Objection 3 has not: each DELETE would be a TypeError. */
+function checkDelete(view: GenericViewClass, { model }: ModelDescription, action: string): void {
+  const { isSoftDelete, QueryBuilder } = model as unknown as SoftlyDeleted
+  if (isSoftDelete !== true || typeof QueryBuilder.prototype.mergeContext === 'function') return
+  throw new ConfigurationError(
+    `${view.name}: ${action}() asks objection-soft-delete, whose delete() calls mergeContext(), which Objection 3 has not; ` +
+      `give the QueryBuilder that ${modelName(model)} extends a mergeContext(), or set static softDelete in place of the plugin`,
+  )
 }
 
 /** True where an application's own code does the writing. */
