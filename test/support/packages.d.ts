@@ -55,3 +55,46 @@ declare module 'objection-soft-delete' {
     notDeletedValue?: unknown
   }): Plugin
 }
+
+declare module '@koa/cors' {
+  import type Koa from 'koa'
+  export default function cors(options?: {
+    origin?: string
+    credentials?: boolean
+    allowMethods?: string[]
+    exposeHeaders?: string[]
+  }): Koa.Middleware
+}
+
+declare module 'koa-passport' {
+  import type Koa from 'koa'
+
+  const passport: {
+    use(strategy: object): void
+    initialize(): Koa.Middleware
+    authenticate(strategy: string, options: { session?: boolean; failWithError?: boolean }): Koa.Middleware
+  }
+  export default passport
+}
+
+declare module 'koa-pino-logger' {
+  import type Koa from 'koa'
+  export default function logger(options: { redact: string[] }, stream: { write(line: string): void }): Koa.Middleware
+}
+
+declare module 'koa-ratelimit' {
+  import type Koa from 'koa'
+  export default function ratelimit(options: {
+    driver: 'memory'
+    db: Map<string, unknown>
+    max: number
+    duration: number
+    throw?: boolean
+  }): Koa.Middleware
+}
+
+declare module 'passport-http-bearer' {
+  export class Strategy {
+    constructor(verify: (token: string, done: (error: unknown, user: object | false) => void) => void)
+  }
+}

@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import http from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
+import { gunzipSync } from 'node:zlib'
 import type Koa from 'koa'
 
 export interface TestClient {
@@ -95,7 +96,10 @@ async function send(port: number, { method, path, headers = {}, body, agent }: T
   request.on('error', () => {})
   const chunks: Buffer[] = []
   for await (const chunk of response) chunks.push(chunk as Buffer)
-  const text = Buffer.concat(chunks).toString()
+  const bytes = Buffer.concat(chunks)
+  const text = (
+    response.headers['content-encoding'] === 'gzip' && bytes.length > 0 ? gunzipSync(bytes) : bytes
+  ).toString()
   const isJson = response.headers['content-type']?.startsWith('application/json') && text !== ''
   return {
     status: response.statusCode ?? 0,
