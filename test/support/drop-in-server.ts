@@ -5,10 +5,19 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import type { bodyParser } from '@koa/bodyparser'
+import type cors from '@koa/cors'
 import type { Router } from '@koa/router'
 import type { knex } from 'knex'
 import type Koa from 'koa'
 import type { koaBody } from 'koa-body'
+import type compose from 'koa-compose'
+import type compress from 'koa-compress'
+import type helmet from 'koa-helmet'
+import type jwt from 'koa-jwt'
+import type passport from 'koa-passport'
+import type pino from 'koa-pino-logger'
+import type qs from 'koa-qs'
+import type ratelimit from 'koa-ratelimit'
 import type * as viewsets from 'koa-viewsets'
 import type * as plugins from 'koa-viewsets/plugins'
 import type { Model } from 'objection'
@@ -25,17 +34,35 @@ export interface Packages {
   readonly bodyParser: typeof bodyParser
   readonly knex: typeof knex
   readonly Model: typeof Model
+  readonly habits: {
+    readonly compose: typeof compose
+    readonly compress: typeof compress
+    readonly cors: typeof cors
+    readonly helmet: typeof helmet
+    readonly jwt: typeof jwt
+    readonly passport: typeof passport
+    readonly pino: typeof pino
+    readonly qs: typeof qs
+    readonly ratelimit: typeof ratelimit
+  }
 }
 
 export type KoaName = 'Koa 2' | 'Koa 3'
 export type ParserName = 'no parser' | 'koa-body' | '@koa/bodyparser'
 export type MountName = 'app.use()' | 'koa-mount' | 'a nested @koa/router' | 'a @koa/router with a prefix'
 
-/** One bookshop: with the API, and without. */
-export interface Shop {
+export type HabitName = 'no other middleware' | 'the usual middleware'
+
+/** How a bookshop is put together. */
+interface Choice {
   readonly koa: KoaName
   readonly parser: ParserName
   readonly mount: MountName
+  readonly habit: HabitName
+}
+
+/** One bookshop: with the API, and without. */
+export interface Shop extends Choice {
   /** Where the API's root is. */
   readonly base: string
   readonly port: number
@@ -79,6 +106,18 @@ const PARSERS: Readonly<Record<ParserName, (packages: Packages) => Koa.Middlewar
   '@koa/bodyparser': ({ bodyParser }) => bodyParser(),
 }
 
+/** Puts the middleware that many apps have before all else. */
+function addHabits(
+  app: Koa,
+  { compose, compress, cors, helmet, jwt, passport, pino, qs, ratelimit }: Packages['habits'],
+) {
+  qs(app, 'extended')
+  const limits = { driver: 'memory', db: new Map(), max: 10_000, duration: 60_000, disableHeader: true } as const
+  app.use(pino({ redact: ['req.headers.authorization'] }, { write() {} }))
+  app.use(compose([helmet(), cors({ credentials: true }), compress(), ratelimit(limits)]))
+  app.use(passport.initialize()).use(jwt({ secret: 'a secret of the shop', passthrough: true }))
+}
+
 /** Starts all bookshops on ports of their own, and tells the process that started this one. */
 export async function serveShops(packages: Packages): Promise<void> {
   const connection = JSON.parse(process.env['CONNECTION'] as string) as ClientConfig
@@ -87,13 +126,16 @@ export async function serveShops(packages: Packages): Promise<void> {
   await api.prepare()
   const shops: Shop[] = []
   for (const koa of Object.keys(packages.koas) as KoaName[]) {
+    const choices: Choice[] = [{ koa, parser: 'koa-body', mount: 'koa-mount', habit: 'the usual middleware' }]
     for (const parser of Object.keys(PARSERS) as ParserName[]) {
       for (const mount of Object.keys(MOUNTS) as MountName[]) {
-        const choice = { koa, parser, mount }
-        const { app, base } = createShop(packages, choice, api)
-        const without = createShop(packages, choice, undefined)
-        shops.push({ ...choice, base, port: await listen(app), portWithoutApi: await listen(without.app) })
+        choices.push({ koa, parser, mount, habit: 'no other middleware' })
       }
+    }
+    for (const choice of choices) {
+      const { app, base } = createShop(packages, choice, api)
+      const without = createShop(packages, choice, undefined)
+      shops.push({ ...choice, base, port: await listen(app), portWithoutApi: await listen(without.app) })
     }
   }
   process.once('disconnect', () => process.exit())
@@ -101,13 +143,10 @@ export async function serveShops(packages: Packages): Promise<void> {
 }
 
 /** An app with errors, headers, a 404 and routes of its own, before the API and after it. */
-function createShop(
-  packages: Packages,
-  { koa, parser, mount }: Pick<Shop, 'koa' | 'parser' | 'mount'>,
-  api?: viewsets.APIRouter,
-) {
+function createShop(packages: Packages, { koa, parser, mount, habit }: Choice, api?: viewsets.APIRouter) {
   const app = new packages.koas[koa]()
   app.on('error', () => {})
+  if (habit === 'the usual middleware') addHabits(app, packages.habits)
   app.use(async (ctx, next) => {
     ctx.set('X-Shop', 'Zazie & Momo')
     try {

@@ -90,6 +90,7 @@ declare module 'koa-ratelimit' {
     max: number
     duration: number
     throw?: boolean
+    disableHeader?: boolean
   }): Koa.Middleware
 }
 
