@@ -8,7 +8,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { rememberNames } from '../postgres/prepared-names.js'
 import { shareTurns } from '../postgres/row-stream.js'
 import { noteDatabase } from '../postgres/watch-statements.js'
-import { type CatalogueTable, readCatalogue } from './catalogue.js'
+import { type CatalogueColumn, type CatalogueTable, readCatalogue } from './catalogue.js'
 import { describeColumn } from './describe-column.js'
 import { describeRelations } from './describe-relations.js'
 import type { ModelDescription } from './model-description.js'
@@ -19,6 +19,8 @@ import { toReference } from './table-reference.js'
 interface Known {
   /** Its table in the catalogue; undefined until that was read. */
   table?: CatalogueTable
+  /** The database that it was read of, by what its pools and transactions have in common. */
+  source?: object
   /** What was made of it, and after which declaration. */
   description?: ModelDescription | undefined
   declaration?: number
@@ -70,9 +72,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
       database,
       members.map((model) => model.tableName),
     )
-    await checkSession(database)
-    shareTurns(database)
-    noteDatabase(database)
+    await listenTo(database)
     const missing = members.filter((model) => !found.has(model.tableName))
     if (missing.length > 0) {
       throw new ConfigurationError(
@@ -87,7 +87,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
         table.nativeName,
         table.columns.map(({ nativeName }) => nativeName),
       )
-      Object.assign(knownOf(model), { table, description: undefined } satisfies Known)
+      Object.assign(knownOf(model), { table, source: configOf(database), description: undefined } satisfies Known)
     }
   }
   revision++
@@ -97,15 +97,42 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
   }))
 }
 
+/** Checks the settings of a database whose rows are going to be read, and has its connections heard by those who must. */
+async function listenTo(knex: Queryable): Promise<void> {
+  await checkSession(knex)
+  shareTurns(knex)
+  noteDatabase(knex)
+}
+
+/** True where the model's catalogue was read of the database behind a knex, or not at all. */
+export function isReadFrom(model: ModelClass, knex: Queryable): boolean {
+  const { source } = knownOf(model)
+  return source === undefined || source === configOf(knex)
+}
+
+/** What a pool and its transactions have in common. */
+export function configOf({ client }: Queryable): object {
+  return (client as { readonly config: object }).config
+}
+
 /**
  * Checks that a knex finds the tables that the catalogue was read of, or others that are the same, as where each tenant has
- * a schema. What is compiled holds for both.
- * @param path where it looks for tables, for the message
+ * a schema or a database. What is compiled holds for all of them. In another database, types that each has made for itself
+ * are the same where they are called the same.
+ * @param path where it looks for tables, for the message; undefined for its own schema
  * @returns false where it finds none of them
- * @throws {ConfigurationError} one is missing, or differs in a column or a constraint
+ * @throws {ConfigurationError} one is missing, or differs in a column or a constraint, or as `prepareModels()`
  */
-export async function findsSameTables(models: readonly ModelClass[], knex: Queryable, path: string): Promise<boolean> {
-  const read = models.flatMap((model) => {
+export async function findsSameTables(
+  models: readonly ModelClass[],
+  knex: Queryable,
+  path: string | undefined,
+): Promise<boolean> {
+  const [first] = models
+  // those of other databases are read there
+  const own = models.filter((model) => knownOf(model).source === knownOf(first as ModelClass).source)
+  const isOther = own.some((model) => !isReadFrom(model, knex))
+  const read = own.flatMap((model) => {
     const known = knownOf(model).table
     return known ? [{ name: model.tableName, known }] : []
   })
@@ -114,27 +141,55 @@ export async function findsSameTables(models: readonly ModelClass[], knex: Query
     read.map(({ name }) => name),
   )
   if (found.size === 0) return false
+  const compared = isOther ? withoutOwnTypes : (column: CatalogueColumn) => column
   for (const { name, known } of read) {
-    const difference = differenceOf(known, found.get(name))
+    const difference = differenceOf(known, found.get(name), compared)
     if (difference === undefined) continue
-    throw new ConfigurationError(
-      `search_path "${path}": the table "${name}" ${difference} than the one that prepare() read`,
-    )
+    const where = path === undefined ? `database "${await databaseName(knex)}"` : `search_path "${path}"`
+    throw new ConfigurationError(`${where}: the table "${name}" ${difference} than the one that prepare() read`)
   }
+  if (isOther) await listenTo(knex)
   return true
 }
 
-/** What a table has otherwise; its number, and those of the tables it refers to, are its own. */
-function differenceOf(known: CatalogueTable, found: CatalogueTable | undefined): string | undefined {
+async function databaseName(knex: Queryable): Promise<string> {
+  const { rows } = (await knex.raw('select current_database() as name')) as { rows: [{ name: string }] }
+  return rows[0].name
+}
+
+/** The number of the first type that a database has made (PostgreSQL: `FirstNormalObjectId`). */
+const FIRST_OWN_TYPE = 16_384
+
+function withoutOwnTypes(column: CatalogueColumn): CatalogueColumn {
+  return column.oid < FIRST_OWN_TYPE ? column : { ...column, oid: 0 }
+}
+
+/**
+ * What a table has otherwise; its number, and those of the tables it refers to, are its own. Columns that are there besides
+ * are no difference where they need no value: nobody reads them.
+ */
+function differenceOf(
+  known: CatalogueTable,
+  found: CatalogueTable | undefined,
+  compared: (column: CatalogueColumn) => CatalogueColumn,
+): string | undefined {
   if (!found) return 'is no other'
-  const columns = new Map(found.columns.map((column) => [column.column, JSON.stringify(column)]))
-  const other = known.columns.find((column) => columns.get(column.column) !== JSON.stringify(column))
+  const textOf = (column: CatalogueColumn) => JSON.stringify(compared(column))
+  const columns = new Map(found.columns.map((column) => [column.column, textOf(column)]))
+  const other = known.columns.find((column) => columns.get(column.column) !== textOf(column))
   if (other) return `has another column "${other.column}"`
-  const rest = ({ columns: own, constraints, ...others }: CatalogueTable) =>
+  const names = new Set(known.columns.map(({ column }) => column))
+  const needed = found.columns.find(({ column, notNull, hasDefault, generated }) => {
+    return !names.has(column) && notNull && !hasDefault && !generated
+  })
+  if (needed) return `has another column "${needed.column}"`
+  const rest = (table: CatalogueTable) =>
     JSON.stringify([
-      own.length,
-      { ...others, table: undefined },
-      constraints.map(({ target, ...constraint }) => [constraint, target?.columns]),
+      { ...table, table: undefined, columns: undefined, constraints: undefined },
+      table.constraints
+        .filter((constraint) => constraint.columns.every((column) => names.has(column)))
+        .map(({ target, ...constraint }) => JSON.stringify([constraint, target?.columns]))
+        .sort(),
     ])
   return rest(known) === rest(found) ? undefined : 'has other constraints, triggers or policies'
 }

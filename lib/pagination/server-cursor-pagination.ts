@@ -200,7 +200,7 @@ export class ServerCursorPagination<const Options extends ServerCursorPagination
     if (id === undefined) throw notFound()
     const asked = queryParts(source, request)
     const fits = ({ query }: HeldCursor) => asked.length === 0 || JSON.stringify(asked) === JSON.stringify(query)
-    return this.#cursors.use(id, fits, async (held) => {
+    return this.#cursors.use({ id, pool: source.pool }, fits, async (held) => {
       // a HEAD must not take a page from the GET that follows it
       if (request.ctx.method === 'HEAD')
         return { result: { cursor_id: text, results: [], exhausted: false }, ended: false }

@@ -104,17 +104,19 @@ export class ServerCursorStore {
 
   /**
    * Reads from a cursor.
+   * @param pool the connections that the request's list is read by
    * @param fits whether the request is one for this cursor
-   * @throws NotFound there is none, or it has expired
+   * @throws NotFound there is none of this pool, or it has expired
    * @throws Conflict another request reads from it
    */
   async use<T>(
-    id: string,
+    { id, pool }: { id: string; pool: ListPool },
     fits: (held: HeldCursor) => boolean,
     use: (held: HeldCursor) => Promise<Used<T>>,
   ): Promise<T> {
     const slot = this.#slots.get(id)
-    if (!slot || slot.closing || (slot.held && !fits(slot.held))) throw notFound()
+    const isOwn = slot?.pool.key === pool.key && !slot.closing
+    if (!isOwn || (slot.held && !fits(slot.held))) throw notFound()
     if (slot.running || !slot.held) {
       throw new Conflict('Cursor is in use by another request', { headers: { 'Retry-After': '1' } })
     }
@@ -195,7 +197,8 @@ export class ServerCursorStore {
   }
 
   #refusal(owner: string, pool: ListPool): ApiError | undefined {
-    const own = [...this.#slots.values()].filter((slot) => slot.owner === owner)
+    // a user's id may be one of each database
+    const own = [...this.#slots.values()].filter((slot) => slot.owner === owner && slot.pool.key === pool.key)
     const { maxPerUser, maxTotal } = this.#limits
     if (own.length >= maxPerUser) {
       return new ApiError(429, `Maximum ${maxPerUser} concurrent server cursors per user`, {

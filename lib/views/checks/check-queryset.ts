@@ -81,7 +81,7 @@ function joinsGraph(query: AnyQueryBuilder): boolean {
 export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   const { name } = view.viewClass
   const own = view.trx ?? view.knex
-  if (own && configOf(query.knex()) !== configOf(own)) {
+  if (configOf(query.knex()) !== configOf(own)) {
     throw new ConfigurationError(
       `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,
     )

@@ -14,7 +14,7 @@ import { askDeleted } from './ask-deleted.js'
 import { askRelations } from './ask-relations.js'
 import { checkRequest } from './check-request.js'
 import { checkedAnswer } from './checked-answer.js'
-import { databaseOf } from './database.js'
+import { checkDatabase, databaseOf } from './database.js'
 import { enclose, openBody } from './enclose.js'
 import { inViewTransaction } from './in-view-transaction.js'
 import { onReplica } from './on-replica.js'
@@ -49,12 +49,16 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     // from here on a status of 400 and more is one that the action has set
     ctx.status = 200
     let data: unknown
-    if (isSafeMethod(ctx.req.method ?? '')) {
+    const isSafe = isSafeMethod(ctx.req.method ?? '')
+    // what it refuses takes no connection
+    if (!isSafe) checkRequest(view as GenericView)
+    const checking = asked && !view.database && checkDatabase(view, asked)
+    if (checking) await checking
+    if (isSafe) {
       // code that knows of this.trx only has no other way to its caller's rows
       if (view.database) view.trx = knex as Knex.Transaction | undefined
       data = await (view.replicas && asked ? onReplica(view, asked, steps) : steps.call(view))
     } else {
-      checkRequest(view as GenericView)
       if (key) {
         const answered = await runOnce(view, key, () => steps.call(view))
         if (view.replicas) await view.replicas.wrote(ctx)
