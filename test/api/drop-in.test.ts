@@ -9,11 +9,12 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transformWithEsbuild } from 'vite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { blocksOf } from '../support/book.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import type { HabitName, KoaName, MountName, ParserName, Shop } from '../support/drop-in-server.js'
 import { createFolder } from '../support/files.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
-import { readProjectFile, startProgram } from '../support/program.js'
+import { findFreePort, readProjectFile, startProgram, toUrl, untilAnswer } from '../support/program.js'
 import { connectTo, exchange, type TestRequest } from '../support/server.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -31,6 +32,9 @@ const SEED = `
   insert into books (title, author_id) values ('Momo', 1), ('Zazie', 2), ('Emil', 1)`
 
 type ModuleSystem = 'import' | 'require'
+
+/** Packages that some doors need. */
+const OPTIONAL = ['ajv', 'flydrive', 'jose']
 
 /** What an application's file says first. */
 const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {
@@ -120,11 +124,12 @@ interface StartedApp {
 }
 
 let database: TestDatabase
+let folder: string
 const apps = new Map<ModuleSystem, StartedApp>()
 
 beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
-  const folder = await installApps()
+  folder = await installApps()
   const started = await Promise.all(MODULE_SYSTEMS.map((modules) => start(join(folder, APPS[modules].file))))
   for (const [index, app] of started.entries()) apps.set(MODULE_SYSTEMS[index] as ModuleSystem, app)
 })
@@ -142,14 +147,14 @@ afterAll(async () => {
  * no others but the app's own.
  */
 async function installApps(): Promise<string> {
-  const folder = createFolder({
+  const made = createFolder({
     ...Object.fromEntries(Object.values(APPS).map(({ file, text }) => [file, text])),
     'node_modules/koa-viewsets/package.json': readProjectFile('package.json'),
   })
-  const modules = join(folder, 'node_modules')
+  const modules = join(made, 'node_modules')
   const declared = JSON.parse(readProjectFile('package.json')) as Record<string, Record<string, unknown>>
   const { dependencies = {}, peerDependencies = {}, peerDependenciesMeta: optional = {} } = declared
-  const peers = Object.keys(peerDependencies).filter((name) => !(name in optional))
+  const peers = Object.keys(peerDependencies).filter((name) => !(name in optional) || OPTIONAL.includes(name))
   const own = ['koa2', 'koa-mount', 'koa-body', '@koa/bodyparser', ...HABITS]
   for (const name of [...Object.keys(dependencies), ...peers, ...own]) {
     mkdirSync(dirname(join(modules, name)), { recursive: true })
@@ -161,7 +166,7 @@ async function installApps(): Promise<string> {
     ['server.cjs', 'cjs'],
   ] as const) {
     const { code } = await transformWithEsbuild(readFileSync(source, 'utf8'), source, { format, target: 'node20' })
-    writeFileSync(join(folder, file), code)
+    writeFileSync(join(made, file), code)
   }
   const dist = join(modules, 'koa-viewsets/dist')
   const build = startProgram({
@@ -171,7 +176,7 @@ async function installApps(): Promise<string> {
   })
   await once(build.child, 'exit')
   expect(build.output()).toBe('')
-  return folder
+  return made
 }
 
 async function start(file: string): Promise<StartedApp> {
@@ -488,6 +493,72 @@ describe.each(combinations)(
     })
   },
 )
+
+describe('docs/how-to/javascript-and-commonjs.md', () => {
+  const page = 'docs/how-to/javascript-and-commonjs.md'
+  const blocks = blocksOf({ path: page, text: readProjectFile(page) })
+  let tables: TestDatabase
+
+  beforeAll(async () => {
+    const sql = blocks.find(({ language }) => language === 'sql')?.text as string
+    tables = await createDatabase({ schema: sql })
+    mkdirSync(join(folder, 'src'))
+    for (const { file, text, language } of blocks) {
+      if (language === 'js') writeFileSync(join(folder, file as string), text)
+    }
+  })
+  afterAll(() => tables.drop())
+
+  const run = (file: string, env = {}) =>
+    startProgram({ command: process.execPath, args: [join(folder, file)], env: { NODE_OPTIONS: '', ...env } })
+
+  it.each(['src/main.cjs', 'src/main.mjs'])('%s is an application that runs', async (file) => {
+    const port = await findFreePort()
+    const program = run(file, { DATABASE_URL: toUrl(tables.connection), PORT: String(port) })
+    try {
+      await untilAnswer(program, port, '/api/books')
+      const { send } = connectTo(port)
+      const list = (await send({ path: '/api/books' })).json
+      const [momo] = list.results ?? list
+      expect(momo).toEqual({ id: 1, title: 'Momo', author_id: 1, author: { id: 1, name: 'Ada' } })
+      const created = await send(sending('POST', '/api/books', { title: 'Zazie', author_id: 2 }))
+      expect([created.status, created.json]).toMatchObject([201, { title: 'Zazie', author: { name: 'Ben' } }])
+      expect((await send(sending('POST', '/api/books', { title: 'Zazie' }))).json.errors).toEqual({
+        author_id: ['This field is required.'],
+      })
+      expect((await send({ method: 'DELETE', path: `/api/books/${created.json.id}` })).status).toBe(204)
+      const own =
+        file === 'src/main.cjs' ? { path: '/api/books/number' } : { method: 'POST', path: '/api/books/1/shout' }
+      expect((await send(own)).json).toEqual(file === 'src/main.cjs' ? { number: 2 } : { shouted: 'MOMO' })
+    } finally {
+      await program.stop()
+    }
+    expect(program.output()).toBe('')
+  })
+
+  it('shows what a mistake is', async () => {
+    const program = run('src/mistake.cjs')
+    await once(program.child, 'close')
+    expect(program.output()).toContain(blocks.find(({ language }) => language === 'text')?.text.trim())
+  })
+
+  it('has every door required, without a warning, as the copy that is imported', async () => {
+    const doors = Object.keys(JSON.parse(readProjectFile('package.json')).exports).map((door) =>
+      door.replace('.', 'koa-viewsets'),
+    )
+    const text = `
+      const doors = ${JSON.stringify(doors)}
+      const required = doors.map((door) => require(door))
+      Promise.all(doors.map((door) => import(door, door.endsWith('.json') ? { with: { type: 'json' } } : {}))).then((imported) => {
+        const same = imported.filter((door, index) => door === required[index] || door.default === required[index])
+        console.log(same.length, 'APIRouter' in required[0], 'default' in required[0])
+      })`
+    writeFileSync(join(folder, 'src/doors.cjs'), text)
+    const program = run('src/doors.cjs')
+    await once(program.child, 'close')
+    expect(program.output()).toBe(`${doors.length} true false\n`)
+  })
+})
 
 it('loads and runs without a warning', () => {
   expect([...apps.values()].map(({ output }) => output())).toEqual(['', ''])
