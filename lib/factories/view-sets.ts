@@ -25,13 +25,13 @@ import type { Serializer, SerializerOfAny } from '../serializers/serializer.js'
 import type { Carried, IsTyped, OfMany, OfPart } from '../serializers/types.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import type { FilterRelations } from '../views/generic-view-class.js'
-import type { ViewConstructor } from '../views/mixins/mixin.js'
 import { NestedViewSetMixin } from '../views/mixins/nested-view-set-mixin.js'
 import type { SoftDelete } from '../views/statics.js'
 import { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet } from '../views/view-set.js'
 import { type ActionFor, addActions } from './actions.js'
 import { checkSpec, declareStatics, modelOf } from './declared-class.js'
 import type { CheckedExpansion } from './expansion-types.js'
+import type { MixedIn } from './mixin-types.js'
 import type { MixinStatics, PlainStatics } from './view-statics.js'
 
 /** What a view set of a model declares: the statics of its class, and its mixins and actions. */
@@ -153,32 +153,12 @@ export interface ModelStatics extends Omit<typeof ModelViewSet, 'prototype' | 'm
 export interface BulkStatics extends Omit<typeof BulkModelViewSet, 'prototype' | 'model'> {}
 
 /** A class with statics and instances of these types. */
-type Made<Statics, Instance, C, Spec> = Statics &
+type Made<Statics, Instance, C extends ModelType, Spec> = Statics &
   ViewTypes<C, Spec> & {
-    new (): Instance & MixedIn<Spec, Instance>
+    new (): Instance & MixedIn<Spec, Instance, InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>
     readonly model: ModelClass
-    readonly prototype: Instance & MixedIn<Spec, Instance>
+    readonly prototype: Instance & MixedIn<Spec, Instance, InstanceType<C>, SerializerOf<InstanceType<C>, Spec>>
   }
-
-/** What the mixins of a specification add to instances. */
-type MixedIn<Spec, Instance> = Spec extends { readonly mixins: infer Mixins extends readonly unknown[] }
-  ? Omit<Members<Mixins[number]>, keyof Instance>
-  : unknown
-
-/** Of all mixins together. */
-type Members<Mixin> = (Mixin extends unknown ? (value: Added<Mixin>) => void : never) extends (value: infer All) => void
-  ? All
-  : never
-
-type Added<Mixin> = Mixin extends (base: ViewConstructor) => infer Made
-  ? 0 extends 1 & Made
-    ? {}
-    : Made extends abstract new (
-          ...args: never[]
-        ) => infer Instance
-      ? Instance
-      : {}
-  : {}
 
 /**
  * A view set with all actions of a model, to be extended: a `ModelViewSet` with these statics, whose names are checked against

@@ -2,6 +2,8 @@
 import {
   bulkModelViewSet,
   CacheableMixin,
+  CreateMixin,
+  DestroyMixin,
   genericViewSet,
   type Input,
   ListMixin,
@@ -15,6 +17,7 @@ import {
   RetrieveMixin,
   readOnlyModelViewSet,
   StringField,
+  UpdateMixin,
 } from 'koa-viewsets'
 import { ListCreateAPIView, modelView } from 'koa-viewsets/views'
 import { Model } from 'objection'
@@ -131,6 +134,39 @@ class Mixed extends genericViewSet(Book, {
 }
 // @ts-expect-error there is no such mixin among them
 void Mixed.prototype.create
+
+// what a mixin adds is a method that a class may override, and hooks know the model and the serializer
+class Overriding extends genericViewSet(Book, {
+  serializerClass: BookSerializer,
+  mixins: [ListMixin, CreateMixin, UpdateMixin, DestroyMixin, ArchiveMixin],
+}) {
+  override async list() {
+    return [await super.list()]
+  }
+  override async performCreate(serializer: BookSerializer) {
+    return serializer.save({ price: serializer.validatedData.price })
+  }
+  override async performUpdate(serializer: BookSerializer, book: Book) {
+    return serializer.save({ title: book.title })
+  }
+  override async destroy() {
+    return { success: (await super.destroy()) === undefined }
+  }
+  override archive() {
+    return Object.assign(super.archive(), { archived: true })
+  }
+}
+is<Equal<Parameters<Overriding['performCreate']>, [BookSerializer]>>()
+const writing = genericViewSet(Book, { serializerClass: BookSerializer, mixins: [UpdateMixin, DestroyMixin] })
+is<Equal<Parameters<typeof writing.prototype.performUpdate>, [BookSerializer, Book]>>()
+is<Equal<Parameters<typeof writing.prototype.performDestroy>, [Book]>>()
+class Misled extends genericViewSet(Book, { serializerClass: BookSerializer, mixins: [CreateMixin] }) {
+  // @ts-expect-error the hook gets no other serializer
+  override async performCreate(serializer: { readonly wrong: string }) {
+    return serializer.wrong
+  }
+}
+void Misled
 const archived = modelViewSet(Book, { serializerClass: BookSerializer, mixins: [ArchiveMixin] })
 is<Equal<ReturnType<typeof archived.prototype.archive>, Archive>>()
 
