@@ -2,6 +2,7 @@
 import type { ParameterDescription } from '../filters/filter.js'
 import { pathHints } from '../kernel/path-pattern.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { actionsOf } from '../views/action-options.js'
 import { listParameters } from '../views/action-parameters.js'
 import { showsFigures } from '../views/actions.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
@@ -62,7 +63,7 @@ export function queryParameters(view: GenericAPIView, serializer: SerializerClas
   const { viewClass, action, policies } = view
   const list: ParameterDescription[] = []
   if (hasModel(viewClass)) list.push(...listParameters(viewClass, action))
-  if (action === 'list' || showsFigures(action)) list.push(...viewClass.queryParameters)
+  if (action === 'list' || showsFigures(action) || hasOwnParameters(view)) list.push(...viewClass.queryParameters)
   const selecting = selectionParameters(view, serializer)
   const versions = policies.versioning?.parameters() ?? []
   const described = [
@@ -74,6 +75,11 @@ export function queryParameters(view: GenericAPIView, serializer: SerializerClas
   ]
   // two that read one parameter mean the same by it
   return [...new Map(described.map((parameter) => [parameter.name, parameter])).values()]
+}
+
+/** An action of the application's own reads what its options say, and not what lists read. */
+function hasOwnParameters({ viewClass, action }: GenericAPIView): boolean {
+  return actionsOf(viewClass).get(action)?.statics['queryParameters'] !== undefined
 }
 
 export function toParameter({ name, description, schema, explode }: ParameterDescription): Parameter {

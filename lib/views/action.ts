@@ -27,6 +27,7 @@ const STATICS = [
   'paginationClass',
   'parserClasses',
   'permissionClasses',
+  'queryParameters',
   'rendererClasses',
   'responses',
   'searchFields',

@@ -10,6 +10,7 @@ import {
   BaseThrottle,
   ConfigurationError,
   type Context,
+  FieldFilter,
   FileUploadField,
   type GuardedView,
   type Input,
@@ -191,6 +192,33 @@ describe('the routes of actions', () => {
       inputSerializer: RenameInput,
       outputSerializer: TitleSerializer,
     })
+  })
+
+  it('name the query parameters that they read, which are none of the list', async () => {
+    class Books extends ModelViewSet<Book> {
+      static override model = Book
+      static override serializerClass = BookSerializer
+      static override filterBackends = [FieldFilter]
+      static override filtersetFields = ['n']
+
+      @action({
+        methods: ['GET'],
+        queryParameters: [{ name: 'n', description: 'The number.', schema: { type: 'integer' } }],
+      })
+      async count() {
+        return { count: await this.filterQueryset(this.getQueryset()).resultSize() }
+      }
+    }
+    const { get, router } = await api(Books)
+    expect((await get('/api/books/count')).json).toEqual({ count: 2 })
+    expect((await get('/api/books/count?n=2')).json).toEqual({ count: 1 })
+    expect((await get('/api/books/count?n=x')).status).toBe(400)
+    const { paths } = await router.getSchema({ title: 'Books', version: '1' })
+    const parametersOf = (path: string) => paths[path]?.get?.parameters ?? []
+    expect(parametersOf('/api/books/count')).toEqual([
+      { name: 'n', in: 'query', description: 'The number.', schema: { type: 'integer' } },
+    ])
+    expect(parametersOf('/api/books')).not.toContainEqual(expect.objectContaining({ description: 'The number.' }))
   })
 
   it('20–24 take their methods, HEAD and OPTIONS, and no other', async () => {

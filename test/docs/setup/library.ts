@@ -55,6 +55,12 @@ export class Review extends Model {
   declare text: Generated<string>
 }
 
+export class Genre extends Model {
+  static override tableName = 'genres'
+  declare id: number
+  declare name: string
+}
+
 export class Book extends Model {
   static override tableName = 'books'
   declare id: number
@@ -72,6 +78,7 @@ export class Book extends Model {
   declare updated_at: Generated<Date>
   declare author?: Author
   declare reviews?: Review[]
+  declare genres?: Genre[]
 
   static override relationMappings = () => ({
     author: {
@@ -80,6 +87,15 @@ export class Book extends Model {
       join: { from: 'books.author_id', to: 'authors.id' },
     },
     reviews: { relation: Model.HasManyRelation, modelClass: Review, join: { from: 'books.id', to: 'reviews.book_id' } },
+    genres: {
+      relation: Model.ManyToManyRelation,
+      modelClass: Genre,
+      join: {
+        from: 'books.id',
+        through: { from: 'books_genres.book_id', to: 'books_genres.genre_id' },
+        to: 'genres.id',
+      },
+    },
   })
 }
 
@@ -165,6 +181,7 @@ export class Project extends Model {
 }
 
 export class AuthorSerializer extends modelSerializer(Author, { fields: ['id', 'name'] }) {}
+export class GenreSerializer extends modelSerializer(Genre, { fields: ['id', 'name'] }) {}
 export class ReviewSerializer extends modelSerializer(Review, { fields: ['id', 'stars', 'text'] }) {}
 export class BookSerializer extends modelSerializer(Book, {
   fields: ['id', 'title', 'price', 'author_id', 'published_on', 'updated_at'],
