@@ -114,13 +114,7 @@ class BookSerializer extends modelSerializer(Book, { fields: ['id', 'title', 'pr
 
 class GenreSerializer extends modelSerializer(Genre, { fields: ['id', 'name'] }) {}
 
-class KnownBookViewSet extends modelViewSet(Book, {
-  serializerClass: BookSerializer,
-  filterBackends: [FieldFilter, OrderingFilter, ReviewedFilter],
-  filtersetFields: ['title', 'price'],
-  orderingFields: ['title', 'price'],
-  paginationClass: NumberedPages,
-}) {
+class KnownBookViewSet extends modelViewSet(Book, { serializerClass: BookSerializer }) {
   override async partialUpdate() {
     await super.partialUpdate()
     return { success: true }
@@ -131,6 +125,13 @@ class KnownBookViewSet extends modelViewSet(Book, {
     const isTaken = answer instanceof ApiError && (answer.cause as { code?: unknown } | undefined)?.code === '23505'
     return isTaken ? new Conflict('There is such a book already.') : answer
   }
+}
+
+class ListedBookViewSet extends KnownBookViewSet {
+  static override filterBackends = [FieldFilter, OrderingFilter, ReviewedFilter]
+  static override filtersetFields = ['title', 'price']
+  static override orderingFields = ['title', 'price']
+  static override paginationClass = NumberedPages
 }
 
 const addGenre = objectAction({ methods: ['POST'], urlPath: 'genres/{genre:int}' }, async function (book: Book) {
@@ -158,7 +159,7 @@ class BookGenreViewSet extends genericViewSet(Genre, { mixins: [ListMixin], seri
 }
 
 const api = new APIRouter({ prefix: '/api' })
-  .register('books', KnownBookViewSet)
+  .register('books', ListedBookViewSet)
   .register('catalogue', ShelvedBookViewSet, 'catalogue')
 new NestedRouter(api, 'catalogue', { lookup: 'book_id' }).register('genres', BookGenreViewSet)
 await api.prepare()

@@ -1,6 +1,7 @@
-/** Schemas of zod, valibot and arktype stand where validators and inputs of actions do. */
+/** Schemas of zod, valibot, arktype and Joi stand where validators and inputs of actions do. */
 import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
+import Joi from 'joi'
 import {
   APIRouter,
   APIView,
@@ -81,6 +82,13 @@ const arktypeOrder = type({
   'copies?': type({ shop: 'string', count: 'number.integer' }).array().atMostLength(3),
 })
 
+const joiOrder = Joi.object({
+  name: Joi.string().min(2).lowercase().required(),
+  copies: Joi.array()
+    .items(Joi.object({ shop: Joi.string().required(), count: Joi.number().integer().required() }))
+    .max(3),
+}).prefs({ abortEarly: false, stripUnknown: true })
+
 const checked: string[] = []
 const waits = z.object({
   name: z.string().refine(async (name) => {
@@ -152,6 +160,7 @@ const BookViewSet = modelViewSet(Book, {
     zod: objectAction({ methods: ['POST'], input: zodOrder }, echo),
     valibot: objectAction({ methods: ['POST'], input: valibotOrder }, echo),
     arktype: objectAction({ methods: ['POST'], input: arktypeOrder }, echo),
+    joi: objectAction({ methods: ['POST'], input: joiOrder }, echo),
     strict: listAction({ methods: ['POST'], input: z.strictObject({ name: z.string() }) }, (data) => data),
     loose: listAction({ methods: ['POST'], input: z.looseObject({ name: z.string() }) }, (data) => data),
     names: listAction({ methods: ['POST'], input: z.array(z.string()).min(1) }, (data) => data),
@@ -207,7 +216,7 @@ const errorsOf = async (path: string, body: unknown) => {
   return response.json.errors
 }
 
-describe.each(['zod', 'valibot', 'arktype'])('an action whose input is a schema of %s', (library) => {
+describe.each(['zod', 'valibot', 'arktype', 'joi'])('an action whose input is a schema of %s', (library) => {
   it('gets what the schema makes of the body, without keys that it drops', async () => {
     const body = { name: 'ADA', copies: [{ shop: 'x', count: 1 }], more: 1 }
     const { status, json } = await post(`1/${library}`, body)
@@ -240,7 +249,7 @@ describe.each(['zod', 'valibot', 'arktype'])('an action whose input is a schema 
   })
 
   it('describes its body by its JSON Schema', () => {
-    const name = `Book${library === 'zod' ? 'Zod' : library === 'valibot' ? 'Valibot' : 'Arktype'}Input`
+    const name = `Book${library.charAt(0).toUpperCase()}${library.slice(1)}Input`
     const operation: any = api.getSchema().paths[`/api/books/{id}/${library}`]?.['post']
     const { content } = operation.requestBody
     expect(content['application/json'].schema).toEqual({ $ref: `#/components/schemas/${name}` })

@@ -13,10 +13,10 @@ import {
   TokenAuthentication,
 } from 'koa-viewsets'
 import { count } from 'koa-viewsets/views'
-import { Model, type QueryBuilder, type QueryContext, raw } from 'objection'
+import { type AnyQueryBuilder, Model, type QueryBuilder, type QueryContext, raw } from 'objection'
 import { z } from 'zod'
 
-export { type Knex, Koa, Model, type QueryBuilder, type QueryContext, Router, raw, z }
+export { type AnyQueryBuilder, type Knex, Koa, Model, type QueryBuilder, type QueryContext, Router, raw, z }
 
 export class User extends Model {
   static override tableName = 'users'
