@@ -11,7 +11,14 @@ export type { ActionTypes, ViewSetAction } from './factories/actions.js'
 export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
 export type { ModelSerializerClass } from './factories/model-serializer.js'
 export { modelSerializer } from './factories/model-serializer.js'
-export type { BulkStatics, GenericStatics, ModelStatics, ReadOnlyStatics, ViewTypes } from './factories/view-sets.js'
+export type {
+  BulkStatics,
+  GenericStatics,
+  ModelStatics,
+  ModelViewMethods,
+  ReadOnlyStatics,
+  ViewTypes,
+} from './factories/view-sets.js'
 export {
   bulkModelViewSet,
   genericViewSet,

@@ -41,11 +41,12 @@ async function compile(program: string, options: object, files: readonly string[
 /** An API as an application writes it. */
 const SERVER = `
 import {
-  action, APIRouter, BasePagination, bulkModelViewSet, configure, CursorPagination, DateField, FieldFilter, FileUploadField,
-  type Generated, IDMixin, type Input, listAction, type ListSource, modelSerializer, modelViewSet, NestedRouter,
-  NestedSerializer, nestedViewSet, objectAction, PageNumberPagination, type PageRequest, PrimaryKeyRelatedField, PublicIDMixin,
-  readOnlyModelViewSet, SearchFilter, Serializer, SerializerMethodField, table,
+  action, APIRouter, BasePagination, bulkModelViewSet, configure, CreateMixin, CursorPagination, DateField, FieldFilter,
+  FileUploadField, type Generated, genericViewSet, IDMixin, type Input, listAction, ListMixin, type ListSource, modelSerializer,
+  modelViewSet, NestedRouter, NestedSerializer, nestedViewSet, objectAction, PageNumberPagination, type PageRequest,
+  PrimaryKeyRelatedField, PublicIDMixin, readOnlyModelViewSet, SearchFilter, Serializer, SerializerMethodField, StreamMixin, table,
 } from 'koa-viewsets'
+import { ListCreateAPIView, modelView } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { z } from 'zod'
 
@@ -111,6 +112,12 @@ const nested = new NestedRouter(router, 'authors', { lookup: 'author_id' }).regi
 export type Api = typeof router | typeof nested
 
 // what an application may export besides, whose types the compiler has to name
+export class Inbox extends genericViewSet(Book, { serializerClass: BookSerializer, mixins: [ListMixin, CreateMixin, StreamMixin] }) {
+  override async performCreate(serializer: BookSerializer) {
+    return serializer.save({ title: serializer.validatedData.title })
+  }
+}
+export class BookList extends modelView(ListCreateAPIView, Book, { serializerClass: BookSerializer }) {}
 export const urls = router.getUrls()
 export const decorator = action({ methods: ['GET'] })
 export const set = (level: 'warn' | 'reload') => configure({ appVersionMismatch: level })
