@@ -213,7 +213,7 @@ describe('the routes of actions', () => {
     expect((await get('/api/books/count')).json).toEqual({ count: 2 })
     expect((await get('/api/books/count?n=2')).json).toEqual({ count: 1 })
     expect((await get('/api/books/count?n=x')).status).toBe(400)
-    const { paths } = await router.getSchema({ title: 'Books', version: '1' })
+    const { paths } = router.getSchema({ title: 'Books', version: '1' })
     const parametersOf = (path: string) => paths[path]?.get?.parameters ?? []
     expect(parametersOf('/api/books/count')).toEqual([
       { name: 'n', in: 'query', description: 'The number.', schema: { type: 'integer' } },
