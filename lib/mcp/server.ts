@@ -2,11 +2,12 @@
 import { STATUS_CODES } from 'node:http'
 import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
-import { ApiError, AuthenticationFailed, ServiceUnavailable } from '../kernel/errors.js'
+import { ApiError, AuthenticationFailed } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import { buildDocument } from '../openapi/document.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { type Parser, parseBody } from '../parsers/parser.js'
+import { notPrepared } from '../router/prepare-for.js'
 import { RouteTable } from '../router/route-table.js'
 import { callTool } from './call-tool.js'
 import {
@@ -106,7 +107,7 @@ export class ToolServer {
     try {
       await this.#api.prepare()
     } catch (cause) {
-      throw new ServiceUnavailable(5, { cause })
+      throw notPrepared(cause)
     }
   }
 

@@ -7,7 +7,7 @@ import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
 import { type Context, guardSuffix, type Middleware, pathOf } from '../http/context.js'
 import { stopSweeping } from '../idempotency/table.js'
-import { ConfigurationError, MethodNotAllowed, ServiceUnavailable } from '../kernel/errors.js'
+import { ConfigurationError, MethodNotAllowed } from '../kernel/errors.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
 import type { PreparedDatabase } from '../models/describe-model.js'
 import { buildDocument, type SchemaOptions } from '../openapi/document.js'
@@ -22,6 +22,7 @@ import { checkView, closeView } from './check-view.js'
 import type { Endpoint, Operation } from './endpoint.js'
 import { endpointsOf } from './endpoints-of.js'
 import { matchedEndpoint, mountOn } from './mount.js'
+import { prepareFor } from './prepare-for.js'
 import { prepareViews } from './prepare-views.js'
 import type { ParentRegistration, Registration, ViewSetClass } from './registration.js'
 import { rootEndpoint } from './root-endpoint.js'
@@ -71,7 +72,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     isPrepared: false,
     running: new RunningRequests(),
     routes: () => this.#routes(),
-    prepare: (ctx: Context) => this.#prepareFor(ctx),
+    prepare: (ctx: Context) => prepareFor(this, ctx),
   }
 
   constructor(options: APIRouterOptions = {}) {
@@ -200,7 +201,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
         namespace: options.namespace,
         current,
         rivals: () => this.#routes().rivalsOf(current()),
-        prepare: async (ctx) => this.#served.isPrepared || this.#prepareFor(ctx),
+        prepare: async (ctx) => this.#served.isPrepared || prepareFor(this, ctx),
         serve: (ctx, handler) => this.#served.running.answer(ctx, handler),
       })
     }
@@ -302,17 +303,6 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   /** The registered classes, and those that answer single actions. */
   #viewClasses(): readonly ViewSetClass[] {
     return this.#registrations.flatMap(({ view }) => classesOf(view))
-  }
-
-  /** Prepares on the first request. False when that failed and was answered: the next request tries again. */
-  async #prepareFor(ctx: Context): Promise<boolean> {
-    try {
-      await this.prepare()
-      return true
-    } catch (error) {
-      answerError(ctx, new ServiceUnavailable(5, { cause: error }))
-      return false
-    }
   }
 
   #routes(): RouteTable<Endpoint> {

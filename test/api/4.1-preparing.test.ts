@@ -340,6 +340,27 @@ describe('an API that nobody prepared', () => {
     expect((await client.get('/api/far')).json).toEqual([])
     await away.destroy()
   })
+
+  it('answers 503 for a mistake in a declaration, and the stack that the app logs says which', async () => {
+    class Unlikely extends Book {}
+    class UnlikelyViewSet extends ModelViewSet<Unlikely> {
+      static override model = Unlikely
+      static override serializerClass = BookSerializer
+      static override lookupField = 'title'
+    }
+    Unlikely.knex(database.knex)
+    const router = new APIRouter({ prefix: '/api' }).register('unlikely', UnlikelyViewSet)
+    const client = await serveApp(router.routes())
+    const { status, text } = await client.get('/api/unlikely')
+    expect({ status, text }).toEqual({
+      status: 503,
+      text: '{"detail":"Service temporarily unavailable","status":503}',
+    })
+    expect(client.reported).toMatchObject([{ name: 'ServiceUnavailable', cause: { name: 'ConfigurationError' } }])
+    expect((client.reported[0] as Error).stack).toContain(
+      '[cause]: ConfigurationError: UnlikelyViewSet: update() finds its object by lookupField "title", which is not unique',
+    )
+  })
 })
 
 describe('close()', () => {
