@@ -8,7 +8,7 @@ import type { Middleware } from '../lib/http/context.js'
 
 /** Options of `cacheBust()`. */
 export interface CacheBustOptions {
-  /** @default '/cache/bust' */
+  /** Where it is answered. @default '/cache/bust' */
   readonly path?: string
   /** Through which other processes hear of it. @default none: only this process computes its version again */
   readonly channel?: CacheBustChannel | undefined

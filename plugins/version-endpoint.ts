@@ -7,7 +7,7 @@ import { setting } from '../lib/kernel/settings.js'
 
 /** Options of `versionEndpoint()`. */
 export interface VersionEndpointOptions {
-  /** @default '/version' */
+  /** Where it is answered. @default '/version' */
   readonly path?: string
 }
 

@@ -7,6 +7,7 @@ export type AggregateName = 'avg' | 'count' | 'countDistinct' | 'max' | 'min' | 
 
 /** A function over a column, as `sum('amount')` makes it. */
 export class Aggregate<Name extends AggregateName = AggregateName, Path extends string | null = string | null> {
+  /** What is computed. */
   readonly function: Name
   /** The column, or a path over relations to one object; null of `count()`, a relation of a count in `expandable`. */
   readonly path: Path

@@ -12,16 +12,21 @@ import { keyUsageOf } from './key-usage.js'
 
 /** What `ctx.state.auth` says of a caller's key. */
 export interface APIKeyCredentials {
+  /** What the caller was known by. */
   readonly scheme: 'ApiKey'
   /** The primary key of the key's row. */
   readonly id: string
+  /** What the key is for, in its owner's words. */
   readonly name: string
+  /** Whose key it is, as text. */
   readonly user_id: string
+  /** What the key lets its holder do. */
   readonly scopes: readonly string[]
   /** ISO 8601; null for a key that does not end. */
   readonly expires_at: string | null
 }
 
+/** Options of `APIKeyAuthentication`. */
 export interface APIKeyAuthenticationOptions {
   /** The user of a key; null or undefined when there is none any more. @default { id: user_id } */
   readonly getUserForKey?: (key: APIKeyCredentials, ctx: Context) => unknown

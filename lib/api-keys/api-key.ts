@@ -6,6 +6,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { encodeBase64Url } from '../kernel/signing.js'
 import { createTable } from '../postgres/create-table.js'
 
+/** Options of `generateApiKey()`. */
 export interface GenerateApiKeyOptions {
   /** Whose key it is. */
   readonly userId: string | number | bigint
@@ -55,17 +56,23 @@ export class APIKey extends Model {
       created_at: { readOnly: true },
     },
   }
+  /** The primary key, a bigint as text. */
   declare id: string
   /** The first characters of the key. */
   declare key_prefix: string
+  /** What it is for. */
   declare name: string
+  /** Whose key it is, as text. */
   declare user_id: string
+  /** What its holder may do with it. */
   declare scopes: string[]
   /** False once the key was revoked. */
   declare is_active: boolean
+  /** When it ends; null for a key that does not. */
   declare expires_at: Date | null
   /** Written at most once a minute. */
   declare last_used_at: Date | null
+  /** When it was issued. */
   declare created_at: Date
 }
 

@@ -8,7 +8,9 @@ import { readComponents } from './version-components.js'
 
 /** A version and where it comes from, as `GET /version` shows it. */
 export interface AppVersion {
+  /** The version, 1 to 128 characters. */
   readonly version: string
+  /** Where it comes from: the setting, the manifest of static files, the registered components, or nowhere. */
   readonly source: 'explicit' | 'manifest' | 'computed' | 'unknown'
   /** How many files of each registered component there are. */
   readonly components: Readonly<Record<string, number>>

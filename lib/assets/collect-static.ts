@@ -8,6 +8,7 @@ import { hashSheets, readSheet, type Sheet } from './hash-sheets.js'
 import { createManifest, MANIFEST_NAME, type Manifest, writeManifest } from './manifest.js'
 import { Publisher } from './publish.js'
 
+/** Options of `collectStatic()`. */
 export interface CollectOptions {
   /** Folders of sources. Their files share one tree, and no two may have one name. */
   readonly staticDirs: readonly string[]
@@ -17,16 +18,20 @@ export interface CollectOptions {
   readonly onProgress?: ((progress: { readonly done: number; readonly total: number }) => void) | undefined
 }
 
+/** What `collectStatic()` has done. */
 export interface Collected {
+  /** The files by their own names, as the manifest on the disk has them. */
   readonly manifest: Manifest
-  /** How many files were written, and how many had their content already. */
+  /** How many files were written. */
   readonly written: number
+  /** How many files had their content already. */
   readonly unchanged: number
 }
 
 /** Why nothing was published: all that is wrong with the files, each as one line. */
 export class CollectError extends Error {
   override readonly name: string = 'CollectError'
+  /** What is wrong, a line each. */
   readonly problems: readonly string[]
 
   constructor(problems: readonly string[]) {

@@ -3,6 +3,7 @@ import { contentHash } from './content-hash.js'
 
 export const MANIFEST_NAME = 'staticfiles.json'
 
+/** What `collectStatic()` has published: `staticfiles.json`. */
 export interface Manifest {
   /** Hashed names by original name. */
   readonly paths: ReadonlyMap<string, string>

@@ -2,6 +2,7 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 
+/** Options of `versionRouter()`. */
 export interface VersionRoutes {
   /** Backends by version. */
   readonly versionMap: Readonly<Record<string, string>>

@@ -20,7 +20,7 @@ export interface Credentials {
 
 /** How OpenAPI names and describes a scheme (`components.securitySchemes`). */
 export interface SecurityScheme {
-  /** @example 'TokenAuth' */
+  /** What the OpenAPI document calls it, such as `TokenAuth`. */
   readonly name: string
   /** The Security Scheme Object (OpenAPI 3.1 section 4.8.27). */
   readonly definition: Readonly<Record<string, unknown>>

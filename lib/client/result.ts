@@ -81,6 +81,7 @@ export interface Success<Data> {
   readonly etag: string | null
   /** The answer's headers. */
   readonly headers: Headers
+  /** There are none. */
   readonly errors?: undefined
 }
 
@@ -89,6 +90,7 @@ export type Result<Data, Input = unknown> = Success<Data> | Failure<Input>
 
 /** A failure in the midst of an iteration, which has no other way to report it. */
 export class ClientError extends Error {
+  /** What the call would have returned. */
   declare readonly failure: Failure
 
   constructor(failure: Failure) {

@@ -23,14 +23,19 @@ export interface ExplainedInsert {
 export interface ExplainedStatement {
   /** What it is for: `list`, `object`, `hold`, `insert`, `update` or `delete`. */
   readonly does: string
+  /** As it would be sent, with `$1` in place of each value. */
   readonly sql: string
 }
 
 /** The classes of what a request passes, in that order. */
 export interface ExplainedPolicies {
+  /** How requests name the API version. */
   readonly versioning: string | null
+  /** Schemes that are tried, in this order. */
   readonly authentication: readonly string[]
+  /** Permissions that are asked, in this order. */
   readonly permissions: readonly string[]
+  /** Throttles that are asked, in this order. */
   readonly throttles: readonly string[]
 }
 
@@ -44,11 +49,13 @@ export interface Explanation {
   readonly path: string
   /** The view's class and the method of it that answers, such as `BookViewSet.list`. */
   readonly answeredBy: string
+  /** What is asked before the action, by the names of its classes. */
   readonly policies: ExplainedPolicies
   /** What checks the body of an action of the application's own: a serializer's class, or `zod schema` and the like. */
   readonly input: string | null
   /** What reads bodies; empty for a method that takes none. */
   readonly parsers: readonly string[]
+  /** What writes answers, the default first. */
   readonly renderers: readonly string[]
   /** The filter backends of a list, in the order in which they narrow it. */
   readonly filters: readonly string[]
@@ -73,8 +80,11 @@ export interface Explanation {
   readonly tools: readonly string[]
   /** The request is one transaction. */
   readonly transaction: boolean
+  /** How objects are read; null for an action that reads none. */
   readonly reading: ExplainedReading | null
+  /** How an object is stored by a create; null for other actions. */
   readonly insert: ExplainedInsert | null
+  /** The statements that it sends, as far as they are known before a request. */
   readonly statements: readonly ExplainedStatement[]
   /** What is not known before there is a request, and what comes besides, a sentence each. */
   readonly notes: readonly string[]

@@ -49,11 +49,13 @@ type AnyViewSet = GenericViewSet<any>
 
 /** What an action is, as types. */
 export interface ActionTypes {
+  /** The view set that it is of. */
   readonly view: unknown
   /** What it takes. */
   readonly input: unknown
   /** All that is said of it. */
   readonly spec: unknown
+  /** What it returns. */
   readonly result: unknown
   /** It is one of an object. */
   readonly detail: boolean
@@ -67,8 +69,11 @@ type Misspelt<Spec> = { readonly [K in Exclude<keyof Spec, keyof ActionSpec<unkn
 
 /** An action that is not a method of a class yet. */
 export class ViewSetAction<Types extends ActionTypes = ActionTypes> {
+  /** It is one of an object, not of the collection. */
   readonly detail: boolean
+  /** What was said of it. */
   readonly spec: ActionSpec<unknown>
+  /** What runs it, with the view as `this`. */
   readonly run: Run
   /** @internal types only */
   declare readonly types?: Omit<Types, 'view'> & { readonly view: (view: Types['view']) => void }

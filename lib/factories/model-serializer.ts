@@ -35,6 +35,7 @@ type Statics = Omit<typeof ModelSerializer, 'prototype' | 'model' | 'declaredFie
 /** The class that `modelSerializer()` makes. */
 export interface ModelSerializerClass<M extends Model, Fields, Data, Valid> extends Statics {
   new (options?: SerializerOptions<M>): ModelSerializer<M, Data, Valid>
+  /** Its declared fields, with their types. */
   readonly declaredFields: Fields & DeclaredFields
 }
 

@@ -147,9 +147,13 @@ export interface ViewTypes<C, Spec> {
   readonly [VIEW]?: { readonly model: C; readonly spec: Spec }
 }
 
+/** The statics of a class that `genericViewSet()` makes. */
 export interface GenericStatics extends Omit<typeof GenericViewSet, 'prototype' | 'model'> {}
+/** The statics of a class that `readOnlyModelViewSet()` makes. */
 export interface ReadOnlyStatics extends Omit<typeof ReadOnlyModelViewSet, 'prototype' | 'model'> {}
+/** The statics of a class that `modelViewSet()` or `nestedViewSet()` makes. */
 export interface ModelStatics extends Omit<typeof ModelViewSet, 'prototype' | 'model'> {}
+/** The statics of a class that `bulkModelViewSet()` makes. */
 export interface BulkStatics extends Omit<typeof BulkModelViewSet, 'prototype' | 'model'> {}
 
 /** A class with statics and instances of these types. */

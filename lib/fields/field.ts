@@ -64,14 +64,23 @@ export interface FieldOptions {
 
 /** The part of JSON Schema 2020-12 by which a field describes itself to OpenAPI and OPTIONS. */
 export interface FieldSchema {
+  /** The JSON type, or several. */
   readonly type?: string | readonly string[]
+  /** The format of a text, such as `date-time`. */
   readonly format?: string
+  /** The fewest characters. */
   readonly minLength?: number
+  /** The most characters. */
   readonly maxLength?: number
+  /** The least value. */
   readonly minimum?: number | string
+  /** The greatest value. */
   readonly maximum?: number | string
+  /** A regular expression that a text matches. */
   readonly pattern?: string
+  /** The values that there are. */
   readonly enum?: readonly unknown[]
+  /** What the items of a list are. */
   readonly items?: FieldSchema
   readonly [keyword: string]: unknown
 }
@@ -90,6 +99,7 @@ export interface FieldSchema {
  * - `schema()`: the JSON Schema of its value; `inputSchema()` where a client sends another one than it reads
  */
 export class SerializerField<Value = unknown, Options extends FieldOptions = FieldOptions> {
+  /** The options it was made with. */
   readonly options: Options
 
   constructor(options: Options = {} as Options) {

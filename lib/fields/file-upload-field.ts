@@ -118,6 +118,7 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
     }
   }
 
+  /** The extensions that are taken where the options name none. */
   protected get defaultExtensions(): readonly string[] {
     return FILES
   }
@@ -135,7 +136,7 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
     return this.check(value)
   }
 
-  /** @throws ValidationError it is no file, too large, empty, or of another extension */
+  /** Checks a value from input. @throws ValidationError it is no file, too large, empty, or of another extension */
   protected check(value: unknown): CheckedFile {
     if (!(value instanceof UploadedFile || isNamedBytes(value))) throw new ValidationError('No file uploaded.')
     const filename = value instanceof UploadedFile ? value.filename : cleanFilename(value.filename)

@@ -61,24 +61,24 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return this.options.many === true
   }
 
-  /** The property of the related model that is stored: its primary key, or what the foreign key points to. */
+  /** @internal The property of the related model that is stored: its primary key, or what the foreign key points to. */
   storedProperty(model: ModelClass): string {
     return describeModel(model).primaryKey[0] as string
   }
 
-  /** The property of the related model that is shown. */
+  /** @internal The property of the related model that is shown. */
   shownProperty(model: ModelClass): string {
     const property = this.keyProperty(model)
     const ids = externalIds(model)
     return ids?.names(property) ? ids.property : property
   }
 
-  /** What writes the keys of a model that are several columns; undefined where one column names an object. */
+  /** @internal What writes the keys of a model that are several columns; undefined where one column names an object. */
   compositeOf(_model: ModelClass): CompositeKey | undefined {
     return undefined
   }
 
-  /** The external ids that stand for the keys of a model; undefined where the keys themselves do. */
+  /** @internal The external ids that stand for the keys of a model; undefined where the keys themselves do. */
   idsOf(model: ModelClass): ExternalIds | undefined {
     const ids = externalIds(model)
     return ids?.names(this.keyProperty(model)) ? ids : undefined
@@ -129,8 +129,8 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * Looks up keys in one query: from each key that exists, as text, to the value that is stored, or to `AMBIGUOUS` where
-   * several objects have it.
+   * @internal Looks up keys in one query: from each key that exists, as text, to the value that is stored, or to `AMBIGUOUS`
+   * where several objects have it.
    * @param property the related property that is stored, where the relation says
    */
   async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<Map<string, unknown>> {
@@ -168,7 +168,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * Those of some stored keys whose objects may be chosen here, as strings.
+   * @internal Those of some stored keys whose objects may be chosen here, as strings.
    * @param column the related column that is stored
    */
   async seen(keys: readonly unknown[], context: SerializerContext, column: Column): Promise<Set<string>> {
@@ -176,7 +176,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return new Set(rows.map(({ key }) => keyText(column, key)))
   }
 
-  /** A key in one spelling, by which others are recognised as the same. */
+  /** @internal A key in one spelling, by which others are recognised as the same. */
   keyText(key: unknown): string {
     return this.#key ? keyText(this.#key.column, key) : String(key)
   }
@@ -204,8 +204,8 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * The model of the related objects; undefined for a field without queryset, and for a queryset function that only a
-   * request can answer, before the first one.
+   * @internal The model of the related objects; undefined for a field without queryset, and for a queryset function that only
+   * a request can answer, before the first one.
    */
   relatedModel(context?: SerializerContext): ModelClass | undefined {
     const { queryset } = this.options
@@ -219,7 +219,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     return this.#model
   }
 
-  /** The field that reads and writes the keys of a model. */
+  /** @internal The field that reads and writes the keys of a model. */
   keyFieldOf(model: ModelClass): SerializerField {
     return this.#keyOf(model).field
   }

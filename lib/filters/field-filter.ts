@@ -48,7 +48,9 @@ export interface FieldFilterOptions<Group extends string = string> {
  */
 export class FieldFilter<Group extends string = never> extends BaseFilter {
   declare readonly asks?: 'filters' | (string extends Group ? never : { readonly [P in Group]?: string })
+  /** The most filters of a request. */
   readonly maxFilters: number
+  /** The query parameter of groups; null for none. */
   readonly groupParam: Group | null
   readonly #limits: GroupLimits
 

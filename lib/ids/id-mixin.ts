@@ -48,6 +48,7 @@ export interface WithPublicIDConfig {
  */
 export function IDMixin<Base extends ModelConstructor>(base: Base): Base & Identified & WithIDConfig {
   return class extends identified(base) {
+    /** How ids are made; a model without it is a `ConfigurationError`. @default null */
     static idConfig: IDConfig | null = null
 
     /** @internal */
@@ -67,6 +68,7 @@ export function IDMixin<Base extends ModelConstructor>(base: Base): Base & Ident
  */
 export function PublicIDMixin<Base extends ModelConstructor>(base: Base): Base & Identified & WithPublicIDConfig {
   return class extends identified(base) {
+    /** How ids are made; a model without it is a `ConfigurationError`. @default null */
     static publicIdConfig: PublicIDConfig | null = null
 
     /** @internal */

@@ -12,6 +12,7 @@ import { type JWTClaims, verifyToken } from './verify-token.js'
 
 /** What `ctx.state.auth` says of a caller's token. */
 export interface JWTCredentials {
+  /** What the caller was known by. */
   readonly scheme: 'JWT'
   /** The verified claims of the token. */
   readonly claims: JWTClaims

@@ -42,13 +42,16 @@ export interface ApiErrorOptions {
  */
 export class ApiError extends Error {
   override readonly name: string = 'ApiError'
+  /** The HTTP status. */
   readonly status: number
+  /** The sentence for the client. */
   readonly detail: string
   /** What programs know it by, if it says one itself. */
   readonly code: string | undefined
   readonly errors: ErrorMessages | undefined
   readonly headers: Record<string, string>
   readonly members: Readonly<Record<string, unknown>> | undefined
+  /** Whether Koa shows the message; true below 500. */
   readonly expose: boolean
 
   constructor(status: number, detail: string, options: ApiErrorOptions = {}) {
@@ -71,6 +74,7 @@ export class ApiError extends Error {
  */
 export class ValidationError extends ApiError {
   override readonly name: string = 'ValidationError'
+  /** The messages, by field; those of no field under `non_field_errors`. */
   declare readonly errors: ErrorMessages
 
   /** @param options.code what programs know its messages by: a word such as `taken`, in small letters. @default 'invalid' */

@@ -24,6 +24,7 @@ export interface JsonSchemaOptions {
  * of arktype. It is known by its member `~standard`.
  */
 export interface StandardSchema<Input = unknown, Output = unknown> {
+  /** What Standard Schema asks for: version 1, the name of the library, and the function that validates. */
   readonly '~standard': {
     readonly version: 1
     /** The library's name. */

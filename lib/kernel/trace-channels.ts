@@ -4,6 +4,7 @@ import { type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
 
 /** Which request an event is about: the same object in all of its events. It holds no value of the request. */
 export interface TracedRequest {
+  /** The HTTP method, in upper case. */
   readonly method: string
   /** The path's pattern, as the OpenAPI document has it: `/books/{id}`. Undefined until the route is found. */
   readonly route: string | undefined
@@ -47,6 +48,7 @@ export interface SqlTrace extends TraceEvent {
 
 /** An answer is sent. */
 export interface AnswerTrace extends TraceEvent {
+  /** The status that is sent. */
   readonly status: number
   /** The client was gone before the end; known at the end. */
   aborted?: boolean
@@ -58,14 +60,23 @@ function channel<Event extends TraceEvent>(name: string): TracingChannel<unknown
 
 /** By what they tell of. */
 export const CHANNELS = {
+  /** `koa-viewsets:dispatch`: a view answers a request, from its first policy to its answer. */
   dispatch: channel<DispatchTrace>('dispatch'),
+  /** `koa-viewsets:authentication`: the schemes are tried. */
   authentication: channel<PolicyTrace>('authentication'),
+  /** `koa-viewsets:permissions`: the permissions are asked. */
   permissions: channel<PolicyTrace>('permissions'),
+  /** `koa-viewsets:throttles`: the throttles are asked. */
   throttles: channel<PolicyTrace>('throttles'),
+  /** `koa-viewsets:body`: a body is read and parsed. */
   body: channel('body'),
+  /** `koa-viewsets:action`: the method of the view runs, in its transaction if it has one. */
   action: channel('action'),
+  /** `koa-viewsets:sql`: a statement is sent, until its rows are there. */
   sql: channel<SqlTrace>('sql'),
+  /** `koa-viewsets:render`: the answer is written as text. */
   render: channel('render'),
+  /** `koa-viewsets:answer`: the answer goes to the client. */
   answer: channel<AnswerTrace>('answer'),
 } as const
 

@@ -16,7 +16,7 @@ export interface MCPOptions {
   readonly tools: readonly string[]
   /** The path of the endpoint; null for whatever request arrives, as on a route of one's own. @default '/mcp' */
   readonly path?: string | null
-  /** @default 'action' */
+  /** One tool for each action, or one for each resource, which takes the action as an argument. @default 'action' */
   readonly shape?: ToolShape
   /** What the server calls itself. @default 'API' */
   readonly name?: string

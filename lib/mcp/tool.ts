@@ -55,6 +55,7 @@ export interface Tool {
 
 /** What tools are made of: an `APIRouter`. */
 export interface ToolAPI {
+  /** Reads the database catalogue and checks the API, as the router's own `prepare()`. */
   prepare(): Promise<void>
   /** The middleware that answers the API's paths. */
   routes(): Middleware

@@ -2,9 +2,11 @@
 
 /** One request, as it is counted. */
 export interface UsageEvent {
+  /** The meter that it is counted by. */
   readonly meter_name: string
   /** The user's `id` as text, or `anonymous`, also for a user without one. */
   readonly account_id: string
+  /** What is added up. */
   readonly dimensions: UsageDimensions
   /** When the request began. */
   readonly timestamp: string
@@ -12,6 +14,7 @@ export interface UsageEvent {
 
 /** What is added up. */
 export interface UsageDimensions {
+  /** Requests: 1 of an event. */
   readonly requests: number
   /** Bytes of the body that were handed to Node. */
   readonly response_bytes: number
@@ -21,6 +24,7 @@ export interface UsageDimensions {
 
 /** The sums of one meter. */
 export interface UsageTotal extends UsageDimensions {
+  /** The meter. */
   readonly meter_name: string
 }
 

@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
+/** Options of `InMemoryMeteringEngine`. */
 export interface InMemoryMeteringEngineOptions {
   /** How many events are kept; then the oldest is forgotten. @default 10_000 */
   readonly maxEvents?: number

@@ -11,6 +11,7 @@ export interface MeteredClass {
   readonly meteringEngine: MeteringEngine | null
 }
 
+/** Options of `metering()`. */
 export interface MeteringOptions {
   /** The engine. @default the one given to `setMeteringEngine()` */
   readonly engine?: MeteringEngine

@@ -6,6 +6,7 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { createTable } from '../postgres/create-table.js'
 import type { MeteringEngine, UsageEvent, UsageReport, UsageTotal } from './engine.js'
 
+/** Options of `PostgresMeteringEngine`. */
 export interface PostgresMeteringEngineOptions {
   /** The database; a pool of its own where the application's is read-only or busy. */
   readonly knex: Knex

@@ -86,16 +86,21 @@ interface ForeignKey {
   readonly enforced: boolean
 }
 
+/** A model as the database and its `jsonSchema` describe it. */
 export interface ModelDescription {
+  /** The class. */
   readonly model: ModelClass
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   /** The names of its partitions in the database. */
   readonly partitions: ReadonlySet<string>
+  /** The columns, by the name that instances have them under. */
   readonly columns: ReadonlyMap<string, Column>
   /** The columns that `__all__` stands for: those of the `jsonSchema` if it names any, else all. */
   readonly declared: readonly string[]
+  /** The properties of the primary key; empty where there is none. */
   readonly primaryKey: readonly string[]
+  /** The relations, by name. */
   readonly relations: ReadonlyMap<string, RelationDescription>
   /** Properties of a named constraint or unique index, those of partitions included. */
   readonly constraints: ReadonlyMap<string, readonly string[]>

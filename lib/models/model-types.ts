@@ -3,7 +3,7 @@ import type { Model } from 'objection'
 
 declare const GENERATED: unique symbol
 
-/** @internal */
+/** The mark that `Generated` puts on a type. */
 export interface GeneratedMark {
   readonly [GENERATED]?: true
 }
@@ -16,13 +16,21 @@ export type Generated<T> = T extends null | undefined ? T : T & GeneratedMark
 
 /** What pg makes of an interval: the parts that are not zero. JSON shows it as ISO 8601, `P1DT2H`. */
 export interface Interval {
+  /** Whole years. */
   readonly years?: number
+  /** Whole months. */
   readonly months?: number
+  /** Whole days. */
   readonly days?: number
+  /** Whole hours. */
   readonly hours?: number
+  /** Whole minutes. */
   readonly minutes?: number
+  /** Whole seconds. */
   readonly seconds?: number
+  /** Milliseconds, with microseconds as a fraction. */
   readonly milliseconds?: number
+  /** As ISO 8601 writes it, such as `P1DT2H`. */
   toISOString(): string
 }
 
@@ -35,7 +43,9 @@ export type Unmarked<T> = T extends infer Value & GeneratedMark ? Value : T
 /** A model class, as far as its instances have types. */
 export interface ModelType<M extends Model = Model> {
   new (): M
+  /** The table. */
   readonly tableName: string
+  /** Begins a query. */
   // biome-ignore lint/suspicious/noExplicitAny: queries of any model
   query(...args: any[]): any
 }

@@ -46,6 +46,7 @@ const KINDS = {
 /** The model class of a table; an Objection model like any other. */
 export interface TableModel<Row extends object = object> extends Omit<ModelClass, 'prototype'> {
   new (): Model & Row
+  /** Instances: an Objection model with the columns of a row. */
   readonly prototype: Model & Row
 }
 

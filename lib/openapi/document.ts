@@ -17,11 +17,11 @@ import { nounOf, sentence } from './words.js'
 
 /** What a document says of the API as a whole. */
 export interface SchemaOptions {
-  /** @default 'API' */
+  /** The title of the API. @default 'API' */
   readonly title?: string
   /** The version of the document. @default '1.0.0' */
   readonly version?: string
-  /** @default '' */
+  /** What the API is for. @default '' */
   readonly description?: string
   /** `info.summary` of the document. */
   readonly summary?: string

@@ -87,11 +87,17 @@ export type PathItem = Readonly<Record<string, Operation>>
 
 /** An OpenAPI document, as far as `getSchema()` writes one. */
 export interface OpenAPIDocument {
+  /** The version of OpenAPI. */
   readonly openapi: '3.1.0' | '3.2.0'
+  /** Title, version and what else is said of the API as a whole. */
   readonly info: InfoObject
+  /** Where the API is. */
   readonly servers: readonly Server[]
+  /** The resources, by which operations are grouped. */
   readonly tags: readonly Tag[]
+  /** The paths, each with its operations by method. */
   readonly paths: Readonly<Record<string, PathItem>>
+  /** What several operations have in common. */
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>
     readonly responses: Readonly<Record<string, Response>>

@@ -37,9 +37,9 @@ export interface CursorPaginationOptions extends LinkOptions {
    * @default the view's `ordering`, else '-id'
    */
   readonly ordering?: string | readonly string[]
-  /** @default 'cursor' */
+  /** The query parameter of the token. @default 'cursor' */
   readonly cursorQueryParam?: string
-  /** @default 'page_size' */
+  /** The query parameter of the page size. @default 'page_size' */
   readonly pageSizeQueryParam?: string
 }
 

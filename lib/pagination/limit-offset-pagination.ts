@@ -15,9 +15,9 @@ export interface LimitOffsetPaginationOptions extends CountOptions, LinkOptions 
   readonly defaultLimit?: number
   /** The most a client may ask for. @default 100 */
   readonly maxLimit?: number
-  /** @default 'limit' */
+  /** The query parameter of the page size. @default 'limit' */
   readonly limitQueryParam?: string
-  /** @default 'offset' */
+  /** The query parameter of how many objects are left out. @default 'offset' */
   readonly offsetQueryParam?: string
 }
 

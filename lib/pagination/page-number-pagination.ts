@@ -16,9 +16,9 @@ export interface PageNumberPaginationOptions extends CountOptions, LinkOptions {
   readonly pageSize?: number
   /** The most a client may ask for. @default 100 */
   readonly maxPageSize?: number
-  /** @default 'page' */
+  /** The query parameter of the number of the page, from 1. @default 'page' */
   readonly pageQueryParam?: string
-  /** @default 'page_size' */
+  /** The query parameter of the page size. @default 'page_size' */
   readonly pageSizeQueryParam?: string
 }
 

@@ -44,7 +44,7 @@ export interface ServerCursorPaginationOptions {
   readonly maxPerUser?: number
   /** Connections that cursors may keep, of all views that share the pool. @default half the pool */
   readonly maxTotal?: number
-  /** @default 'server_cursor' */
+  /** The query parameter of the cursor. @default 'server_cursor' */
   readonly cursorQueryParam?: string
   /**
    * A name of this process that ids begin with, so that a proxy can send a cursor's requests to it: up to 32 lower-case

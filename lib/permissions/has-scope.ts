@@ -9,6 +9,7 @@ import { BasePermission } from './permission.js'
  * @example static override permissionClasses: Permissions = [new HasScope('read:books')]
  */
 export class HasScope extends BasePermission {
+  /** The scopes that are asked for; all of them are needed. */
   readonly scopes: readonly string[]
 
   constructor(...scopes: readonly [string, ...string[]]) {

@@ -86,12 +86,19 @@ export interface FieldsDescription {
 export interface SerializerClass {
   // biome-ignore lint/suspicious/noExplicitAny: a serializer of any object type
   new (options?: SerializerOptions<any>): AnySerializer
+  /** The name of the class. */
   readonly name: string
+  /** Its instances. */
   readonly prototype: object
+  /** Fields by name. */
   readonly declaredFields: DeclaredFields
+  /** What the OpenAPI document calls it; null for the name of the class. */
   readonly schemaName: string | null
+  /** What checks several fields at once. */
   readonly validators: readonly Validator[]
+  /** What it says of its fields before its plan is compiled. */
   describeFields(): FieldsDescription
+  /** The names of fields that input cannot set, besides those that say so themselves. */
   readOnlyFieldNames(): readonly string[]
   /** Checks what needs no database. @throws {ConfigurationError} */
   checkFields(): void
@@ -162,13 +169,19 @@ export interface RelationGraph {
 
 /** What is known of a serializer class before any request. */
 export interface SerializerPlan {
+  /** All fields, in their order. */
   readonly fields: readonly BoundField[]
+  /** Those that answers show. */
   readonly readable: readonly BoundField[]
+  /** Those that input sets. */
   readonly writable: readonly BoundField[]
+  /** All fields, by name. */
   readonly byName: ReadonlyMap<string, BoundField>
   /** All field names, in order. */
   readonly fieldNames: readonly string[]
+  /** The names of fields that input cannot set. */
   readonly readOnlyFields: ReadonlySet<string>
+  /** The names of fields that input sets. */
   readonly writableFields: ReadonlySet<string>
   /** From a database column to the field that shows it. */
   readonly columnMap: ReadonlyMap<string, string>
@@ -188,5 +201,6 @@ export interface SerializerPlan {
   readonly rivals: readonly Rivals[]
   /** What must be loaded for the output and for nested writes. */
   readonly relations: RelationGraph
+  /** The model that they are of. */
   readonly model: ModelDescription | undefined
 }

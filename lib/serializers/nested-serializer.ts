@@ -46,8 +46,11 @@ export class NestedSerializer<
   S extends SerializerClass = SerializerClass,
   const Options extends NestedSerializerOptions<S> = {},
 > extends SerializerField<OneOrMany<S, Options>, Options & NestedSerializerOptions<S>> {
+  /** The serializer of the nested objects. */
   readonly serializerClass: S
+  /** It is a list. */
   readonly many: boolean
+  /** The most objects of a list in input. */
   readonly maxItems: number
 
   constructor(

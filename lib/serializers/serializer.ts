@@ -89,8 +89,11 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 
   /** The input as it was given. */
   readonly inputData: unknown
+  /** It works on a list. */
   readonly many: boolean
+  /** Missing fields are left as they are. */
   readonly partial: boolean
+  /** The input's values are strings. */
   readonly textual: boolean
   /** @internal */
   readonly forced: ForcedValues | undefined

@@ -6,6 +6,7 @@ import { BoundedMap } from './bounded-map.js'
 import type { Rate } from './rate.js'
 import type { ThrottleCount, ThrottleLimiter, ThrottleStore } from './store.js'
 
+/** Options of `MemoryStore`. */
 export interface MemoryStoreOptions {
   /** Callers remembered for each throttle and rate; then the one whose window began first is forgotten. @default 50000 */
   readonly maxKeys?: number

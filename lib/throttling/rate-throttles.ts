@@ -12,7 +12,7 @@ import type { ThrottledView } from './throttle.js'
  */
 export class AnonRateThrottle extends SimpleRateThrottle {
   static override budget = 'anon'
-  /** @default '100/hour' */
+  /** How many requests in which time, `N/period`: a `second`, `minute`, `hour` or `day`, or its first letter. @default '100/hour' */
   override rate = '100/hour'
 
   getCacheKey(ctx: Context, _view: ThrottledView): CacheKey | Promise<CacheKey> {
@@ -23,7 +23,7 @@ export class AnonRateThrottle extends SimpleRateThrottle {
 /** Limits users by their `id`; by address anonymous callers, and users without one. */
 export class UserRateThrottle extends SimpleRateThrottle {
   static override budget = 'user'
-  /** @default '1000/hour' */
+  /** How many requests in which time, `N/period`: a `second`, `minute`, `hour` or `day`, or its first letter. @default '1000/hour' */
   override rate = '1000/hour'
 
   getCacheKey(ctx: Context, _view: ThrottledView): CacheKey | Promise<CacheKey> {

@@ -23,7 +23,7 @@ export interface ScopedRateThrottleOptions extends RateThrottleOptions {
  */
 export class ScopedRateThrottle extends SimpleRateThrottle {
   static override budget = 'scope'
-  /** @default '100/hour' */
+  /** How many requests in which time, `N/period`: a `second`, `minute`, `hour` or `day`, or its first letter. @default '100/hour' */
   override rate = '100/hour'
   /** The scope on every view; undefined takes the view's. */
   scope: string | undefined = undefined

@@ -7,14 +7,17 @@ import type { Measured } from './measure-request.js'
 
 /** A request that took too long. It holds no value of it: neither its path nor what came of it. */
 export interface SlowRequest {
+  /** The HTTP method. */
   readonly method: string
   /** The path's pattern, such as `/books/{id}`; undefined where no route was found. */
   readonly route: string | undefined
   /** The name of the route, such as `book-retrieve`. */
   readonly name: string | undefined
+  /** The status of the answer. */
   readonly status: number
   /** Until the answer was there; not its way to the client. */
   readonly milliseconds: number
+  /** How many statements it has sent. */
   readonly statements: number
   /** Of the milliseconds, those in which a statement of it ran. */
   readonly databaseMilliseconds: number

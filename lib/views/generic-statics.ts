@@ -24,14 +24,24 @@ export class GenericStatics extends APIView {
   static model: ModelClass | null = null
   /** Makes the queryset, in place of `model`; called for each request. */
   static queryset: Queryset = null
+  /** The serializer of bodies and answers. @default null */
   static serializerClass: ViewSerializer = null
   /** The property that the path names an object by; `id` is the external id of a model that has them. @default 'id' */
   static lookupField = 'id'
-  /** The name of the path parameter. @default lookupField */
+  /** The name of the path parameter. @default the name of `lookupField` */
   static lookupUrlKwarg: string | null = null
+  /** How lists are cut into pages, as a class or an instance with options; null answers the whole list. @default null */
   static paginationClass: Pagination = null
+  /**
+   * What narrows and orders lists, in this order, as classes or instances. Without one, query parameters filter
+   * nothing. @default []
+   */
   static filterBackends: Filters = []
-  /** Fields a client may filter by. */
+  /**
+   * Columns, paths (`author__name`) and keys of JSON that a client may filter by, with `FieldFilter`. Lookups are those of the
+   * column's type.
+   * @see docs/reference/filter-language.md
+   */
   static filtersetFields: readonly string[] = []
   /**
    * Relations that groups of filters may ask about, with the view sets that show their objects: what their lists do not show
@@ -40,9 +50,12 @@ export class GenericStatics extends APIView {
    * @example static override filterRelations: FilterRelations = { reviews: () => ReviewViewSet }
    */
   static filterRelations: FilterRelations = {}
-  /** Fields that are searched. */
+  /**
+   * Columns and paths that `SearchFilter` and `FullTextSearchFilter` look into. A sign before one says how `SearchFilter`
+   * does: `^` begins with, `=` is, `$` matches a regular expression; without one, contains.
+   */
   static searchFields: readonly string[] = []
-  /** Fields a client may order by. */
+  /** Columns, and paths to columns of one related object, that a client may order by, with `OrderingFilter`. */
   static orderingFields: readonly string[] = []
   /** PostgreSQL's text search configuration for full-text search. @default 'english' */
   static searchConfig = 'english'

@@ -14,7 +14,9 @@ import type { OpenRoute } from './view.js'
 /** A generic view's class: what is known before any request. */
 export interface GenericViewClass extends GovernedClass {
   new (): object
+  /** The name of the class. */
   readonly name: string
+  /** Its instances. */
   readonly prototype: object
   readonly model: ModelClass | null
   readonly queryset: (() => unknown) | null
@@ -44,6 +46,7 @@ export interface GenericViewClass extends GovernedClass {
   readonly parentLookupField?: string
   readonly expandable: Expandable
   readonly expandParam: string
+  /** The model, from `model` or `queryset`. */
   modelClass(): ModelClass
 }
 

@@ -4,6 +4,7 @@ import type { Context } from '../http/context.js'
 
 /** Where requests read, and what their clients remember of what they have written. */
 export interface Reading {
+  /** Where it writes, and reads where no replica can be asked. */
   readonly primary: Knex
   /** How many servers there are beside the primary. */
   readonly size: number

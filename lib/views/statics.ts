@@ -72,9 +72,9 @@ export type Envelope =
 
 /** Statuses of actions that have a choice. Annotate with this type to leave subclasses free. */
 export interface Statuses {
-  /** @default 201 */
+  /** Of POST. @default 201 */
   readonly create?: 200 | 201
-  /** 200 answers the object as it was deleted. @default 204 */
+  /** Of DELETE; 200 answers the object as it was deleted. @default 204 */
   readonly destroy?: 200 | 204
 }
 

@@ -14,6 +14,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
     /** The most items of one bulk request. @default 100 */
     static maxBulkSize = DEFAULT_BULK_SIZE
 
+    /** Answers `POST /<prefix>/bulk`: 201 and the objects, in the order of the list. */
     async bulkCreate(): Promise<unknown> {
       checkAnswer(this)
       bulkItems(this)

@@ -15,6 +15,10 @@ export function BulkDestroyMixin<Base extends ViewConstructor>(base: Base) {
     /** The most items of one bulk request. @default 100 */
     static maxBulkSize = DEFAULT_BULK_SIZE
 
+    /**
+     * Answers `DELETE /<prefix>/bulk`: 200 and the ids. An id that is not there, or not for this caller, is 404 for the
+     * whole list.
+     */
     bulkDestroy(): Promise<unknown> {
       return holdingRows(this, async () => {
         const objects = await bulkObjects(this, bulkItems(this))

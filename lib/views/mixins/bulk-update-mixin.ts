@@ -18,6 +18,10 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
     /** The most items of one bulk request. @default 100 */
     static maxBulkSize = DEFAULT_BULK_SIZE
 
+    /**
+     * Answers `PATCH /<prefix>/bulk`: 200 and the objects. An id that is not there, or not for this caller, is 404 for
+     * the whole list.
+     */
     bulkUpdate(): Promise<unknown> {
       return holdingRows(this, async () => {
         // a wrong name is refused before anything is written

@@ -11,9 +11,6 @@ exclusiveTo('CacheableMixin', 'view', KINDS)
 /**
  * Adds `ETag` and `Cache-Control` to `list` and `retrieve`, and answers 304 to a client that has the representation. Pages
  * of a server cursor are `no-store`, as each can be read only once.
- * - `static cacheMaxAge`: seconds for `max-age`; 0 leaves it out. Default 0
- * - `static cachePrivate`: `private` or, when false, `public`. Default true. An answer that sets a cookie is never public
- * - `static cacheNoCache`: caches ask before they use what they have. Default false
  * @example
  * class BookViewSet extends CacheableMixin(ModelViewSet<Book>) {
  *   static override cacheMaxAge = 60
@@ -21,8 +18,11 @@ exclusiveTo('CacheableMixin', 'view', KINDS)
  */
 export function CacheableMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
+    /** Seconds of `max-age`; 0 leaves it out. @default 0 */
     static cacheMaxAge = 0
+    /** `private` or, when false, `public`. An answer that sets a cookie is never public. @default true */
     static cachePrivate = true
+    /** Sends `no-cache`: caches ask before they use what they have. @default false */
     static cacheNoCache = false
 
     override finalizeResponse(): void {

@@ -17,6 +17,7 @@ import type { ViewConstructor } from './mixin.js'
 /** Adds `create`: 201 with the object as it was stored, and its `Location`. */
 export function CreateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
+    /** Answers POST: validates the body, stores the object by `performCreate()`, and shows it. */
     async create(): Promise<unknown> {
       checkAnswer(this)
       const row = await insertRow(this)

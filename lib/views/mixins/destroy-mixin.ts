@@ -38,6 +38,7 @@ async function deleteObject(view: GenericView, object: Model): Promise<unknown> 
 /** Adds `destroy`: 204, no body; and with `softDelete` also `restoreDeleted` and `purgeDeleted`, for whom that permits them. */
 export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
+    /** Answers DELETE: finds the object, checks its permissions, and calls `performDestroy()`. */
     destroy(): Promise<unknown> {
       return holdingRows(this, async () => {
         const object = (await this.getObjectToWrite()) as Model

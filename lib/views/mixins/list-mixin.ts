@@ -6,6 +6,7 @@ import type { ViewConstructor } from './mixin.js'
 /** Adds `list`: filtered, ordered, paginated if a pagination class is set. */
 export function ListMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
+    /** Answers GET of the collection: what `getList()` makes. */
     list(): Promise<unknown> {
       return this.getList()
     }

@@ -18,9 +18,6 @@ type AnyView = (new (
 
 /**
  * Counts every request of the view, whatever its outcome: one event for the engine when the response has ended.
- * - `static meteringMeterName`: the meter. Default `api_usage`
- * - `static meteringEnabled`: false switches it off. Default true
- * - `static meteringEngine`: the engine. Default the one given to `setMeteringEngine()`
  * @example
  * class ReportViewSet extends MeteringMixin(ModelViewSet<Report>) {
  *   static override meteringMeterName = 'reports'
@@ -28,8 +25,11 @@ type AnyView = (new (
  */
 export function MeteringMixin<Base extends AnyView>(base: Base) {
   const mixed = class extends base {
+    /** The meter that requests are counted by. @default 'api_usage' */
     static meteringMeterName = 'api_usage'
+    /** False counts nothing. @default true */
     static meteringEnabled = true
+    /** What takes the events. @default null, the one given to `setMeteringEngine()` */
     static meteringEngine: MeteringEngine | null = null
 
     static override asView(actions?: ActionMap, route?: RegisteredRoute): ViewHandler {

@@ -6,6 +6,7 @@ import type { ViewConstructor } from './mixin.js'
 /** Adds `retrieve`: one object, after its object permissions. */
 export function RetrieveMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
+    /** Answers GET of an object: what `getDetail()` makes. */
     retrieve(): Promise<unknown> {
       return this.getDetail()
     }

@@ -35,13 +35,6 @@ const streamsOf = oncePer(
  * A stream keeps a connection for as long as it lasts, so it counts as a server cursor: more than `maxStreamsPerUser` of
  * one user are 429, more than half the pool of all views together are 503. A client that goes away stops the query.
  * The status is sent before the last row is read: what fails later closes the connection, and the answer is cut off.
- *
- * Statics:
- * - `streamFormats`: formats that are streamed. Of our renderers `csv`, `ndjson` and `json` can. @default ['csv', 'ndjson']
- * - `maxStreamsPerUser`: of one user, or one address, on this view. @default 5
- * - `maxStreamIdleSeconds`: a stream ends when its client has not taken a portion of rows in this time. @default 300
- * - `maxStreamSeconds`: a stream ends after this time, whatever happens. @default 1800
- * - `streamRows`: rows that are read at a time. @default 500
  * @example
  * class CityViewSet extends StreamMixin(ModelViewSet<City>) {
  *   static override rendererClasses = [JSONRenderer, CSVRenderer, NDJSONRenderer]
@@ -50,12 +43,18 @@ const streamsOf = oncePer(
 export function StreamMixin<Base extends ViewConstructor>(base: Base) {
   const inherited = (base.prototype as { list?: () => Promise<unknown> }).list
   const mixed = class extends base {
+    /** Formats that are streamed. Of the package's renderers `csv`, `ndjson` and `json` can. @default ['csv', 'ndjson'] */
     static streamFormats: readonly string[] = ['csv', 'ndjson']
+    /** Streams at a time of one user, or one address, on this view; more are 429. @default 5 */
     static maxStreamsPerUser = 5
+    /** Seconds after which a stream ends whose client has not taken a portion of rows. @default 300 */
     static maxStreamIdleSeconds = 300
+    /** Seconds after which a stream ends, whatever happens. @default 1800 */
     static maxStreamSeconds = 1800
+    /** Rows that are read at a time. @default 500 */
     static streamRows = 500
 
+    /** Answers a list as one stream where the format is one of `streamFormats`, else as the class below does. */
     async list(): Promise<unknown> {
       const renderer = rendererOf(this)
       const { streamFormats } = this.viewClass as typeof this.viewClass & StreamingView

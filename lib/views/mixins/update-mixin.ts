@@ -10,6 +10,10 @@ import type { ViewConstructor } from './mixin.js'
 /** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */
 export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
   const mixed = class extends base {
+    /**
+     * Answers PUT: holds the row, validates the body, stores it by `performUpdate()`, and shows the object. With
+     * `partial` missing fields stay as they are.
+     */
     update(options: { partial?: boolean } = {}): Promise<unknown> {
       return holdingRows(this, async () => {
         // a wrong name is refused before anything is written
@@ -23,6 +27,7 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
       })
     }
 
+    /** Answers PATCH: `update({ partial: true })`. */
     async partialUpdate(): Promise<unknown> {
       return this.update({ partial: true })
     }
