@@ -158,6 +158,12 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
 const LOST_CONNECTION =
   /(?:^| - )(?:Connection terminated(?: unexpectedly| due to connection timeout)?|Client [a-z ]+ not queryable|Query read timeout|timeout expired|Unable to acquire a connection)$/
 
+/**
+ * The end of an error's context where PostgreSQL has refused the text of a value that it was given, `parameter $1`, in any
+ * language. What such an error is called differs from one type and one version to the next.
+ */
+const GIVEN_VALUE = /\$\d+(?: = '\.\.\.')?$/
+
 function answerNative(error: NativeError, subject: ConstraintSubject): ApiError | null {
   // A server that is away on a unix socket is `connect ENOENT`.
   if (error.name === 'KnexTimeoutError' || error.syscall === 'connect') return unavailable(error, subject)
@@ -165,7 +171,7 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
     return LOST_CONNECTION.test(error.message) ? unavailable(error, subject) : null
   }
   const answer = ANSWERS.get(error.code) ?? (error.code.length === 5 ? ANSWERS.get(error.code.slice(0, 2)) : undefined)
-  return answer?.(error, subject) ?? null
+  return answer?.(error, subject) ?? (GIVEN_VALUE.test(String(error['where'])) ? invalid(error, subject) : null)
 }
 
 /** True for an answer to a value that PostgreSQL has refused and a field should have. */

@@ -264,9 +264,30 @@ describe('SQLSTATE', () => {
     ['regtype', 'nope'],
     ['regproc', 'nope'],
     ['regoper', '+'],
+    // what PostgreSQL calls otherwise than a wrong value
+    ['regclass', 'a.b.c'],
+    ['regtype', 'a b'],
+    ['regtype', 'nowhere.nope'],
+    ['regoperator', '+(int)'],
+    ['aclitem', 'nobody-here=r/postgres'],
+    ['aclitem', 'x'.repeat(300)],
   ])('a text that is no %s is an invalid value', async (type, text) => {
     const error = await failure(database.knex.raw(`select ?::${type}`, [text]))
     expect(seen(toApiError(error, subject('write')), error)).toMatchObject(badValue)
+  })
+
+  it('a list of which one is no regclass is an invalid value, also where objects are read', async () => {
+    const error = await failure(
+      database.knex.raw('select 1 where 1::regclass = any(?::regclass[])', [['pg_class', 'a.b.c']]),
+    )
+    expect(seen(toApiError(error, subject('read')), error)).toMatchObject(badValue)
+  })
+
+  it('what a value causes once it was read stays a mistake of the application', async () => {
+    for (const sql of ['select ?::text::regtype', 'select nextval(?::text)']) {
+      const error = await failure(database.knex.raw(sql, ['nope.nope.nope']))
+      expect([sql, toApiError(error, subject('read'))]).toEqual([sql, null])
+    }
   })
 
   it('44000 of a view with a check option is an invalid value', async () => {
