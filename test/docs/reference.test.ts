@@ -8,6 +8,7 @@ import { createDatabase } from '../support/database.js'
 import { readProjectFile } from '../support/program.js'
 import { columnTypes, GROUPS } from './reference/column-types.js'
 import type { PublicName } from './reference/doors.js'
+import type { Member } from './reference/entries.js'
 import { allNames, membersOf, optionsOf, publicOf, shownMembers } from './reference/known.js'
 import { FOLDER, referencePages } from './reference/pages.js'
 import { PAGES_OF_STATICS } from './reference/rooms.js'
@@ -160,5 +161,36 @@ describe('the page of settings', () => {
       )
     expect(read.length).toBeGreaterThan(1)
     expect(read.filter((name) => !text.includes(`\`${name}\``))).toEqual([])
+  })
+})
+
+describe('the page of limits', () => {
+  const UNITS: Readonly<Record<string, number>> = { MB: 1_048_576, kB: 1_024, s: 1_000 }
+
+  /** A number as it may be meant: of a unit, in bytes or milliseconds, too. */
+  function numbersIn(text: string): readonly number[] {
+    return [...text.matchAll(/(\d[\d,]*)(?: (MB|kB|s)\b)?/g)].flatMap(([, digits = '', unit = '']) => {
+      const number = Number(digits.replaceAll(',', ''))
+      return [number, number * (UNITS[unit] ?? 1)]
+    })
+  }
+
+  it('says the defaults that the comments of options and statics say', () => {
+    const rows = page('limits').matchAll(/^\| [^|]+ \| (?<where>[^|]+) \| (?<given>[^|]+) \|/gm)
+    const checked = [...rows].flatMap(({ groups = {} }) => {
+      const { where = '', given = '' } = groups
+      const words = new Set(where.match(/\w+/g))
+      const named = allNames().filter(({ name }) => words.has(name))
+      const options = named.flatMap(({ entry }) => optionsOf(entry).flatMap(membersOf))
+      const statics = where.includes('static ') ? allNames().flatMap(({ entry }) => membersOf(entry)) : []
+      const isStatic = ({ kind }: Member) => kind === 'static'
+      return [...options, ...statics.filter(isStatic)].flatMap(({ name, doc }) => {
+        const said = /^[\d_]+/.exec(doc?.default ?? '')?.[0].replaceAll('_', '')
+        if (said === undefined || !words.has(name)) return []
+        return [{ name, said, holds: numbersIn(given).includes(Number(said)) }]
+      })
+    })
+    expect(checked.length).toBeGreaterThan(40)
+    expect(checked.filter(({ holds }) => !holds)).toEqual([])
   })
 })
