@@ -49,17 +49,17 @@ export class APIView implements View {
    * @example static override responses = { 409: 'The book is published already.' }
    */
   static responses: Readonly<Record<number, string>> = {}
-  /** All must pass. @default [AllowAny] */
+  /** Who may: classes or instances, asked in order. All must pass, else 403, or 401 for an anonymous caller. @default [AllowAny] */
   static permissionClasses: Permissions = [AllowAny]
-  /** Tried in order; the first that knows the caller counts. @default [] */
+  /** Who asks: classes or instances, tried in order; the first that knows the caller counts. Wrong credentials are 401. @default [] */
   static authenticationClasses: Authentications = []
-  /** All must allow. @default [] */
+  /** How often: classes or instances, all of which must allow, else 429. @default [] */
   static throttleClasses: Throttles = []
   /** The budget that a `ScopedRateThrottle` without a scope of its own counts in. @default undefined, the scope `default` */
   static throttleScope: string | undefined = undefined
   /** How a request names the API version. @default null */
   static versioningClass: Versioning = null
-  /** Which bodies are read. @default [JSONParser, FormParser, MultiPartParser] */
+  /** Which bodies are read, by their media type; others are 415. @default [JSONParser, FormParser, MultiPartParser] */
   static parserClasses: Parsers = [JSONParser, FormParser, MultiPartParser]
   /** How answers are written; the first is the default. @default [JSONRenderer] */
   static rendererClasses: Renderers = [JSONRenderer]

@@ -28,7 +28,7 @@ export class GenericStatics extends APIView {
   static serializerClass: ViewSerializer = null
   /** The property that the path names an object by; `id` is the external id of a model that has them. @default 'id' */
   static lookupField = 'id'
-  /** The name of the path parameter. @default the name of `lookupField` */
+  /** The name of the path parameter, in `ctx.params` and the document. @default the name of `lookupField` */
   static lookupUrlKwarg: string | null = null
   /** How lists are cut into pages, as a class or an instance with options; null answers the whole list. @default null */
   static paginationClass: Pagination = null
@@ -63,7 +63,7 @@ export class GenericStatics extends APIView {
   static searchType = 'websearch'
   /** The query parameter of full-text search. @default 'search' */
   static searchParam = 'search'
-  /** Let PostgreSQL write the JSON of lists and objects, where SQL can say all that they show. @default false */
+  /** Let PostgreSQL write the JSON of lists and objects, where SQL can say all that they show; `explain` tells. @default false */
   static useNativeJson = false
   /** Answer 400 for query parameters that nothing reads, in place of ignoring them. @default false */
   static strictParams = false
