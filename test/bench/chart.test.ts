@@ -1,9 +1,11 @@
 /** The benchmark's pictures and the profile's steps, without measuring anything. */
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { barChartSvg, barChartText, lineChartSvg } from './chart.js'
+import { readOwnFigures } from './figures.js'
 import { flameSvg } from './flame.js'
 import { STEP_NAMES, stepOf } from './pipeline.js'
+import { type ReplicaPoint, replicasSvg, replicasTable } from './replica-chart.js'
 import { figureOf } from './statistics.js'
 
 const bars = {
@@ -59,6 +61,14 @@ describe('the pictures', () => {
     expect(third).toMatch(/^many {2}█+.? +┊ +0\.50 requests$/)
     expect(fourth).toMatch(/1\.70 CPU$/)
   })
+})
+
+it('the picture and the table of reads with replicas show the figures that were kept', async () => {
+  const points = (await readOwnFigures('replicas.json')) as readonly ReplicaPoint[]
+  expect(readFileSync(new URL('replicas.svg', import.meta.url), 'utf8')).toBe(replicasSvg(points))
+  expect(readFileSync(new URL('../../docs/reference/replicas.md', import.meta.url), 'utf8')).toContain(
+    replicasTable(points),
+  )
 })
 
 describe('the steps of the profile', () => {

@@ -13,8 +13,11 @@ import { createHandwritten } from './handwritten.js'
 import { createOurs } from './ours.js'
 import { createScaled } from './scaled.js'
 
-const CONTENDERS: Readonly<Record<Start['name'], (connection: ClientConfig, resources: number) => Koa | Promise<Koa>>> =
-  { ours: createOurs, handwritten: createHandwritten, scaled: createScaled }
+const CONTENDERS: Readonly<Record<Start['name'], (connection: ClientConfig, start: Start) => Koa | Promise<Koa>>> = {
+  ours: createOurs,
+  handwritten: createHandwritten,
+  scaled: createScaled,
+}
 
 /** Short enough to see what takes a few microseconds of a request. */
 const SAMPLING_MICROSECONDS = 200
@@ -27,8 +30,8 @@ const [start] = (await told) as [Start]
 if (cluster.isPrimary && start.processes > 1) await share(start)
 else await serve(start)
 
-async function serve({ name, connection, resources }: Start): Promise<void> {
-  const app = await CONTENDERS[name](connection, resources)
+async function serve(start: Start): Promise<void> {
+  const app = await CONTENDERS[start.name](start.connection, start)
   const server = app.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const profiler = new Session()

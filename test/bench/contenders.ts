@@ -15,6 +15,8 @@ export interface Start {
   readonly processes: number
   /** Resources that the router of `scaled` has. */
   readonly resources: number
+  /** Where `scaled` reads. */
+  readonly replicas: readonly ClientConfig[]
 }
 
 /** What may be asked of it then. */
@@ -54,6 +56,8 @@ export interface ContenderOptions {
   readonly processes?: number
   /** @default 10 */
   readonly resources?: number
+  /** @default none */
+  readonly replicas?: readonly ClientConfig[]
   /** The checkout whose contender it is. @default this one */
   readonly root?: string
 }
@@ -62,7 +66,7 @@ export interface ContenderOptions {
 export async function startContender(
   name: Start['name'],
   connection: ClientConfig,
-  { processes = 1, resources = 10, root = ROOT }: ContenderOptions = {},
+  { processes = 1, resources = 10, replicas = [], root = ROOT }: ContenderOptions = {},
 ): Promise<Contender> {
   const child = fork(join(root, 'test/bench/contender-process.ts'), {
     cwd: root,
@@ -70,7 +74,7 @@ export async function startContender(
     env: { ...process.env, TSX_TSCONFIG_PATH: join(root, BUILT) },
     serialization: 'advanced',
   })
-  const start: Start = { name, connection, processes, resources }
+  const start: Start = { name, connection, processes, resources, replicas }
   const port = await exchange<number>(child, start)
   return { name, child, url: `http://127.0.0.1:${port}` }
 }

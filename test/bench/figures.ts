@@ -15,14 +15,32 @@ const FILE = new URL('figures.json', import.meta.url)
 
 /** Keeps the figures of one part; those of the others stay. */
 export async function keepFigures(part: string, figures: unknown): Promise<void> {
-  const kept: PartFigures = {
+  await writeFigures(FILE, { ...(await readFigures()), [part]: measured(figures) })
+}
+
+/** Keeps the figures of a part that has a file of its own, and returns them as they stand there: rounded. */
+export async function keepOwnFigures<Figures>(name: string, figures: Figures): Promise<Figures> {
+  await writeFigures(new URL(name, import.meta.url), measured(figures))
+  return (await readOwnFigures(name)) as Figures
+}
+
+/** The figures of a part that has a file of its own. */
+export async function readOwnFigures(name: string): Promise<unknown> {
+  const text = await readFile(new URL(name, import.meta.url), 'utf8')
+  return (JSON.parse(text) as PartFigures).figures
+}
+
+function measured(figures: unknown): PartFigures {
+  return {
     when: new Date().toISOString(),
     node: process.version,
     cpu: `${availableParallelism()} × ${cpus()[0]?.model.trim() ?? process.arch}`,
     figures,
   }
-  const all = { ...(await readFigures()), [part]: kept }
-  await writeFile(FILE, `${JSON.stringify(all, roundNumbers, 2)}\n`)
+}
+
+async function writeFigures(file: URL, figures: unknown): Promise<void> {
+  await writeFile(file, `${JSON.stringify(figures, roundNumbers, 2)}\n`)
 }
 
 /** Writes a picture beside the figures, and returns its path. */

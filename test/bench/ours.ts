@@ -112,8 +112,13 @@ export async function createOurs(connection: ClientConfig): Promise<Koa> {
 
 /** Gives the models a pool of ten connections. */
 export async function bindModels(connection: ClientConfig): Promise<Knex> {
-  const db = knex({ client: 'pg', connection: { ...connection } as Knex.PgConnectionConfig, pool: { min: 0, max: 10 } })
+  const db = openPool(connection)
   Model.knex(db)
   await db.raw('select 1')
   return db
+}
+
+/** A pool of ten connections. */
+export function openPool(connection: ClientConfig): Knex {
+  return knex({ client: 'pg', connection: { ...connection } as Knex.PgConnectionConfig, pool: { min: 0, max: 10 } })
 }

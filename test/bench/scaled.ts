@@ -10,10 +10,11 @@ import {
   type Pagination,
 } from 'koa-viewsets'
 import { errors } from 'koa-viewsets/plugins'
+import { ReplicaSet } from 'koa-viewsets/replicas'
 import { Model } from 'objection'
 import type { ClientConfig } from 'pg'
 import { Plain } from './books.js'
-import { bindModels } from './ours.js'
+import { bindModels, openPool } from './ours.js'
 
 /** Tables of books, and how many each has. */
 export const SHELVES = { books_200k: 200_000, books_10k: 10_000, books_2m: 2_000_000 } as const
@@ -28,11 +29,19 @@ const PAGINATIONS: Readonly<Record<keyof typeof LISTS, Pagination>> = {
   estimated: new PageNumberPagination({ count: 'estimated' }),
 }
 
+export interface Scale {
+  readonly resources: number
+  /** Where it reads. */
+  readonly replicas: readonly ClientConfig[]
+}
+
 /** An app with so many resources: first those of the tables, `books_200k` before all others. */
-export async function createScaled(connection: ClientConfig, resources: number): Promise<Koa> {
+export async function createScaled(connection: ClientConfig, { resources, replicas }: Scale): Promise<Koa> {
   configure({ secretKey: 'a secret of the benchmark only' })
-  await bindModels(connection)
-  const api = new APIRouter({ prefix: '/api' })
+  const primary = await bindModels(connection)
+  const readers = replicas.map(openPool)
+  const set = readers.length > 0 ? { replicas: new ReplicaSet({ primary, replicas: readers }) } : {}
+  const api = new APIRouter({ prefix: '/api', ...set })
   const own = Object.keys(SHELVES).flatMap(viewSetsOf).slice(0, resources)
   for (const { path, view } of own) api.register(path, view, path)
   const [{ view }] = own as [(typeof own)[number]]
