@@ -2,7 +2,6 @@
 
 import { ConfigurationError } from '../kernel/errors.js'
 import { readModelSchema } from '../kernel/json-schema.js'
-import { oncePer } from '../kernel/once-per.js'
 import { checkSession } from '../postgres/connection-queue.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { rememberNames } from '../postgres/prepared-names.js'
@@ -18,15 +17,15 @@ import { toReference } from './table-reference.js'
 /** What is known of a model. */
 interface Known {
   /** Its table in the catalogue; undefined until that was read. */
-  table?: CatalogueTable
+  readonly table: CatalogueTable | undefined
   /** The database that it was read of, by what its pools and transactions have in common. */
-  source?: object
-  /** What was made of it, and after which declaration. */
-  description?: ModelDescription | undefined
-  declaration?: number
+  readonly source?: object | undefined
+  /** What was made of it, and after how many declarations. */
+  readonly description?: ModelDescription
+  readonly declaration?: number
 }
 
-const knownOf = oncePer((_model: ModelClass): Known => ({}))
+const known = new WeakMap<ModelClass, Known>()
 /** It grows when something was declared that changes what models are. */
 let declaration = 0
 /** It grows when a catalogue was read; what was compiled from descriptions before is stale then. */
@@ -34,12 +33,11 @@ let revision = 0
 
 /** The description of a model; made once, and again when its catalogue was read. */
 export function describeModel(model: ModelClass): ModelDescription {
-  const known = knownOf(model)
-  if (known.declaration !== declaration || !known.description) {
-    known.description = describe(model, known.table)
-    known.declaration = declaration
-  }
-  return known.description
+  const made = known.get(model)
+  if (made?.description && made.declaration === declaration) return made.description
+  const description = describe(model, made?.table)
+  known.set(model, { table: made?.table, source: made?.source, description, declaration })
+  return description
 }
 
 /** Has all models described anew, of the catalogues that were read: something was declared that changes what they are. */
@@ -87,7 +85,7 @@ export async function prepareModels(models: Iterable<ModelClass>, knex?: Queryab
         table.nativeName,
         table.columns.map(({ nativeName }) => nativeName),
       )
-      Object.assign(knownOf(model), { table, source: configOf(database), description: undefined } satisfies Known)
+      known.set(model, { table, source: configOf(database) })
     }
   }
   revision++
@@ -106,7 +104,7 @@ async function listenTo(knex: Queryable): Promise<void> {
 
 /** True where the model's catalogue was read of the database behind a knex, or not at all. */
 export function isReadFrom(model: ModelClass, knex: Queryable): boolean {
-  const { source } = knownOf(model)
+  const source = known.get(model)?.source
   return source === undefined || source === configOf(knex)
 }
 
@@ -130,11 +128,11 @@ export async function findsSameTables(
 ): Promise<boolean> {
   const [first] = models
   // those of other databases are read there
-  const own = models.filter((model) => knownOf(model).source === knownOf(first as ModelClass).source)
+  const own = models.filter((model) => known.get(model)?.source === known.get(first as ModelClass)?.source)
   const isOther = own.some((model) => !isReadFrom(model, knex))
   const read = own.flatMap((model) => {
-    const known = knownOf(model).table
-    return known ? [{ name: model.tableName, known }] : []
+    const table = known.get(model)?.table
+    return table ? [{ name: model.tableName, known: table }] : []
   })
   const found = await readCatalogue(
     knex,

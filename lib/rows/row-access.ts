@@ -92,7 +92,7 @@ export interface RowAccessOptions {
   /** PostgreSQL writes the JSON, where it can. */
   readonly native: boolean
   /** Counts related objects, where the plan shows their number. */
-  readonly countSql: CountSql
+  readonly countSql: CountSql | undefined
 }
 
 /**
@@ -107,7 +107,7 @@ export class RowAccess implements CellScope {
   /** PostgreSQL writes the JSON. */
   readonly native: boolean
   readonly statements: StatementCache
-  readonly countSql: CountSql
+  readonly countSql: CountSql | undefined
   readonly #makeContext: () => SerializerContext
   #context: SerializerContext | undefined
 

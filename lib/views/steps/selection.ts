@@ -272,7 +272,7 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
     statements: answers.statements,
     client: view.ctx.req.socket,
     native: viewClass.useNativeJson,
-    countSql: countSqlOf(view),
+    countSql: plan.varies ? countSqlOf(view) : undefined,
     context: () => view.getSerializerContext(),
   })
 }
