@@ -1,5 +1,4 @@
 /** Serves collected static files (wire format, section 7). */
-import serve from 'koa-static'
 import { describeFile, undescribe } from '../lib/assets/describe-file.js'
 import { mountStaticFiles, StaticFiles, type StaticFilesOptions } from '../lib/assets/static-files.js'
 import { type Context, type Middleware, pathOf } from '../lib/http/context.js'
@@ -19,15 +18,16 @@ export type StaticAssetsOptions = StaticFilesOptions
 export function staticAssets(options: StaticAssetsOptions = {}): Middleware {
   const files = new StaticFiles(options)
   const prefix = `${files.prefix}/`
-  const senders = new Map<string, Middleware>()
+  const senders = new Map<string, Promise<Middleware>>()
   mountStaticFiles(files)
   return async function serveStaticAssets(ctx, next) {
     const name = nameOf(ctx, prefix)
     const file = name === undefined ? undefined : await files.find(name, (encoding) => takes(ctx, encoding))
     if (name === undefined || file === undefined) return next()
     if (!describeFile(ctx, name, file)) return
-    const send = senders.get(file.folder) ?? sender(file.folder)
-    senders.set(file.folder, send)
+    const loading = senders.get(file.folder) ?? sender(file.folder)
+    senders.set(file.folder, loading)
+    const send = await loading
     // koa-static goes by the path alone
     const { url } = ctx
     ctx.path = `/${encodeURIComponent(file.name)}`
@@ -44,7 +44,9 @@ export function staticAssets(options: StaticAssetsOptions = {}): Middleware {
   }
 }
 
-function sender(folder: string): Middleware {
+/** Loaded for the first file: in production others serve them most often. */
+async function sender(folder: string): Promise<Middleware> {
+  const { default: serve } = await import('koa-static')
   return serve(folder, { brotli: false, gzip: false, format: false, index: false })
 }
 

@@ -1,7 +1,6 @@
 /** Routes view sets under a prefix and mounts them on an application. */
 import type Router from '@koa/router'
 import type { Knex } from 'knex'
-import { explainEndpoints, explainRequest } from '../explain/explain-api.js'
 import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
 import { answerError } from '../http/answer-error.js'
@@ -256,6 +255,8 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * @example console.log(formatExplanations(await api.explain('book-list')))
    */
   async explain(asked?: string | { readonly ctx: Context }): Promise<readonly Explanation[]> {
+    // what few processes ask for is loaded when they do
+    const { explainEndpoints, explainRequest } = await import('../explain/explain-api.js')
     await this.prepare()
     if (typeof asked !== 'object') return explainEndpoints(this.endpoints, { name: asked, tools: this.#tools })
     const { ctx } = asked
