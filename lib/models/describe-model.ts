@@ -193,11 +193,11 @@ function differenceOf(
 }
 
 /** The knex a model is bound to. @throws {ConfigurationError} it is bound to none */
-function boundKnex(model: ModelClass): Queryable {
+export function boundKnex(model: ModelClass): Queryable {
   const knex = model.knex() as Queryable | undefined
   if (!knex) {
     throw new ConfigurationError(
-      `${modelName(model)}: not bound to a database; call Model.knex(knex) before the first request, or prepare({ knex })`,
+      `${modelName(model)}: not bound to a database; call Model.knex(knex), or prepare({ knex }) where getKnex() of its views returns one`,
     )
   }
   return knex

@@ -6,7 +6,7 @@ import { described, exclusiveTo } from '../kernel/declarations.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
 import { buildModel, isExpression } from '../models/build-model.js'
-import { describeModel } from '../models/describe-model.js'
+import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -173,7 +173,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
         oneByOne(items, (item, position) => this.update(instances[position] as M, item)),
       )
     if (this.update !== ModelSerializer.prototype.update) return each()
-    const knex = this.#knex ?? (this.#model.knex() as Queryable)
+    const knex = this.#knex ?? boundKnex(this.#model)
     const writes = items.map((item) => splitWrites(this, item))
     if (writes.some(({ hasRelated }) => hasRelated)) {
       return this.#writeTogether(
@@ -206,7 +206,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     },
   ): Promise<readonly Model[]> {
     if (items.length === 0) return []
-    const knex = this.#knex ?? (this.#model.knex() as Queryable)
+    const knex = this.#knex ?? boundKnex(this.#model)
     try {
       // inside the caller's transaction this is a savepoint: a refusal leaves it usable
       return await knex.transaction((trx) => write.all(trx))
@@ -241,7 +241,7 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
 
   /** Several statements are one transaction: the caller's, or one of our own. */
   async #atomically<Result>(isSeveral: boolean, work: () => Promise<Result>): Promise<Result> {
-    const knex = this.#knex ?? (this.#model.knex() as Queryable)
+    const knex = this.#knex ?? boundKnex(this.#model)
     if (knex.isTransaction || !isSeveral) return work()
     return knex.transaction((trx) => this.withContext({ ...this.context, knex: trx } satisfies SerializerContext, work))
   }

@@ -5,7 +5,7 @@ import type { Model } from 'objection'
 import { NotFound, ValidationError } from '../kernel/errors.js'
 import { buildModel, databaseValues } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
-import { describeModel } from '../models/describe-model.js'
+import { boundKnex, describeModel } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -22,7 +22,7 @@ export const MOST_PARAMETERS = 60_000
 
 /** Returns what a serializer's statements run on: the request's transaction, or the pool of the model. */
 export function knexOf({ context, plan }: AnySerializer): Queryable {
-  return context.knex ?? (plan.model?.model.knex() as Queryable)
+  return context.knex ?? boundKnex(plan.model?.model as ModelClass)
 }
 
 /** Inserts instances that `buildModel` has made, and returns them as the database has them. Runs the model's hooks. */

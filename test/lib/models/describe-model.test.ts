@@ -290,7 +290,7 @@ describe('prepareModels', () => {
   it('[I23] says which model is not bound, and which tables do not exist', async () => {
     await expect(prepareModels([modelOf('books')])).rejects.toThrow(ConfigurationError)
     await expect(prepareModels([modelOf('books')])).rejects.toThrow(
-      'books_model: not bound to a database; call Model.knex(knex) before the first request, or prepare({ knex })',
+      'books_model: not bound to a database; call Model.knex(knex), or prepare({ knex }) where getKnex() of its views returns one',
     )
     const missing = [modelOf('boks'), modelOf('books'), modelOf('nowhere.books')]
     for (const model of missing) model.knex(database.knex)
