@@ -1,9 +1,9 @@
 /** Counts in PostgreSQL, shared by all processes (wire format, section 10). */
 import type { Knex } from 'knex'
-import { RateLimiterPostgres, RateLimiterRes } from 'rate-limiter-flexible'
 import { ConfigurationError } from '../kernel/errors.js'
 import { createTable } from '../postgres/create-table.js'
 import { Sweeper } from '../postgres/sweeper.js'
+import { RateLimiterPostgres, RateLimiterRes } from './limiters.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 
@@ -130,7 +130,7 @@ class DatabaseCounter extends RateLimiterPostgres {
   }
 
   /** Called by `consume` with what `_upsert` returned. */
-  _getRateLimiterRes(_key: string, changed: number, { rows }: CountResult): RateLimiterRes {
+  _getRateLimiterRes(_key: string, changed: number, { rows }: CountResult): InstanceType<typeof RateLimiterRes> {
     const [row] = rows
     if (!row) throw new Error('the statement returned no row')
     const remaining = Math.max(this.points - row.points, 0)

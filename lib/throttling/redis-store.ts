@@ -1,6 +1,7 @@
 /** Counts in Redis or Valkey, shared by all machines. */
-import { RateLimiterRedis } from 'rate-limiter-flexible'
+
 import { ConfigurationError } from '../kernel/errors.js'
+import { RateLimiterRedis } from './limiters.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 
@@ -55,7 +56,7 @@ export class RedisStore extends SharedStore {
     this.#client = { eval: evaluatorOf(client) }
   }
 
-  protected override createCounter({ limit, seconds }: Rate): RateLimiterRedis {
+  protected override createCounter({ limit, seconds }: Rate): InstanceType<typeof RateLimiterRedis> {
     return new RateLimiterRedis({
       storeClient: this.#client,
       useRedisPackage: true,

@@ -1,7 +1,8 @@
 /** What stores outside of the process have in common: batches, a memory that takes over, and as few questions as possible. */
-import { type RateLimiterAbstract, RateLimiterRes } from 'rate-limiter-flexible'
+import type { RateLimiterAbstract } from 'rate-limiter-flexible'
 import { BoundedMap } from './bounded-map.js'
 import { Gate } from './gate.js'
+import { RateLimiterRes } from './limiters.js'
 import { MemoryStore } from './memory-store.js'
 import { Outage } from './outage.js'
 import type { Rate } from './rate.js'
