@@ -2,11 +2,11 @@
 import type { ActionInput } from '../factories/actions.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { DeclaredFields, SerializerClass } from '../serializers/contract.js'
-import type { Given, InputValues, Output } from '../serializers/types.js'
+import type { InputValues, Output } from '../serializers/types.js'
 import type { Method, RequestOptions, WriteOptions } from './options.js'
 import type { Key } from './query-types.js'
 import type { Result } from './result.js'
-import type { Sent, SpecOf } from './view-types.js'
+import type { Sent, SentTo, SpecOf } from './view-types.js'
 
 type ActionsOf<View> = SpecOf<View> extends { readonly actions: infer Actions } ? Actions : {}
 
@@ -48,7 +48,7 @@ type InputOfAction<Action> =
     ? I extends StandardSchema<infer Asked, unknown>
       ? Asked
       : I extends SerializerClass
-        ? Sent<Given<I>, I['declaredFields']>
+        ? SentTo<I>
         : I extends DeclaredFields
           ? Sent<InputValues<I, 'given'>, I>
           : undefined

@@ -2,7 +2,17 @@
 
 import type { Wire } from '../factories/serializer-types.js'
 import type { Related } from '../models/model-types.js'
-import type { DeletedQuery, KeyOf, ModelOf, NameOf, PageOption, PaginatorOf, SpecOf, StaticOf } from './view-types.js'
+import type {
+  DeletedQuery,
+  KeyOf,
+  Member,
+  ModelOf,
+  NameOf,
+  PageOption,
+  PaginatorOf,
+  SpecOf,
+  StaticOf,
+} from './view-types.js'
 
 /** What names an object on a path. All of a path is text. */
 export type Key<View> = KeyOf<View> | string
@@ -32,28 +42,24 @@ type AskedValue<T> = T extends readonly (infer Item)[] ? AskedItem<Item> | reado
 type AskedItem<T> = T extends string ? (string extends T ? string | number | Date : T) : T
 
 /** What the filter backends of a view set read. */
-export type BackendQuery<View, Mode extends QueryMode = 'sent'> = Intersection<
-  AskedBy<View> extends infer Ask
-    ? Ask extends 'filters'
-      ? Filters<View, NameOf<View, 'filtersetFields'>, Mode>
-      : Ask extends 'search'
-        ? Search<View, Mode>
-        : Ask extends 'ordering'
-          ? Order<NameOf<View, 'orderingFields'>, Mode>
-          : Ask extends object
-            ? Mode extends 'given'
-              ? Asked<Ask>
-              : Ask
-            : {}
-    : never
->
+export type BackendQuery<View, Mode extends QueryMode = 'sent'> = QueryOf<View, AskedBy<View>, Mode>
+
+type QueryOf<View, Ask, Mode extends QueryMode> = ('filters' extends Ask
+  ? Filters<View, NameOf<View, 'filtersetFields'>, Mode>
+  : {}) &
+  ('search' extends Ask ? Search<View, Mode> : {}) &
+  ('ordering' extends Ask ? Order<NameOf<View, 'orderingFields'>, Mode> : {}) &
+  ([Ask] extends [string] ? {} : Intersection<FurtherQuery<Ask, Mode>>)
+
+/** What filter backends of an application read. */
+type FurtherQuery<Ask, Mode> = Ask extends object ? (Mode extends 'given' ? Asked<Ask> : Ask) : {}
 
 type Intersection<U> = (U extends unknown ? (value: U) => void : never) extends (value: infer I) => void ? I : never
 
 /** What the filter backends of a view set say that they read. */
 export type AskedBy<View> = Asks<View, StaticOf<View, 'filterBackends', readonly never[]>>
 
-type Asks<_View, Backends> = Backends extends readonly (infer Backend)[] ? AskOf<Backend> | {} : {}
+type Asks<_View, Backends> = Backends extends readonly (infer Backend)[] ? AskOf<Backend> : never
 
 /** What one backend says that it reads: a class, or an instance. */
 type AskOf<Backend> = Backend extends abstract new (
@@ -66,13 +72,34 @@ type AskOf<Backend> = Backend extends abstract new (
       : NonNullable<Ask>
     : never
 
-/** Compared as values of the column are. */
-type Compared = 'exact' | 'ne' | 'gt' | 'gte' | 'lt' | 'lte'
-type Matched = 'iexact' | 'icontains' | 'startswith' | 'istartswith' | 'endswith' | 'iendswith'
+/** What stands behind a name of `FieldFilter`, with the values that it is compared with. */
+interface Lookups<T> {
+  readonly exact: T
+  readonly ne: T
+  readonly gt: T
+  readonly gte: T
+  readonly lt: T
+  readonly lte: T
+  readonly in: T[]
+  readonly nin: T[]
+  readonly range: T[]
+  readonly iexact: string
+  readonly icontains: string
+  readonly startswith: string
+  readonly istartswith: string
+  readonly endswith: string
+  readonly iendswith: string
+  /** Of lists and ranges; of texts, too. */
+  readonly contains: Contained<T>
+  readonly overlap: Contained<T>
+  readonly contained_by: Contained<T>
+  readonly year: number
+  readonly month: number
+  readonly day: number
+  readonly isnull: boolean
+}
 
-/** Of lists and ranges; `contains` is one of texts, too. */
-type Containing = 'contains' | 'overlap' | 'contained_by'
-type DatePart = 'year' | 'month' | 'day'
+type Lookup = keyof Lookups<unknown>
 
 /** The parameters of `FieldFilter`. */
 export type Filters<
@@ -81,19 +108,19 @@ export type Filters<
   Mode extends QueryMode = 'sent',
 > = FiltersOf<ModelOf<View>, Path, Mode>
 
-type FiltersOf<M, Path extends string, Mode extends QueryMode> = {
-  [P in Path as P | `${P}__${Compared}`]?: Valued<At<M, P>, Mode>
-} & {
-  [P in Path as `${P}__${'in' | 'nin' | 'range'}`]?: Valued<At<M, P>[], Mode>
-} & {
-  [P in Path as `${P}__${Matched}`]?: Valued<string, Mode>
-} & {
-  [P in Path as `${P}__${Containing}`]?: Valued<Contained<At<M, P>>, Mode>
-} & {
-  [P in Path as `${P}__${DatePart}`]?: Valued<number, Mode>
-} & {
-  [P in Path as `${P}__isnull`]?: Valued<boolean, Mode>
+/** One set of names, whose values are asked for only where one is used. */
+type FiltersOf<M, Path extends string, Mode extends QueryMode, Tail extends string = Lookup> = {
+  // `Tail` is a parameter, as a template that holds a union is one template for each of its members
+  [Name in Path | `${Path}__${Tail}`]?: Valued<Name extends Path ? At<M, Name> : LookedUp<M, Path, Name>, Mode>
 }
+
+type LookedUp<M, Path extends string, Name> = Path extends unknown
+  ? Name extends `${Path}__${infer L}`
+    ? L extends Lookup
+      ? Lookups<At<M, Path>>[L]
+      : never
+    : never
+  : never
 
 type Contained<T> = T extends readonly (infer Item)[] ? NonNullable<Item>[] : string
 
@@ -150,12 +177,14 @@ export type PageQuery<P, Mode extends QueryMode = 'sent'> = P extends { readonly
         : {}
 
 /** Parameters that the view set declares itself. */
-export type OwnQuery<View, Mode extends QueryMode = 'sent'> =
-  SpecOf<View> extends {
-    readonly queryParameters: readonly (infer Parameter extends { readonly name: string })[]
-  }
-    ? { [P in Parameter as P['name']]?: Valued<OwnValue<P>, Mode> }
-    : {}
+export type OwnQuery<View, Mode extends QueryMode = 'sent'> = QueryOfParameters<
+  Member<SpecOf<View>, 'queryParameters'>,
+  Mode
+>
+
+type QueryOfParameters<All, Mode> = All extends readonly (infer Parameter extends { readonly name: string })[]
+  ? { [P in Parameter as P['name']]?: Valued<OwnValue<P>, Mode> }
+  : {}
 
 type OwnValue<P> = P extends { readonly schema: { readonly type: infer Type } }
   ? Type extends 'integer' | 'number'

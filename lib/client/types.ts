@@ -176,20 +176,23 @@ type Named<View> = { readonly [K in KeyName<View>]: KeyOf<View> }
 /** Methods that come with `list`. */
 type Companion = 'pages' | 'all' | 'follow'
 
-/** What a client calls, of all that views may have. */
-type ActionName = Exclude<keyof Methods<unknown>, Companion>
+/** What view sets have and a client calls only where they declare something for it. */
+type DeclaredAction = 'aggregate' | 'facets' | 'restoreDeleted' | 'purgeDeleted'
+
+/** What a client calls of all that views may have. */
+type ActionName = Exclude<keyof Methods<unknown>, Companion | DeclaredAction>
 
 /** The methods of a view set: chosen by sets, as asking for each name is what costs the compiler most. */
-type MethodName<View> = WithCompanions<Exclude<Extract<ActionName, MethodOf<View>>, UndeclaredName<View>>>
+type MethodName<View> = WithCompanions<MethodOf<View> & (ActionName | DeclaredName<View>)>
 
 type WithCompanions<Names> = Names | ('list' extends Names ? Companion : never)
 
-/** Aggregates, facets and what brings deleted objects back, of a view set that declares none. */
-type UndeclaredName<View> =
-  | (HasSome<ComputedName<View>> extends true ? never : 'aggregate')
-  | (HasSome<FacetName<View>> extends true ? never : 'facets')
-  | (HasDeletion<View, 'permissionClasses'> extends true ? never : 'restoreDeleted')
-  | (HasDeletion<View, 'purgePermissionClasses'> extends true ? never : 'purgeDeleted')
+/** Aggregates, facets and what brings deleted objects back, of a view set that declares some. */
+type DeclaredName<View> =
+  | (HasSome<ComputedName<View>> extends true ? 'aggregate' : never)
+  | (HasSome<FacetName<View>> extends true ? 'facets' : never)
+  | (HasDeletion<View, 'permissionClasses'> extends true ? 'restoreDeleted' : never)
+  | (HasDeletion<View, 'purgePermissionClasses'> extends true ? 'purgeDeleted' : never)
 
 type HasSome<Names> = [Names] extends [never] ? false : true
 

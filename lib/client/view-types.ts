@@ -4,7 +4,7 @@ import type { Wire } from '../factories/serializer-types.js'
 import type { ViewTypes } from '../factories/view-sets.js'
 import type { ModelType, Related } from '../models/model-types.js'
 import type { SerializerClass } from '../serializers/contract.js'
-import type { Given, Output } from '../serializers/types.js'
+import type { Carried, Given, IsTyped, Output } from '../serializers/types.js'
 import type { Envelope, SoftDelete, Statuses } from '../views/statics.js'
 
 export type SpecOf<View> = View extends ViewTypes<infer _Model, infer Spec> ? Spec : unknown
@@ -16,13 +16,14 @@ type ModelClassOf<View> = View extends ViewTypes<infer Class, infer _Spec> ? Cla
 export type ModelOf<View> = ModelClassOf<View> extends ModelType<infer M> ? M : never
 
 /** A static as a subclass has set it, else as the factory got it. */
-export type StaticOf<View, Name extends string, Wide> = Name extends keyof View
-  ? Wide extends View[Name]
-    ? SpecOf<View> extends { readonly [N in Name]: infer Value }
-      ? Value
-      : undefined
-    : View[Name]
-  : undefined
+export type StaticOf<View, Name extends string, Wide> = ChosenStatic<OwnStatic<View, Name>, Wide, SpecOf<View>, Name>
+
+type OwnStatic<View, Name extends string> = View extends { readonly [N in Name]: infer Own } ? Own : undefined
+
+type ChosenStatic<Own, Wide, Spec, Name> = [Wide] extends [Own] ? Member<Spec, Name> : Own
+
+/** By the name, as the compiler makes variants of whole objects to compare them. */
+export type Member<T, Name> = Name extends keyof T ? T[Name] : undefined
 
 /** The names that a static lists. */
 export type NameOf<View, Name extends string> =
@@ -43,22 +44,32 @@ type SerializerOf<View> = StaticOf<View, 'serializerClass', SerializerClass | nu
 export type Shown<View> = SerializerOf<View> extends infer S extends SerializerClass ? Output<S> : unknown
 
 /** What is sent of one object. */
-export type Taken<View> =
-  SerializerOf<View> extends infer S extends SerializerClass ? Sent<Given<S>, S['declaredFields']> : unknown
+export type Taken<View> = SerializerOf<View> extends infer S extends SerializerClass ? SentTo<S> : unknown
 
 /** What is sent to change a part of one object. */
 export type Patch<View> =
-  SerializerOf<View> extends infer S extends SerializerClass ? PatchOf<Given<S>, S['declaredFields']> : unknown
+  SerializerOf<View> extends infer S extends SerializerClass ? PatchOf<Given<S>, FieldsOf<S>> : unknown
+
+/** What is sent to a serializer. */
+export type SentTo<S> = Sent<Given<S>, FieldsOf<S>>
 
 /** What is sent for such values: files of a form, bytes as text, and nothing for hidden fields. */
-export type Sent<T, Fields = unknown> = {
-  readonly [K in keyof T as SentName<K, Fields>]: SentAt<T[K], FieldAt<Fields, K>, false>
-} & {}
+export type Sent<T, Fields> = keyof Fields extends never
+  ? { readonly [K in keyof T]: SentValue<T[K]> }
+  : { readonly [K in keyof T as SentName<K, Fields>]: SentAt<T[K], FieldAt<Fields, K>, false> } & {}
 
 /** The same, of which all may be left out; of nested objects, too. */
-type PatchOf<T, Fields> = {
-  readonly [K in keyof T as SentName<K, Fields>]?: SentAt<T[K], FieldAt<Fields, K>, true>
-} & {}
+type PatchOf<T, Fields> = keyof Fields extends never
+  ? { readonly [K in keyof T]?: SentValue<T[K]> }
+  : { readonly [K in keyof T as SentName<K, Fields>]?: SentAt<T[K], FieldAt<Fields, K>, true> } & {}
+
+/** The fields that a serializer declares itself. */
+type FieldsOf<S> =
+  IsTyped<S> extends true
+    ? Carried<S, 'fields'>
+    : S extends { readonly declaredFields: infer Fields }
+      ? Fields
+      : unknown
 
 type FieldAt<Fields, K> = K extends keyof Fields ? Fields[K] : unknown
 
@@ -71,9 +82,7 @@ type SentAt<T, Field, IsPatch> = Field extends {
       | (Options extends { readonly many: true } ? (Nested<S, IsPatch> & NestedKey<S>)[] : Nested<S, IsPatch>)
   : SentValue<T>
 
-type Nested<S extends SerializerClass, IsPatch> = IsPatch extends true
-  ? PatchOf<Given<S>, S['declaredFields']>
-  : Sent<Given<S>, S['declaredFields']>
+type Nested<S extends SerializerClass, IsPatch> = IsPatch extends true ? PatchOf<Given<S>, FieldsOf<S>> : SentTo<S>
 
 /** What names an object of a nested list that is there already. */
 type NestedKey<S> =
@@ -97,7 +106,7 @@ type ExpandableOf<View> = View extends { readonly expandable: infer Expandable }
     : Expandable
   : ExpandableOfSpec<SpecOf<View>>
 
-type ExpandableOfSpec<Spec> = Spec extends { readonly expandable: infer Expandable } ? Expandable : {}
+type ExpandableOfSpec<Spec> = 'expandable' extends keyof Spec ? Spec['expandable'] : {}
 
 /** The related objects that a client may ask for. */
 export type ExpandName<View> = keyof ExpandableOf<View> & string

@@ -59,6 +59,7 @@ type Result<S extends SerializerShape> = ModelSerializerClass<
     readonly shown: Shown<S>
     readonly taken: Taken<S>
     readonly given: Given<S>
+    readonly fields: S['declaredFields']
     readonly methods: FieldMethods<S['declaredFields'], InstanceType<S['model']>>
   }> & { readonly model: S['model'] }
 

@@ -90,8 +90,10 @@ type GeneratedName<S extends SerializerShape> = Exclude<
  * known once for all serializers.
  */
 
-/** The names that options of this form stand under. */
-type NameWith<Extra, Options> = { [K in keyof Extra]: Extra[K] extends Options ? K : never }[keyof Extra]
+/** The names of fields of which an option has such a value. */
+type NameWith<Extra, Option, Value> = {
+  [K in keyof Extra]: Option extends keyof Extra[K] ? (Extra[K][Option] extends Value ? K : never) : never
+}[keyof Extra]
 
 /** One object as the serializer shows it. */
 export type Shown<S extends SerializerShape> = keyof S['declaredFields'] extends never
@@ -102,7 +104,7 @@ type GeneratedPart<S extends SerializerShape> = ShownFields<
   ModelOf<S>,
   keyof S['extraKwargs'] extends never
     ? GeneratedName<S>
-    : Exclude<GeneratedName<S>, NameWith<S['extraKwargs'], { readonly writeOnly: true }>>,
+    : Exclude<GeneratedName<S>, NameWith<S['extraKwargs'], 'writeOnly', true>>,
   S['model'] extends { encodeId(...args: never[]): string } ? 'id' : never
 > & {}
 
@@ -129,7 +131,7 @@ type WrittenName<M, Extra, Name extends string, ReadOnly> = Exclude<
   Name,
   | ReadOnly
   | ReadonlyName<M, Exclude<Name & keyof M, 'id'>>
-  | NameWith<Extra, { readonly readOnly: true }>
+  | NameWith<Extra, 'readOnly', true>
   | ('id' extends keyof Extra ? (Extra['id'] extends { readonly readOnly: false } ? never : 'id') : 'id')
 >
 
@@ -137,8 +139,8 @@ type WrittenName<M, Extra, Name extends string, ReadOnly> = Exclude<
 type RequiredName<M, Extra, Name extends string> =
   | (keyof Extra extends never
       ? NeededName<M, Name>
-      : NeededName<M, Exclude<Name, NameWith<Extra, { readonly required: false } | { readonly default: unknown }>>>)
-  | Extract<NameWith<Extra, { readonly required: true }>, Name>
+      : NeededName<M, Exclude<Name, NameWith<Extra, 'required', false> | NameWith<Extra, 'default', unknown>>>)
+  | Extract<NameWith<Extra, 'required', true>, Name>
 
 type NeededName<M, K> = K extends keyof M ? (Leaving<M[K]> extends 'not' ? K : never) : never
 
@@ -193,13 +195,16 @@ type WrittenPart<S extends SerializerShape, Of extends Side> = FieldsOf<
   Of
 >
 
-type FieldsOf<M, Extra, Name extends string, Of extends Side> = ValuesOf<
-  M,
-  Extra,
-  Name,
-  RequiredName<M, Extra, Name> & string,
-  Of
->
+/** Options without validators are left out of the type, which then is the same for both sides. */
+type FieldsOf<M, Extra, Name extends string, Of extends Side> = [NameWith<Extra, 'validators', unknown>] extends [never]
+  ? StoredValues<M, Name, RequiredName<M, Extra, Name> & string>
+  : ValuesOf<M, Extra, Name, RequiredName<M, Extra, Name> & string, Of>
+
+type StoredValues<M, Name extends string, Required extends string> = {
+  [K in Required]: K extends keyof M ? StoredOf<M[K]> : unknown
+} & {
+  [K in Exclude<Name, Required>]?: K extends keyof M ? StoredOf<M[K]> : unknown
+}
 
 type ValuesOf<M, Extra, Name extends string, Required extends string, Of extends Side> = {
   [K in Required]: WrittenValue<M, Extra, K, Of>

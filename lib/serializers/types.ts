@@ -15,6 +15,8 @@ export interface SerializerTypes {
   readonly taken: unknown
   /** What is sent for it: with what schemas among validators take in place of what they make. */
   readonly given: unknown
+  /** The fields that it declares itself. */
+  readonly fields: unknown
   /** The methods that its fields call. */
   readonly methods: unknown
 }
@@ -119,12 +121,15 @@ export type Given<S> = IsTyped<S> extends true ? Carried<S, 'given'> : InputValu
 /** True for a class that carries its types. */
 export type IsTyped<S> = typeof TYPES extends keyof S ? true : false
 
-/** A part of the types that a class carries. By its key, as comparing whole classes is what costs the compiler most. */
+/**
+ * A part of the types that a class carries. By its key, as comparing whole classes is what costs the compiler most; and no
+ * `infer`, for which it would make and compare variants of all that the class carries.
+ */
 export type Carried<S, Part extends keyof SerializerTypes> = typeof TYPES extends keyof S
-  ? NonNullable<S[typeof TYPES]> extends { readonly [P in Part]: infer Type }
-    ? Type
-    : never
+  ? PartOf<NonNullable<S[typeof TYPES]>, Part>
   : never
+
+type PartOf<Types, Part> = Part extends keyof Types ? Types[Part] : never
 
 type Pascal<Name> = Name extends `${infer Head}_${infer Tail}`
   ? `${Capitalize<Head>}${Pascal<Tail>}`
