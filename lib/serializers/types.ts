@@ -74,7 +74,13 @@ export type Checked<Validators extends { readonly length: number }, Value, S ext
 /** What a field takes. */
 type TakenOf<F, S extends Side> =
   OptionsOf<F> extends { readonly validators: infer Validators extends readonly unknown[] }
-    ? Checked<Validators, ValueOf<F>, S>
+    ? Checked<Validators, MadeByField<F, S>, S>
+    : MadeByField<F, S>
+
+/** What its validators get; of a list with what those of its child have made of the items. */
+type MadeByField<F, S extends Side> =
+  OptionsOf<F> extends { readonly child: infer Child extends SerializerField }
+    ? Nullable<Child, TakenOf<Child, S>>[]
     : ValueOf<F>
 
 type ValueOf<F> = F extends SerializerField<infer Value, infer _Options> ? Value : never

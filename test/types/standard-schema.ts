@@ -20,6 +20,7 @@ import { createClient } from 'koa-viewsets/client'
 import { Model } from 'objection'
 import * as v from 'valibot'
 import { z } from 'zod'
+import type { Given } from '../../lib/serializers/types.js'
 
 type Equal<Left, Right> = (<T>() => T extends Left ? 1 : 2) extends <T>() => T extends Right ? 1 : 2 ? true : false
 const is = <_Holds extends true>(): void => undefined
@@ -84,6 +85,40 @@ class FieldsSerializer extends Serializer {
   static override validators: readonly Validator[] = [z.object({ name: z.number() })]
 }
 is<Equal<Input<typeof FieldsSerializer>, { name: number; plain: string; count: number | null; tags: Set<string> }>>()
+
+// items are what the schemas of their field make, at any depth, and what is made of the list follows
+const day = new StringField({ validators: [z.string().transform((text) => new Date(text))] })
+class ListsSerializer extends modelSerializer(Note, {
+  fields: ['days', 'counts', 'grid', 'first', 'plain'],
+  declaredFields: {
+    days: new ArrayField({ child: day }),
+    counts: new ArrayField({
+      child: new StringField({ validators: [z.enum(['1', '2']).transform(Number)], allowNull: true }),
+      required: false,
+    }),
+    grid: new ArrayField({ child: new ArrayField({ child: day, allowNull: true }) }),
+    first: new ArrayField({ child: day, validators: [z.array(z.date()).transform((days) => days.length)] }),
+    plain: new ArrayField({ child: new IntegerField({ allowNull: true }) }),
+  },
+}) {}
+is<
+  Equal<
+    Input<typeof ListsSerializer>,
+    { days: Date[]; grid: (Date[] | null)[]; first: number; plain: (number | null)[]; counts?: (number | null)[] }
+  >
+>()
+is<
+  Equal<
+    Given<typeof ListsSerializer>,
+    {
+      days: string[]
+      grid: (string[] | null)[]
+      first: string[]
+      plain: (number | null)[]
+      counts?: ('1' | '2' | null)[]
+    }
+  >
+>()
 
 class BookViewSet extends modelViewSet(Book, {
   serializerClass: BookSerializer,
