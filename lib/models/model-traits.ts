@@ -8,6 +8,7 @@ import { type AnyQueryBuilder, type ModelClass, modelName } from './objection.js
 
 /** What a model class may override, of which we compare the functions only. */
 interface Overridable {
+  readonly knex: unknown
   readonly query: unknown
   readonly QueryBuilder: unknown
   readonly fromDatabaseJson: unknown
@@ -71,6 +72,11 @@ class Traits {
   get plainQueries(): boolean {
     this.#plainQueries ??= this.#keeps('query', 'QueryBuilder')
     return this.#plainQueries
+  }
+
+  /** The model's database is what it was bound to: `knex()` is Objection's. */
+  get plainDatabase(): boolean {
+    return this.#keeps('knex')
   }
 
   /** Finding rows runs no hooks of the class, which could leave out some. */

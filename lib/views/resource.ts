@@ -248,6 +248,12 @@ export class Resource {
     return decided(this, 'namesPerUser', isPerUser)
   }
 
+  /** Each request may work on a database of its own: the view or its model chooses one. */
+  get choosesDatabase(): boolean {
+    const chooses = this.overrides.has('getKnex') || !traitsOf(this.model.model).plainDatabase
+    return decided(this, 'choosesDatabase', chooses)
+  }
+
   /** Why an answer cannot be made of rows, as far as the class tells, as a sentence; null where nothing of it stands in the way. */
   rowObstacle(answer: RowAnswer): string | null {
     let obstacle = this.#rowObstacles.get(answer)

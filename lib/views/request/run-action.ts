@@ -52,8 +52,8 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
     const isSafe = isSafeMethod(ctx.req.method ?? '')
     // what it refuses takes no connection
     if (!isSafe) checkRequest(view as GenericView)
-    const checking = asked && !view.database && checkDatabase(view, asked)
-    if (checking) await checking
+    const choosesDatabase = (view as Partial<GenericView>).resource?.choosesDatabase
+    if (choosesDatabase && asked && !view.database) await checkDatabase(view, asked)
     if (isSafe) {
       // code that knows of this.trx only has no other way to its caller's rows
       if (view.database) view.trx = knex as Knex.Transaction | undefined
