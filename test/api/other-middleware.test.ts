@@ -242,6 +242,20 @@ describe('@koa/cors', () => {
     }
   })
 
+  it('goes before what asks for credentials, which preflights have not', async () => {
+    const guard = jwt({ secret: 'a secret of this test' })
+    const client = await serveApp(errors(), cors(options), guard, api.routes())
+    expect((await client.send('OPTIONS', '/api/own/1', undefined, preflight)).status).toBe(204)
+    const refused = await client.get('/api/own/1', { Origin })
+    expect([refused.status, refused.json]).toEqual([401, refusal(401, 'Authentication Error')])
+    expect(refused.headers).toMatchObject({
+      'access-control-allow-origin': Origin,
+      vary: expect.stringContaining('Origin'),
+    })
+    const behind = await servePlain(errors(), guard, cors(options), api.routes())
+    expect((await behind.send({ method: 'OPTIONS', path: '/api/own/1', headers: preflight })).status).toBe(401)
+  })
+
   it('before the API leaves OPTIONS that is no preflight to it', async () => {
     const client = await serveApp(cors(options), api.routes())
     const { status, json } = await client.send('OPTIONS', '/api/books', undefined, { Origin })

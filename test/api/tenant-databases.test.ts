@@ -32,6 +32,7 @@ import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
+import { grantAnswers } from '../support/roles.js'
 import type { TestResponse } from '../support/server.js'
 
 const TABLES = `
@@ -222,7 +223,10 @@ let client: Client
 beforeAll(async () => {
   configure({ secretKey: '0123456789abcdef0123456789abcdef' })
   for (const tenant of TENANTS) databases[tenant] = await createDatabase({ schema: SCHEMAS[tenant] })
-  for (const tenant of ['north', 'south'] as const) await ensureIdempotencyTable(databases[tenant].knex)
+  for (const tenant of ['north', 'south'] as const) {
+    await ensureIdempotencyTable(databases[tenant].knex)
+    await grantAnswers(databases[tenant].knex)
+  }
   api = new APIRouter()
     .register('books', BookViewSet)
     .register('cursor-books', CursorViewSet, 'cursor-book')
