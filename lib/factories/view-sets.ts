@@ -244,11 +244,17 @@ type AnyOptions = SerializerOptions<any>
 
 /** What a view of a model knows of its objects. */
 export interface ModelViewMethods<M extends Model, S extends SerializerOfAny> {
+  /** The objects that a request may see, as a fresh query; override it to narrow them. */
   getQueryset(): QueryBuilder<M>
+  /** The object that the path names. @throws {NotFound} there is none, or not for this caller */
   getObject(): Promise<M>
+  /** The same, its row held until the transaction of the request ends. @throws {NotFound} */
   getObjectToWrite(): Promise<M>
+  /** A serializer of a list of objects. */
   getSerializer(options: AnyOptions & { readonly many: true }): OfMany<S>
+  /** A serializer of input that changes a part of an object. */
   getSerializer(options: AnyOptions & { readonly partial: true }): OfPart<S>
+  /** A serializer of one object, or of input for one. */
   getSerializer(options?: AnyOptions): S
 }
 
