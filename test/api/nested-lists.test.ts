@@ -3,13 +3,16 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   type DeclaredFields,
+  JSONRenderer,
   ModelSerializer,
   modelSerializer,
   modelViewSet,
+  NDJSONRenderer,
   NestedSerializer,
   PageNumberPagination,
   PrimaryKeyRelatedField,
   SerializerMethodField,
+  StreamMixin,
 } from '../../lib/index.js'
 import { formatExplanations } from '../../lib/tools/index.js'
 import { serveApp } from '../support/client.js'
@@ -162,6 +165,20 @@ describe('a part of a list', () => {
       ).toEqual([[['n2'], ['n3']], [['n4']], []])
     })
     expect(queries.length).toBe(1)
+  })
+
+  it('is read with each portion of a stream', async () => {
+    class Streamed extends StreamMixin(projectsWith({ tasks: list({ limit: 1 }) })) {
+      static override rendererClasses = [JSONRenderer, NDJSONRenderer]
+      static override streamFormats = ['ndjson']
+      static override streamRows = 2
+    }
+    const { get } = await serveProjects({}, Streamed)
+    const queries = await countQueries(database.knex, async () => {
+      const lines = (await get('/projects.ndjson')).text.trim().split('\n')
+      expect(lines.map((line) => titles(JSON.parse(line).tasks))).toEqual(['a', 'f', ''])
+    })
+    expect(queries.filter((sql) => sql.includes('unnest')).length).toBe(2)
   })
 
   it('takes one statement more for all instances of a page', async () => {

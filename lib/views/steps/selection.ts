@@ -262,6 +262,9 @@ export function rowAccess(view: GenericView, answer: RowAnswer, options: RowAcce
   }
   const { plan, because } = answers.rows
   if (!plan) return tell?.(because)
+  // one statement would make the lists of all objects before it gives the first of them
+  const isCursor = isStream || (answer === 'list' && resource.keepsConnections)
+  if (isCursor && plan.lists.length > 0) return tell?.('it is read in portions, each with the lists of its objects')
   const knex = view.trx ?? view.knex
   if (!knex || !readsRawRows(knex)) return tell?.("its queries do not run on pg's own client by knex")
   if (!(isStream || writesJson(view))) return tell?.(`${rendererOf(view).constructor.name} takes values, not JSON`)
