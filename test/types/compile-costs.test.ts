@@ -11,7 +11,7 @@ import { typedApp } from '../support/typed-app.js'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const [compiler] = compilers() as [Compiler]
 /** Instantiations that one more resource and its use by a client may cost. */
-const MOST = 14_000
+const MOST = 6_000
 let declarations: string
 
 beforeAll(async () => {
