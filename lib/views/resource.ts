@@ -250,7 +250,7 @@ export class Resource {
 
   /** Each request may work on a database of its own: the view or its model chooses one. */
   get choosesDatabase(): boolean {
-    const chooses = this.overrides.has('getKnex') || !traitsOf(this.model.model).plainDatabase
+    const chooses = hasModel(this.view) && (this.overrides.has('getKnex') || !traitsOf(this.model.model).plainDatabase)
     return decided(this, 'choosesDatabase', chooses)
   }
 

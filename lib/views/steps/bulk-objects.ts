@@ -104,10 +104,14 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
 
 /** The items without their keys, which name objects and change nothing. */
 export function withoutKeys(view: GenericView, items: readonly unknown[]): readonly unknown[] {
-  const names = new Set(keyNames(view).map(({ name }) => name))
-  return items.map((item) =>
-    isObject(item) ? Object.fromEntries(Object.entries(item).filter(([name]) => !names.has(name))) : item,
-  )
+  const names = keyNames(view).map(({ name }) => name)
+  return items.map((item) => {
+    if (!isObject(item)) return item
+    // with the symbols, which hold the digits of its numbers
+    const rest: Record<string, unknown> = { ...item }
+    for (const name of names) delete rest[name]
+    return rest
+  })
 }
 
 /** The keys of objects as the output shows them. */
