@@ -80,7 +80,8 @@ function joinsGraph(query: AnyQueryBuilder): boolean {
  */
 export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   const { name } = view.viewClass
-  const own = view.trx ?? view.knex
+  // a view without a model, which this one is a parent of, has no database
+  const own = view.trx ?? view.knex ?? view.viewClass.modelClass().knex()
   if (configOf(query.knex()) !== configOf(own)) {
     throw new ConfigurationError(
       `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,

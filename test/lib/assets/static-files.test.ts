@@ -31,6 +31,14 @@ afterEach(() => {
   configure({})
 })
 
+it('finds the files by the settings, until staticAssets() is mounted', () => {
+  // first: what is mounted stays
+  vi.stubEnv('STATIC_ROOT', root)
+  expect(staticPath('js/app.min.js')).toBe('/static/js/app.min.3879a5d930ae.js')
+  configure({ staticRoot: source })
+  expect(staticUrl('js/app.min.js')).toBe('/static/js/app.min.js?v=3879a5d930ae')
+})
+
 describe('with a manifest', () => {
   beforeEach(() => mountStaticFiles(new StaticFiles({ root })))
 
@@ -142,16 +150,6 @@ describe('[F17] a name that leads out', () => {
 })
 
 describe('where the files are', () => {
-  it('is told by the settings, until staticAssets() is mounted', async () => {
-    vi.resetModules()
-    const fresh = await import('../../../lib/assets/index.js')
-    const settings = await import('../../../lib/index.js')
-    vi.stubEnv('STATIC_ROOT', root)
-    expect(fresh.staticPath('js/app.min.js')).toBe('/static/js/app.min.3879a5d930ae.js')
-    settings.configure({ staticRoot: source })
-    expect(fresh.staticUrl('js/app.min.js')).toBe('/static/js/app.min.js?v=3879a5d930ae')
-  })
-
   it.each([
     ['/assets/', '/assets/js/app.min.3879a5d930ae.js', '/assets'],
     ['/', '/js/app.min.3879a5d930ae.js', ''],
