@@ -3,7 +3,7 @@ import { createDatabase, type TestDatabase } from '../support/database.js'
 import { findFreePort, type Program, readProjectFile, startFile, toUrl, untilAnswer } from '../support/program.js'
 import { connectTo, type TestClient } from '../support/server.js'
 
-const PAGES = ['known-clients', 'filters-and-search', 'pages', 'nested-routes'].map((page) => `docs/how-to/${page}.md`)
+const PAGES = ['known-clients', 'filters-and-search', 'pages', 'join-tables'].map((page) => `docs/how-to/${page}.md`)
 
 describe('an API whose clients know another wire', () => {
   let database: TestDatabase
