@@ -243,6 +243,19 @@ describe('what goes round the design', () => {
   })
 })
 
+describe('files', () => {
+  const lengths = files.map((file) => [file, readFileSync(join(root, file), 'utf8').split('\n').length - 1] as const)
+
+  it('have 330 lines at most', () => {
+    expect(lengths.filter(([, length]) => length > 330)).toEqual([])
+  })
+
+  it('have 70 lines or less, one half of them', () => {
+    const sorted = lengths.map(([, length]) => length).sort((a, b) => a - b)
+    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThanOrEqual(70)
+  })
+})
+
 describe('what comments cite', () => {
   const cited = (pattern: RegExp) =>
     files.flatMap((file) =>

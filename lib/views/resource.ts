@@ -1,15 +1,10 @@
 /** What a generic view class needs to answer requests, decided once: a request only reads it. */
 
 import type { ObjectKey } from '../fields/object-key.js'
-import { FieldFilter } from '../filters/field-filter.js'
 import { BaseFilter, type FilterView, isDescribed } from '../filters/filter.js'
-import { FullTextSearchFilter } from '../filters/full-text-search-filter.js'
-import { ModifierFilter } from '../filters/modifier-filter.js'
 import { declaredTerm } from '../filters/order-term.js'
-import { OrderingFilter } from '../filters/ordering-filter.js'
+import { OUR_FILTERS } from '../filters/our-filters.js'
 import { SEPARATOR } from '../filters/resolve-paths.js'
-import { SearchFilter } from '../filters/search-filter.js'
-import { SearchRankOrderingFilter } from '../filters/search-rank-ordering-filter.js'
 import { type ExternalIds, externalIds } from '../ids/external-ids.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { decided, oncePer } from '../kernel/once-per.js'
@@ -39,16 +34,6 @@ import {
 } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
-
-/** Backends that do nothing without a parameter of theirs: a request that has none does not ask them. */
-export const OUR_FILTERS: ReadonlySet<unknown> = new Set([
-  FieldFilter,
-  FullTextSearchFilter,
-  ModifierFilter,
-  OrderingFilter,
-  SearchFilter,
-  SearchRankOrderingFilter,
-])
 
 /**
  * A generic view class as requests need it. What the catalogue has a say in is made when it is first asked for, and then

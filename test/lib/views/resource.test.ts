@@ -17,8 +17,9 @@ import {
 } from 'koa-viewsets'
 import * as views from 'koa-viewsets/views'
 import { beforeAll, describe, expect, it } from 'vitest'
+import { OUR_FILTERS } from '../../../lib/filters/our-filters.js'
 import { prepareModels } from '../../../lib/models/describe-model.js'
-import { OUR_FILTERS, resourceOf } from '../../../lib/views/resource.js'
+import { resourceOf } from '../../../lib/views/resource.js'
 import {
   Author,
   AuthorSerializer,
