@@ -10,6 +10,7 @@ import {
   type SettingValue,
   UnusableSetting,
 } from '../postgres/local-settings.js'
+import { warnOfMissingGrant } from '../postgres/missing-grant.js'
 import { nativeError } from '../postgres/native-error.js'
 import { scopedKnex } from '../postgres/scoped-knex.js'
 import { type Context, isAnonymous, isSafeMethod } from './context.js'
@@ -142,6 +143,7 @@ export function roleRefusal(ctx: Context, error: unknown): AuthenticationFailed 
     return refusal(ctx, error)
   }
   if (own.code !== INSUFFICIENT_PRIVILEGE) return null
+  warnOfMissingGrant(own)
   return own.routine === POLICY_CHECK ? new PermissionDenied(undefined, { cause: error }) : refusal(ctx, error)
 }
 
@@ -153,7 +155,7 @@ function warnOfRole({ code }: SettingsRefused): void {
   hasWarned = true
   process.emitWarning(
     `The database has refused the role or a setting of a request (SQLSTATE ${code}): ` +
-      'GRANT the role of databaseRole to the login of the connection; such requests are answered 401 or 403.',
+      'CREATE the role of databaseRole, and GRANT it to the login of the connection; such requests are answered 401 or 403.',
     { code: 'KOA_VIEWSETS_DATABASE_ROLE' },
   )
 }

@@ -13,6 +13,7 @@ import {
   unique,
 } from './constraint-errors.js'
 import { type ConstraintSubject, subjectOf } from './failed-statement.js'
+import { warnOfMissingGrant } from './missing-grant.js'
 import { type NativeError, nativeError } from './native-error.js'
 import { answerObjection } from './objection-errors.js'
 import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
@@ -97,7 +98,10 @@ const goneTable: Answer = (cause, subject) =>
 const goneColumn: Answer = (cause, subject) => (isColumnGone(cause) ? unavailable(cause, subject) : null)
 const missingValue: Answer = (cause, subject) =>
   isColumnNew(cause) ? unavailable(cause, subject) : notNull(cause, subject)
-const denied: Answer = (cause) => new PermissionDenied(undefined, { cause })
+const denied: Answer = (cause) => {
+  warnOfMissingGrant(cause)
+  return new PermissionDenied(undefined, { cause })
+}
 const unavailable: Answer = (cause) => new ServiceUnavailable(1, { cause })
 /** A pooler that has lost its server, or that has no connection to give; PostgreSQL names the file of its own errors. */
 const pooler: Answer = (cause, subject) => (cause.file === undefined ? unavailable(cause, subject) : null)

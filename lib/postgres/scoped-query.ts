@@ -39,9 +39,7 @@ export class SettingsPrefix implements SentBefore {
   /** Their row has come. */
   settle(): void {
     this.isSet = true
-    if (this.#name !== '' && this.#connection) {
-      this.#connection.parsedStatements[this.#name] = this.#settings.text
-    }
+    this.#notePrepared()
   }
 
   /**
@@ -51,7 +49,15 @@ export class SettingsPrefix implements SentBefore {
   refusal(error: Error, name: string | undefined): Error {
     if (this.isSet) return error
     if (name) forget(this.#connection, name)
-    return refusesSettings(error) ? new SettingsRefused(error) : error
+    if (!refusesSettings(error)) return error
+    // what is refused when it runs has been prepared before
+    this.#notePrepared()
+    return new SettingsRefused(error)
+  }
+
+  #notePrepared(): void {
+    if (this.#name === '' || !this.#connection) return
+    this.#connection.parsedStatements[this.#name] = this.#settings.text
   }
 }
 

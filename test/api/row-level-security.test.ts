@@ -1,7 +1,7 @@
 /** Whose rows: a database role and settings for every statement of a request, by `databaseRole` and `databaseSettings`. */
 import knexLibrary, { type Knex } from 'knex'
 import { Model } from 'objection'
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
   APIRouter,
   bulkModelViewSet,
@@ -18,6 +18,7 @@ import {
   nestedViewSet,
   objectAction,
   PageNumberPagination,
+  readOnlyModelViewSet,
   SearchFilter,
   SerializerMethodField,
   ServerCursorPagination,
@@ -210,7 +211,7 @@ beforeAll(async () => {
   database = await createDatabase({ schema: SCHEMA })
   db = knexLibrary({
     client: 'pg',
-    connection: { ...database.direct, user: LOGIN, password: 'x' } as Knex.PgConnectionConfig,
+    connection: { ...database.direct, user: LOGIN, password: 'x' } as object as Knex.PgConnectionConfig,
     pool: { min: 0, max: 4 },
   })
   Model.knex(db)
@@ -383,6 +384,40 @@ describe('what a role may not do', () => {
     expect((await client.send('PATCH', '/notes/1', { title: 'x' }, as(`${role}-1`))).status).toBe(403)
     // and nothing of it stays with the connections
     expect((await client.get('/notes', as('user-1'))).status).toBe(200)
+  })
+
+  it('is told to the operator: a role that is not there, and each right that is missing, once', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    onTestFinished(() => warned.mockRestore())
+    const own = knexLibrary({
+      client: 'pg',
+      connection: { ...database.direct, user: LOGIN, password: 'x' } as object,
+      pool: { min: 0, max: 1 },
+    })
+    onTestFinished(() => own.destroy())
+    class Secret extends Model {
+      static override tableName = 'secrets'
+    }
+    Secret.knex(own)
+    class SecretViewSet extends readOnlyModelViewSet(Secret, {
+      serializerClass: modelSerializer(Secret, { fields: ['id'] }),
+    }) {}
+    const api = new APIRouter({ databaseRole: (ctx) => String(ctx.headers['x-role']) }).register(
+      'secrets',
+      SecretViewSet,
+    )
+    await api.prepare({ knex: database.knex })
+    const { get, close } = await serving(api.routes())
+    onTestFinished(close)
+    for (const role of ['nobody_at_all', 'nobody_at_all', USER, USER]) {
+      expect((await get('/secrets', { 'x-role': role })).status).toBe(401)
+    }
+    const codes = warned.mock.calls.map(([, options]) => (options as { code?: string } | undefined)?.code)
+    expect(codes.filter((code) => code === 'KOA_VIEWSETS_MISSING_GRANT')).toHaveLength(1)
+    expect(String(warned.mock.calls[codes.indexOf('KOA_VIEWSETS_MISSING_GRANT')]?.[0])).toContain(
+      'permission denied for table secrets. ',
+    )
+    expect(codes).not.toContain('KOA_VIEWSETS_POOLER')
   })
 
   it('is a row of another: 404 where it is hidden, 403 where a policy refuses what is written', async () => {
