@@ -62,16 +62,12 @@ export function arrayCast({ sqlType }: Column): string {
 export function whereRows<Query extends AnyQueryBuilder>(query: Query, rows: readonly Model[]): Query {
   const model = query.modelClass() as ModelClass
   const { columns, primaryKey } = describeModel(model)
-  const [key] = primaryKey.flatMap((property) => columns.get(property) ?? [])
-  const keyValue = (row: Model, property: string) => exactValue((row as Loose)[property])
-  if (key && primaryKey.length === 1) {
-    const keys = rows.map((row) => keyValue(row, key.property))
-    return whereKeys(query, key, keys)
-  }
-  const table = query.tableRefFor(query.modelClass())
-  const names = primaryKey.map((property) => `${table}.${columns.get(property)?.column ?? property}`)
-  const values = rows.map((row) => primaryKey.map((property) => keyValue(row, property)))
-  return query.whereInComposite(names, values as never)
+  const key = primaryKey.map((property) => columns.get(property) as Column)
+  return whereAnyKey(
+    query,
+    key,
+    rows.map((row) => key.map(({ property }) => exactValue((row as Loose)[property]))),
+  )
 }
 
 type Loose = Model & Readonly<Record<string, unknown>>
