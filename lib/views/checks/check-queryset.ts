@@ -1,6 +1,7 @@
 /** What can be wrong with the query that a view works on, whatever the request (promise I23). */
 import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
+import { configOf } from '../../models/describe-model.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
 import { schemaOf } from '../../queryset/schema-of.js'
@@ -82,7 +83,7 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   const { name } = view.viewClass
   // a view without a model, which this one is a parent of, has no database
   const own = view.trx ?? view.knex ?? view.viewClass.modelClass().knex()
-  if (configOf(query.knex()) !== configOf(own)) {
+  if (poolOf(query.knex()) !== poolOf(own)) {
     throw new ConfigurationError(
       `${name}: its queryset is of another database than the request; override getKnex(), which reads, writes and transactions follow`,
     )
@@ -97,7 +98,7 @@ export function checkQueryset(view: GenericView, query: AnyQueryBuilder): void {
   if (own && query.knex() !== own && !(query.knex() as Queryable).isTransaction) void query.transacting(own as never)
 }
 
-/** What a pool and its transactions have in common. */
-function configOf(knex: unknown): unknown {
-  return (knex as { client?: { config?: unknown } } | undefined)?.client?.config
+/** What a pool and its transactions have in common; undefined without one. */
+function poolOf(knex: unknown): object | undefined {
+  return knex ? configOf(knex as Queryable) : undefined
 }
