@@ -4,10 +4,11 @@ import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { compiledSources } from './compiled-sources.js'
 
-/** Tests that run compilers, over whole applications: `npm run check:compiled`. */
+/** Tests that run compilers, over whole applications or the package: `npm run check:compiled`. */
 const COMPILED = [
   'test/api/client-declarations.test.ts',
   'test/api/client-document.test.ts',
+  'test/api/published-package.test.ts',
   'test/docs/blocks.test.ts',
   'test/lib/cli/hostile-names.test.ts',
   'test/lib/cli/init.test.ts',

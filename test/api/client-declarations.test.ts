@@ -213,7 +213,7 @@ describe('declarations', { timeout: 180_000 }, () => {
     const { name, type, exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     write(join(packages, 'koa-viewsets/package.json'), JSON.stringify({ name, type, exports }))
     const dist = join(packages, 'koa-viewsets/dist')
-    const options = ['-p', join(root, '.config/tsconfig.build.json'), '--outDir', dist, '--emitDeclarationOnly']
+    const options = ['-p', join(root, '.config/tsconfig.build.json'), '--outDir', dist]
     await run(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...options])
     write(
       join(packages, 'books-server/package.json'),

@@ -13,7 +13,7 @@ function run(...command) {
   if (status !== 0) process.exit(status ?? 1)
 }
 
-if (!existsSync(at('../../dist/lib/index.js'))) run('tsc', '-p', '.config/tsconfig.build.json')
+if (!existsSync(at('../../dist/lib/index.js'))) run('tsx', '.config/build.ts')
 const modified = (path) => (existsSync(at(path)) ? statSync(at(path)).mtimeMs : 0)
 if (['server', 'books'].some((name) => modified(`dist/${name}.js`) < modified(`${name}.ts`))) {
   run('tsc', '-p', '.config/tsconfig.bench.json')

@@ -16,7 +16,7 @@ let declarations: string
 
 beforeAll(async () => {
   declarations = createFolder()
-  const build = ['-p', join(ROOT, '.config/tsconfig.build.json'), '--emitDeclarationOnly', '--outDir', declarations]
+  const build = ['-p', join(ROOT, '.config/tsconfig.build.json'), '--outDir', declarations]
   await promisify(execFile)(process.execPath, [compiler.args[0] as string, ...build])
 })
 

@@ -1,0 +1,87 @@
+/** What is published: modules joined in few files have the names, and each thing once, as the sources have. */
+import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { beforeAll, describe, expect, it } from 'vitest'
+import { doorFiles } from '../docs/reference/doors.js'
+import { readProjectFile } from '../support/program.js'
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url))
+
+type Names = Readonly<Record<string, string>>
+
+/** What each door exports: the kind of each, and the own name of a class or function. */
+const READ = `
+  const doors = JSON.parse(process.argv[1])
+  const own = (value) => (typeof value === 'function' ? 'function ' + value.name : typeof value)
+  const read = async (from) => Object.fromEntries(Object.entries(await import(from)).map(([name, value]) => [name, own(value)]))
+  const names = {}
+  for (const [door, from] of doors) names[door] = await read(from)
+  console.log(JSON.stringify(names))
+`
+
+function run(doors: readonly (readonly [door: string, from: string])[], ...options: string[]): Record<string, Names> {
+  const parameters = [...options, '--input-type=module', '-e', READ, JSON.stringify(doors)]
+  return JSON.parse(execFileSync(process.execPath, parameters, { cwd: PROJECT, encoding: 'utf8' }))
+}
+
+/** The packages that a file of dist loads at once, itself or by others. */
+function packagesOf(file: string, seen = new Set<string>()): ReadonlySet<string> {
+  if (seen.has(file)) return seen
+  seen.add(file)
+  const code = readProjectFile(join('dist', file))
+  for (const [, from = ''] of code.matchAll(/^(?:import|export) (?:[^'"]* from )?['"]([^'"]+)['"]/gm)) {
+    if (from.startsWith('.')) packagesOf(join(dirname(file), from), seen)
+    else seen.add(/^(?:@[^/]+\/)?[^/]+/.exec(from)?.[0] ?? from)
+  }
+  return seen
+}
+
+const doors = doorFiles()
+
+beforeAll(() => void execFileSync('npm', ['run', '--silent', 'build'], { cwd: PROJECT }), 120_000)
+
+describe('the package', () => {
+  it('exports by each door what its source does, under the same own names', () => {
+    const published = run(doors.map(([door]) => [door, door]))
+    const sources = run(
+      doors.map(([door, path]) => [door, join(PROJECT, path)]),
+      '--import=tsx',
+    )
+    expect(published).toEqual(sources)
+    expect(published['koa-viewsets']).toMatchObject({ ModelViewSet: 'function ModelViewSet' })
+  })
+
+  it('has a thing that two doors export once', () => {
+    const script = `
+      const [main, ...others] = await Promise.all(${JSON.stringify(doors.map(([door]) => door))}.map((door) => import(door)))
+      for (const other of others)
+        for (const [name, value] of Object.entries(other)) if (name in main && main[name] !== value) console.log(name)
+    `
+    const options = { cwd: PROJECT, encoding: 'utf8' } as const
+    expect(execFileSync(process.execPath, ['--input-type=module', '-e', script], options)).toBe('')
+  })
+
+  it('loads what is optional behind the doors that need it', () => {
+    const { peerDependencies, peerDependenciesMeta } = JSON.parse(readProjectFile('package.json'))
+    const needed = doors.map(([door, path]) => [
+      door,
+      Object.keys(peerDependencies).filter((peer) => packagesOf(path.replace('.ts', '.js')).has(peer)),
+    ])
+    const optional = Object.keys(peerDependenciesMeta)
+    const asked = needed.map(([door, peers = []]) => [door, optional.filter((peer) => peers.includes(peer))])
+    expect(asked.filter(([, peers]) => peers?.length)).toEqual([
+      ['koa-viewsets/jwt', ['jose']],
+      ['koa-viewsets/testing', ['ajv']],
+    ])
+    expect(Object.fromEntries(needed)).toMatchObject({ 'koa-viewsets/client': [] })
+  })
+
+  it('is loaded from few files', () => {
+    const files = readdirSync(join(PROJECT, 'dist'), { recursive: true, encoding: 'utf8' })
+    expect(files.filter((file) => file.endsWith('.js')).length).toBeLessThan(100)
+    expect(files).toContain(join('lib', 'cli', 'main.js'))
+    for (const [, path] of doors) expect(files).toContain(path.replace('.ts', '.d.ts'))
+  })
+})
