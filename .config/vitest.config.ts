@@ -65,7 +65,9 @@ export default defineConfig({
   test: {
     include: chosen,
     exclude: isCompiled ? configDefaults.exclude : [...configDefaults.exclude, ...COMPILED],
-    globalSetup: [fromRoot('test/support/global-setup.ts'), fromRoot('test/trust/support/global-setup.ts')],
+    globalSetup: ['support/temporary-folder', 'support/global-setup', 'trust/support/global-setup'].map((name) =>
+      fromRoot(`test/${name}.ts`),
+    ),
     setupFiles: [
       ...(process.env['DATABASE_ROLE'] ? [fromRoot('test/support/as-role.ts')] : []),
       ...(process.env['TRACED'] ? [fromRoot('test/support/as-traced.ts')] : []),

@@ -139,6 +139,8 @@ const ANSWERS: ReadonlyMap<unknown, Answer> = new Map<unknown, Answer>([
   ['57014', unavailable],
   ['08', unavailable],
   ['08P01', pooler],
+  ['28', unavailable],
+  ['3D000', unavailable],
   ['57P01', unavailable],
   ['57P02', unavailable],
   ['57P03', unavailable],

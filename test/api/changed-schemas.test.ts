@@ -1,9 +1,10 @@
 /** A process that has read the catalogue before a migration (docs/how-to/deploying-without-downtime.md). */
+import createKnex, { type Knex } from 'knex'
 import { Model } from 'objection'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, inject, it, onTestFinished } from 'vitest'
 import { ModelSerializer, ModelViewSet, PageNumberPagination, SerializerMethodField } from '../../lib/index.js'
 import type { Client } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
 import { serveViews } from '../support/views.js'
 
 const SCHEMA = `
@@ -176,4 +177,26 @@ it('a column that was never there is a fault of the SQL: 500', async () => {
   const wrong = await serveViews({ wrong: Wrong })
   expect((await wrong.get('/wrong')).status).toBe(500)
   expect(client.reported).toEqual([])
+})
+
+describe('a process whose database is not there', () => {
+  it.skipIf(poolMode() !== undefined)('answers 503, and as before when the database is back', async () => {
+    const { database, client, ask } = await old()
+    const server = createKnex({ client: 'pg', connection: { ...inject('postgres') } as Knex.PgConnectionConfig })
+    onTestFinished(() => server.destroy())
+    const { rows } = await database.knex.raw<{ rows: { name: string }[] }>('select current_database() as name')
+    const name = rows[0]?.name ?? ''
+    expect(await ask()).toEqual(ALL)
+    await server.raw('select pg_terminate_backend(pid) from pg_stat_activity where datname = ?', [name])
+    await server.raw('alter database ?? rename to ??', [name, `${name}_away`])
+    try {
+      expect(await ask()).toEqual(PATHS.map(() => '503 503 503 503'))
+      const { headers, text } = await client.get('/rows')
+      expect(headers).toMatchObject({ 'retry-after': '1' })
+      expect(text).not.toContain(name)
+    } finally {
+      await server.raw('alter database ?? rename to ??', [`${name}_away`, name])
+    }
+    expect(await ask()).toEqual(ALL)
+  })
 })
