@@ -4,7 +4,8 @@ import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
-import type { ModelDescription } from '../models/model-description.js'
+import { checkEnds, mappingOf } from '../models/describe-relations.js'
+import type { ModelDescription, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { FieldPath } from './field-path.js'
 import { jsonKey, SEPARATOR } from './json-key.js'
@@ -61,7 +62,10 @@ function resolvePath(
     if (steps.length === MOST_RELATIONS) throw leadsTooFar(where, name)
     steps.push(stepThrough(where, description, relation))
     rest = rest.slice(relation.length + SEPARATOR.length)
-    description = describeModel((description.relations.get(relation) as { model: ModelClass }).model)
+    const step = description.relations.get(relation) as RelationDescription
+    const related = describeModel(step.model)
+    checkEnds(description, step, related)
+    description = related
   }
 }
 
@@ -141,12 +145,6 @@ function leadsTooFar(where: string, name: string): ConfigurationError {
   )
 }
 
-interface Mapping {
-  readonly modify?: unknown
-  readonly filter?: unknown
-  readonly join?: { from?: unknown; to?: unknown; through?: { modify?: unknown; filter?: unknown } }
-}
-
 /** The step over a relation of a model. @throws {ConfigurationError} it is not joined by columns */
 export function stepThrough(where: string, description: ModelDescription, name: string): Step {
   const owner = description.model
@@ -177,12 +175,6 @@ export function stepThrough(where: string, description: ModelDescription, name: 
       join: pairs(relation.joinTableRelatedProp.cols, relatedProp.cols),
     },
   }
-}
-
-function mappingOf(model: ModelClass, name: string): Mapping {
-  const mappings: unknown = model.relationMappings
-  const all: unknown = typeof mappings === 'function' ? mappings.call(model) : mappings
-  return (all as Record<string, Mapping>)[name] ?? {}
 }
 
 function pairs(ones: readonly string[], others: readonly string[]): [string, string][] {

@@ -1,13 +1,15 @@
 /** The relations that a model declares in its `relationMappings`. */
 import type { Relation } from 'objection'
-import type { JoinTable, RelationDescription } from './model-description.js'
-import { type ModelClass, relationKind } from './objection.js'
+import { ConfigurationError } from '../kernel/errors.js'
+import type { JoinTable, ModelDescription, RelationDescription } from './model-description.js'
+import { type ModelClass, modelName, relationKind } from './objection.js'
 import { deletionOf } from './soft-deletes.js'
 
-/** The relations of a model, by name. */
+/** The relations of a model, by name. @throws {ConfigurationError} one has no ends */
 export function describeRelations(model: ModelClass): Map<string, RelationDescription> {
   return new Map(
-    Object.values(model.getRelations()).map((relation) => {
+    relationsOf(model).map((relation) => {
+      checkMade(model, relation)
       const kind = relationKind(model, relation)
       const description: RelationDescription = {
         name: relation.name,
@@ -22,6 +24,26 @@ export function describeRelations(model: ModelClass): Map<string, RelationDescri
       }
       return [relation.name, description]
     }),
+  )
+}
+
+/** @throws {ConfigurationError} what Objection says of a mapping */
+function relationsOf(model: ModelClass): readonly Relation[] {
+  try {
+    return Object.values(model.getRelations())
+  } catch (error) {
+    throw new ConfigurationError((error as Error).message, { cause: error })
+  }
+}
+
+/** Whoever asks Objection again for a relation that it has refused gets it without what is missing. */
+function checkMade(model: ModelClass, relation: Relation): void {
+  const ends = ['ownerProp', 'relatedProp', 'relatedModelClass'] as const
+  const joined = ['joinTableOwnerProp', 'joinTableRelatedProp'] as const
+  const needed = [...ends, ...(mappingOf(model, relation.name).join?.through ? joined : [])]
+  if (needed.every((name) => relation[name])) return
+  throw new ConfigurationError(
+    `${modelName(model)}.relationMappings.${relation.name}: join does not lead from a column of "${model.tableName}" to one of the related model`,
   )
 }
 
@@ -53,11 +75,27 @@ interface Mapping {
   readonly filter?: unknown
   readonly beforeInsert?: unknown
   readonly modelClass?: unknown
-  readonly join?: { readonly through?: Mapping }
+  readonly join?: { readonly from?: unknown; readonly to?: unknown; readonly through?: Mapping }
 }
 
-function mappingOf(model: ModelClass, name: string): Mapping {
+/** What a model says of one of its relations. */
+export function mappingOf(model: ModelClass, name: string): Mapping {
   const mappings: unknown = model.relationMappings
   const all: unknown = typeof mappings === 'function' ? mappings.call(model) : mappings
   return (all as Readonly<Record<string, Mapping>> | undefined)?.[name] ?? {}
+}
+
+/** Whether the tables have the columns that a relation is joined by. @throws {ConfigurationError} naming the one that is missing */
+export function checkEnds(owner: ModelDescription, relation: RelationDescription, related: ModelDescription): void {
+  const ends = [
+    [owner, relation.ownerProperties],
+    [related, relation.relatedProperties],
+  ] as const
+  for (const [{ model, prepared, columns }, properties] of ends) {
+    const missing = prepared && properties.find((property) => !columns.has(property))
+    if (typeof missing !== 'string') continue
+    throw new ConfigurationError(
+      `${modelName(owner.model)}.relationMappings.${relation.name}: the table "${model.tableName}" has no column "${model.propertyNameToColumnName(missing)}"; correct the join`,
+    )
+  }
 }

@@ -40,12 +40,13 @@ export function checkPaths(registration: Registration, rootPrefix: readonly Segm
     throw new ConfigurationError(`${view.name}: has no action; add list(), retrieve() … or extend ModelViewSet`)
   }
   const { segments } = collectionOf(registration, { prefix: rootPrefix, prepared: false })
+  const key = lookupSegment(view)
   for (const { detail, path, actions } of templates) {
     try {
-      parsePattern(writePattern([...segments, ...(detail ? [lookupSegment(view)] : []), ...path]))
+      parsePattern(writePattern([...segments, ...(detail ? [key] : []), ...path]))
     } catch (error) {
       const names = `of ${Object.values(actions).join('() and ')}()`
-      const part = path.length > 0 ? `the path ${names}` : detail ? `lookupUrlKwarg "${lookupSegment(view).name}"` : ''
+      const part = path.length > 0 ? `the path ${names}` : detail ? `lookupUrlKwarg "${key.name}"` : ''
       throw new ConfigurationError(`${view.name}: ${part && `${part} does not fit: `}${(error as Error).message}`)
     }
   }

@@ -1,6 +1,7 @@
 /** Whether the source of a field leads somewhere, as far as the models on its way say. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { describeModel } from '../models/describe-model.js'
+import { checkEnds } from '../models/describe-relations.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { modelName } from '../models/objection.js'
 import type { SerializerClass } from './contract.js'
@@ -44,7 +45,9 @@ export function checkSource(
           'objects; nest a serializer with many: true, or declare a SerializerMethodField',
       )
     }
-    model = describeModel(relation.model)
+    const related = describeModel(relation.model)
+    checkEnds(model, relation, related)
+    model = related
   }
 }
 

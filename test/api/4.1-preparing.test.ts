@@ -7,10 +7,12 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   ConfigurationError,
+  FieldFilter,
   GenericViewSet,
   ListMixin,
   ModelSerializer,
   ModelViewSet,
+  NestedSerializer,
   ViewSet,
 } from '../../lib/index.js'
 import { serveApp } from '../support/client.js'
@@ -193,6 +195,7 @@ describe('mistakes of the programmer', () => {
         static override model = Odd
         static override fields = '__all__'
       }
+      Odd.knex(database.knex)
       class Odds extends ModelViewSet {
         static override model = Odd
         static override serializerClass: any = Object.assign(OddSerializer, options)
@@ -271,6 +274,61 @@ describe('mistakes of the programmer', () => {
     await router.prepare()
     const client = await serveApp(router.routes())
     expect((await client.get('/late')).json).toEqual([])
+  })
+})
+
+describe('relations whose join cannot be', () => {
+  const { BelongsToOneRelation, HasManyRelation, ManyToManyRelation } = Model
+  it.each([
+    ['from another table', BelongsToOneRelation, { from: 'papers.author_id', to: 'authors.id' }, /table 'papers'/],
+    ['to another table', HasManyRelation, { from: 'books.id', to: 'papers.book_id' }, /table 'papers'/],
+    ['without a join', BelongsToOneRelation, undefined, /join must be an object/],
+    [
+      'through two tables',
+      ManyToManyRelation,
+      { from: 'books.id', through: { from: 'one.book_id', to: 'two.author_id' }, to: 'authors.id' },
+      /the same join table/,
+    ],
+    [
+      'by a column of its own that is not there',
+      BelongsToOneRelation,
+      { from: 'books.wrote', to: 'authors.id' },
+      /table "books" has no column "wrote"/,
+    ],
+    [
+      'by a column of the other that is not there',
+      BelongsToOneRelation,
+      { from: 'books.author_id', to: 'authors.nr' },
+      /table "authors" has no column "nr"/,
+    ],
+  ])('%s', async (_, relation, join, message) => {
+    for (const shown of ['by a field', 'by a filter']) {
+      class Odd extends Model {
+        static override tableName = 'books'
+        static override relationMappings = () => ({ writer: { relation, modelClass: Author, join } as never })
+      }
+      class OddSerializer extends ModelSerializer {
+        static override model = Odd
+        static override fields = ['id']
+        static override declaredFields =
+          shown === 'by a field' ? { writer: new NestedSerializer(AuthorSerializer, { readOnly: true }) } : {}
+      }
+      Odd.knex(database.knex)
+      class Odds extends ModelViewSet {
+        static override model = Odd
+        static override serializerClass = OddSerializer
+        static override filterBackends = [FieldFilter]
+        static override filtersetFields = shown === 'by a filter' ? ['writer__id'] : []
+      }
+      const prepare = async () => new APIRouter().register('odds', Odds).prepare()
+      // the second time, too: Objection keeps what it has refused
+      for (let time = 0; time < 2; time++) {
+        const error: unknown = await prepare().catch((reason: unknown) => reason)
+        expect(error).toBeInstanceOf(ConfigurationError)
+        expect(String(error)).toMatch(/Odd\.relationMappings\.writer: /)
+        if (time === 0) expect(String(error)).toMatch(message)
+      }
+    }
   })
 })
 
