@@ -13,7 +13,7 @@ import type {
   Unmarked,
 } from '../models/model-types.js'
 import type { DeclaredFields } from '../serializers/contract.js'
-import type { Checked, InputValues, OutputValues, Side, Validated } from '../serializers/types.js'
+import type { Checked, InputValues, OptionsOf, OutputValues, Side, Validated } from '../serializers/types.js'
 
 /** The value of a property as JSON shows it. */
 export type Wire<T> = T extends Date | Uint8Array | Interval
@@ -98,7 +98,25 @@ type NameWith<Extra, Option, Value> = {
 /** One object as the serializer shows it. */
 export type Shown<S extends SerializerShape> = keyof S['declaredFields'] extends never
   ? GeneratedPart<S>
-  : Simplify<GeneratedPart<S> & OutputValues<S['declaredFields']>>
+  : Simplify<GeneratedPart<S> & DeclaredPart<ModelOf<S>, S['declaredFields'], OutputValues<S['declaredFields']>>>
+
+/** What a declared field shows is null where its property is, whatever it takes. */
+type DeclaredPart<M, Fields, Values> = {
+  [K in keyof Values]: K extends keyof M & keyof Fields
+    ? null extends M[K]
+      ? IsElsewhere<Fields[K]> extends true
+        ? Values[K]
+        : Values[K] | null
+      : Values[K]
+    : Values[K]
+}
+
+/** True for a field that does not show the property of its name. */
+type IsElsewhere<F> = F extends { readonly computed: true }
+  ? true
+  : OptionsOf<F> extends { readonly source: string }
+    ? true
+    : false
 
 type GeneratedPart<S extends SerializerShape> = ShownFields<
   ModelOf<S>,

@@ -43,26 +43,49 @@ const KINDS = {
   manyToMany: 'ManyToManyRelation',
 } as const
 
+/** The relation to an object, or to a list of them. */
+type RelationTo<T> =
+  NonNullable<T> extends readonly unknown[]
+    ? Extract<TableRelation, { readonly hasMany: unknown } | { readonly manyToMany: unknown }>
+    : Extract<TableRelation, { readonly belongsTo: unknown } | { readonly hasOne: unknown }>
+
+/** Related rows as they are read: each an instance of its model. */
+type RelatedRows<Related> = {
+  [Name in keyof Related]?: NonNullable<Related[Name]> extends readonly (infer Row)[]
+    ? InstanceOf<Row>[]
+    : InstanceOf<NonNullable<Related[Name]>> | null
+}
+
+type InstanceOf<Row> = Row extends Model ? Row : Model & Row
+
 /** The model class of a table; an Objection model like any other. */
-export interface TableModel<Row extends object = object> extends Omit<ModelClass, 'prototype'> {
-  new (): Model & Row
-  /** Instances: an Objection model with the columns of a row. */
-  readonly prototype: Model & Row
+export interface TableModel<Row extends object = object, Related extends object = object>
+  extends Omit<ModelClass, 'prototype'> {
+  new (): Model & Row & RelatedRows<Related>
+  /** Instances: an Objection model with the columns of a row, and with related ones where they are loaded. */
+  readonly prototype: Model & Row & RelatedRows<Related>
 }
 
 /**
  * A model of a table, for a view set without a class of one's own. Its rows are typed where a row type is given, such as
- * `npx koa-viewsets types` writes; relations are properties of the type, too.
- * @param tableName as the database has it, with its schema where it is in none of the search path
+ * `npx koa-viewsets types` writes, and its relations where a type of the rows that they lead to is given besides.
  * Of two tables that lead to each other the compiler needs the type of one: `const authors: TableModel<AuthorRow> = table(…)`.
+ * @param tableName as the database has it, with its schema where it is in none of the search path
  * @throws {ConfigurationError} an option is wrong
  * @example
- * interface BookRow { id: number; title: string; author_id: number; author?: AuthorRow }
+ * interface BookRow { id: number; title: string; author_id: number }
  * const authors = table<AuthorRow>('authors')
- * const books = table<BookRow>('books', { relations: { author: { belongsTo: () => authors, key: 'author_id' } } })
- * class BookViewSet extends modelViewSet(books, { … }) {}
+ * const books = table<BookRow, { author: AuthorRow }>('books', {
+ *   relations: { author: { belongsTo: () => authors, key: 'author_id' } },
+ * })
+ * class BookViewSet extends modelViewSet(books, { expandable: { author: AuthorSerializer }, … }) {}
  */
-export function table<Row extends object = object>(tableName: string, options: TableOptions = {}): TableModel<Row> {
+export function table<Row extends object = object>(tableName: string, options?: TableOptions): TableModel<Row>
+export function table<Row extends object, Related extends object>(
+  tableName: string,
+  options: TableOptions & { readonly relations: { readonly [Name in keyof Related]: RelationTo<Related[Name]> } },
+): TableModel<Row, Related>
+export function table(tableName: string, options: TableOptions = {}): TableModel {
   if (typeof tableName !== 'string' || tableName === '') {
     throw new ConfigurationError("table(): the first argument is a table's name")
   }
@@ -77,7 +100,7 @@ export function table<Row extends object = object>(tableName: string, options: T
     static override relationMappings = () => mappingsOf(made, relations)
   }
   Object.defineProperty(made, 'name', { value: pascalCase(singularize(tableName)) })
-  return made as TableModel<Row>
+  return made as TableModel
 }
 
 function checkRelation(where: string, relation: TableRelation): void {

@@ -28,7 +28,7 @@ export interface Typed<Types extends SerializerTypes = SerializerTypes> {
 
 type DeclaredFieldsOf<S> = S extends { readonly declaredFields: infer Fields } ? Fields : never
 
-type OptionsOf<F> = F extends SerializerField<infer _Value, infer Options> ? Options : FieldOptions
+export type OptionsOf<F> = F extends SerializerField<infer _Value, infer Options> ? Options : FieldOptions
 
 /** What the schemas among validators make of a value, one after the other. */
 export type Validated<

@@ -171,7 +171,7 @@ async function installApps(): Promise<string> {
   const dist = join(modules, 'koa-viewsets/dist')
   const build = startProgram({
     command: process.execPath,
-    args: ['node_modules/typescript/bin/tsc', '-p', '.config/tsconfig.build.json', '--outDir', dist],
+    args: ['--import', 'tsx', '.config/build.ts', '--to', dist],
     env: {},
   })
   await once(build.child, 'exit')

@@ -16,6 +16,7 @@ import {
   objectAction,
   RetrieveMixin,
   readOnlyModelViewSet,
+  SerializerMethodField,
   StringField,
   UpdateMixin,
 } from 'koa-viewsets'
@@ -255,3 +256,24 @@ modelView(ListCreateAPIView, Book, { serialiserClass: BookSerializer })
 modelViewSet(Book, { serializerClass: new BookSerializer() })
 // @ts-expect-error no mixin
 modelViewSet(Book, { mixins: ['CacheableMixin'] })
+
+// what a declared field shows is null where its property may be; one of another source or of a method says so itself
+class PairSerializer extends modelSerializer(Book, {
+  fields: ['author', 'co_author', 'published', 'cover'],
+  declaredFields: {
+    author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+    co_author: new NestedSerializer(AuthorSerializer, { readOnly: true }),
+    published: new StringField({ source: 'title' }),
+    cover: new SerializerMethodField<number>(),
+  },
+}) {
+  getCover(): number {
+    return 1
+  }
+}
+is<
+  Equal<
+    Output<typeof PairSerializer>,
+    { author: AuthorShown; co_author: AuthorShown | null; published: string; cover: number }
+  >
+>()
