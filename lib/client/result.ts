@@ -59,6 +59,10 @@ export interface Failure<Input = unknown> {
   readonly detail: string
   /** What is wrong with the fields of the input; empty for other errors. */
   readonly errors: FieldErrors<Input>
+  /** The code of `detail`, which stays the same whatever its words; of servers with `errorCodes`, and in problem details. */
+  readonly code?: string | undefined
+  /** The codes of `errors`, in the same places, of the same servers. */
+  readonly codes?: FieldErrors<Input> | undefined
   /** Seconds after which to try again, where the server says so; at most what `setTimeout` can wait, 24 days. */
   readonly retryAfter: number | undefined
   /** The answer's headers; undefined where there was no answer. */
@@ -101,7 +105,6 @@ export class ClientError extends Error {
 }
 
 const KINDS: Readonly<Record<number, FailureKind>> = {
-  304: 'unchanged',
   400: 'invalid',
   401: 'unauthenticated',
   403: 'forbidden',
@@ -115,11 +118,7 @@ const KINDS: Readonly<Record<number, FailureKind>> = {
 }
 
 /** A failure without an answer, or with one that is no answer of the API. */
-export function failure(
-  kind: FailureKind,
-  detail: string,
-  { response, cause }: { readonly response?: Response; readonly cause?: unknown } = {},
-): Failure {
+export function failure(kind: FailureKind, detail: string, response?: Response, cause?: unknown): Failure {
   return {
     ok: false,
     kind,
@@ -137,11 +136,11 @@ export function failure(
  * @param mayBeEmpty what was asked need not answer with anything
  */
 export async function resultOf(response: Response, mayBeEmpty = false): Promise<Result<never>> {
-  const { status, headers, ok, type } = response
+  const { ok, status, headers, type } = response
   const kind = KINDS[status] ?? (status >= 500 ? 'failed' : 'refused')
-  if (status === 304) return failure(kind, 'not changed', { response })
+  if (status === 304) return failure('unchanged', 'not changed', response)
   if (type === 'opaqueredirect' || (status >= 300 && status < 400)) {
-    return failure('redirected', `redirected to ${headers.get('location') ?? 'nowhere'}`, { response })
+    return failure('redirected', `redirected to ${headers.get('location') ?? 'nowhere'}`, response)
   }
   const text = await response.text()
   // what has nothing to say says so by its status
@@ -151,16 +150,21 @@ export async function resultOf(response: Response, mayBeEmpty = false): Promise<
   if (body === NO_JSON || (ok && !mayBeEmpty && Object(body) !== body)) {
     // what proxies send by themselves, as whatever page, and mean as we do
     return kind === 'throttled' || kind === 'unavailable'
-      ? failure(kind, response.statusText || `status ${status}`, { response })
-      : failure('unreadable', 'the answer is not of the API', { response })
+      ? failure(kind, response.statusText || `status ${status}`, response)
+      : failure('unreadable', 'the answer is not of the API', response)
   }
   if (ok) return { ok, status, data: body as never, etag: headers.get('etag'), headers }
-  const { detail, errors } = Object(body) as { detail?: unknown; errors?: unknown }
+  const { detail, code, errors, codes } = Object(body) as Readonly<Record<string, unknown>>
   return {
-    ...failure(kind, typeof detail === 'string' ? detail : response.statusText, { response }),
-    errors: Object(errors) === errors ? (errors as FieldErrors) : {},
+    ...failure(kind, textOf(detail) ?? response.statusText, response),
+    code: textOf(code),
+    errors: fieldsOf(errors) ?? {},
+    codes: fieldsOf(codes),
   }
 }
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : undefined)
+const fieldsOf = (value: unknown) => (Object(value) === value ? (value as FieldErrors) : undefined)
 
 const NO_JSON = {}
 
@@ -175,11 +179,9 @@ function parsed(text: string, type: string): unknown {
 
 /** `Retry-After` in seconds, given as such or as a date (RFC 9110 section 10.2.3). */
 function secondsOf(text: string): number | undefined {
-  const seconds = /^\d+$/.test(text)
-    ? Number(text)
-    : text.endsWith('GMT')
-      ? Math.ceil((Date.parse(text) - Date.now()) / 1000)
-      : Number.NaN
+  const seconds = text.endsWith('GMT')
+    ? Math.ceil((Date.parse(text) - Date.now()) / 1000)
+    : Number(/^\d+$/.exec(text)?.[0])
   return Number.isNaN(seconds) ? undefined : Math.min(Math.max(0, seconds), MOST_SECONDS)
 }
 

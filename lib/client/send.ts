@@ -40,7 +40,7 @@ export interface Call extends RequestOptions {
 
 export async function send(settings: Settings, call: Call): Promise<Result<unknown>> {
   const { signal, timeout = settings.timeout ?? 30_000 } = call
-  const aborted = () => failure('aborted', 'aborted', { cause: signal?.reason })
+  const aborted = () => failure('aborted', 'aborted', undefined, signal?.reason)
   if (signal?.aborted) return aborted()
   const ended = new AbortController()
   let finish: (result: Failure) => void
@@ -82,7 +82,7 @@ async function attempt(settings: Settings, call: Call, signal: AbortSignal): Pro
 }
 
 function failed(kind: 'unsent' | 'unreachable', cause: unknown): Failure {
-  return failure(kind, cause instanceof Error ? cause.message : String(cause), { cause })
+  return failure(kind, cause instanceof Error ? cause.message : String(cause), undefined, cause)
 }
 
 async function prepare(

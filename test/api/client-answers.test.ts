@@ -55,6 +55,15 @@ describe('an answer that is none of the API', () => {
       json('{"detail":4,"errors":"x"}', 400),
       { kind: 'invalid', detail: 'Bad Request', errors: {} },
     ],
+    [
+      'an error with codes',
+      json(
+        '{"detail":"Zu lang","code":"validation_failed","errors":{"title":["…"]},"codes":{"title":["max_length"]}}',
+        400,
+      ),
+      { detail: 'Zu lang', code: 'validation_failed', errors: { title: ['…'] }, codes: { title: ['max_length'] } },
+    ],
+    ['codes of another kind', json('{"code":4,"codes":"x"}', 400), { code: undefined, codes: undefined }],
     ['an error that is null', json('null', 400), { kind: 'invalid', detail: 'Bad Request', errors: {} }],
     ['a connection that is cut', (req) => void req.socket.destroy(), { kind: 'unreachable', status: 0 }],
     [
