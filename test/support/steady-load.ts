@@ -1,5 +1,8 @@
 /** Requests that come all the time, over connections that stay open where the server lets them. */
 import http from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+const PAUSE = 10
 
 export interface Answer {
   readonly status: number
@@ -22,7 +25,7 @@ export interface SteadyLoad {
   end(): Promise<{ readonly failed: readonly string[]; readonly answered: number; readonly written: number }>
 }
 
-/** Runs each of these again and again, one after the other, all beside each other. */
+/** Runs each of these again and again, some milliseconds apart, all beside each other. */
 export function startLoad(port: number, workers: readonly ((send: Send) => Promise<unknown>)[]): SteadyLoad {
   const agent = new http.Agent({ keepAlive: true, maxSockets: workers.length })
   const failed: string[] = []
@@ -50,7 +53,11 @@ export function startLoad(port: number, workers: readonly ((send: Send) => Promi
       request.end(body && JSON.stringify(body))
     })
   const running = workers.map(async (work) => {
-    while (isOn) await work(send)
+    while (isOn) {
+      await work(send)
+      // what runs beside it is to have its turn
+      await sleep(PAUSE)
+    }
   })
   return {
     answered: () => answered,
