@@ -80,20 +80,23 @@ describe('npm start', { timeout: 120_000 }, () => {
     expect((await get(page.previous)).json.results.at(-1).id).toBe(10)
   })
 
-  it('shows every city once on all pages together', async () => {
+  it('shows every large city once on all pages together', async () => {
+    const large = `${CITIES}?population__gte=20000&page_size=100`
+    const { count } = (await get(large)).json
     const ids = new Set<number>()
     let rows = 0
     let page = 0
     async function walk(): Promise<void> {
-      while (page < Math.ceil(ALL_CITIES / 100)) {
+      while (page < Math.ceil(count / 100)) {
         page++
-        const { json: body } = await get(`${CITIES}?page_size=100&page=${page}`)
+        const { json: body } = await get(`${large}&page=${page}`)
         rows += body.results.length
         for (const { id } of body.results) ids.add(id)
       }
     }
     await Promise.all(Array.from({ length: 8 }, walk))
-    expect({ rows, ids: ids.size }).toEqual({ rows: ALL_CITIES, ids: ALL_CITIES })
+    expect(count).toBeGreaterThan(10_000)
+    expect({ rows, ids: ids.size }).toEqual({ rows: count, ids: count })
   })
 
   it('[D9] shows every city once on the pages of a cursor, though most share their population with another', async () => {
