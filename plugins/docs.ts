@@ -2,11 +2,10 @@
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import process from 'node:process'
 import { runStep } from '../lib/http/answer-error.js'
 import { type Middleware, pathOf } from '../lib/http/context.js'
 import { answerResource, type DocsOptions, type DocumentSource, docsSite } from '../lib/openapi/docs-site.js'
-
-const require = createRequire(import.meta.url)
 
 /**
  * Answers `/docs`, what the page loads, and `/openapi.json`. The page is Swagger UI from this origin, under a strict
@@ -18,11 +17,17 @@ const require = createRequire(import.meta.url)
  * @example app.use(docs(api, { title: 'Books', version: '1.2.0' }))
  */
 export function docs(source: DocumentSource, options: DocsOptions = {}): Middleware {
-  const folder = dirname(require.resolve('swagger-ui-dist/package.json'))
+  const folder = pageFolder()
   const site = docsSite(source, options, (name) => readFile(join(folder, name)))
   return async function answerDocs(ctx, next) {
     const load = site.get(pathOf(ctx) ?? '')
     if (!load) return next()
     await runStep(ctx, () => answerResource(ctx, load))
   }
+}
+
+/** Where the page's files are. An application that is bundled into one CommonJS file has no `import.meta.url`. */
+function pageFolder(): string {
+  const { url = join(process.cwd(), 'app.js') }: { readonly url?: string } = import.meta
+  return dirname(createRequire(url).resolve('swagger-ui-dist/package.json'))
 }

@@ -17,6 +17,8 @@ import {
   type DispatchTrace,
   type PolicyTrace,
   type SqlTrace,
+  type StepChannels,
+  type TraceEvent,
   tracingChannels,
 } from 'koa-viewsets/tracing'
 
@@ -81,16 +83,6 @@ function given(attributes: Readonly<Record<string, unknown>>): Attributes {
   return Object.fromEntries(Object.entries(attributes).filter(([, value]) => value !== undefined)) as Attributes
 }
 
-/** A channel as far as it is used here: the types of Node's versions differ in what a store may be of. */
-interface Channel {
-  readonly start: {
-    bindStore(store: AsyncLocalStorage<Context>, transform: (event: Event) => Context): void
-    unbindStore(store: AsyncLocalStorage<Context>): void
-  }
-  subscribe(handlers: object): void
-  unsubscribe(handlers: object): void
-}
-
 /**
  * Makes spans from now on. Those of a request stand below the one that is active where its answer begins, such as that of
  * @opentelemetry/instrumentation-http.
@@ -104,7 +96,7 @@ export function makeSpans({ storage }: StoredContexts): () => void {
   const tracer = trace.getTracer('koa-viewsets')
   const spans = new WeakMap<object, Span>()
   const stops = Object.entries(SPANS).map(([name, spanOf]) => {
-    const channel = tracingChannels[name as keyof typeof SPANS] as unknown as Channel
+    const channel = tracingChannels[name as keyof typeof SPANS] as StepChannels<Event & TraceEvent>
     channel.start.bindStore(storage, (event) => {
       const { name: spanName, ...options } = spanOf(event)
       const span = tracer.startSpan(spanName, options, context.active())

@@ -1,6 +1,7 @@
 /** The channels of `node:diagnostics_channel` that tell of requests (docs/reference/tracing.md). */
 
-import { type TracingChannel, tracingChannel } from 'node:diagnostics_channel'
+import type { AsyncLocalStorage } from 'node:async_hooks'
+import { tracingChannel } from 'node:diagnostics_channel'
 
 /** Which request an event is about: the same object in all of its events. It holds no value of the request. */
 export interface TracedRequest {
@@ -54,8 +55,59 @@ export interface AnswerTrace extends TraceEvent {
   aborted?: boolean
 }
 
-function channel<Event extends TraceEvent>(name: string): TracingChannel<unknown, Event> {
-  return tracingChannel<unknown, Event>(`koa-viewsets:${name}`)
+/** What hears of an event, and of the name of the channel that has published it. */
+export type TraceListener<Event> = (event: Event, name: string | symbol) => void
+
+/**
+ * One of the channels of a step, a `Channel` of `node:diagnostics_channel`. The types that Node has for them take their
+ * parameters in another order from one version to the next.
+ */
+export interface EventChannel<Event> {
+  /** What it is called: `tracing:koa-viewsets:sql:start`. */
+  readonly name: string | symbol
+  /** Whether anybody listens. */
+  readonly hasSubscribers: boolean
+  /** Calls a function with each event, until it is given to `unsubscribe()`. */
+  subscribe(listener: TraceListener<Event>): void
+  /** Calls a function no more. @returns false for one that did not listen */
+  unsubscribe(listener: TraceListener<Event>): boolean
+  /** Gives a storage what the function makes of an event, while the step runs; of `start` only. */
+  bindStore<Store>(storage: AsyncLocalStorage<Store>, enter: (event: Event) => Store): void
+  /** Gives a storage nothing more. @returns false for one that was not bound */
+  unbindStore<Store>(storage: AsyncLocalStorage<Store>): boolean
+  /** Tells all that listen. */
+  publish(event: Event): void
+  /** Tells all that listen, and does the work with the storages that were bound. */
+  runStores<Result>(event: Event, work: () => Result): Result
+}
+
+/** The channels of a step, a `TracingChannel` of `node:diagnostics_channel`. */
+export interface StepChannels<Event extends TraceEvent = TraceEvent> {
+  /** Whether anybody listens to one of them. */
+  readonly hasSubscribers: boolean
+  /** The step begins. */
+  readonly start: EventChannel<Event>
+  /** What it does at once is done. */
+  readonly end: EventChannel<Event>
+  /** What it waited for is there. */
+  readonly asyncStart: EventChannel<Event>
+  /** It is over. */
+  readonly asyncEnd: EventChannel<Event>
+  /** It has thrown; the event has `error`. */
+  readonly error: EventChannel<Event>
+  /** Listens to some of them at once, by their names. */
+  subscribe(listeners: StepListeners<Event>): void
+  /** Stops listening. @returns false where one of them did not listen */
+  unsubscribe(listeners: StepListeners<Event>): boolean
+}
+
+/** What listens to the channels of a step, by their names. */
+export type StepListeners<Event> = {
+  readonly [Name in 'start' | 'end' | 'asyncStart' | 'asyncEnd' | 'error']?: TraceListener<Event>
+}
+
+function channel<Event extends TraceEvent>(name: string): StepChannels<Event> {
+  return tracingChannel(`koa-viewsets:${name}`) as unknown as StepChannels<Event>
 }
 
 /** By what they tell of. */
@@ -81,7 +133,7 @@ export const CHANNELS = {
 } as const
 
 /** All of them, to be asked whether anybody listens. */
-export const ALL_CHANNELS: readonly TracingChannel<unknown, never>[] = Object.values(CHANNELS) as never
+export const ALL_CHANNELS: readonly StepChannels[] = Object.values(CHANNELS)
 
 /** The names of those that somebody in this process listens to. */
 export function heardChannels(): readonly string[] {

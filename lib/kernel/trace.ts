@@ -1,7 +1,7 @@
 /** What a request does, step by step, for those who listen and for those who measure. */
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { CHANNELS, type TracedRequest, type TraceEvent } from './trace-channels.js'
+import { CHANNELS, type StepChannels, type TracedRequest, type TraceEvent } from './trace-channels.js'
 
 /** What steps a request is measured by. */
 export type Phase = 'authentication' | 'permissions' | 'throttles' | 'body' | 'action' | 'render'
@@ -139,10 +139,10 @@ function timerOf(timings: Timings, phase: Phase): () => void {
 export function traceSync<Result>(trace: Trace, phase: Phase, work: () => Result): Result {
   const { timings } = trace
   const done = timings && timerOf(timings, phase)
-  const channel = CHANNELS[phase]
+  const channel: StepChannels = CHANNELS[phase]
   const event: TraceEvent = { request: trace.names }
   try {
-    return channel.start.runStores(event as never, () => {
+    return channel.start.runStores(event, () => {
       try {
         return work()
       } catch (error) {

@@ -2,9 +2,13 @@
 export type {
   AnswerTrace,
   DispatchTrace,
+  EventChannel,
   PolicyTrace,
   SqlTrace,
+  StepChannels,
+  StepListeners,
   TracedRequest,
   TraceEvent,
+  TraceListener,
 } from '../kernel/trace-channels.js'
 export { CHANNELS as tracingChannels } from '../kernel/trace-channels.js'

@@ -2,10 +2,10 @@
  * The API in an app that is there already: whichever parser, mount, Koa and module system it has, the
  * answers are the same, the links fit, and the app's own answers stay what they were, byte for byte.
  */
-import { type ChildProcess, fork } from 'node:child_process'
+import { type ChildProcess, execFileSync, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { transformWithEsbuild } from 'vite'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -497,6 +497,7 @@ describe.each(combinations)(
 describe('docs/how-to/javascript-and-commonjs.md', () => {
   const page = 'docs/how-to/javascript-and-commonjs.md'
   const blocks = blocksOf({ path: page, text: readProjectFile(page) })
+  const inOneFile = join(createFolder(), 'main.cjs')
   let tables: TestDatabase
 
   beforeAll(async () => {
@@ -506,13 +507,23 @@ describe('docs/how-to/javascript-and-commonjs.md', () => {
     for (const { file, text, language } of blocks) {
       if (language === 'js') writeFileSync(join(folder, file as string), text)
     }
+    const bundle = blocks.find(({ language, text }) => language === 'sh' && text.includes('esbuild'))?.text as string
+    // beside no node_modules
+    const command = bundle
+      .replace('npx esbuild', join(ROOT, 'node_modules/.bin/esbuild'))
+      .replace('=main.cjs', `=${inOneFile}`)
+    execFileSync('bash', ['-c', command], { cwd: folder, stdio: 'pipe' })
   })
   afterAll(() => tables.drop())
 
   const run = (file: string, env = {}) =>
-    startProgram({ command: process.execPath, args: [join(folder, file)], env: { NODE_OPTIONS: '', ...env } })
+    startProgram({ command: process.execPath, args: [resolve(folder, file)], env: { NODE_OPTIONS: '', ...env } })
 
-  it.each(['src/main.cjs', 'src/main.mjs'])('%s is an application that runs', async (file) => {
+  it.each([
+    ['src/main.cjs', 'src/main.cjs'],
+    ['src/main.mjs', 'src/main.mjs'],
+    ['the one file', inOneFile],
+  ])('%s is an application that runs', async (_, file) => {
     const port = await findFreePort()
     const program = run(file, { DATABASE_URL: toUrl(tables.connection), PORT: String(port) })
     try {
@@ -527,9 +538,9 @@ describe('docs/how-to/javascript-and-commonjs.md', () => {
         author_id: ['This field is required.'],
       })
       expect((await send({ method: 'DELETE', path: `/api/books/${created.json.id}` })).status).toBe(204)
-      const own =
-        file === 'src/main.cjs' ? { path: '/api/books/number' } : { method: 'POST', path: '/api/books/1/shout' }
-      expect((await send(own)).json).toEqual(file === 'src/main.cjs' ? { number: 2 } : { shouted: 'MOMO' })
+      const isCommon = file.endsWith('.cjs')
+      const own = isCommon ? { path: '/api/books/number' } : { method: 'POST', path: '/api/books/1/shout' }
+      expect((await send(own)).json).toEqual(isCommon ? { number: 2 } : { shouted: 'MOMO' })
     } finally {
       await program.stop()
     }

@@ -1,10 +1,12 @@
 /** What is published: modules joined in few files have the names, and each thing once, as the sources have. */
-import { execFileSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { beforeAll, describe, expect, it } from 'vitest'
 import { doorFiles } from '../docs/reference/doors.js'
+import { compilers } from '../support/compile-costs.js'
+import { createFolder } from '../support/files.js'
 import { readProjectFile } from '../support/program.js'
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url))
@@ -83,5 +85,40 @@ describe('the package', () => {
     expect(files.filter((file) => file.endsWith('.js')).length).toBeLessThan(100)
     expect(files).toContain(join('lib', 'cli', 'main.js'))
     for (const [, path] of doors) expect(files).toContain(path.replace('.ts', '.d.ts'))
+  })
+
+  describe.each(['node', 'types-node-latest'])('has declarations that compile with @types/%s', (nodeTypes) => {
+    it.each(compilers())('by $name', ({ args }) => {
+      const imports = doors.map(([door], index) => `import * as door${index} from '${door}'`)
+      const app = createFolder({
+        'package.json': '{ "type": "module" }',
+        'app.ts': [...imports, `export const all = [${doors.map((_, index) => `door${index}`).join()}]`].join('\n'),
+        'tsconfig.json': JSON.stringify({
+          compilerOptions: {
+            ...{ module: 'nodenext', target: 'es2023', strict: true, noEmit: true, types: ['node'] },
+            // what is in node_modules is read, too, with the types that lie beside it there
+            ...{ skipLibCheck: false, preserveSymlinks: true },
+          },
+          files: ['app.ts'],
+        }),
+      })
+      const modules = join(app, 'node_modules')
+      mkdirSync(join(modules, '@types'), { recursive: true })
+      const link = (name: string, from = join('node_modules', name)) =>
+        symlinkSync(join(PROJECT, from), join(modules, name))
+      for (const name of readdirSync(join(PROJECT, 'node_modules'))) {
+        if (name !== '@types' && name !== 'koa-viewsets' && !name.startsWith('.')) link(name)
+      }
+      for (const name of readdirSync(join(PROJECT, 'node_modules/@types'))) {
+        link(
+          `@types/${name}`,
+          name === 'node' ? `node_modules/${nodeTypes.replace(/^node$/, '@types/node')}` : undefined,
+        )
+      }
+      mkdirSync(join(modules, 'koa-viewsets'))
+      for (const file of ['package.json', 'dist']) link(`koa-viewsets/${file}`, file)
+      const { stdout } = spawnSync(process.execPath, [...args, '-p', app], { encoding: 'utf8' })
+      expect(stdout).toBe('')
+    })
   })
 })

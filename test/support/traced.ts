@@ -1,6 +1,6 @@
 /** Listens to the channels of a request until a test ends. */
 import { inspect } from 'node:util'
-import { type TraceEvent, tracingChannels } from 'koa-viewsets/tracing'
+import { type StepChannels, type TraceEvent, tracingChannels } from 'koa-viewsets/tracing'
 import { onTestFinished } from 'vitest'
 
 export type ChannelName = keyof typeof tracingChannels
@@ -20,16 +20,11 @@ export function listen(...names: readonly ChannelName[]): Heard[] {
     const handlers = Object.fromEntries(
       PHASES.map((phase) => [phase, (event: unknown) => void heard.push({ channel, phase, event: event as never })]),
     )
-    const traced = tracingChannels[channel] as unknown as Subscribable
+    const traced: StepChannels = tracingChannels[channel]
     traced.subscribe(handlers)
-    onTestFinished(() => traced.unsubscribe(handlers))
+    onTestFinished(() => void traced.unsubscribe(handlers))
   }
   return heard
-}
-
-interface Subscribable {
-  subscribe(handlers: object): void
-  unsubscribe(handlers: object): void
 }
 
 /** Beginnings and ends in order: `dispatch( authentication( authentication) … dispatch)`. */

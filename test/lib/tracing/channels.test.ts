@@ -25,7 +25,7 @@ import {
   TokenAuthentication,
 } from 'koa-viewsets'
 import { authentication, contentNegotiation, errors, permissions, throttle, transaction } from 'koa-viewsets/plugins'
-import { type SqlTrace, tracingChannels } from 'koa-viewsets/tracing'
+import { type SqlTrace, type StepChannels, tracingChannels } from 'koa-viewsets/tracing'
 import { Model } from 'objection'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, serveApp } from '../../support/client.js'
@@ -193,11 +193,9 @@ describe('the channels of a request', () => {
       return known
     }
     for (const name of ['dispatch', 'permissions', 'action', 'body'] as const) {
-      const { start } = tracingChannels[name] as {
-        start: { bindStore(store: object, transform: object): void; unbindStore(store: object): void }
-      }
+      const { start }: StepChannels = tracingChannels[name]
       start.bindStore(current, enter(name))
-      onTestFinished(() => start.unbindStore(current))
+      onTestFinished(() => void start.unbindStore(current))
     }
     const inside: string[] = []
     const see = (event: unknown) => {
