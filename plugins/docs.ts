@@ -28,6 +28,6 @@ export function docs(source: DocumentSource, options: DocsOptions = {}): Middlew
 
 /** Where the page's files are. An application that is bundled into one CommonJS file has no `import.meta.url`. */
 function pageFolder(): string {
-  const { url = join(process.cwd(), 'app.js') }: { readonly url?: string } = import.meta
-  return dirname(createRequire(url).resolve('swagger-ui-dist/package.json'))
+  const { url }: { readonly url?: string | undefined } = import.meta
+  return dirname(createRequire(url ?? join(process.cwd(), 'app.js')).resolve('swagger-ui-dist/package.json'))
 }

@@ -100,7 +100,7 @@ export function table(tableName: string, options: TableOptions = {}): TableModel
     static override relationMappings = () => mappingsOf(made, relations)
   }
   Object.defineProperty(made, 'name', { value: pascalCase(singularize(tableName)) })
-  return made as TableModel
+  return made
 }
 
 function checkRelation(where: string, relation: TableRelation): void {
