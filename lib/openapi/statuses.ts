@@ -114,10 +114,11 @@ export function refusesAnonymous({ operation, view, serializer }: Subject): bool
 }
 
 /** True where a parameter of the query may be wrong. The names of `fields` and `expand` are, only where all are checked. */
-function isQueryChecked({ operation, view }: Subject, parameters: readonly Parameter[]): boolean {
+function isQueryChecked({ endpoint, operation, view }: Subject, parameters: readonly Parameter[]): boolean {
   if (!(view instanceof GenericAPIView)) return false
-  const isList = operation.action === 'list' || showsFigures(operation.action)
-  if (!isList && !view.viewClass.strictParams) return false
+  // an action of the application's own may filter by those that it declares
+  const isRead = operation.action === 'list' || showsFigures(operation.action) || endpoint.kind === 'action'
+  if (!isRead && !view.viewClass.strictParams) return false
   return parameters.some((parameter) => parameter.in === 'query')
 }
 

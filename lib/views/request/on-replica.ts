@@ -1,7 +1,7 @@
 /** Runs an action that reads where its rows may be read: on a replica, where the router has some. */
 import type { Knex } from 'knex'
+import { knexInScope } from '../../http/database-role.js'
 import type { View } from '../view.js'
-import { databaseOf } from './database.js'
 
 interface Steps {
   call(view: View): unknown
@@ -13,7 +13,8 @@ export function onReplica(view: View, asked: Knex, steps: Steps): unknown {
   const { resource } = view as { readonly resource?: { readonly keepsConnections: boolean } }
   if (!replicas || asked !== replicas.primary || resource?.keepsConnections === true) return steps.call(view)
   return replicas.read(view.ctx, async (knex) => {
-    const own = view.database ? await databaseOf(view, knex, view.database) : knex
+    // that the tables are there was asked of the primary, of which this is a copy
+    const own = view.database ? await knexInScope(view.ctx, knex, view.database) : knex
     begin(view, own)
     return steps.call(view)
   })
