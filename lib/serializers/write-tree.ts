@@ -1,7 +1,7 @@
 /** Writes objects with all that is nested in them: each level of each table by one statement. */
-import type { Model } from 'objection'
+import { type Model, raw } from 'objection'
 import type { AnySerializer, WriteEntry } from './contract.js'
-import { splitWrites } from './split-writes.js'
+import { splitWrites, type Writes } from './split-writes.js'
 import { placed } from './under.js'
 import { type WriteItem, writeOwnRows } from './write-own-rows.js'
 import { writeAfter, writeBefore } from './write-relations.js'
@@ -11,7 +11,7 @@ export function toItems(serializer: AnySerializer, entries: readonly WriteEntry[
   const items: WriteItem[] = []
   for (const { data, instance, path } of entries) {
     try {
-      const writes = splitWrites(serializer, data)
+      const writes = withOwnRow(serializer, splitWrites(serializer, data), instance)
       items.push({ data, instance: instance as Model | undefined, path, writes, row: undefined })
     } catch (error) {
       throw placed(path, error)
@@ -38,4 +38,22 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
   const rows: Model[] = []
   for (const { row } of items) rows.push(row as Model)
   return rows
+}
+
+/**
+ * Where a view distinguishes versions of rows, an object of which only what is related changes is another version, too: its row
+ * is written as it is, for the trigger or the hook that changes the version.
+ */
+function withOwnRow({ plan, context }: AnySerializer, writes: Writes, instance: object | undefined): Writes {
+  const { concurrency } = (context.view as Versioned | null | undefined)?.constructor ?? {}
+  const version = plan.model?.columns.get([concurrency ?? []].flat()[0] ?? '')
+  if (!version || !instance || !writes.hasRelated || Object.keys(writes.columns).length > 0) return writes
+  // a column that the caller's role may write
+  const own = plan.writable.find(({ column }) => column)?.column ?? version
+  return { ...writes, columns: { [own.property]: raw('??', [own.column]) } }
+}
+
+/** A view, as far as it is asked here. */
+interface Versioned {
+  readonly constructor?: { readonly concurrency?: string | readonly string[] | null }
 }
