@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import type { Explanation } from '../explain/explanation.js'
 import type { DescribedAPI } from '../openapi/docs-site.js'
 import { type Command, UsageError } from './command.js'
+import { openDatabase } from './schema/open-database.js'
 
 /** A router, as commands use it. */
 export interface LoadedAPI extends DescribedAPI {
@@ -23,7 +24,7 @@ export const MODULE_HELP: Command['help'] = [
 export async function loadApi([module, ...others]: readonly string[], name: string | undefined): Promise<LoadedAPI> {
   if (module === undefined || others.length > 0) throw new UsageError('name one module')
 
-  const exports = (await import(pathToFileURL(resolve(module)).href)) as Record<string, unknown>
+  const exports = await importModule(module)
   const names = name === undefined ? NAMES : [name]
   const [found, exported] = findExport(exports, names) ?? []
   const api: unknown = typeof exported === 'function' ? await (exported as () => unknown)() : exported
@@ -34,6 +35,18 @@ export async function loadApi([module, ...others]: readonly string[], name: stri
       ? `${module} exports no ${names.join(', ')}`
       : `${module}: its export "${found}" is no APIRouter, and no function that returns one`
   throw new Error(`${fault}; it exports ${there}: name one by --export`)
+}
+
+async function importModule(module: string): Promise<Record<string, unknown>> {
+  try {
+    return (await import(pathToFileURL(resolve(module)).href)) as Record<string, unknown>
+  } catch (error) {
+    if ((error as { readonly code?: unknown }).code !== 'ERR_UNKNOWN_FILE_EXTENSION') throw error
+    throw new Error(
+      `${(error as Error).message}\nName the compiled file, or have Node read TypeScript: NODE_OPTIONS='--import tsx'`,
+      { cause: error },
+    )
+  }
 }
 
 /** The first export that is an API, else the first function, else the first there is. */
@@ -54,6 +67,7 @@ function isApi(value: unknown): value is LoadedAPI {
 /** @throws Error the catalogue cannot be read, or the API is not in order */
 export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
   try {
+    await bindModels()
     await api.prepare()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -61,4 +75,10 @@ export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
       cause: error,
     })
   }
+}
+
+/** Models that the module has bound to no database are those of DATABASE_URL, where that is set. */
+async function bindModels(): Promise<void> {
+  const { Model } = await import('objection')
+  if (process.env['DATABASE_URL'] && (Model.knex() as unknown) === undefined) Model.knex(await openDatabase())
 }

@@ -1,4 +1,5 @@
 /** The command `koa-viewsets`. */
+import { createRequire } from 'node:module'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 import { collectstatic } from './collectstatic.js'
 import { type Command, type Terminal, UsageError, type Values } from './command.js'
@@ -29,6 +30,11 @@ export async function runCommand(args: readonly string[], terminal: Terminal): P
   if (name === undefined || name === '--help' || name === '-h' || name === 'help') {
     ;(name === undefined ? stderr : stdout).write(overview())
     return name === undefined ? EXIT.usage : EXIT.done
+  }
+  if (name === '--version') {
+    const { version } = createRequire(import.meta.url)('koa-viewsets/package.json') as { version: string }
+    stdout.write(`${version}\n`)
+    return EXIT.done
   }
   const command = commands.get(name)
   if (!command) {

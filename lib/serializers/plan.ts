@@ -22,6 +22,7 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { modelName } from '../models/objection.js'
+import { checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
 import type { BoundField, RelatedKey, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
@@ -195,6 +196,9 @@ function bind(
   const isInput = isHidden || field.writeOnly
   if (model?.prepared && !isMethod && !isInput && !counted) checkSource(serializer, name, source, model)
   if (field instanceof RelatedField) checkKey(field, relation)
+  if (field instanceof NestedSerializer && relation && source.length === 1) {
+    checkNested(`${serializer.name}: field "${name}"`, field, relation)
+  }
   const ids = idsOf(serializer, name, field, relation)
   if (model && !isInput && !ids) checkHidden(serializer, name, field, model)
   const fixed = readOnly || isMethod || source.length > 1 || (model !== undefined && column?.auto === true)

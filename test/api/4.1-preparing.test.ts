@@ -7,6 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   ConfigurationError,
+  type DeclaredFields,
   FieldFilter,
   GenericViewSet,
   ListMixin,
@@ -484,5 +485,38 @@ describe('close()', () => {
     expect((await running).map(({ status }) => status)).toEqual([...Array(40).fill(200), ...Array(10).fill(201)])
     expect(await closed).toEqual([0, 0])
     expect(await Book.query().resultSize()).toBe(11)
+  })
+})
+
+describe('a nested serializer that does not fit its relation', () => {
+  const authors = new NestedSerializer(AuthorSerializer, { readOnly: true, many: true })
+  const books = new NestedSerializer(BookSerializer, { readOnly: true })
+
+  it.each<[string, typeof Model, DeclaredFields, object, RegExp]>([
+    [
+      'of another model',
+      Book,
+      { author: books },
+      {},
+      /"author" nests BookSerializer, of Book, and the relation leads to Author/,
+    ],
+    ['a list of what is one', Book, { author: authors }, {}, /"author" shows a list, and .* leave out many: true/],
+    ['one of what is a list', Author, { books }, {}, /"books" shows one object, and .* set many: true/],
+    ['expanded, of another model', Book, {}, { author: BookSerializer }, /"author" nests BookSerializer, of Book/],
+    ['expanded, a list of what is one', Book, {}, { author: authors }, /leave out many: true/],
+    ['expanded, one of what is a list', Author, {}, { books }, /set many: true/],
+  ])('%s', async (_, model, declaredFields, expandable, message) => {
+    class Odd extends ModelSerializer {
+      static override model = model
+      static override fields = ['id']
+      static override declaredFields = declaredFields
+    }
+    const view = Object.assign(class Odds extends ModelViewSet {}, { model, serializerClass: Odd, expandable })
+    const error: unknown = await new APIRouter()
+      .register('odds', view)
+      .prepare()
+      .catch((reason: unknown) => reason)
+    expect(error).toBeInstanceOf(ConfigurationError)
+    expect(String(error)).toMatch(message)
   })
 })

@@ -87,6 +87,15 @@ describe('the package', () => {
     for (const [, path] of doors) expect(files).toContain(path.replace('.ts', '.d.ts'))
   })
 
+  it('tells of a module that Node does not read what to do', () => {
+    const module = join(createFolder({ 'api.tsx': 'export const api = 1' }), 'api.tsx')
+    const { status, stderr } = spawnSync(process.execPath, ['dist/lib/cli/main.js', 'explain', module], {
+      cwd: PROJECT,
+      encoding: 'utf8',
+    })
+    expect([status, stderr]).toEqual([1, expect.stringContaining("NODE_OPTIONS='--import tsx'")])
+  })
+
   describe.each(['node', 'types-node-latest'])('has declarations that compile with @types/%s', (nodeTypes) => {
     it.each(compilers())('by $name', ({ args }) => {
       const imports = doors.map(([door], index) => `import * as door${index} from '${door}'`)

@@ -8,11 +8,10 @@ const CONNECT_MILLISECONDS = 10_000
 const STATEMENT_MILLISECONDS = 60_000
 
 /**
- * Gives work a transaction that only reads, all of it at one moment. The URL is written nowhere, not even into errors.
+ * A pool of one connection to the database that DATABASE_URL names; nothing is opened yet.
  * @throws {UsageError} DATABASE_URL is missing or none of PostgreSQL
- * @throws Error the database cannot be reached, or refuses what is read
  */
-export async function readDatabase<Result>(work: (trx: Knex.Transaction) => Promise<Result>): Promise<Result> {
+export async function openDatabase(): Promise<Knex> {
   const url = process.env['DATABASE_URL'] ?? ''
   if (url === '') {
     throw new UsageError('DATABASE_URL is not set; it names the database to read, such as postgres://user@host/books')
@@ -20,7 +19,7 @@ export async function readDatabase<Result>(work: (trx: Knex.Transaction) => Prom
   if (!URL_START.test(url))
     throw new UsageError('DATABASE_URL is no URL of PostgreSQL, such as postgres://user@host/books')
   const { default: knex } = await import('knex')
-  const database = knex({
+  return knex({
     client: 'pg',
     connection: {
       connectionString: url,
@@ -32,8 +31,17 @@ export async function readDatabase<Result>(work: (trx: Knex.Transaction) => Prom
     // what is wrong is reported once, by the command
     log: { error: silent, warn: silent },
   })
+}
+
+/**
+ * Gives work a transaction that only reads, all of it at one moment. The URL is written nowhere, not even into errors.
+ * @throws {UsageError} as `openDatabase()`
+ * @throws Error the database cannot be reached, or refuses what is read
+ */
+export async function readDatabase<Result>(work: (trx: Knex.Transaction) => Promise<Result>): Promise<Result> {
+  const database = await openDatabase()
   try {
-    await reach(database, url)
+    await reach(database, process.env['DATABASE_URL'] as string)
     return await database.transaction(work, { isolationLevel: 'repeatable read', readOnly: true })
   } finally {
     await database.destroy()

@@ -1,10 +1,11 @@
 /** What `koa-viewsets init` makes of Pagila: an application that compiles, starts and answers. */
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../../support/database.js'
 import { readFiles } from '../../support/files.js'
-import { toUrl } from '../../support/program.js'
+import { startProgram, toUrl } from '../../support/program.js'
 import {
   askEverything,
   compile,
@@ -89,6 +90,17 @@ describe('an application made of Pagila', () => {
   it('compiles, as strictly as there is, and its client with it', { timeout: 60_000 }, async () => {
     writeFileSync(join(folder, 'use.ts'), USE)
     expect(await compile(folder)).toBe('')
+  })
+
+  it.each(['explain', 'openapi'])('is what %s reads, with the database of DATABASE_URL', async (command) => {
+    const { child, output } = startProgram({
+      command: process.execPath,
+      args: ['--import', 'tsx', 'lib/cli/main.ts', command, join(folder, 'src/api.ts')],
+      env: { DATABASE_URL: toUrl(database.direct), TSX_TSCONFIG_PATH: join(folder, 'tsconfig.json') },
+    })
+    const [code] = await once(child, 'close')
+    expect(code, output()).toBe(0)
+    expect(output()).toContain(command === 'explain' ? 'film-list' : '"/api/films/{id}"')
   })
 
   it('refuses everybody until somebody is let in', async () => {

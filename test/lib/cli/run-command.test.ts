@@ -87,13 +87,18 @@ describe('koa-viewsets', () => {
     expect(stdout).toMatch(/^Usage: koa-viewsets <command> \[options\]\n\n {2}collectstatic {2}collect static files/)
   })
 
+  it('--version says which it is', async () => {
+    const { version } = JSON.parse(readProjectFile('package.json'))
+    expect(await run(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' })
+  })
+
   it('collectstatic --help lists the options', async () => {
     const { code, stdout } = await run(['collectstatic', '--help'])
     expect(code).toBe(0)
     expect(stdout).toContain('  --static-dirs <folders>  folders of sources')
   })
 
-  it.each([[[]], [['collect']], [['__proto__']], [['constructor']], [['--version']]])(
+  it.each([[[]], [['collect']], [['__proto__']], [['constructor']], [['--verbose']]])(
     'called with %j is a wrong call',
     async (args) => {
       const { code, stdout, stderr } = await run(args)
