@@ -38,11 +38,12 @@ function joinNote({ table, isJoinTable }: DescribedModel): string {
     : `${quoted(table.name)} is left out: no column of it can be mapped`
 }
 
-function notesOf({ model, limit, secrets, demanded }: Resource): readonly string[] {
+function notesOf({ model, limit, secrets, privileges, demanded }: Resource): readonly string[] {
   const name = quoted(model.table.name)
   return [
     ...(limit === undefined ? [] : [`${name}: ${limit}`]),
     ...secrets.map((secret) => `the column ${quoted(secret)} of ${name} sounds like a secret: no client sees it`),
+    ...privileges.map((one) => `the column ${quoted(one)} of ${name} says who may do more: no client writes it`),
     ...(demanded.length > 0
       ? [`${name}: clients cannot create objects, until performCreate() gives ${demanded.map(quoted).join(', ')}`]
       : []),

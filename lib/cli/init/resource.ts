@@ -26,6 +26,8 @@ export interface Resource {
   readonly fields: readonly ModelProperty[]
   /** Columns that no client sees. */
   readonly secrets: readonly string[]
+  /** Columns that say who may do more, which no client writes. */
+  readonly privileges: readonly string[]
   /** Columns that a new row must have, and that no client gives. */
   readonly demanded: readonly string[]
   /** Columns that clients may filter by. */
@@ -34,6 +36,8 @@ export interface Resource {
 
 /** Query parameters of a list that mean something else. */
 const PARAMETERS = new Set(['page', 'page_size', 'fields', 'expand', 'format', 'version'])
+/** Such as `IsAdminUser` asks. */
+const PRIVILEGE = /^(is_?)?(staff|admin|administrator|super_?user|root)$/i
 const FILTERED = new Set(['bool', 'enum'])
 
 export function describeResource(model: DescribedModel, models: ReadonlyMap<SchemaTable, DescribedModel>): Resource {
@@ -58,9 +62,14 @@ export function describeResource(model: DescribedModel, models: ReadonlyMap<Sche
     relations,
     fields,
     secrets,
+    privileges: fields.filter(isPrivilege).map(({ name }) => name),
     demanded: actions === 'read' || actions === 'list' ? [] : unseen.map(({ column }) => column),
     filters: fields.filter((property) => isFiltered(property, relations)).map(({ name }) => name),
   }
+}
+
+function isPrivilege({ name, column: { type } }: ModelProperty): boolean {
+  return type === 'bool' && PRIVILEGE.test(name)
 }
 
 /** A key that is unknown is part of no path. */

@@ -3,7 +3,7 @@ import { commentText, docComment, importOf, list, literal, quoted, sortImports }
 import { type SourceFile, sourceFile } from './header.js'
 import type { Resource } from './resource.js'
 
-export function serializerFile({ model, fields, secrets }: Resource): SourceFile {
+export function serializerFile({ model, fields, secrets, privileges }: Resource): SourceFile {
   const { className, fileName, table } = model
   const imports = sortImports(
     new Map([
@@ -20,8 +20,13 @@ export function serializerFile({ model, fields, secrets }: Resource): SourceFile
     (name) =>
       `  // ${commentText(`${quoted(name)} sounds like a secret, and is left out: add it if clients may see it`)}\n`,
   )
+  const kept =
+    privileges.length > 0 ? list('  readOnlyFields: ', privileges.map(literal), { indent: '  ', end: ',' }) : ''
+  const told = privileges.map(
+    (name) => `  // ${commentText(`${quoted(name)} says who may do more: no client writes it`)}\n`,
+  )
   const body =
     `${docComment(`What clients see of ${quoted(table.name)}, and write.`, '')}` +
-    `export class ${className}Serializer extends modelSerializer(${className}, {\n${names}\n${left.join('')}}) {}\n`
+    `export class ${className}Serializer extends modelSerializer(${className}, {\n${names}\n${left.join('')}${told.join('')}${kept && `${kept}\n`}}) {}\n`
   return sourceFile(`serializers/${fileName}.ts`, `${imports}\n${body}`)
 }

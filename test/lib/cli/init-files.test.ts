@@ -15,6 +15,8 @@ beforeAll(async () => {
   database = await createDatabase({
     schema: `create table books (id serial primary key, title text not null);
       create schema shop;
+      create schema people;
+      create table people.users (id serial primary key, name text, is_staff bool not null default false, staff text);
       create table shop.items (id serial primary key, book_id int references public.books);
       create table shop.offers (id serial primary key, item_id int references shop.items)`,
   })
@@ -91,6 +93,15 @@ describe('koa-viewsets init', () => {
     const other = createFolder()
     mkdirSync(join(other, 'api.ts'))
     expect(await init('--out', other)).toMatchObject({ code: 1, stderr: expect.stringContaining('api.ts is no file') })
+  })
+
+  it('lets no client write what says who may do more', async () => {
+    const folder = createFolder()
+    const { stderr } = await init('--out', folder, '--schema', 'people')
+    expect(stderr).toBe('note: the column "is_staff" of "users" says who may do more: no client writes it\n')
+    const serializer = readFileSync(join(folder, 'serializers/user.ts'), 'utf8')
+    expect(serializer).toContain("  fields: ['id', 'name', 'is_staff', 'staff'],\n")
+    expect(serializer).toContain("  readOnlyFields: ['is_staff'],\n")
   })
 
   it('names tables of another schema by it, and relates those that it reads', async () => {
