@@ -4,6 +4,7 @@ import { PrimaryKeyRelatedField } from '../fields/primary-key-related-field.js'
 import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
+import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -92,8 +93,9 @@ export async function validateRelated(
   const keys = new Set(asked.flatMap((entry) => entry.keys))
   const found = keys.size > 0 ? await field.find([...keys], serializer.context, stored) : new Map<string, unknown>()
   for (const { item, keys } of asked) {
-    const missing = keys.filter((key) => !found.has(field.keyText(key)))
-    const ambiguous = keys.filter((key) => found.get(field.keyText(key)) === AMBIGUOUS)
+    const known = withHeld(bound, field, { item, keys, found, context: serializer.context })
+    const missing = keys.filter((key) => !known.has(field.keyText(key)))
+    const ambiguous = keys.filter((key) => known.get(field.keyText(key)) === AMBIGUOUS)
     if (ambiguous.length > 0) {
       const told = ambiguous.slice(0, MOST_MESSAGES)
       refuse(
@@ -109,12 +111,34 @@ export async function validateRelated(
         told.map((key) => field.notFoundMessage(key)),
       )
     } else {
-      const stored = keys.map((key) => found.get(field.keyText(key)))
+      const stored = keys.map((key) => known.get(field.keyText(key)))
       // several external ids may be of one object
       item.value[bound.name] = field.many ? [...new Set(stored)] : stored[0]
       if (isExternal) keepGiven(item, bound.name, keys)
     }
   }
+}
+
+/** What was found, and of an object that refers to a deleted one its own key: what was read is sent back. */
+function withHeld(
+  { relation, column }: BoundField,
+  field: RelatedField,
+  { item, keys: [key], found, context }: Looked,
+): ReadonlyMap<string, unknown> {
+  const isKey = field instanceof PrimaryKeyRelatedField && !field.many
+  if (!isKey || relation?.deletedBy === undefined || !column || !item.current) return found
+  const held = exactValue((item.current as Record<string, unknown>)[column.property])
+  const given = field.idsOf(relation.model)?.decode(key, context) ?? key
+  const isHeld = held != null && !found.has(field.keyText(key)) && field.keyText(given) === field.keyText(held)
+  return isHeld ? new Map([[field.keyText(key), held]]) : found
+}
+
+/** A key that was looked up. */
+interface Looked {
+  readonly item: Item
+  readonly keys: readonly unknown[]
+  readonly found: ReadonlyMap<string, unknown>
+  readonly context: AnySerializer['context']
 }
 
 function keepGiven({ value }: Item, name: string, keys: readonly unknown[]): void {

@@ -159,12 +159,13 @@ function textOf({ model, relatedProperties: [property = ''] }: RelationDescripti
   return keyOf(model, [property], { [property]: key })
 }
 
-/** The related keys that the caller may choose; undefined where these are all that the relation itself has shown. */
+/** The related keys that the caller may choose, which no deleted object's are; undefined where these are all that the relation itself has shown. */
 async function seenKeys(
   { context }: AnySerializer,
   { field, relation, keys, column }: Omit<KeySet, 'name'> & { column: Column },
 ): Promise<ReadonlySet<string> | undefined> {
-  return field.options.queryset === relation.model ? undefined : field.seen(keys, context, column)
+  const isWhole = field.options.queryset === relation.model && relation.deletedBy === undefined
+  return isWhole ? undefined : field.seen(keys, context, column)
 }
 
 async function unrelate(relation: RelationDescription, links: readonly KeyLink[], knex: Queryable): Promise<void> {

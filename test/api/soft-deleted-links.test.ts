@@ -1,0 +1,98 @@
+/** What is read is sent back unchanged, and something of it is related to a deleted object. */
+import { AllowAny, JSONParser } from 'koa-viewsets'
+import { JsonPatchParser } from 'koa-viewsets/patches'
+import { Model } from 'objection'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `
+    create table authors (id int primary key, gone_at timestamptz);
+    create table genres (id int primary key, gone_at timestamptz);
+    create table books (id int primary key, title text, author_id int references authors);
+    create table books_genres (book_id int references books, genre_id int references genres, primary key (book_id, genre_id));`,
+  })
+  Model.knex(database.knex)
+})
+beforeEach(() =>
+  database.knex.raw(`truncate authors, genres, books, books_genres;
+  insert into authors values (1, now()); insert into genres values (1, null), (2, now());
+  insert into books values (7, 'Momo', 1); insert into books_genres values (7, 1), (7, 2)`),
+)
+afterAll(() => database.drop())
+const softDelete = { column: 'gone_at', permissionClasses: [AllowAny] }
+const Author = tableOf('authors')
+const Genre = tableOf('genres')
+class Book extends Model {
+  static override tableName = 'books'
+  static override relationMappings = () => ({
+    author: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Author,
+      join: { from: 'books.author_id', to: 'authors.id' },
+    },
+    genres: {
+      relation: Model.ManyToManyRelation,
+      modelClass: Genre,
+      join: {
+        from: 'books.id',
+        through: { from: 'books_genres.book_id', to: 'books_genres.genre_id' },
+        to: 'genres.id',
+      },
+    },
+  })
+}
+const serve = (fields: string[]) =>
+  serveViews({
+    authors: viewOf(Author, serializerOf(Author, ['id']), { softDelete }),
+    genres: viewOf(Genre, serializerOf(Genre, ['id']), { softDelete }),
+    books: viewOf(Book, serializerOf(Book, fields), { parserClasses: [JSONParser, JsonPatchParser] }),
+  })
+const links = () => database.knex('books_genres').orderBy('genre_id').pluck('genre_id')
+
+it('[B17] PUT of what was read keeps the link to a deleted genre, which a restore then shows again', async () => {
+  const { get, send } = await serve(['id', 'title', 'genres'])
+  const book = (await get('/books/7')).json
+  expect(book).toEqual({ id: 7, title: 'Momo', genres: [1] })
+  expect((await send('PUT', '/books/7', book)).status).toBe(200)
+  expect(await links()).toEqual([1, 2])
+})
+
+it('[B17] a PUT of what was read is taken where its author is deleted', async () => {
+  const { get, send } = await serve(['id', 'title', 'author_id'])
+  const book = (await get('/books/7')).json
+  expect(book).toEqual({ id: 7, title: 'Momo', author_id: 1 })
+  const answer = await send('PUT', '/books/7', book)
+  expect({ status: answer.status, json: answer.json }).toEqual({ status: 200, json: book })
+})
+
+it('a PATCH of the title alone is taken, and a JSON patch of the whole', async () => {
+  const { get, send } = await serve(['id', 'title', 'author_id'])
+  expect((await send('PATCH', '/books/7', { title: 'x' })).status).toBe(200)
+  const book = (await get('/books/7')).json
+  expect(
+    (
+      await send('PATCH', '/books/7', [{ op: 'replace', path: '', value: { ...book, title: 'y' } }], {
+        'Content-Type': 'application/json-patch+json',
+      })
+    ).status,
+  ).toBe(200)
+})
+
+it('another object may not choose the deleted one, nor may one of another row of the same request', async () => {
+  await database.knex.raw("insert into authors values (2, null); insert into books values (8, 'Emil', 2)")
+  const { send } = await serve(['id', 'title', 'author_id'])
+  const answer = await send('PATCH', '/books/bulk', [
+    { id: 7, author_id: 1 },
+    { id: 8, author_id: 1 },
+  ])
+  expect([answer.status, answer.json.errors]).toEqual([
+    400,
+    { 1: { author_id: ['Invalid pk "1" - object does not exist.'] } },
+  ])
+  expect((await send('PATCH', '/books/7', { author_id: 2 })).status).toBe(200)
+  expect((await send('PATCH', '/books/7', { author_id: 1 })).status).toBe(400)
+})
