@@ -2,12 +2,16 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type { Explanation } from '../explain/explanation.js'
+import { baseOf } from '../models/objection.js'
 import type { DescribedAPI } from '../openapi/docs-site.js'
+import type { GenericAPIView } from '../views/generic-api-view.js'
 import { type Command, UsageError } from './command.js'
 import { openDatabase } from './schema/open-database.js'
 
 /** A router, as commands use it. */
 export interface LoadedAPI extends DescribedAPI {
+  /** The views of its routes, of which some have models. */
+  readonly endpoints: readonly { readonly view: Partial<typeof GenericAPIView> }[]
   explain(name?: string): Promise<readonly Explanation[]>
 }
 
@@ -67,7 +71,7 @@ function isApi(value: unknown): value is LoadedAPI {
 /** @throws Error the catalogue cannot be read, or the API is not in order */
 export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
   try {
-    await bindModels()
+    await bindModels(api)
     await api.prepare()
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
@@ -78,7 +82,11 @@ export async function prepare(api: LoadedAPI, advice = ''): Promise<void> {
 }
 
 /** Models that the module has bound to no database are those of DATABASE_URL, where that is set. */
-async function bindModels(): Promise<void> {
-  const { Model } = await import('objection')
-  if (process.env['DATABASE_URL'] && (Model.knex() as unknown) === undefined) Model.knex(await openDatabase())
+async function bindModels({ endpoints }: LoadedAPI): Promise<void> {
+  if (!process.env['DATABASE_URL']) return
+  const models = endpoints.flatMap(({ view }) => ((view.model ?? view.queryset) ? (view.modelClass?.() ?? []) : []))
+  const bases = new Set(models.filter((model) => (model.knex() as unknown) === undefined).map(baseOf))
+  if (bases.size === 0) return
+  const database = await openDatabase()
+  for (const base of bases) base.knex(database)
 }

@@ -18,6 +18,8 @@ export interface RelatedList {
   readonly order: readonly OrderTerm[]
   /** The most objects of each list; undefined for all of them. */
   readonly limit: number | undefined
+  /** Another field of the same serializer shows the list in another order: it is not kept as the relation itself. */
+  readonly isBeside?: boolean
 }
 
 /** What a graph of relations says of the list that it loads. */
@@ -29,9 +31,9 @@ export function listKey(list: RelatedList): string {
   return isPart(list) ? `${relation}(${modifiers.join()})${orderText(order)}:${limit ?? ''}` : relation
 }
 
-/** True for a list that leaves objects out: it is not kept as the relation itself. */
-export function isPart({ modifiers, limit }: RelatedList): boolean {
-  return modifiers.length > 0 || limit !== undefined
+/** True for a list that leaves objects out, or stands in one of several orders: it is not kept as the relation itself. */
+export function isPart({ modifiers, limit, isBeside = false }: RelatedList): boolean {
+  return modifiers.length > 0 || limit !== undefined || isBeside
 }
 
 /** What a graph of relations says of related objects that are counted, not loaded: the relation. */

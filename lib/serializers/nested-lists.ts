@@ -7,8 +7,8 @@ import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { isPart, type RelatedList } from '../queryset/related-lists.js'
-import { canBeTotal, hasOrder, type OrderTerm, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
-import type { SerializerClass } from './contract.js'
+import { canBeTotal, hasOrder, type OrderTerm, orderText, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import type { BoundField, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 
 const OPTIONS = ['orderBy', 'modify', 'limit'] as const
@@ -47,6 +47,22 @@ export function listOf({ serializer, name, field, relation, readOnly }: Placed):
     throw fail(`has a limit, and ${modelName(model)} has no primary key that tells its rows apart; set its idColumn`)
   }
   return list
+}
+
+/** Keeps lists of one relation apart that fields show in several orders: those that nobody writes stand beside the relation. */
+export function keepListsApart(fields: readonly BoundField[]): readonly BoundField[] {
+  const shown = fields.filter(({ field, relation }) => field instanceof NestedSerializer && relation?.single === false)
+  const orders = new Map<string, Set<string>>()
+  for (const { relation, list } of shown) {
+    if (list && isPart(list)) continue
+    const name = (relation as RelationDescription).name
+    orders.set(name, (orders.get(name) ?? new Set()).add(orderText(list?.order ?? [])))
+  }
+  return fields.map((bound) => {
+    const { list, writable } = bound
+    const isOneOfSeveral = list !== undefined && (orders.get(list.relation)?.size ?? 0) > 1
+    return isOneOfSeveral && !writable && !isPart(list) ? { ...bound, list: { ...list, isBeside: true } } : bound
+  })
 }
 
 type Fail = (problem: string) => ConfigurationError

@@ -28,7 +28,7 @@ import { checkSource } from './check-source.js'
 import type { BoundField, RelatedKey, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
 import { countedBy } from './count-field.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
-import { listOf } from './nested-lists.js'
+import { keepListsApart, listOf } from './nested-lists.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { graphOf, merge, needsObject } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
@@ -59,7 +59,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
   checkHooks(serializer, [...fields.keys()])
   const readOnlyNames = new Set(serializer.readOnlyFieldNames())
   const bound = withRivals(
-    [...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name))),
+    keepListsApart([...fields].map(([name, field]) => bind(serializer, name, field, model, readOnlyNames.has(name)))),
   )
   const readable = bound.filter((field) => field.readable)
   const writable = bound.filter((field) => field.writable)

@@ -1,5 +1,5 @@
 /** Writes objects with all that is nested in them: each level of each table by one statement. */
-import { type Model, raw } from 'objection'
+import type { Model } from 'objection'
 import type { AnySerializer, WriteEntry } from './contract.js'
 import { splitWrites, type Writes } from './split-writes.js'
 import { placed } from './under.js'
@@ -46,11 +46,12 @@ export async function writeTree(serializer: AnySerializer, items: readonly Write
  */
 function withOwnRow({ plan, context }: AnySerializer, writes: Writes, instance: object | undefined): Writes {
   const { concurrency } = (context.view as Versioned | null | undefined)?.constructor ?? {}
-  const version = plan.model?.columns.get([concurrency ?? []].flat()[0] ?? '')
-  if (!version || !instance || !writes.hasRelated || Object.keys(writes.columns).length > 0) return writes
+  const { model, columns } = plan.model ?? {}
+  const version = columns?.get([concurrency ?? []].flat()[0] ?? '')
+  if (!model || !version || !instance || !writes.hasRelated || Object.keys(writes.columns).length > 0) return writes
   // a column that the caller's role may write
   const own = plan.writable.find(({ column }) => column)?.column ?? version
-  return { ...writes, columns: { [own.property]: raw('??', [own.column]) } }
+  return { ...writes, columns: { [own.property]: model.raw('??', [own.column]) } }
 }
 
 /** A view, as far as it is asked here. */

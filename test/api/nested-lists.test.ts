@@ -1,4 +1,5 @@
 /** Lists inside objects: their order, their parts, and how many statements they cost. */
+import type { Model } from 'objection'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
@@ -18,6 +19,7 @@ import { formatExplanations } from '../../lib/tools/index.js'
 import { serveApp } from '../support/client.js'
 import { countQueries } from '../support/database.js'
 import { database, Grade, Note, Person, Project, Task, useProjects } from '../support/projects.js'
+import { serializerOf, serveViews, viewOf } from '../support/views.js'
 
 useProjects()
 
@@ -376,5 +378,36 @@ describe('a wrong declaration', () => {
       new NestedSerializer(TaskSerializer, { many: true, readOnly: true, orderBy: ['-due', 'id'], modify: ['open'] }),
     ]
     expect(made().length).toBe(3)
+  })
+})
+
+describe('two fields that show one list', () => {
+  const ids = (more: object) =>
+    new NestedSerializer(serializerOf(Task, ['id']), { many: true, readOnly: true, source: 'tasks', ...more })
+
+  it.each([
+    ['each in an order', { up: ids({ orderBy: ['title'] }), down: ids({ orderBy: ['-title'] }) }],
+    ['one in no order', { down: ids({ orderBy: ['-title'] }), up: ids({}) }],
+  ])('%s', async (_, declared) => {
+    const serializer = serializerOf(Project, ['id'], declared)
+    class Instances extends serializer {
+      static override schemaName = 'InstancesOfLists'
+      override toRepresentation(object: Model) {
+        return super.toRepresentation(object)
+      }
+    }
+    const { get } = await serveViews({
+      rows: viewOf(Project, serializer),
+      native: viewOf(Project, serializer, { useNativeJson: true }),
+      instances: viewOf(Project, Instances),
+    })
+    const want = { id: 1, up: [1, 2, 3, 4, 5], down: [5, 4, 3, 2, 1] }
+    for (const way of ['rows', 'native', 'instances']) {
+      const [first] = (await get(`/${way}`)).json
+      for (const { id, up, down } of [first, (await get(`/${way}/1`)).json]) {
+        const shown = [up, down].map((list: { id: number }[]) => list.map((task) => task.id))
+        expect({ way, id, up: shown[0], down: shown[1] }).toEqual({ way, ...want })
+      }
+    }
   })
 })
