@@ -153,7 +153,9 @@ export function parseValue(column: Column, value: unknown): unknown {
 
 /** What a path has for a value of the column: the same that is read of it. */
 export function writeLookup(column: Column, value: unknown): unknown {
-  return fieldOf(column).toRepresentation(value, {})
+  // a row that was just written holds PostgreSQL's own text
+  const isText = column.type === 'bool' && typeof value === 'string'
+  return fieldOf(column).toRepresentation(isText ? value === 't' : value, {})
 }
 
 /** @throws {ConfigurationError} the column's values are none that a key can be */

@@ -95,11 +95,10 @@ function columnAt(
 }
 
 /** What is shown is null where the table holds NULL, or where a path or a relation leads nowhere. */
-export function mayBeNull({ field, column, source, relation }: BoundField): boolean {
+export function mayBeNull({ field, column, source, relation, mayLeadNowhere }: BoundField): boolean {
   if (source.length > 1) return true
   const { many } = field.options as { readonly many?: boolean }
   if (many === true) return false
-  const mayLeadNowhere = relation !== undefined && (relation.narrowed || relation.kind !== 'belongs-to-one')
   const shown = field instanceof RelatedField && relation ? field.shownProperty(relation.model) : undefined
   const shownNull =
     shown !== undefined && describeModel((relation as { model: ModelClass }).model).columns.get(shown)?.holdsNull

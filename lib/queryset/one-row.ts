@@ -107,14 +107,18 @@ function run(knex: Queryable, text: string, values: readonly unknown[]): Promise
 
 function instanceOf(model: ModelClass, knex: Queryable, { rows, fields }: PgAnswer): Model | undefined {
   if (rows.length === 0) return undefined
-  const [row] = (knex.client as KnexClient).postProcessResponse(rows)
+  const [row] = namedRows(knex, rows)
   keepJsonTexts(model, [row], exactTypes(knex), fields)
   return model.fromDatabaseJson(row as object)
 }
 
+/** Rows by the names that the application has for columns; the rows themselves where knex has no mapper. */
+export function namedRows(knex: Queryable, rows: Record<string, unknown>[]): Record<string, unknown>[] {
+  return (knex.client as KnexClient).postProcessResponse(rows)
+}
+
 interface KnexClient {
   readonly config: object
-  /** Names as the application has them; the rows themselves where it has no mapper. */
   postProcessResponse(rows: Record<string, unknown>[]): Record<string, unknown>[]
 }
 

@@ -12,6 +12,7 @@ import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
 import { keysetTerms, positionOf, rangesBeyond } from '../queryset/keyset.js'
+import { namedRows } from '../queryset/one-row.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { joinOrder, type OrderTerm, orderBy, rawOf } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
@@ -85,7 +86,8 @@ export class InstanceList implements ListSource {
     const limits = { ...options, statementMilliseconds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
-      const { rows, fields } = await cursor.fetch(size)
+      const { rows: fetched, fields } = await cursor.fetch(size)
+      const rows = namedRows(cursor.trx, fetched)
       keepJsonTexts(model as ModelClass, rows, exactTypes(cursor.trx), fields)
       const found = rows.map((row) => model.fromDatabaseJson(row))
       // find hooks, as if the query itself had found the rows

@@ -125,6 +125,8 @@ export interface BoundField {
   readonly column: Column | undefined
   /** The relation of the path's first step. */
   readonly relation: RelationDescription | undefined
+  /** The relation leads to no object for some of those that have the field. */
+  readonly mayLeadNowhere: boolean
   /** The relation whose objects the field counts. */
   readonly counted: RelationDescription | undefined
   /** How the list is ordered and narrowed that the field shows; undefined for one that is shown as the relation has it. */

@@ -222,10 +222,20 @@ function bind(
       field instanceof RelatedField && relation && describeModel(relation.model).prepared
         ? relatedKey(field, relation)
         : undefined,
+    mayLeadNowhere: relation !== undefined && leadsNowhere(relation, model),
     passesThrough: field.toRepresentation === SerializerField.prototype.toRepresentation,
     method: isMethod ? methodOf(serializer, name, field) : undefined,
     hook: hookOf(serializer, name),
   }
+}
+
+/** True for a relation that some objects have and others do not: by its kind, its own query, or a key that may be null. */
+function leadsNowhere(
+  { kind, narrowed, ownerProperties }: RelationDescription,
+  owner: ModelDescription | undefined,
+): boolean {
+  if (narrowed || kind !== 'belongs-to-one') return true
+  return ownerProperties.some((property) => owner?.columns.get(property)?.holdsNull === true)
 }
 
 function inputOf(field: SerializerField): BoundField['input'] {

@@ -6,6 +6,7 @@ import { oncePerCatalogue } from '../models/describe-model.js'
 import { isNoOrder, ownParameters, pagingParameters } from './action-parameters.js'
 import { showsFigures } from './actions.js'
 import { type GenericViewClass, hasModel } from './generic-view-class.js'
+import { deletedParameters } from './request/ask-deleted.js'
 import { resourceOf } from './resource.js'
 
 /** The member that names an order, and the parameter that it stands for. */
@@ -49,7 +50,8 @@ function findMembers(view: GenericViewClass, action: string): QueryMembers {
     }
   }
   const paging = pagingParameters(view, action)
-  for (const parameter of [...ownParameters(view, action), ...paging, ...view.queryParameters]) {
+  const besides = [...deletedParameters(view, action), ...view.queryParameters]
+  for (const parameter of [...ownParameters(view, action), ...paging, ...besides]) {
     if (!own.has(parameter.name)) others.set(memberOf(parameter), parameter)
   }
   return { filters: own, group, others, paging: new Set(paging.map(({ name }) => name)) }

@@ -14,11 +14,11 @@ import {
 } from 'koa-viewsets'
 import { RetrieveUpdateAPIView } from 'koa-viewsets/views'
 import { Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { type Client, serveApp } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { throughInstances } from '../support/reviewed-books.js'
-import { routerOf, serializerOf, serveRouter, serveViews, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 let database: TestDatabase
 
@@ -552,5 +552,59 @@ describe('what else a key of two columns is used for', () => {
     await api.prepare()
     const [explained] = await api.explain('enrolments-retrieve')
     expect(explained?.statements[0]?.sql).toContain('"enrolments"."student_id" = $1 and "enrolments"."course_id" = $2')
+  })
+})
+
+describe('a key with a part that is no number', () => {
+  it.each([
+    ['boolean', true, '1,true'],
+    ['boolean', false, '1,false'],
+    ['timestamptz', '2026-01-01T00:00:00.123456Z', '1,2026-01-01T00:00:00.123456Z'],
+    ['interval', 'P1DT2H', '1,P1DT2H'],
+    ['numeric(8,2)', '1.50', '1,1.50'],
+  ])('%s %s is in Location as the object shows it', async (type, value, key) => {
+    const own = await createDatabase({ schema: `create table parts (id int, b ${type}, t text, primary key (id, b))` })
+    onTestFinished(() => own.drop())
+    const Part = tableOf('parts', { idColumn: ['id', 'b'] })
+    Part.knex(own.knex)
+    const serializer = serializerOf(Part, ['id', 'b', 't'])
+    const { get, send } = await serveViews({
+      rows: viewOf(Part, serializer),
+      native: viewOf(Part, serializer, { useNativeJson: true }),
+    })
+    for (const way of ['rows', 'native']) {
+      await own.knex('parts').delete()
+      const created = await send('POST', `/${way}`, { id: 1, b: value, t: 'x' })
+      const location = String(created.headers['location'])
+      expect(decodeURIComponent(location)).toBe(`/${way}/${key}`)
+      expect((await get(location)).json).toEqual({ id: 1, b: value, t: 'x' })
+    }
+  })
+
+  it('a relation to it that may lead nowhere is described as null, too', async () => {
+    const own = await createDatabase({
+      schema: `create table seats (r int, c int, primary key (r, c)); insert into seats values (1, 2);
+        create table guests (id int primary key, r int, c int, foreign key (r, c) references seats);
+        insert into guests values (1, 1, 2), (2, null, null);`,
+    })
+    onTestFinished(() => own.drop())
+    const Seat = tableOf('seats', { idColumn: ['r', 'c'] })
+    class Guest extends Model {
+      static override tableName = 'guests'
+      static override relationMappings = () => ({
+        seat: {
+          relation: Model.BelongsToOneRelation,
+          modelClass: Seat,
+          join: { from: ['guests.r', 'guests.c'], to: ['seats.r', 'seats.c'] },
+        },
+      })
+    }
+    for (const model of [Seat, Guest]) model.knex(own.knex)
+    const { get } = await serveViews({ guests: viewOf(Guest, serializerOf(Guest, ['id', 'seat'])) })
+    // what is answered is held to the document
+    expect((await get('/guests')).json).toEqual([
+      { id: 1, seat: '1,2' },
+      { id: 2, seat: null },
+    ])
   })
 })

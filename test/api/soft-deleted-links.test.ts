@@ -96,3 +96,14 @@ it('another object may not choose the deleted one, nor may one of another row of
   expect((await send('PATCH', '/books/7', { author_id: 2 })).status).toBe(200)
   expect((await send('PATCH', '/books/7', { author_id: 1 })).status).toBe(400)
 })
+
+it('a QUERY asks for deleted objects in its body, as a GET does in its URL', async () => {
+  const { get, send } = await serveViews({
+    genres: viewOf(Genre, serializerOf(Genre, ['id']), { softDelete, queryMethod: true }),
+  })
+  expect((await get('/genres?deleted=only')).json).toEqual([{ id: 2 }])
+  expect((await send('QUERY', '/genres', { deleted: 'only' })).json).toEqual([{ id: 2 }])
+  expect((await send('QUERY', '/genres', { deleted: 'maybe' })).json.errors).toEqual({
+    deleted: ['Use one of: true, only, false.'],
+  })
+})
