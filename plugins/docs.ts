@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path'
 import process from 'node:process'
 import { runStep } from '../lib/http/answer-error.js'
 import { type Middleware, pathOf } from '../lib/http/context.js'
+import { ConfigurationError } from '../lib/kernel/errors.js'
 import { answerResource, type DocsOptions, type DocumentSource, docsSite } from '../lib/openapi/docs-site.js'
 
 /**
@@ -13,7 +14,7 @@ import { answerResource, type DocsOptions, type DocumentSource, docsSite } from 
  * Mounted behind `authentication()` and `permissions()` it is for those who pass them. What is wrong with the document is
  * found by the router's `prepare()`, or here where the router is prepared.
  * @param source the router, or a document
- * @throws {ConfigurationError} a path is none, or a prepared router cannot be described
+ * @throws {ConfigurationError} a path is none, a prepared router cannot be described, or `swagger-ui-dist` is not there
  * @example app.use(docs(api, { title: 'Books', version: '1.2.0' }))
  */
 export function docs(source: DocumentSource, options: DocsOptions = {}): Middleware {
@@ -29,5 +30,13 @@ export function docs(source: DocumentSource, options: DocsOptions = {}): Middlew
 /** Where the page's files are. An application that is bundled into one CommonJS file has no `import.meta.url`. */
 function pageFolder(): string {
   const { url }: { readonly url?: string | undefined } = import.meta
-  return dirname(createRequire(url ?? join(process.cwd(), 'app.js')).resolve('swagger-ui-dist/package.json'))
+  const from = url ?? join(process.cwd(), 'app.js')
+  try {
+    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
+  } catch (error) {
+    throw new ConfigurationError(
+      `docs(): swagger-ui-dist, the page, is not found from ${dirname(from)}; install it there, or start the process in a folder that has it`,
+      { cause: error },
+    )
+  }
 }

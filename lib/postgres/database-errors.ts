@@ -14,6 +14,7 @@ import {
 } from './constraint-errors.js'
 import { type ConstraintSubject, subjectOf } from './failed-statement.js'
 import { warnOfMissingGrant } from './missing-grant.js'
+import { warnOfMissingValue } from './missing-value.js'
 import { type NativeError, nativeError } from './native-error.js'
 import { answerObjection } from './objection-errors.js'
 import { isColumnGone, isColumnNew, isTableGone } from './prepared-names.js'
@@ -96,8 +97,12 @@ const invalidName: Answer = (cause, subject) =>
 const goneTable: Answer = (cause, subject) =>
   isTableGone(cause) ? unavailable(cause, subject) : invalidName(cause, subject)
 const goneColumn: Answer = (cause, subject) => (isColumnGone(cause) ? unavailable(cause, subject) : null)
-const missingValue: Answer = (cause, subject) =>
-  isColumnNew(cause) ? unavailable(cause, subject) : notNull(cause, subject)
+const missingValue: Answer = (cause, subject) => {
+  if (isColumnNew(cause)) return unavailable(cause, subject)
+  const answer = notNull(cause, subject)
+  if (answer) warnOfMissingValue(cause, answer)
+  return answer
+}
 const denied: Answer = (cause) => {
   warnOfMissingGrant(cause)
   return new PermissionDenied(undefined, { cause })

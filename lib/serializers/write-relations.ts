@@ -153,7 +153,7 @@ export async function writeAfter(serializer: AnySerializer, items: readonly Writ
   }
 }
 
-/** `null` for a nested object that points here: it stays, and is related to nothing. */
+/** `null` for a nested object that points here: it stays, and is related to nothing. One that is deleted was not shown. */
 async function detach(
   serializer: AnySerializer,
   relation: RelationDescription,
@@ -167,7 +167,9 @@ async function detach(
     view: serializer.context.view,
     write: async (part, trx) => {
       const rows = part.map(({ item }) => item.row as Model)
-      await relatedQuery(relation, trx, rows).unrelate()
+      const query = relatedQuery(relation, trx, rows).unrelate()
+      if (relation.deletedBy !== undefined) void query.whereNull(`${relation.model.tableName}.${relation.deletedBy}`)
+      await query
     },
   })
 }

@@ -69,6 +69,21 @@ describe('a sequence that is used up', () => {
   })
 })
 
+describe('a column that must have a value, and that no field writes', () => {
+  it('is 400 without its name, and told the operator once', async () => {
+    const heard = warnings()
+    const Num = tableOf('numbers')
+    const client = await serveViews({ numbers: viewOf(Num, serializerOf(Num, ['id'])) })
+    for (const id of [101, 102]) {
+      const answer = await client.send('POST', '/numbers', { id })
+      expect(answer).toMatchObject(NO_FIELD('This field may not be null.'))
+    }
+    await setImmediate()
+    const told = heard.filter((warning) => (warning as { code?: string }).code === 'KOA_VIEWSETS_MISSING_VALUE')
+    expect(told.map(({ message }) => message)).toEqual([expect.stringContaining('a value of "numbers"."n"')])
+  })
+})
+
 describe('what SQL of the application cannot compute', () => {
   it('is 500 for an object that is there, and 404 only for one that is not', async () => {
     const Computed = tableOf('computed', ids)

@@ -1,5 +1,5 @@
 /** What is read is sent back unchanged, and something of it is related to a deleted object. */
-import { AllowAny, JSONParser } from 'koa-viewsets'
+import { AllowAny, JSONParser, NestedSerializer } from 'koa-viewsets'
 import { JsonPatchParser } from 'koa-viewsets/patches'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
@@ -13,19 +13,21 @@ beforeAll(async () => {
     create table authors (id int primary key, gone_at timestamptz);
     create table genres (id int primary key, gone_at timestamptz);
     create table books (id int primary key, title text, author_id int references authors);
+    create table covers (id int primary key, book_id int references books, gone_at timestamptz);
     create table books_genres (book_id int references books, genre_id int references genres, primary key (book_id, genre_id));`,
   })
   Model.knex(database.knex)
 })
 beforeEach(() =>
-  database.knex.raw(`truncate authors, genres, books, books_genres;
+  database.knex.raw(`truncate authors, genres, books, covers, books_genres;
   insert into authors values (1, now()); insert into genres values (1, null), (2, now());
-  insert into books values (7, 'Momo', 1); insert into books_genres values (7, 1), (7, 2)`),
+  insert into books values (7, 'Momo', 1); insert into books_genres values (7, 1), (7, 2); insert into covers values (3, 7, now())`),
 )
 afterAll(() => database.drop())
 const softDelete = { column: 'gone_at', permissionClasses: [AllowAny] }
 const Author = tableOf('authors')
 const Genre = tableOf('genres')
+const Cover = tableOf('covers')
 class Book extends Model {
   static override tableName = 'books'
   static override relationMappings = () => ({
@@ -34,6 +36,7 @@ class Book extends Model {
       modelClass: Author,
       join: { from: 'books.author_id', to: 'authors.id' },
     },
+    cover: { relation: Model.HasOneRelation, modelClass: Cover, join: { from: 'books.id', to: 'covers.book_id' } },
     genres: {
       relation: Model.ManyToManyRelation,
       modelClass: Genre,
@@ -106,4 +109,19 @@ it('a QUERY asks for deleted objects in its body, as a GET does in its URL', asy
   expect((await send('QUERY', '/genres', { deleted: 'maybe' })).json.errors).toEqual({
     deleted: ['Use one of: true, only, false.'],
   })
+})
+
+it('[B17] PUT of what was read keeps the deleted cover of the book', async () => {
+  const cover = new NestedSerializer(serializerOf(Cover, ['id']), { allowNull: true, required: false })
+  const { get, send } = await serveViews({
+    covers: viewOf(Cover, serializerOf(Cover, ['id']), { softDelete }),
+    books: viewOf(Book, serializerOf(Book, ['id', 'title'], { cover })),
+  })
+  const book = (await get('/books/7')).json
+  expect(book).toEqual({ id: 7, title: 'Momo', cover: null })
+  expect((await send('PUT', '/books/7', book)).status).toBe(200)
+  expect(await database.knex('covers').select('id', 'book_id')).toEqual([{ id: 3, book_id: 7 }])
+  await database.knex('covers').update({ gone_at: null })
+  expect((await send('PUT', '/books/7', book)).status).toBe(200)
+  expect(await database.knex('covers').select('id', 'book_id')).toEqual([{ id: 3, book_id: null }])
 })

@@ -99,7 +99,7 @@ function readFilter(
     if (filters.has(name)) keep(asked, name, { errors, read: () => parameterText(filter, name) })
     else if (group !== undefined && (GROUP_NAMES.has(name) || name.includes('('))) {
       tree[name] = (filter as Body)[name]
-    } else errors[shownName(name)] = [`Unknown filter. Use ${[...filters.keys()].filter(isField).join(', ')}.`]
+    } else errors[shownName(name)] = [`Unknown filter. Use ${fieldsAmong(filters).join(', ')}.`]
   }
   if (group !== undefined && Object.keys(tree).length > 0) {
     keep(asked, group, {
@@ -113,8 +113,9 @@ function readFilter(
   }
 }
 
-function isField(name: string): boolean {
-  return !name.includes('__')
+/** The names of filters without their lookups: `price`, `author__name`. */
+function fieldsAmong(filters: QueryMembers['filters']): readonly string[] {
+  return [...filters.keys()].filter((name) => !filters.has(name.slice(0, Math.max(0, name.lastIndexOf('__')))))
 }
 
 function keep(asked: Asked, name: string, { errors, read }: { errors: ErrorMessages; read: () => string }): void {
