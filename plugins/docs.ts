@@ -32,7 +32,8 @@ function pageFolder(): string {
   const { url }: { readonly url?: string | undefined } = import.meta
   const from = url ?? join(process.cwd(), 'app.js')
   try {
-    return dirname(createRequire(from).resolve('swagger-ui-dist/package.json'))
+    const require = createRequire(from)
+    return dirname(require.resolve('swagger-ui-dist/package.json'))
   } catch (error) {
     throw new ConfigurationError(
       `docs(): swagger-ui-dist, the page, is not found from ${dirname(from)}; install it there, or start the process in a folder that has it`,

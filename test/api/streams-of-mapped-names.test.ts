@@ -78,7 +78,7 @@ it.each([
     rendererClasses: [JSONRenderer, NDJSONRenderer, CSVRenderer],
     expandable: { petsCount: count('pets') },
   })
-  const { get, reported } = await serveViews({ people: View as any })
+  const { get, reported } = await serveViews({ people: View })
   const list = (await get(`/people${query}`)).json
   let text: string
   try {
@@ -111,6 +111,6 @@ it.each([true, false])('pages of a server cursor, by instances; by knex: %s', as
     serializerClass: Own,
     paginationClass: new ServerCursorPagination({ pageSize: 10, maxPerUser: 1 }),
   })
-  const { get } = await serveViews({ people: View as any })
+  const { get } = await serveViews({ people: View })
   expect((await get('/people')).json.results).toHaveLength(5)
 })
