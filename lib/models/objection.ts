@@ -30,13 +30,13 @@ export function primaryKeyOf(model: ModelClass): string[] {
   return (Array.isArray(columns) ? columns : [columns]).map((column) => model.columnNameToPropertyName(column))
 }
 
-/** How a relation points: `one` when this model holds the key (BelongsToOne). */
 /** The class that all models of one copy of Objection extend, by which they can be bound together. */
 export function baseOf(model: ModelClass): ModelClass {
   const above: unknown = Object.getPrototypeOf(model)
   return isModelClass(above) ? baseOf(above) : model
 }
 
+/** How a relation points: `one` when this model holds the key (BelongsToOne). */
 export type RelationKind = 'belongs-to-one' | 'has-one' | 'has-many' | 'many-to-many' | 'has-one-through'
 
 /** The kind of a relation, read from the classes that the model itself offers. */
