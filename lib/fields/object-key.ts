@@ -6,11 +6,13 @@ import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
+import type { IntervalParts } from '../models/interval-text.js'
 import type { Column } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { canCompare } from '../queryset/total-order.js'
 import { writeDateOf, writeDateTime, writeDateTimeOf } from './date-time-text.js'
 import { readDecimal, writeDecimal } from './decimal-field.js'
+import { writeDuration, writeDurationText } from './duration-text.js'
 import type { SerializerField } from './field.js'
 import { fieldForColumn } from './field-for-column.js'
 
@@ -195,6 +197,8 @@ export function keyText({ type }: Column, value: unknown): string {
       return value instanceof Date ? writeDateTimeOf(value) : writeDateTime(String(value))
     case 'numeric':
       return decimalText(value)
+    case 'interval':
+      return typeof value === 'object' ? writeDuration(value as IntervalParts) : writeDurationText(String(value))
     default:
       return String(value)
   }

@@ -62,7 +62,8 @@ export function workingCopyOf(shown: unknown): unknown {
 /** True for values that are equal as RFC 6902 (section 4.6) has it: numbers by their value, members in any order. */
 export function isEqual(one: unknown, other: unknown): boolean {
   if (one instanceof Numeral || other instanceof Numeral) {
-    return one instanceof Numeral && other instanceof Numeral && sameNumber(one.text, other.text)
+    const [text, otherText] = [digitsOf(one), digitsOf(other)]
+    return text !== undefined && otherText !== undefined && sameNumber(text, otherText)
   }
   if (Array.isArray(one)) {
     return (
@@ -74,6 +75,12 @@ export function isEqual(one: unknown, other: unknown): boolean {
   const names = Object.keys(one)
   if (names.length !== Object.keys(other).length) return false
   return names.every((name) => Object.hasOwn(other, name) && isEqual(one[name], other[name]))
+}
+
+/** All digits of a number; undefined for another value. */
+function digitsOf(value: unknown): string | undefined {
+  if (value instanceof Numeral) return value.text
+  return typeof value === 'number' ? String(value) : undefined
 }
 
 /** The characters of a value's JSON, about; any number above `most` where they are more. */

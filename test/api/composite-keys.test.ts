@@ -562,7 +562,7 @@ describe('a key with a part that is no number', () => {
     ['timestamptz', '2026-01-01T00:00:00.123456Z', '1,2026-01-01T00:00:00.123456Z'],
     ['interval', 'P1DT2H', '1,P1DT2H'],
     ['numeric(8,2)', '1.50', '1,1.50'],
-  ])('%s %s is in Location as the object shows it', async (type, value, key) => {
+  ])('%s %s is in Location and in bulk requests as the object shows it', async (type, value, key) => {
     const own = await createDatabase({ schema: `create table parts (id int, b ${type}, t text, primary key (id, b))` })
     onTestFinished(() => own.drop())
     const Part = tableOf('parts', { idColumn: ['id', 'b'] })
@@ -578,6 +578,9 @@ describe('a key with a part that is no number', () => {
       const location = String(created.headers['location'])
       expect(decodeURIComponent(location)).toBe(`/${way}/${key}`)
       expect((await get(location)).json).toEqual({ id: 1, b: value, t: 'x' })
+      const changed = await send('PATCH', `/${way}/bulk`, [{ id: 1, b: value, t: 'y' }])
+      expect(changed.json).toEqual([{ id: 1, b: value, t: 'y' }])
+      expect((await send('DELETE', `/${way}/bulk`, [key])).json).toEqual({ deleted: [key] })
     }
   })
 
