@@ -14,6 +14,7 @@ import { loadRelations } from '../queryset/load-relations.js'
 import type { FieldsDescription, SerializerPlan, WriteEntry } from './contract.js'
 import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
+import { freshRows } from './fresh-row.js'
 import { checkNames, type ExtraKwargs, type FieldNames, generateFields } from './generate-fields.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
@@ -216,7 +217,12 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
   }
 
   async #writeTogether(entries: readonly WriteEntry[]): Promise<M[]> {
-    return this.#atomically(true, async () => this.#reload((await this.writeAll(entries)) as M[]))
+    return this.#atomically(true, async () => {
+      const rows = await this.writeAll(entries)
+      // what is nested in one item may be another item
+      const isStale = entries.length > 1 && nests(this.plan, this.#model)
+      return this.#reload([...(isStale ? await freshRows(rows, this) : rows)] as M[])
+    })
   }
 
   /** Loads what the output shows of related objects: one query for each relation, however many objects. */
@@ -245,6 +251,15 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     if (knex.isTransaction || !isSeveral) return work()
     return knex.transaction((trx) => this.withContext({ ...this.context, knex: trx } satisfies SerializerContext, work))
   }
+}
+
+/** True for a serializer in which objects of a model are written, however deep. */
+function nests({ writable }: SerializerPlan, model: Pick<ModelClass, 'tableName'>): boolean {
+  return writable.some(
+    ({ field, relation }) =>
+      field instanceof NestedSerializer &&
+      (relation?.model.tableName === model.tableName || nests(serializerPlan(field.serializerClass), model)),
+  )
 }
 
 const OWN = { fields: 'fields', readOnlyFields: 'names', extraKwargs: 'record', depth: 'count' } as const

@@ -1,0 +1,78 @@
+/** A bulk request in which one row is an item and nested in another item: the answer shows what is stored. */
+import { type DeclaredFields, NestedSerializer } from 'koa-viewsets'
+import { Model } from 'objection'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, serveViews, viewOf } from '../support/views.js'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: 'create table nodes (id int primary key, title text, n int, parent_id int references nodes)',
+  })
+  Node.knex(database.knex)
+})
+beforeEach(() =>
+  database.knex.raw(`truncate nodes; insert into nodes values (1, 'a', 1, null), (2, 'b', 1, 1), (3, 'c', 1, 2)`),
+)
+afterAll(() => database.drop())
+
+class Node extends Model {
+  static override tableName = 'nodes'
+  static override relationMappings = () => ({
+    children: {
+      relation: Model.HasManyRelation,
+      modelClass: Node,
+      join: { from: 'nodes.id', to: 'nodes.parent_id' },
+    },
+    parent: {
+      relation: Model.BelongsToOneRelation,
+      modelClass: Node,
+      join: { from: 'nodes.parent_id', to: 'nodes.id' },
+    },
+  })
+}
+const inner = serializerOf(Node, ['id', 'title', 'n'])
+const children = new NestedSerializer(inner, { many: true, required: false })
+const parent = new NestedSerializer(inner, { required: false, allowNull: true })
+
+it.each<[string, DeclaredFields, { id: number }[]]>([
+  [
+    'before it',
+    { children },
+    [
+      { id: 1, children: [{ id: 2, title: 'nested' }] },
+      { id: 2, title: 'item' },
+    ] as never,
+  ],
+  [
+    'behind it',
+    { children },
+    [
+      { id: 2, title: 'item' },
+      { id: 1, children: [{ id: 2, title: 'nested' }] },
+    ] as never,
+  ],
+  [
+    'with another field',
+    { children },
+    [
+      { id: 1, children: [{ id: 2, title: 'nested' }] },
+      { id: 2, n: 5 },
+    ] as never,
+  ],
+  [
+    'as what it belongs to',
+    { parent },
+    [
+      { id: 2, parent: { title: 'nested' } },
+      { id: 1, title: 'item' },
+    ] as never,
+  ],
+])('nested %s', async (_, fields, items) => {
+  const { get, send } = await serveViews({ nodes: viewOf(Node, serializerOf(Node, ['id', 'title', 'n'], fields)) })
+  const answer = await send('PATCH', '/nodes/bulk', items)
+  expect(answer.status).toBe(200)
+  const stored = await Promise.all(items.map(async ({ id }) => (await get(`/nodes/${id}`)).json))
+  expect(answer.json).toEqual(stored)
+})
