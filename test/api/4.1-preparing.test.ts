@@ -6,14 +6,19 @@ import { Model, snakeCaseMappers } from 'objection'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
+  and,
   ConfigurationError,
   type DeclaredFields,
   FieldFilter,
   GenericViewSet,
+  IsAdminUser,
+  IsAuthenticated,
   ListMixin,
   ModelSerializer,
   ModelViewSet,
   NestedSerializer,
+  ObjectPermission,
+  or,
   ViewSet,
 } from '../../lib/index.js'
 import { serveApp } from '../support/client.js'
@@ -518,5 +523,34 @@ describe('a nested serializer that does not fit its relation', () => {
       .catch((reason: unknown) => reason)
     expect(error).toBeInstanceOf(ConfigurationError)
     expect(String(error)).toMatch(message)
+  })
+})
+
+describe('a permission of owners', () => {
+  const prepareWith = (permission: ObjectPermission, base = BookViewSet) =>
+    new APIRouter()
+      .register(
+        'books',
+        class Owned extends base {
+          static override permissionClasses = [or(IsAdminUser, and(IsAuthenticated, permission))]
+        },
+      )
+      .prepare()
+      .then(() => 'prepared', String)
+
+  it('names a property that the model does not have', async () => {
+    expect(await prepareWith(new ObjectPermission({ ownerField: 'autor_id' }))).toMatch(
+      /^ConfigurationError: Owned: ObjectPermission asks for the ownerField "autor_id", which Book does not have/,
+    )
+    expect(await prepareWith(new ObjectPermission({ ownerField: 'author_id' }))).toBe('prepared')
+  })
+
+  it('may ask for what a queryset of the application selects', async () => {
+    class Selecting extends BookViewSet {
+      override getQueryset() {
+        return super.getQueryset().select('books.*', 'books.author_id as whose')
+      }
+    }
+    expect(await prepareWith(new ObjectPermission({ ownerField: 'whose' }), Selecting as never)).toBe('prepared')
   })
 })

@@ -24,6 +24,7 @@ import { resourceOf } from '../resource.js'
 import { checkExpandable } from '../steps/selection.js'
 import { checkAggregates } from './check-aggregates.js'
 import { checkConcurrency } from './check-concurrency.js'
+import { checkOwners } from './check-owners.js'
 import { checkPaginator, poolSizeOf } from './check-paginator.js'
 import { checkParameters } from './check-parameters.js'
 import { checkOwnQueryset } from './check-queryset.js'
@@ -87,6 +88,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   await checkConcurrency(view, database)
   checkStreamPool(view, poolSizeOf(view))
   checkOwnQueryset(view)
+  checkOwners(view)
   checkPaginator(view)
   const filterView = resourceOf(view).filterView
   checkRelations(view)
