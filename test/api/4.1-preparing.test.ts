@@ -1,4 +1,5 @@
 /** What an API refuses before any request, how it gets ready, and how it is closed. */
+import { setImmediate } from 'node:timers/promises'
 import Router from '@koa/router'
 import knex from 'knex'
 import type Koa from 'koa'
@@ -7,6 +8,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
   and,
+  BaseFilter,
   ConfigurationError,
   type DeclaredFields,
   FieldFilter,
@@ -19,6 +21,7 @@ import {
   NestedSerializer,
   ObjectPermission,
   or,
+  SearchFilter,
   ViewSet,
 } from '../../lib/index.js'
 import { serveApp } from '../support/client.js'
@@ -552,5 +555,45 @@ describe('a permission of owners', () => {
       }
     }
     expect(await prepareWith(new ObjectPermission({ ownerField: 'whose' }), Selecting as never)).toBe('prepared')
+  })
+})
+
+describe('names that no filter backend reads', () => {
+  async function warned(view: typeof BookViewSet): Promise<string[]> {
+    const heard: Error[] = []
+    const listener = (warning: Error) => heard.push(warning)
+    process.on('warning', listener)
+    onTestFinished(() => void process.removeListener('warning', listener))
+    await new APIRouter().register('books', view).prepare()
+    await setImmediate()
+    return heard.flatMap((one) => ((one as { code?: string }).code === 'KOA_VIEWSETS_UNREAD_NAMES' ? one.message : []))
+  }
+
+  it('are told once', async () => {
+    class Unread extends BookViewSet {
+      static override filterBackends = [SearchFilter]
+      static override filtersetFields = ['title']
+    }
+    const told = [
+      'Unread: filtersetFields is read by FieldFilter, which is not among filterBackends; add it, or leave filtersetFields out',
+    ]
+    expect(await warned(Unread)).toEqual(told)
+    expect(await warned(Unread)).toEqual([])
+  })
+
+  it('may stand in a class whose backends a class below leaves out, or be read by a backend of the application', async () => {
+    class Filtered extends BookViewSet {
+      static override filterBackends: (typeof BookViewSet)['filterBackends'] = [FieldFilter]
+      static override filtersetFields = ['title']
+    }
+    class Unfiltered extends Filtered {
+      static override filterBackends = []
+    }
+    class Own extends BaseFilter {}
+    class Owning extends BookViewSet {
+      static override filterBackends = [Own]
+      static override filtersetFields = ['title']
+    }
+    for (const view of [Filtered, Unfiltered, Owning]) expect(await warned(view)).toEqual([])
   })
 })

@@ -33,6 +33,7 @@ import { checkSoftDelete, declareSoftDelete } from './check-soft-delete.js'
 import { checkStreamPool, checkStreams } from './check-streams.js'
 import { modelsOf } from './models-of.js'
 import { prepareSerializers } from './prepare-serializers.js'
+import { warnOfUnreadNames } from './warn-of-unread-names.js'
 
 /** A generic view's class, with its policies. */
 export type CheckedClass = typeof APIView & GenericViewClass
@@ -88,6 +89,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   await checkConcurrency(view, database)
   checkStreamPool(view, poolSizeOf(view))
   checkOwnQueryset(view)
+  warnOfUnreadNames(view)
   checkOwners(view)
   checkPaginator(view)
   const filterView = resourceOf(view).filterView

@@ -1,0 +1,52 @@
+/** Warns of names that no filter backend of a class reads. */
+
+import { FieldFilter } from '../../filters/field-filter.js'
+import type { BaseFilter } from '../../filters/filter.js'
+import { FullTextSearchFilter } from '../../filters/full-text-search-filter.js'
+import { OrderingFilter } from '../../filters/ordering-filter.js'
+import { OUR_FILTERS } from '../../filters/our-filters.js'
+import { SearchFilter } from '../../filters/search-filter.js'
+import { SearchRankOrderingFilter } from '../../filters/search-rank-ordering-filter.js'
+import { firstTime } from '../../kernel/once-per.js'
+import type { GenericViewClass } from '../generic-view-class.js'
+import { resourceOf } from '../resource.js'
+
+const READERS = {
+  filtersetFields: [FieldFilter],
+  searchFields: [SearchFilter, FullTextSearchFilter, SearchRankOrderingFilter],
+  orderingFields: [OrderingFilter],
+} as const
+
+const isFirst = firstTime()
+
+/**
+ * Names that no backend reads do nothing, which is hardly meant. A class that leaves out backends of the class above it may
+ * keep its names, and backends of an application may read them.
+ */
+export function warnOfUnreadNames(view: GenericViewClass): void {
+  const backends: readonly BaseFilter[] = resourceOf(view).filters
+  if (backends.some((backend) => !OUR_FILTERS.has(backend.constructor))) return
+  for (const [name, readers] of Object.entries(READERS)) {
+    const declared = (view as unknown as Readonly<Record<string, readonly string[]>>)[name] ?? []
+    if (declared.length === 0 || backends.some((backend) => readers.some((reader) => backend instanceof reader)))
+      continue
+    if (isAbove(ownerOf(view, name), ownerOf(view, 'filterBackends'))) continue
+    if (!isFirst(view)) return
+    process.emitWarning(
+      `${view.name}: ${name} is read by ${readers[0].name}, which is not among filterBackends; add it, or leave ${name} out`,
+      { code: 'KOA_VIEWSETS_UNREAD_NAMES' },
+    )
+  }
+}
+
+/** The class that declares a static itself. */
+function ownerOf(view: object, name: string): object {
+  let owner = view
+  while (!Object.hasOwn(owner, name)) owner = Object.getPrototypeOf(owner) as object
+  return owner
+}
+
+/** True where a class is one that another extends. */
+function isAbove(one: object, other: object): boolean {
+  return one !== other && Object.prototype.isPrototypeOf.call(one, other)
+}
