@@ -198,7 +198,7 @@ export function keyText({ type }: Column, value: unknown): string {
     case 'numeric':
       return decimalText(value)
     case 'interval':
-      return typeof value === 'object' ? writeDuration(value as IntervalParts) : writeDurationText(String(value))
+      return typeof value === 'string' ? writeDurationText(value) : writeDuration(value as IntervalParts)
     default:
       return String(value)
   }
