@@ -1,5 +1,6 @@
 /** A temporary folder for the whole run, removed behind it with whatever tests and their programs have left there. */
-import { chmodSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -13,6 +14,13 @@ export default function setup(): () => void {
   return () => {
     if (before === undefined) delete process.env['TMPDIR']
     else process.env['TMPDIR'] = before
+    for (const path of mountsBelow(folder)) execFileSync('umount', [path])
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+/** What tests have mounted that did not run to their end, as files do of which no test was asked for. */
+function mountsBelow(folder: string): readonly string[] {
+  const mounts = existsSync('/proc/mounts') ? readFileSync('/proc/mounts', 'utf8').split('\n') : []
+  return mounts.map((line) => line.split(' ')[1] ?? '').filter((path) => path.startsWith(`${folder}/`))
 }
