@@ -573,9 +573,11 @@ describe('names that no filter backend reads', () => {
     class Unread extends BookViewSet {
       static override filterBackends = [SearchFilter]
       static override filtersetFields = ['title']
+      static override orderingFields = ['title']
     }
     const told = [
       'Unread: filtersetFields is read by FieldFilter, which is not among filterBackends; add it, or leave filtersetFields out',
+      'Unread: orderingFields is read by OrderingFilter, which is not among filterBackends; add it, or leave orderingFields out',
     ]
     expect(await warned(Unread)).toEqual(told)
     expect(await warned(Unread)).toEqual([])

@@ -17,6 +17,7 @@ const READERS = {
   orderingFields: [OrderingFilter],
 } as const
 
+const NAMES = Object.keys(READERS) as (keyof typeof READERS)[]
 const isFirst = firstTime()
 
 /**
@@ -26,14 +27,14 @@ const isFirst = firstTime()
 export function warnOfUnreadNames(view: GenericViewClass): void {
   const backends: readonly BaseFilter[] = resourceOf(view).filters
   if (backends.some((backend) => !OUR_FILTERS.has(backend.constructor))) return
-  for (const [name, readers] of Object.entries(READERS)) {
-    const declared = (view as unknown as Readonly<Record<string, readonly string[]>>)[name] ?? []
-    if (declared.length === 0 || backends.some((backend) => readers.some((reader) => backend instanceof reader)))
-      continue
-    if (isAbove(ownerOf(view, name), ownerOf(view, 'filterBackends'))) continue
-    if (!isFirst(view)) return
+  const unread = NAMES.filter((name) => {
+    const isRead = backends.some((backend) => READERS[name].some((reader) => backend instanceof reader))
+    return view[name].length > 0 && !isRead && !isAbove(ownerOf(view, name), ownerOf(view, 'filterBackends'))
+  })
+  if (unread.length === 0 || !isFirst(view)) return
+  for (const name of unread) {
     process.emitWarning(
-      `${view.name}: ${name} is read by ${readers[0].name}, which is not among filterBackends; add it, or leave ${name} out`,
+      `${view.name}: ${name} is read by ${READERS[name][0].name}, which is not among filterBackends; add it, or leave ${name} out`,
       { code: 'KOA_VIEWSETS_UNREAD_NAMES' },
     )
   }
