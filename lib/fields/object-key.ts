@@ -6,7 +6,6 @@ import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
-import type { IntervalParts } from '../models/interval-text.js'
 import type { Column } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { canCompare } from '../queryset/total-order.js'
@@ -156,7 +155,7 @@ export function parseValue(column: Column, value: unknown): unknown {
 /** What a path has for a value of the column: the same that is read of it. */
 export function writeLookup(column: Column, value: unknown): unknown {
   // a row that was just written holds PostgreSQL's own text
-  const isText = column.type === 'bool' && typeof value === 'string'
+  const isText = column.type === 'bool' && (value === 't' || value === 'f')
   return fieldOf(column).toRepresentation(isText ? value === 't' : value, {})
 }
 
@@ -198,7 +197,7 @@ export function keyText({ type }: Column, value: unknown): string {
     case 'numeric':
       return decimalText(value)
     case 'interval':
-      return typeof value === 'string' ? writeDurationText(value) : writeDuration(value as IntervalParts)
+      return value instanceof Object ? writeDuration(value) : writeDurationText(String(value))
     default:
       return String(value)
   }

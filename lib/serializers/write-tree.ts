@@ -49,8 +49,8 @@ function withOwnRow({ plan, context }: AnySerializer, writes: Writes, instance: 
   const { model, columns } = plan.model ?? {}
   const version = columns?.get([concurrency ?? []].flat()[0] ?? '')
   if (!model || !version || !instance || !writes.hasRelated || Object.keys(writes.columns).length > 0) return writes
-  // a column that the caller's role may write
-  const own = plan.writable.find(({ column }) => column)?.column ?? version
+  // a column that the caller's role may write, and that says of no other row which it is
+  const own = plan.writable.find(({ column, relation }) => column && !relation && !column.primary)?.column ?? version
   return { ...writes, columns: { [own.property]: model.raw('??', [own.column]) } }
 }
 
