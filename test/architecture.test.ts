@@ -230,32 +230,6 @@ describe('functions that a request makes', () => {
   )
 })
 
-describe('what goes round the design', () => {
-  /** Facts that are kept beside an object say less than a property does, and a cast says what nobody checks. */
-  it.each<[string, RegExp, number]>([
-    ['facts beside objects (WeakMap, WeakSet)', /\bnew Weak(?:Map|Set)\b/, 20],
-    ['casts by way of unknown', /\bas unknown as\b/, 20],
-  ])('is rare: %s', (_what, pattern, most) => {
-    const lines = files.flatMap((file) => readFileSync(join(root, file), 'utf8').split('\n'))
-    const found = lines.filter((line) => pattern.test(line))
-    expect(found.length).toBeGreaterThan(0)
-    expect(found.slice(most)).toEqual([])
-  })
-})
-
-describe('files', () => {
-  const lengths = files.map((file) => [file, readFileSync(join(root, file), 'utf8').split('\n').length - 1] as const)
-
-  it('have 330 lines at most', () => {
-    expect(lengths.filter(([, length]) => length > 330)).toEqual([])
-  })
-
-  it('have 70 lines or less, one half of them', () => {
-    const sorted = lengths.map(([, length]) => length).sort((a, b) => a - b)
-    expect(sorted[Math.floor(sorted.length / 2)]).toBeLessThanOrEqual(70)
-  })
-})
-
 describe('what comments cite', () => {
   const cited = (pattern: RegExp) =>
     files.flatMap((file) =>
