@@ -66,7 +66,12 @@ export interface InsertsSelection {
 /** Compiles the insert of rows that returns them in their written form, in their order. */
 export function compileInserts(knex: Queryable, { plan, model, rows }: InsertsSelection): CompiledSql {
   const given = new Set(rows.flatMap((row) => [...row.keys()]))
-  const names = given.size > 0 ? [...given] : [...model.columns.values()].slice(0, 1).map(({ column }) => column)
+  const names = [...given]
+  if (names.length === 0)
+    return {
+      text: insertText(knex, { plan, model, names, source: 'select from generate_series(1, $1)' }),
+      values: [rows.length],
+    }
   const values: unknown[] = []
   // the text of so many parameters is made here: knex would look for each of them
   const mark = (value: unknown) => (value === undefined ? 'default' : `$${values.push(value)}`)
@@ -105,7 +110,8 @@ function insertText(knex: Queryable, { plan, model, names, source }: InsertParts
   const selection = { ...NO_LIST, plan, model }
   const returned = [...innerColumns(selection, wrapped)]
   const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
-  const head = quoted(`insert into ?? (${names.map(() => '??').join(', ')})`, [model.model.tableName, ...names])
+  const listed = names.length > 0 ? ` (${names.map(() => '??').join(', ')})` : ''
+  const head = quoted(`insert into ??${listed}`, [model.model.tableName, ...names])
   const tail = quoted(
     `returning ${returned.map(() => '?? as ??').join(', ') || '1'}`,
     returned.flatMap(([name, column]) => [column.column, name]),

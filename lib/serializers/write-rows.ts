@@ -17,6 +17,9 @@ import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
 import { rowKey } from './row-keys.js'
 
+/** Rows of nothing but defaults, as many as the parameter says; `values` and a column would ask for a right on that column. */
+export const ROWS_OF_DEFAULTS = 'select from generate_series(1, ?)'
+
 /** How many parameters we put into one statement; PostgreSQL takes 65,535. */
 export const MOST_PARAMETERS = 60_000
 
@@ -42,14 +45,24 @@ async function insertPart(model: ModelClass, part: readonly Model[], knex: Query
     .query(knex)
     .insert([...part])
     .returning('*')
-    .onBuildKnex((knexQuery: Knex.QueryBuilder) => {
+    .onBuildKnex((knexQuery: Knex.QueryBuilder, builder: AnyQueryBuilder) => {
       void knexQuery.on('query-response', (rows: unknown) => {
         returned = rows
       })
+      // knex makes no SQL of several rows without a value
+      if (part.length > 1 && part.every(setsNothing)) {
+        void knexQuery.insert(builder.knex().raw(ROWS_OF_DEFAULTS, [part.length]))
+      }
     })
   const created = (await readExactly(query as AnyQueryBuilder)) as Model[]
   if (Array.isArray(returned) && returned.length < part.length) throw rowsSkippedError()
   return created
+}
+
+/** True for a row that its hooks, too, have left without a value. */
+function setsNothing(row: Model): boolean {
+  const isEmpty = Object.values(row).every((value) => value === undefined)
+  return isEmpty && Object.keys(row.$toDatabaseJson()).length === 0
 }
 
 /** The refusal of a list of which a trigger or a rule of the database has left out rows; it must not be committed. */
