@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/pg-types.js'
 import { toReference } from './table-reference.js'
-/** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Two queries, however many tables. */
+/** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Three queries, however many tables. */
 
 /** One column as the database declares it. Domains are resolved to their base type. */
 export interface CatalogueColumn {
@@ -86,44 +86,42 @@ export interface CatalogueTable {
 export async function readCatalogue(knex: Queryable, tables: readonly string[]): Promise<Map<string, CatalogueTable>> {
   const names = [...new Set(tables)]
   const references = names.map((name) => toReference(knex, name))
-  const columns = rowsOf<ColumnRow>(await knex.raw(COLUMNS, [references]))
-  const constraints = rowsOf<ConstraintRow>(await knex.raw(CONSTRAINTS, [references, references]))
+  const tableRows = rowsOf<TableRow>(await knex.raw(TABLES, [references]))
+  const columns = byOrdinal(rowsOf<ColumnRow>(await knex.raw(COLUMNS, [references])))
+  const constraints = byOrdinal(rowsOf<ConstraintRow>(await knex.raw(CONSTRAINTS, [references])))
   const catalogue = new Map<string, CatalogueTable>()
-  for (const [index, name] of names.entries()) {
-    const own = columns.filter((row) => Number(row.ordinal) === index + 1)
-    if (own.length === 0) continue
-    catalogue.set(name, {
-      nativeName: own[0]?.relation ?? name,
-      partitions: own[0]?.partitions ?? [],
-      table: Number(own[0]?.table),
-      secured: own[0]?.secured === true,
-      isView: own[0]?.view === true,
-      takes: takesOf(Number(own[0]?.writes ?? 0)),
-      hasHeirs: own[0]?.heirs === true,
-      isPartitioned: own[0]?.partitioned === true,
-      lockable: own[0]?.lockable !== false,
-      filtersInserts: own[0]?.filters === true,
-      hasInsertTriggers: own[0]?.triggers === true,
-      columns: own.map((row) => toColumn(knex, row)),
-      constraints: constraints
-        .filter((row) => Number(row.ordinal) === index + 1)
-        .map((row) => ({
-          name: row.name,
-          kind: KINDS[row.kind] ?? 'index',
-          columns: row.columns.map((column) => modelColumn(knex, column)),
-          target: row.target
-            ? { table: Number(row.target), columns: row.keys.map((column) => modelColumn(knex, column)) }
-            : undefined,
-          enforced: row.enforced,
-          condition: row.condition,
-        })),
+  for (const table of tableRows) {
+    const ordinal = Number(table.ordinal)
+    catalogue.set(names[ordinal - 1] as string, {
+      nativeName: table.relation,
+      partitions: table.partitions,
+      table: Number(table.table),
+      secured: table.secured,
+      isView: table.view,
+      takes: takesOf(Number(table.writes)),
+      hasHeirs: table.heirs,
+      isPartitioned: table.partitioned,
+      lockable: table.lockable,
+      filtersInserts: table.filters,
+      hasInsertTriggers: table.triggers,
+      columns: (columns.get(ordinal) ?? []).map((row) => toColumn(knex, row)),
+      constraints: (constraints.get(ordinal) ?? []).map((row) => ({
+        name: row.name,
+        kind: KINDS[row.kind] ?? 'index',
+        columns: row.columns.map((column) => modelColumn(knex, column)),
+        target: row.target
+          ? { table: Number(row.target), columns: row.keys.map((column) => modelColumn(knex, column)) }
+          : undefined,
+        enforced: row.enforced,
+        condition: row.condition,
+      })),
     })
   }
   return catalogue
 }
 
 // Every result key is one lower-case word, so that an application's own `postProcessResponse` leaves it alone.
-interface ColumnRow {
+interface TableRow {
   ordinal: string | number
   relation: string
   partitions: string[]
@@ -133,10 +131,14 @@ interface ColumnRow {
   heirs: boolean
   partitioned: boolean
   writes: number
-  readonly: boolean
   lockable: boolean
   filters: boolean
   triggers: boolean
+}
+
+interface ColumnRow {
+  ordinal: string | number
+  readonly: boolean
   name: string
   notnull: boolean
   identity: string
@@ -150,7 +152,7 @@ interface ColumnRow {
   mod: number
   element: string | null
   checks: string[]
-  labels: string[] | null
+  labels: string[]
 }
 
 interface ConstraintRow {
@@ -176,37 +178,85 @@ const KINDS: Readonly<Record<string, CatalogueConstraint['kind']>> = {
 /** What types are called that databases have made. */
 const TYPES_BY_KIND: Readonly<Record<string, string>> = { e: 'enum', c: 'composite' }
 
-const COLUMNS = `
-  select w.ordinal, r.relname as relation, r.oid as table,
-    array(select part.relname::text from pg_partition_tree(r.oid) p join pg_class part on part.oid = p.relid where p.level > 0) as partitions,
-    r.relrowsecurity as secured,
+// Each is read by index scans alone: `to_regclass()` gives the tables, and what hangs on types is read once for each type.
+const TABLES = `
+  with named as materialized (
+    select w.ordinal, r.oid as table, r.relkind as kind
+    from unnest(?::text[]) with ordinality as w(name, ordinal) join pg_class r on r.oid = to_regclass(w.name)
+  ), tree as materialized (
+    select ordinal, named.table as part, false as below from named
+    union all
+    select ordinal, p.relid, true from named cross join lateral pg_partition_tree(named.table) p
+    where named.kind = 'p' and p.level > 0
+  ), met as materialized (
+    -- what a row may meet in the table or one of its partitions; row triggers before, or instead of, an insert may stop it
+    select ordinal, coalesce(array_agg(distinct part.relname::text) filter (where below), '{}') as partitions,
+      bool_or(part.relkind = 'f') as foreign, bool_or(g.oid is not null) as triggers,
+      coalesce(bool_or(g.tgtype & 1 = 1 and g.tgtype & 66 <> 0), false) as before
+    from tree join pg_class part on part.oid = tree.part
+    left join pg_trigger g on g.tgrelid = part.oid and g.tgtype & 4 = 4 and not g.tgisinternal
+    group by ordinal
+  )
+  select ordinal, r.relname as relation, r.oid as table, met.partitions, r.relrowsecurity as secured,
     r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned, r.relkind <> 'p' and r.relhassubclass as heirs,
     pg_relation_is_updatable(r.oid, true) as writes,
+    r.relkind in ('r', 'p', 'f') or pg_relation_is_updatable(r.oid, false) & 4 <> 0 as lockable,
+    r.relkind not in ('r', 'p') or r.relhasrules or met.foreign or met.before as filters,
+    r.relkind not in ('r', 'p') or r.relhasrules or met.foreign or met.triggers as triggers
+  from named join met using (ordinal) join pg_class r on r.oid = named.table`
+
+const COLUMNS = `
+  with w as materialized (
+    select w.ordinal, to_regclass(w.name)::oid as table from unnest(?::text[]) with ordinality as w(name, ordinal)
+  ), referenced as materialized (
+    select f.confrelid as table, unnest(f.confkey) as attnum from pg_constraint f
+    where f.contype = 'f' and f.confrelid in (select w.table from w)
+  ), used as materialized (
+    select distinct a.atttypid as oid from pg_attribute a
+    where a.attrelid in (select w.table from w) and a.attnum > 0 and not a.attisdropped
+  ), types as materialized (
+    select used.oid as declared, t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid,
+      base.strict, coalesce(e.mod, base.mod) as mod, e.typname as element,
+      array(select label.enumlabel::text from pg_enum label
+        where label.enumtypid = coalesce(e.oid, t.oid) order by label.enumsortorder) as labels,
+      array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.contypid = any(base.domains)
+        and c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false' order by c.conname) as checks
+    from used
+    cross join lateral (
+      with recursive chain as (
+        select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, null::int as mod, ty.typnotnull as strict
+          from pg_type ty where ty.oid = used.oid
+        union all
+        select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, chain.typtypmod, ty.typnotnull or chain.strict
+          from chain join pg_type ty on ty.oid = chain.typbasetype where chain.typtype = 'd'
+      )
+      select oid, mod, strict, array(select d.oid from chain d where d.typtype = 'd') as domains from chain where typtype <> 'd'
+    ) base
+    join pg_type t on t.oid = base.oid
+    left join pg_type item on item.oid = t.typelem and t.typcategory = 'A'
+    left join lateral (
+      with recursive chain as (
+        select item.oid, item.typname, item.typtype, item.typbasetype, item.typtypmod, base.mod
+        union all
+        select ty.oid, ty.typname, ty.typtype, ty.typbasetype, ty.typtypmod, chain.typtypmod
+          from chain join pg_type ty on ty.oid = chain.typbasetype where chain.typtype = 'd'
+      )
+      select oid, typname, mod from chain where typtype <> 'd'
+    ) e on true
+  )
+  select w.ordinal, a.attname as name, a.attnotnull or t.strict as notnull, a.attidentity as identity,
+    a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
     -- of a view: what is computed, and a key that the table below it makes
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
-    r.relkind in ('r', 'p', 'f') or pg_relation_is_updatable(r.oid, false) & 4 <> 0 as lockable,
-    r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.before as filters,
-    r.relkind not in ('r', 'p') or r.relhasrules or inserting.foreign or inserting.triggers as triggers,
-    a.attname as name, a.attnotnull or base.strict as notnull, a.attidentity as identity,
-    a.attgenerated as generated, pg_get_expr(d.adbin, d.adrelid) as default,
-    exists (select from pg_constraint f where f.contype = 'f' and f.confrelid = r.oid and a.attnum = any(f.confkey)) as referenced,
-    t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid, coalesce(e.mod, base.mod) as mod, e.typname as element,
-    array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false'
-      and (c.conrelid = r.oid and c.conkey = array[a.attnum] or c.contypid = any(base.domains)) order by c.conname) as checks,
-    (select array_agg(label.enumlabel::text order by label.enumsortorder)
-       from pg_enum label where label.enumtypid = coalesce(e.oid, t.oid)) as labels
-  from unnest(?::text[]) with ordinality as w(name, ordinal)
-  join pg_class r on r.oid = to_regclass(w.name)
+    (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
+    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels,
+    array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.conrelid = a.attrelid and c.conkey = array[a.attnum]
+      and c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false' order by c.conname) || t.checks as checks
+  from w
+  join pg_class r on r.oid = w.table
   join pg_attribute a on a.attrelid = r.oid and a.attnum > 0 and not a.attisdropped
+  join types t on t.declared = a.atttypid
   left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-  cross join lateral (
-    -- what a row may meet in the table or one of its partitions; row triggers before, or instead of, an insert may stop it
-    select bool_or(part.relkind = 'f') as foreign, bool_or(g.oid is not null) as triggers,
-      coalesce(bool_or(g.tgtype & 1 = 1 and g.tgtype & 66 <> 0), false) as before
-    from (select r.oid union select relid from pg_partition_tree(r.oid)) tree
-    join pg_class part on part.oid = tree.oid
-    left join pg_trigger g on g.tgrelid = tree.oid and g.tgtype & 4 = 4 and not g.tgisinternal
-  ) inserting
   cross join lateral (
     select coalesce(bool_or(key.attidentity <> '' or pg_get_expr(filled.adbin, filled.adrelid) like 'nextval(%'), false) as key
     from pg_rewrite w join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = w.oid and d.refclassid = 'pg_class'::regclass
@@ -214,38 +264,18 @@ const COLUMNS = `
     left join pg_attrdef filled on filled.adrelid = key.attrelid and filled.adnum = key.attnum
     where r.relkind = 'v' and w.ev_class = r.oid
   ) made
-  cross join lateral (
-    with recursive chain as (
-      select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, a.atttypmod as mod, ty.typnotnull as strict
-        from pg_type ty where ty.oid = a.atttypid
-      union all
-      select ty.oid, ty.typtype, ty.typbasetype, ty.typtypmod, chain.typtypmod, ty.typnotnull or chain.strict
-        from chain join pg_type ty on ty.oid = chain.typbasetype where chain.typtype = 'd'
-    )
-    select oid, mod, strict, array(select d.oid from chain d where d.typtype = 'd') as domains from chain where typtype <> 'd'
-  ) base
-  join pg_type t on t.oid = base.oid
-  left join pg_type item on item.oid = t.typelem and t.typcategory = 'A'
-  left join lateral (
-    with recursive chain as (
-      select item.oid, item.typname, item.typtype, item.typbasetype, item.typtypmod, base.mod
-      union all
-      select ty.oid, ty.typname, ty.typtype, ty.typbasetype, ty.typtypmod, chain.typtypmod
-        from chain join pg_type ty on ty.oid = chain.typbasetype where chain.typtype = 'd'
-    )
-    select oid, typname, mod from chain where typtype <> 'd'
-  ) e on true
   order by w.ordinal, a.attnum`
 
 // Constraints of partitions count by their names only: a key of one partition is none of the table. An index with
 // expressions is no field's: those of its columns that stand alone are not all that must be unique. `conenforced` is new
 // in PostgreSQL 18: of other versions all constraints are enforced.
 const CONSTRAINTS = `
-  with w as (
-    select w.ordinal, to_regclass(w.name)::oid as table, false as part from unnest(?::text[]) with ordinality as w(name, ordinal)
+  with named as materialized (
+    select w.ordinal, to_regclass(w.name)::oid as table from unnest(?::text[]) with ordinality as w(name, ordinal)
+  ), w as materialized (
+    select named.ordinal, named.table, false as part from named
     union all
-    select w.ordinal, p.relid::oid, true from unnest(?::text[]) with ordinality as w(name, ordinal)
-      cross join lateral pg_partition_tree(to_regclass(w.name)) p where p.level > 0
+    select named.ordinal, p.relid::oid, true from named cross join lateral pg_partition_tree(named.table) p where p.level > 0
   )
   select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
     to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, null as condition,
@@ -260,7 +290,8 @@ const CONSTRAINTS = `
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique
   join pg_class i on i.oid = x.indexrelid
-  where not exists (select 1 from pg_constraint c where c.conindid = x.indexrelid and c.contype in ('p', 'u'))`
+  where not exists (select 1 from pg_constraint c where c.conrelid = x.indrelid and c.conindid = x.indexrelid and c.contype in ('p', 'u'))
+  order by ordinal, name`
 
 /** Text types that may have a length of their own. */
 const TEXTS = new Set(['varchar', 'bpchar'])
@@ -297,9 +328,9 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : secondsPlaces(base, row.mod),
     // eleven bits, signed (PostgreSQL 15 allows a negative scale)
     scale: limited && base === 'numeric' ? (((row.mod - 4) & 0x7ff) ^ 0x400) - 0x400 : undefined,
-    labels: row.labels ?? undefined,
+    labels: row.labels.length > 0 ? row.labels : undefined,
     checks: row.checks,
-    element: array ? (row.labels === null ? base : 'enum') : undefined,
+    element: array ? (row.labels.length > 0 ? 'enum' : base) : undefined,
   }
 }
 
@@ -316,6 +347,17 @@ function modelColumn(knex: Queryable, name: string): string {
   if (!postProcessResponse) return name
   const [row] = postProcessResponse([{ [name]: null }]) as [Record<string, unknown>]
   return Object.keys(row)[0] ?? name
+}
+
+/** The rows of each table, by the place of its name. */
+function byOrdinal<Row extends { ordinal: string | number }>(rows: readonly Row[]): Map<number, Row[]> {
+  const found = new Map<number, Row[]>()
+  for (const row of rows) {
+    const own = found.get(Number(row.ordinal))
+    if (own) own.push(row)
+    else found.set(Number(row.ordinal), [row])
+  }
+  return found
 }
 
 function rowsOf<Row>(result: unknown): Row[] {

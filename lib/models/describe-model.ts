@@ -53,7 +53,7 @@ export interface PreparedDatabase {
 }
 
 /**
- * Reads the database catalogue for these models, in two queries for each database they live in.
+ * Reads the database catalogue for these models, in three queries for each database they live in.
  * @param knex where to read; each model's own knex when missing
  * @returns those databases
  * @throws {ConfigurationError} a model is bound to no knex, its table does not exist, or settings of the database make strings
