@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect } from 'vitest'
 import { type Block, blocksOf, type Page } from './book.js'
-import { connectTo, type TestResponse } from './server.js'
+import { connectTo, type TestRequest, type TestResponse } from './server.js'
 
 /** A command on the page, and the block of its answer, if one is printed. */
 export interface Step {
@@ -68,6 +68,11 @@ function writeAnswer(page: string, before: string, after: string): void {
 
 /** Sends what a command of curl would. Files are read from the folder. */
 async function sendCurl(command: string, port: number, folder: string): Promise<TestResponse> {
+  return connectTo(port).send(await requestOf(command, folder))
+}
+
+/** What a command of curl would send. Files are read from the folder. */
+export async function requestOf(command: string, folder: string): Promise<TestRequest & { readonly path: string }> {
   const request = readCurl(command)
   const headers: Record<string, string> = { Host: HOST, ...request.headers }
   if (request.parts.length > 0) {
@@ -82,7 +87,7 @@ async function sendCurl(command: string, port: number, folder: string): Promise<
     request.body = Buffer.from(await encoded.arrayBuffer())
   }
   const { method, path, body } = request
-  return connectTo(port).send({ ...(method && { method }), path, headers, ...(body !== undefined && { body }) })
+  return { ...(method && { method }), path, headers, ...(body !== undefined && { body }) }
 }
 
 interface Curl {
