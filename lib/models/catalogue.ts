@@ -38,11 +38,24 @@ export interface CatalogueConstraint {
   readonly kind: 'primary' | 'unique' | 'foreign' | 'check' | 'exclusion' | 'index'
   readonly columns: readonly string[]
   /** The table and columns that a foreign key points to. */
-  readonly target: { readonly table: number; readonly columns: readonly string[] } | undefined
+  readonly target: CatalogueTarget | undefined
   /** False for one that is NOT ENFORCED: it says what is meant, and refuses nothing. */
   readonly enforced: boolean
   /** The rows that a partial unique index is of, as SQL. */
   readonly condition: string | null
+}
+
+/** What a foreign key points to. */
+export interface CatalogueTarget {
+  /** The table's number. */
+  readonly table: number
+  /** The table as SQL names it within the search path. */
+  readonly reference: string
+  readonly columns: readonly string[]
+  /** The columns' names in the database. */
+  readonly nativeNames: readonly string[]
+  /** Its rows are hidden by row-level security. */
+  readonly secured: boolean
 }
 
 /** What may be done to the rows of a table or a view. */
@@ -110,7 +123,13 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
         kind: KINDS[row.kind] ?? 'index',
         columns: row.columns.map((column) => modelColumn(knex, column)),
         target: row.target
-          ? { table: Number(row.target), columns: row.keys.map((column) => modelColumn(knex, column)) }
+          ? {
+              table: Number(row.target),
+              reference: row.reference,
+              columns: row.keys.map((column) => modelColumn(knex, column)),
+              nativeNames: row.keys,
+              secured: row.secured === true,
+            }
           : undefined,
         enforced: row.enforced,
         condition: row.condition,
@@ -161,6 +180,8 @@ interface ConstraintRow {
   kind: string
   columns: string[]
   target: string | number | null
+  reference: string
+  secured: boolean | null
   enforced: boolean
   condition: string | null
   keys: string[]
@@ -278,6 +299,7 @@ const CONSTRAINTS = `
     select named.ordinal, p.relid::oid, true from named cross join lateral pg_partition_tree(named.table) p where p.level > 0
   )
   select w.ordinal, c.conname as name, case when w.part then 'i' else c.contype::text end as kind, nullif(c.confrelid, 0) as target,
+    c.confrelid::regclass::text as reference, (select r.relrowsecurity from pg_class r where r.oid = c.confrelid) as secured,
     to_jsonb(c)->>'conenforced' is distinct from 'false' as enforced, null as condition,
     array(select a.attname::text from unnest(c.confkey) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = c.confrelid and a.attnum = k.attnum order by k.position) as keys,
@@ -285,7 +307,7 @@ const CONSTRAINTS = `
       join pg_attribute a on a.attrelid = c.conrelid and a.attnum = k.attnum order by k.position) as columns
   from w join pg_constraint c on c.conrelid = w.table
   union all select w.ordinal, i.relname, case when not w.part and x.indisvalid and x.indpred is null and x.indexprs is null then 'u' else 'i' end,
-    null, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
+    null, null, null, true, case when not w.part and x.indisvalid then pg_get_expr(x.indpred, x.indrelid) end, array[]::text[],
     array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality as k(attnum, position)
       join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.attnum where x.indexprs is null order by k.position)
   from w join pg_index x on x.indrelid = w.table and x.indisunique

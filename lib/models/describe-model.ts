@@ -270,6 +270,20 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
           : [],
       ),
     ),
+    references: (catalogue?.constraints ?? []).flatMap(({ columns: own, target, enforced }) =>
+      target && enforced
+        ? [
+            {
+              properties: own.map(property),
+              table: target.table,
+              target: target.reference,
+              columns: target.columns,
+              nativeNames: target.nativeNames,
+              secured: target.secured,
+            },
+          ]
+        : [],
+    ),
     prepared: catalogue !== undefined,
   }
 }

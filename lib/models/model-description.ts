@@ -86,6 +86,22 @@ interface ForeignKey {
   readonly enforced: boolean
 }
 
+/** A foreign key of one column or several, which the database checks without asking who may see the row. */
+export interface Reference {
+  /** The properties, in the order of the columns that they point to. */
+  readonly properties: readonly string[]
+  /** The table's number. */
+  readonly table: number
+  /** The table as SQL names it within the search path. */
+  readonly target: string
+  /** The columns of that table. */
+  readonly columns: readonly string[]
+  /** Their names in the database. */
+  readonly nativeNames: readonly string[]
+  /** Its rows are hidden by row-level security. */
+  readonly secured: boolean
+}
+
 /** A model as the database and its `jsonSchema` describe it. */
 export interface ModelDescription {
   /** The class. */
@@ -106,6 +122,8 @@ export interface ModelDescription {
   readonly constraints: ReadonlyMap<string, readonly string[]>
   /** Properties that alone are a foreign key of the database, and where it points. */
   readonly foreignKeys: ReadonlyMap<string, ForeignKey>
+  /** The foreign keys that the database checks. */
+  readonly references: readonly Reference[]
   /** Properties that foreign keys of the database point to. */
   readonly referenced: ReadonlySet<string>
   /** The table's number in the database; undefined until the catalogue was read. */

@@ -6,9 +6,13 @@ export function toReference(knex: Queryable, table: string): string {
   const { wrapIdentifier } = knex.client.config as {
     wrapIdentifier?: (name: string, quote: (n: string) => string) => string
   }
-  const quote = (name: string) => `"${name.replaceAll('"', '""')}"`
   return table
     .split('.')
-    .map((part) => (wrapIdentifier ? wrapIdentifier(part, quote) : quote(part)))
+    .map((part) => (wrapIdentifier ? wrapIdentifier(part, quoteIdentifier) : quoteIdentifier(part)))
     .join('.')
+}
+
+/** A name as SQL quotes it. */
+export function quoteIdentifier(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`
 }

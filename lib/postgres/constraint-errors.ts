@@ -16,15 +16,23 @@ type OfNoField = (fields: readonly string[], columns: readonly string[]) => stri
 
 /** One message under the only field among the columns of the constraint, else another under no field. */
 function constrained(message: OfField, general: OfNoField): Answer {
-  return (cause, subject) => {
-    const { columns, fields } = namesOf(cause, subject)
+  const errorsOf = messagesOf(message, general)
+  return (cause, subject) => new ValidationError(errorsOf(namesOf(cause, subject), subject), { cause })
+}
+
+function messagesOf(message: OfField, general: OfNoField) {
+  return ({ columns, fields }: Names, subject: ConstraintSubject): ErrorMessages => {
     const [field] = fields
-    const errors: ErrorMessages =
-      field !== undefined && fields.length === 1
-        ? { [field]: [message(field, subject)] }
-        : { non_field_errors: [general(fields, columns)] }
-    return new ValidationError(errors, { cause })
+    return field !== undefined && fields.length === 1
+      ? { [field]: [message(field, subject)] }
+      : { non_field_errors: [general(fields, columns)] }
   }
+}
+
+/** The columns of a constraint, and the client's fields among them. */
+interface Names {
+  readonly columns: readonly string[]
+  readonly fields: readonly string[]
 }
 
 export const unique = constrained(
@@ -46,10 +54,16 @@ export const excluded = constrained(
   () => INVALID,
   (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} conflict with another object.` : INVALID),
 )
-const missingTarget = constrained(
+const MISSING_TARGET: [OfField, OfNoField] = [
   (field, subject) => missingObject(subject.valueOf(field)),
   (fields) => (fields.length > 1 ? `The values of ${fields.join(', ')} name no object that exists.` : INVALID),
-)
+]
+const missingTarget = constrained(...MISSING_TARGET)
+const missingTargetErrors = messagesOf(...MISSING_TARGET)
+/** What is said of a foreign key of these columns that leads nowhere, whether or not the database has refused it. */
+export function missingReference(table: string, columns: readonly string[], subject: ConstraintSubject): ErrorMessages {
+  return missingTargetErrors(fieldsAmong(table, columns, subject), subject)
+}
 /** `RAISE EXCEPTION` of a trigger, under the field of its `COLUMN` and `TABLE` where it names them. */
 export const raised: Answer = (cause, subject) => {
   if (subject.exposesTriggers !== true || subject.operation === 'read') return null
@@ -70,13 +84,17 @@ function isStillReferenced({ detail }: NativeError): boolean {
 }
 
 /** The columns that the violated constraint covers, and the client's fields among them. */
-function namesOf(error: NativeError, subject: ConstraintSubject) {
+function namesOf(error: NativeError, subject: ConstraintSubject): Names {
   const { table, column, constraint } = error
   if (typeof table !== 'string') return { columns: [], fields: [] }
   const columns =
     typeof column === 'string'
       ? [column]
       : ((typeof constraint === 'string' ? subject.columnsOf(table, constraint) : undefined) ?? [])
+  return fieldsAmong(table, columns, subject)
+}
+
+function fieldsAmong(table: string, columns: readonly string[], subject: ConstraintSubject): Names {
   const fields = columns.map((name) => subject.fieldOf(table, name)).filter((field) => field !== undefined)
   return { columns, fields }
 }

@@ -8,6 +8,8 @@ import { quote } from '../kernel/quote.js'
 export interface LocalSettings {
   readonly text: string
   readonly values: readonly string[]
+  /** Statements run as a role of their own. */
+  readonly hasRole: boolean
   /** True where the transaction cannot write. */
   readonly readOnly: boolean
   /** Where tables are looked for; undefined where the connection says so. */
@@ -76,7 +78,7 @@ export function localSettings({ role, settings = {}, readOnly = false }: LocalSe
     text = write(role !== undefined, values.length, readOnly)
     texts.set(shape, text)
   }
-  return { text, values, readOnly, searchPath }
+  return { text, values, hasRole: role !== undefined, readOnly, searchPath }
 }
 
 /** The statement by what is set: names are the application's, and few. */

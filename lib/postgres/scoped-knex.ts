@@ -128,9 +128,26 @@ async function begin({ base, settings }: KnexScope, container?: unknown, config?
 }
 
 /** Sets them for what is left of a transaction. @throws {SettingsRefused} PostgreSQL does not let the login do so */
-export async function applySettings(trx: Knex.Transaction, { text, values }: LocalSettings): Promise<void> {
+export async function applySettings(trx: Knex.Transaction, { text, values, hasRole }: LocalSettings): Promise<void> {
   const client = trx.client as { acquireConnection(): Promise<PgConnection> }
   await sendSettings(await client.acquireConnection(), { text, values })
+  if (hasRole) Object.assign(trx, { [HAS_ROLE]: true })
+}
+
+const HAS_ROLE = Symbol('statements run as a role')
+
+interface Begun {
+  readonly [HAS_ROLE]?: boolean
+  /** Of a savepoint, what it stands in. */
+  readonly parentTransaction?: Knex.Transaction
+}
+
+/** True where statements run as the role of a caller, in transactions too. */
+export function runsAsRole(knex: Queryable): boolean {
+  const scope = scopeOf(knex)
+  if (scope) return scope.settings.hasRole
+  const { [HAS_ROLE]: hasRole = false, parentTransaction } = knex as Begun
+  return hasRole || (parentTransaction !== undefined && runsAsRole(parentTransaction))
 }
 
 /** A connection of pg, as far as it is used here. */
@@ -177,7 +194,7 @@ async function queryInTransaction(
 
 async function sendSettings(
   connection: PgConnection,
-  { text, values }: Omit<LocalSettings, 'readOnly'>,
+  { text, values }: Pick<LocalSettings, 'text' | 'values'>,
 ): Promise<void> {
   await send(connection, { text, values }).catch((error: unknown) => {
     throw refusesSettings(error) ? new SettingsRefused(error) : error

@@ -2,7 +2,7 @@
 import type { CompositeKey } from '../fields/composite-key.js'
 import type { SerializerContext, SerializerField, Validator } from '../fields/field.js'
 import type { ExternalIds } from '../ids/external-ids.js'
-import type { Column, ModelDescription, RelationDescription } from '../models/model-description.js'
+import type { Column, ModelDescription, Reference, RelationDescription } from '../models/model-description.js'
 import type { ModelClass } from '../models/objection.js'
 import type { COUNT, LIST, RelatedList } from '../queryset/related-lists.js'
 
@@ -143,6 +143,14 @@ export interface BoundField {
   readonly hook: string | undefined
 }
 
+/** A foreign key with the fields that write its columns. */
+export interface WrittenReference extends Reference {
+  /** Its columns, in order, each with the fields that write it. */
+  readonly parts: readonly { readonly column: Column; readonly fields: readonly BoundField[] }[]
+  /** The field that looks up its key, where that is one column. */
+  readonly keys: BoundField | undefined
+}
+
 /** How a related field names an object. */
 export interface RelatedKey {
   /** The property of the related object that is shown; undefined where the foreign key itself is. */
@@ -197,6 +205,8 @@ export interface SerializerPlan {
   readonly validators: readonly Validator[]
   /** Fields whose keys need no look-up: the database checks them when the row is written. */
   readonly trusted: ReadonlySet<BoundField>
+  /** Foreign keys that a client sets, which the database checks without asking who may see the row. */
+  readonly references: readonly WrittenReference[]
   /** Fields whose input holds other objects, or lists of their keys. */
   readonly nesting: readonly BoundField[]
   /** Fields of which an input may not give both. */

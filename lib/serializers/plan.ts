@@ -30,6 +30,7 @@ import { countedBy } from './count-field.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { keepListsApart, listOf } from './nested-lists.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { referencesOf } from './references.js'
 import { graphOf, merge, needsObject } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
@@ -79,6 +80,7 @@ function compile(serializer: SerializerClass): SerializerPlan {
     validators: serializer.validators,
     isIdentity: bound.length > 0 && bound.every(isIdentity),
     trusted: new Set(writable.filter((field) => isCheckedByDatabase(model, field))),
+    references: referencesOf(model, writable),
     nesting: writable.filter(isNesting),
     rivals: rivalsOf(writable),
     relations: merge(graphOf(bound.filter(isLoaded), relationsOf), relations),

@@ -6,6 +6,7 @@ import { ValidationError } from '../kernel/errors.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import type { NestedSerializer } from './nested-serializer.js'
+import { checkReferences } from './references.js'
 import { checkRivals } from './rivals.js'
 import { runObjectValidators } from './run-object-validators.js'
 import { validateNested } from './validate-nested.js'
@@ -57,6 +58,15 @@ function validateObjects(
   scope: ValidationScope,
 ): Promise<void> | undefined {
   if (serializer.plan.rivals.length > 0) checkRivals(serializer, items, scope)
+  const looking = checkReferences(serializer, items, scope)
+  return looking ? looking.then(() => validateWhole(serializer, items, scope)) : validateWhole(serializer, items, scope)
+}
+
+function validateWhole(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  scope: ValidationScope,
+): Promise<void> | undefined {
   return scope.trustKeys === true && items.some(({ errors }) => errors !== undefined)
     ? checkTrusted(serializer, items, scope).then(() => runAllHooks(serializer, items))
     : runAllHooks(serializer, items)

@@ -1,0 +1,145 @@
+/**
+ * Foreign keys looked up as the caller. PostgreSQL checks them by the rights of the table's owner: it would take the key of
+ * a row that the caller may not see, and tell by an error which rows there are not.
+ */
+
+import { keyText } from '../fields/object-key.js'
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription, Reference } from '../models/model-description.js'
+import { quoteIdentifier } from '../models/table-reference.js'
+import { missingReference } from '../postgres/constraint-errors.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { runsAsRole } from '../postgres/scoped-knex.js'
+import { constraintSubject } from './constraint-subject.js'
+import type { AnySerializer, BoundField, WrittenReference } from './contract.js'
+import { forcedBy, type Item, isForced, refuse, type ValidationScope } from './validated-item.js'
+import { MOST_PARAMETERS } from './write-rows.js'
+
+/** The foreign keys of a model that these fields write, whole or in part. */
+export function referencesOf(
+  model: ModelDescription | undefined,
+  writable: readonly BoundField[],
+): readonly WrittenReference[] {
+  if (!model) return []
+  return model.references.flatMap((reference) => {
+    const parts = reference.properties.flatMap((property) => {
+      const column = model.columns.get(property)
+      const fields = writable.filter(({ column, input }) => column?.property === property && input !== 'objects')
+      return column ? [{ column, fields }] : []
+    })
+    const isWhole = parts.length === reference.properties.length
+    if (!isWhole || parts.every(({ fields }) => fields.every(({ input }) => input === 'nothing'))) return []
+    const [only] = parts.length === 1 ? parts : []
+    return [{ ...reference, parts, keys: only?.fields.find((field) => looksUp(field, reference)) }]
+  })
+}
+
+/** True of a field that finds the object which the foreign key leads to. */
+function looksUp({ input, relation }: BoundField, { table, columns }: Reference): boolean {
+  if (input !== 'keys' || relation?.kind !== 'belongs-to-one') return false
+  const related = describeModel(relation.model)
+  return related.table === table && related.columns.get(relation.relatedProperties[0] ?? '')?.column === columns[0]
+}
+
+/** A key that an object would have; undefined for a column whose value is not known yet. */
+interface Wanted {
+  readonly item: Item
+  readonly reference: WrittenReference
+  readonly key: readonly unknown[]
+}
+
+/**
+ * Refuses keys of rows that the caller does not see, by the message for those that there are not. Asked where a role or
+ * row-level security hides rows; one statement for all keys of all items.
+ */
+export function checkReferences(
+  serializer: AnySerializer,
+  items: readonly Item[],
+  scope: ValidationScope,
+): Promise<void> | undefined {
+  const { references, trusted, model } = serializer.plan
+  if (references.length === 0 || !model) return undefined
+  const knex = serializer.context.knex ?? (model.model.knex() as Queryable | undefined)
+  if (!knex) return undefined
+  const isRole = runsAsRole(knex)
+  const wanted = references.flatMap((reference) => {
+    const { keys, secured } = reference
+    const isFound = keys !== undefined && !(scope.trustKeys === true && trusted.has(keys))
+    if (isFound || !(secured || isRole)) return []
+    return items.flatMap((item) => wantedOf(serializer, item, reference, scope) ?? [])
+  })
+  return wanted.length === 0 ? undefined : refuseUnseen(serializer, knex, wanted)
+}
+
+/** The key that an item asks for; undefined where the client sets none, or leaves what is stored. */
+function wantedOf(
+  serializer: AnySerializer,
+  item: Item,
+  reference: WrittenReference,
+  scope: ValidationScope,
+): Wanted | undefined {
+  const forced = forcedBy(serializer, scope)
+  const values = forced as Partial<ReadonlyMap<string, unknown>> | undefined
+  const stored = item.current as Readonly<Record<string, unknown>> | undefined
+  let isGiven = false
+  let isOther = false
+  const key = reference.parts.map(({ column, fields }) => {
+    const bound = fields.findLast((one) => !isForced(forced, one) && Object.hasOwn(item.value, one.name))
+    const kept = values?.get?.(column.property) ?? stored?.[column.property]
+    if (!bound) return kept
+    const value = item.value[bound.name]
+    isGiven ||= Object.hasOwn(item.input, bound.name) && bound.input !== 'nothing'
+    isOther ||= kept === undefined || keyText(column, value) !== keyText(column, kept)
+    return value
+  })
+  // a key with a null in it leads nowhere, and nothing is asked of it
+  return isGiven && isOther && !key.includes(null) ? { item, reference, key } : undefined
+}
+
+async function refuseUnseen(serializer: AnySerializer, knex: Queryable, wanted: readonly Wanted[]): Promise<void> {
+  const most = Math.max(...wanted.map(({ key }) => key.length + 1))
+  const size = Math.floor(MOST_PARAMETERS / most)
+  for (let start = 0; start < wanted.length; start += size) {
+    const asked = wanted.slice(start, start + size)
+    const { sql, bindings } = lookUp(asked)
+    const { rows } = await knex.raw<{ rows: readonly { n: string }[] }>(sql, bindings as never)
+    for (const { n } of rows) refuseKey(serializer, asked[Number(n)] as Wanted)
+  }
+}
+
+/** The statement that finds the numbers of the keys that lead to no row. */
+function lookUp(wanted: readonly Wanted[]): { sql: string; bindings: unknown[] } {
+  const bindings: unknown[] = []
+  const statements = [...new Set(wanted.map(({ reference }) => reference))].map((reference) => {
+    const { parts, nativeNames, target } = reference
+    const ours = [...wanted.entries()].filter(([, one]) => one.reference === reference)
+    const rows = ours.map(([n, { key }]) => {
+      bindings.push(n, ...key.map((value) => value ?? null))
+      return `(?::int4, ${parts.map(({ column }) => `?::${escaped(column.sqlType ?? 'text')}`).join(', ')})`
+    })
+    const conditions = nativeNames.map((name, index) => {
+      const isOpen = ours.some(([, { key }]) => key[index] === undefined)
+      return `(t.${escaped(quoteIdentifier(name))} = k.c${index}${isOpen ? ` or k.c${index} is null` : ''})`
+    })
+    const names = nativeNames.map((_, index) => `c${index}`).join(', ')
+    return `select k.n::text as n from (values ${rows.join(', ')}) as k (n, ${names})
+      where not exists (select from ${escaped(target)} as t where ${conditions.join(' and ')})`
+  })
+  return { sql: statements.join(' union all '), bindings }
+}
+
+/** SQL in which knex finds no place of a value. */
+function escaped(sql: string): string {
+  return sql.replaceAll('?', '\\?')
+}
+
+function refuseKey(serializer: AnySerializer, { item, reference }: Wanted): void {
+  const { plan } = serializer
+  const names = reference.parts.map(({ column }) => column.nativeName)
+  const subject = constraintSubject(plan, 'write', item.value)
+  const errors = missingReference(plan.model?.nativeName ?? '', names, subject)
+  for (const [name, messages] of Object.entries(errors)) {
+    const known = item.errors?.[name]
+    refuse(item, name, [...(Array.isArray(known) ? known : []), ...(messages as string[])])
+  }
+}
