@@ -46,6 +46,7 @@ const places: Record<string, string[]> = {
   '@koa/router': ['router'],
   ajv: ['testing'],
   'content-type': ['parsers'],
+  'fastest-levenshtein': ['lib/kernel/near-miss.ts'],
   flydrive: ['storage'],
   inflation: ['parsers'],
   inflection: ['lib/kernel/naming.ts'],

@@ -1,6 +1,7 @@
 /** What a request asks of aggregates and facets: `?group_by=country_id&aggregate=total&ordering=-total`. */
 import { lastValueOf, type ParameterDescription, type QueryParameters } from '../filters/filter.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { unknownName } from '../kernel/unknown-names.js'
 import type { AggregatePlan, Facet } from './aggregate-plan.js'
 import type { Figure } from './figure.js'
 
@@ -87,10 +88,6 @@ function namesIn(query: QueryParameters, parameter: string, most: number): strin
   return lastValueOf(query, parameter)
     ?.split(',', most + 1)
     .map((name) => name.trim())
-}
-
-function unknownName(names: Iterable<string>): string {
-  return `Unknown name. Use ${[...names].join(', ') || 'none'}.`
 }
 
 /** The parameters of aggregates. */

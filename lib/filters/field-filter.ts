@@ -126,6 +126,7 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     const { filters } = filterset
     const found: Condition[] = []
     let count = 0
+    const listed = new Set<string>()
     for (const name of Object.keys(query)) {
       const filter = filters.get(name)
       const field = filter ? undefined : declaredField(name, filterset)
@@ -134,7 +135,8 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
       if (!filter) {
         // what a client calls a lookup is repeated only where it is a plain word
         const key = PLAIN.test(name) ? name : (field as string)
-        errors[key] = [unknownLookup(filterset, field as string)]
+        errors[key] = [listed.has(field as string) ? 'Unknown lookup.' : unknownLookup(filterset, field as string)]
+        listed.add(field as string)
         continue
       }
       try {

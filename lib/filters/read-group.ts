@@ -4,7 +4,7 @@ import { ValidationError } from '../kernel/errors.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { PathStart } from './field-path.js'
 import type { FilterCaller, FilterView } from './filter.js'
-import { type Condition, declaredField, filtersetOf, unknownLookup } from './filterset.js'
+import { type Condition, declaredField, filtersetOf } from './filterset.js'
 import {
   type AnyQuestion,
   type CountQuestion,
@@ -70,7 +70,9 @@ class GroupReader {
       const field = declaredField(name, filterset)
       this.#refuse(
         nameAt,
-        field === undefined ? `Unknown field.${this.#names(filterset.fields.keys())}` : unknownLookup(filterset, field),
+        field === undefined
+          ? `Unknown field.${this.#names(filterset.fields.keys())}`
+          : `Unknown lookup.${this.#names(filterset.fields.get(field) ?? [])}`,
       )
       return NOTHING
     }

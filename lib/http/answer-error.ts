@@ -2,7 +2,7 @@
 
 import { STATUS_CODES } from 'node:http'
 import { format } from 'node:util'
-import { ApiError, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
+import { ApiError, boundedErrors, ClientGone, type ErrorMessages, NotFound } from '../kernel/errors.js'
 import { escapeControls } from '../kernel/one-line.js'
 import { isValidationGap, toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
@@ -102,7 +102,7 @@ function write(ctx: Context, answer: Answer, challenge: string | undefined): voi
   if (status === 429 || status === 503) setMissing(ctx, 'Retry-After', '1')
   // Koa computes Content-Length from the text, and drops the text itself for HEAD.
   const options = { withCodes: isProblem, report: (error: unknown) => reportError(ctx, error) }
-  const shown = errors && shownErrors(ctx, errors, options)
+  const shown = errors && shownErrors(ctx, boundedErrors(errors), options)
   const { detail, code } = shownDetail(ctx, answer, options)
   const body = isProblem
     ? problemOf(ctx, { status, detail, code, shown, members })

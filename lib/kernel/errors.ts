@@ -1,6 +1,6 @@
 /** The errors an application meets: answers for the client, and mistakes of the programmer. */
 
-import { joined, withCode } from './given-codes.js'
+import { firstFew, joined, withCode } from './given-codes.js'
 
 /** Messages by field; a nested serializer's messages are a map of the same shape, a list's are keyed by position. */
 export interface ErrorMessages {
@@ -17,6 +17,43 @@ export const MOST_MESSAGES = 100
 export function countMessages(messages: readonly string[] | ErrorMessages): number {
   if (Array.isArray(messages)) return messages.length
   return Object.values(messages).reduce((sum, inner) => sum + countMessages(inner), 0)
+}
+
+/** The most messages of an answer, and their characters with the names that they stand under. */
+const MOST_TOLD = 500
+const MOST_CHARACTERS = 65_536
+
+/** The first of all messages, as many as an answer tells: bounds of single lists multiply. */
+export function boundedErrors(errors: ErrorMessages): ErrorMessages {
+  return fits(errors, new Room()) ? errors : firstOf(errors, new Room())
+}
+
+/** What may still be told. */
+class Room {
+  #messages = MOST_TOLD
+  #characters = MOST_CHARACTERS
+
+  /** True where there is room for a name, which stands before messages, or for a message. */
+  takes(text: string, isMessage: boolean): boolean {
+    if (isMessage) this.#messages--
+    this.#characters -= String(text).length
+    return this.#messages >= (isMessage ? 0 : 1) && this.#characters >= 0
+  }
+}
+
+function fits(errors: readonly string[] | ErrorMessages, room: Room): boolean {
+  if (isMessageList(errors)) return errors.every((message) => room.takes(message, true))
+  return Object.entries(errors).every(([name, inner]) => room.takes(name, false) && fits(inner, room))
+}
+
+function firstOf(errors: ErrorMessages, room: Room): ErrorMessages {
+  const first: [string, string[] | ErrorMessages][] = []
+  for (const [name, inner] of Object.entries(errors)) {
+    if (!room.takes(name, false)) break
+    const kept = Array.isArray(inner) ? firstFew(inner, (message) => room.takes(message, true)) : firstOf(inner, room)
+    if (Object.keys(kept).length > 0) first.push([name, kept])
+  }
+  return Object.fromEntries(first)
 }
 
 /** Options of an `ApiError`. */

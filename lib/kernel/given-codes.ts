@@ -23,6 +23,16 @@ export function joined(...lists: readonly (readonly string[])[]): string[] {
   return all
 }
 
+/** The messages before the first one that there is no room for; with their codes. */
+export function firstFew(list: string[], takes: (message: string) => boolean): string[] {
+  const end = list.findIndex((message) => !takes(message))
+  if (end === -1) return list
+  const first = list.slice(0, end)
+  const codes = given.get(list)
+  if (codes) given.set(first, codes)
+  return first
+}
+
 /** The code that the application has given a message. */
 export function givenCode(messages: readonly string[], index: number): string | undefined {
   return given.get(messages)?.[index]

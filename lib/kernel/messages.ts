@@ -79,13 +79,24 @@ export const MESSAGES = {
   unique: ['This field must be unique.'],
   unique_together: ['The fields {fields} must make a unique set.'],
   unknown_field: ['Unknown field.'],
-  unknown_lookup: ['Unknown lookup. Use one of: {names}.'],
+  unknown_argument: [
+    'Unknown argument; did you mean {name}?',
+    'Unknown argument; there are {names}.',
+    'Unknown argument.',
+  ],
+  unknown_lookup: ['Unknown lookup. Use one of: {names}.', 'Unknown lookup.'],
   unknown_name: ['Unknown name. Use {names}.'],
   unknown_operation: ['Unknown operation. Use one of: {names}.'],
   unknown_parameter: [
     'Unknown parameter. Use {names}.',
+    'Unknown parameter; did you mean {name}?',
+    'Unknown parameter.',
     'Unknown member. Use {names}.',
+    'Unknown member; did you mean {name}?',
+    'Unknown member.',
     'Unknown filter. Use {names}.',
+    'Unknown filter; did you mean {name}?',
+    'Unknown filter.',
   ],
 } as const satisfies Record<string, readonly string[]>
 

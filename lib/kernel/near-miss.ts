@@ -1,5 +1,7 @@
 /** Finds the name that a misspelt one was meant to be, so that a mistake is reported and not passed over. */
 
+import { distance } from 'fastest-levenshtein'
+
 /** Names that are so long may differ in one place, or in two. */
 const [LONG_FOR_ONE, LONG_FOR_TWO] = [7, 11]
 
@@ -17,9 +19,14 @@ export function nearMiss(name: string, known: Iterable<string>, most = mostMista
   return nearest
 }
 
+/** The known name that one which is certainly wrong was meant to be, as `nearMiss()` with more mistakes in short names. */
+export function nearestTo(name: string, known: Iterable<string>): string | undefined {
+  return nearMiss(name, known, mostInDoubt)
+}
+
 /** The end of a message about a name that is certainly wrong: the name that was meant, where one is near. */
 export function didYouMean(name: string, known: Iterable<string>): string {
-  const near = nearMiss(name, known, mostInDoubt)
+  const near = nearestTo(name, known)
   return near === undefined ? '' : `; did you mean "${near}"?`
 }
 
@@ -39,27 +46,16 @@ function mostInDoubt(length: number): number {
 function mistakesIn(one: string, other: string, mostFor: (length: number) => number): number {
   if (one === other) return 0
   const most = mostFor(Math.min(one.length, other.length))
-  const found = Math.abs(one.length - other.length) <= most ? distance(one, other) : Number.POSITIVE_INFINITY
+  // names that a client sends may be long
+  if (Math.abs(one.length - other.length) > most) return Number.POSITIVE_INFINITY
+  const found = isSwap(one, other) ? 1 : distance(one, other)
   return found <= most ? found : Number.POSITIVE_INFINITY
 }
 
-/** Letters that are to be put in, left out, replaced or swapped with their neighbour (Damerau and Levenshtein). */
-function distance(one: string, other: string): number {
-  let [before, row]: [number[], number[]] = [[], Array.from({ length: other.length + 1 }, (_, index) => index)]
-  for (let i = 1; i <= one.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= other.length; j++) {
-      const isSame = one[i - 1] === other[j - 1]
-      const costs = [at(row, j) + 1, at(next, j - 1) + 1, at(row, j - 1) + (isSame ? 0 : 1)]
-      if (i > 1 && j > 1 && one[i - 1] === other[j - 2] && one[i - 2] === other[j - 1])
-        costs.push(at(before, j - 2) + 1)
-      next.push(Math.min(...costs))
-    }
-    ;[before, row] = [row, next]
-  }
-  return at(row, other.length)
-}
-
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? 0
+/** True where two neighbours have changed places, which Levenshtein counts as two mistakes. */
+function isSwap(one: string, other: string): boolean {
+  if (one.length !== other.length) return false
+  let at = 0
+  while (one[at] === other[at]) at++
+  return one[at] === other[at + 1] && one[at + 1] === other[at] && one.slice(at + 2) === other.slice(at + 2)
 }

@@ -4,6 +4,7 @@ import { answerError } from '../http/answer-error.js'
 import type { Context } from '../http/context.js'
 import { askedContext, askInProcess, type InProcessAnswer } from '../http/in-process.js'
 import { ValidationError } from '../kernel/errors.js'
+import { Caller } from './permitted-tools.js'
 import type { CallOptions } from './request-of-call.js'
 import { requestOfCall } from './request-of-call.js'
 import { failureOf, resultOf, type ToolResult } from './result.js'
@@ -32,7 +33,7 @@ export async function callTool(
   calling: Calling,
 ): Promise<Called> {
   const { call, rest } = chosen(tool, given)
-  const answer = await ask(outer, call, rest, calling)
+  const answer = await ask(outer, tool, { call, rest }, calling)
   const isFailed = answer.status >= 400 || typeof answer.body !== 'string' || call === undefined
   const result = isFailed ? failureOf(answer, call, calling.maxResultBytes) : resultOf(answer, call)
   return { result, status: answer.status, challenge: answer.header('WWW-Authenticate') }
@@ -51,20 +52,28 @@ function chosen({ calls }: Tool, given: Readonly<Record<string, unknown>>): Chos
   return { call: typeof action === 'string' ? calls.get(action) : undefined, rest }
 }
 
-async function ask(
-  outer: Context,
-  call: CalledOperation | undefined,
-  given: Readonly<Record<string, unknown>>,
-  calling: Calling,
-): Promise<InProcessAnswer> {
+async function ask(outer: Context, tool: Tool, { call, rest }: Chosen, calling: Calling): Promise<InProcessAnswer> {
   let asked: ReturnType<typeof requestOfCall>
   try {
     if (!call) throw new ValidationError({ [ACTION]: ['Choose one of the actions that the tool lists.'] })
-    asked = requestOfCall(call, given, calling)
+    asked = requestOfCall(call, rest, calling)
   } catch (error) {
     // told as the API itself tells what is wrong
     const ctx = askedContext(outer, { method: 'GET', url: outer.path })
-    return askInProcess(ctx, () => answerError(ctx, error), calling.maxResultBytes)
+    return askInProcess(
+      ctx,
+      async () => answerError(ctx, (await refusalOf(outer, call ? [call] : tool.calls.values())) ?? error),
+      calling.maxResultBytes,
+    )
   }
   return askInProcess(askedContext(outer, asked), calling.answer, calling.maxResultBytes)
+}
+
+/** Who may not call the tool is not told what is wrong with the arguments. */
+async function refusalOf(outer: Context, calls: Iterable<CalledOperation>): Promise<unknown> {
+  try {
+    return await new Caller(outer).refusal(calls)
+  } catch (error) {
+    return error
+  }
 }

@@ -3,7 +3,7 @@ import { authenticate } from '../authentication/authenticate.js'
 import { rememberChallengers, reportError } from '../http/answer-error.js'
 import { type Context, isAnonymous } from '../http/context.js'
 import { askedContext } from '../http/in-process.js'
-import { ApiError } from '../kernel/errors.js'
+import { ApiError, PermissionDenied } from '../kernel/errors.js'
 import { checkPermissions } from '../permissions/check-permissions.js'
 import { toApiError } from '../postgres/database-errors.js'
 import { subjectOf } from '../postgres/failed-statement.js'
@@ -19,11 +19,21 @@ export interface PermittedTool {
   readonly calls: readonly CalledOperation[]
 }
 
+/** What was asked of permissions, and what they have said. */
+interface Said {
+  readonly key: readonly unknown[]
+  /** Undefined where it holds for all actions. */
+  readonly action: string | undefined
+  readonly refusal: Error | undefined
+}
+
 /** One request's look at the tools. Each list of schemes is asked once, however many view sets have it. */
 export class Caller {
   readonly #ctx: Context
   /** What schemes have found, by the list that a class declares. */
   readonly #asked: { readonly schemes: readonly unknown[]; readonly answer: Promise<Context> }[] = []
+  /** What permissions have said, by the view's class. */
+  readonly #said = new Map<unknown, Said[]>()
 
   constructor(ctx: Context) {
     this.#ctx = ctx
@@ -58,13 +68,72 @@ export class Caller {
         const ctx = await this.#authenticated(call.operation.view, refusals)
         if (!ctx) continue
         isKnown ||= !isAnonymous(ctx.state['user'])
-        if (await permits(ctx, call)) calls.push(call)
+        if (!(await this.#refusal(ctx, call))) calls.push(call)
       }
       if (calls.length > 0) found.push({ tool, calls })
     }
     // else tools would go without a word when a token ends
     if (!isKnown && refusals[0]) throw refusals[0]
     return found
+  }
+
+  /** Why the caller may call none of these; undefined where one may be called, as far as that is not about an object. */
+  async refusal(calls: Iterable<CalledOperation>): Promise<Error | undefined> {
+    const refusals: Error[] = []
+    for (const call of calls) {
+      const wrong: ApiError[] = []
+      const ctx = await this.#authenticated(call.operation.view, wrong)
+      const refusal = ctx ? await this.#refusal(ctx, call) : wrong[0]
+      if (!refusal) return undefined
+      refusals.push(refusal)
+    }
+    return refusals[0]
+  }
+
+  /** @throws ApiError the database is away */
+  async #refusal(authenticated: Context, { endpoint, operation }: CalledOperation): Promise<Error | undefined> {
+    const { method, action } = operation
+    const ctx = forOperation(authenticated, method)
+    const { basename, parents, actions } = endpoint
+    try {
+      const view = operation.view.open(ctx, { action, actions, basename, parents })
+      const { versioning, permissions } = view.policies
+      if (versioning) determineVersion(ctx, versioning)
+      const own = [...permissions, method]
+      const refusal = await this.#once(operation.view, own, view, () => checkPermissions(ctx, view, permissions))
+      if (refusal || parents.length === 0) return refusal
+      const path = parents.map((one) => one.view)
+      return await this.#once(parents.at(-1)?.view, path, view, () => checkParentPermissions(view))
+    } catch (error) {
+      return refusalOf(ctx, error)
+    }
+  }
+
+  /** Asks by (permissions, class, method): of each action only those that look at it. */
+  async #once(
+    viewClass: unknown,
+    key: readonly unknown[],
+    view: APIView,
+    ask: () => Promise<void>,
+  ): Promise<Error | undefined> {
+    const { action, ctx } = view
+    const said = this.#said.get(viewClass) ?? []
+    this.#said.set(viewClass, said)
+    const known = said.find((one) => isSame(one.key, key) && (one.action === undefined || one.action === action))
+    if (known) return known.refusal
+    let isRead = false
+    Object.defineProperty(view, 'action', {
+      get() {
+        isRead = true
+        return action
+      },
+    })
+    const refusal = await ask().then(
+      () => undefined,
+      (error: unknown) => refusalOf(ctx, error),
+    )
+    said.push({ key, action: isRead ? action : undefined, refusal })
+    return refusal
   }
 
   /** Undefined where the credentials are wrong for the view. */
@@ -98,33 +167,17 @@ async function openAs(outer: Context, view: typeof APIView): Promise<Context> {
   return ctx
 }
 
-/** @throws ApiError the database is away */
-async function permits(authenticated: Context, { endpoint, operation }: CalledOperation): Promise<boolean> {
-  const ctx = forOperation(authenticated, operation.method)
-  const { basename, parents, actions } = endpoint
-  try {
-    const view = operation.view.open(ctx, { action: operation.action, actions, basename, parents })
-    const { versioning, permissions } = view.policies
-    if (versioning) determineVersion(ctx, versioning)
-    await checkPermissions(ctx, view, permissions)
-    if (parents.length > 0) await checkParentPermissions(view)
-    return true
-  } catch (error) {
-    return isNoRefusal(ctx, error)
-  }
-}
-
 const REFUSALS: ReadonlySet<number> = new Set([401, 403])
 
-/** What is about an object that nobody has named yet is none. @throws ApiError the database is away */
-function isNoRefusal(ctx: Context, error: unknown): boolean {
+/** An error of the application's own refuses, too. What is about an object that nobody has named yet does not. @throws ApiError the database is away */
+function refusalOf(ctx: Context, error: unknown): Error | undefined {
   const shown = error instanceof ApiError ? error : toApiError(error, subjectOf(ctx.method))
   if (!shown) {
     reportError(ctx, error)
-    return false
+    return new PermissionDenied()
   }
   if (shown.status >= 500) throw shown
-  return !REFUSALS.has(shown.status)
+  return REFUSALS.has(shown.status) ? shown : undefined
 }
 
 function isSame(one: readonly unknown[], other: readonly unknown[]): boolean {

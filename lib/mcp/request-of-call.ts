@@ -3,9 +3,8 @@ import { guardSuffix, splitSuffix } from '../http/context.js'
 import type { AskedRequest } from '../http/in-process.js'
 import { type ErrorMessages, NotFound, ValidationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
-import { didYouMean } from '../kernel/near-miss.js'
 import { buildPath } from '../kernel/path-pattern.js'
-import { quote } from '../kernel/quote.js'
+import { UnknownNames } from '../kernel/unknown-names.js'
 import { parameterText } from '../views/steps/parameter-text.js'
 import type { CalledOperation, ToolEndpoint } from './tool.js'
 
@@ -40,10 +39,11 @@ export function requestOfCall(
   const headers: Record<string, string> = { accept: acceptOf(apiVersion) }
   if (idempotencyKey !== undefined && takesKey(call)) headers['idempotency-key'] = idempotencyKey
   let body: string | undefined
+  const unknown = new UnknownNames('argument', () => call.places.keys())
   for (const name of Object.keys(given)) {
     const place = call.places.get(name)
     if (!place) {
-      errors[quote(name).slice(1, -1)] = [unknownArgument(name, call)]
+      unknown.note(name, errors)
       continue
     }
     // models write null for what they leave out; in a body it is a value
@@ -73,11 +73,6 @@ export function requestOfCall(
     headers,
     body,
   }
-}
-
-function unknownArgument(name: string, { places }: CalledOperation): string {
-  const known = [...places.keys()]
-  return `Unknown argument${didYouMean(name, known) || `; there are ${known.join(', ') || 'none'}.`}`
 }
 
 function readText(given: object, name: string, errors: ErrorMessages): string | undefined {

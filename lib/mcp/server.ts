@@ -27,10 +27,13 @@ import {
 } from './messages.js'
 import type { SettledOptions } from './options.js'
 import { isAllowedOrigin } from './origin.js'
-import { Caller } from './permitted-tools.js'
+import { Caller, type PermittedTool } from './permitted-tools.js'
 import type { ToolResult } from './result.js'
 import type { Tool, ToolAPI, ToolEndpoint } from './tool.js'
 import { toolsOf } from './tools-of.js'
+
+/** The most sets of tools whose texts are kept: callers have few kinds of rights. */
+const MOST_LISTS = 16
 
 /** Members of a result, as JSON texts by name. */
 type Members = Readonly<Record<string, string>>
@@ -41,6 +44,8 @@ export class ToolServer {
   readonly #parsers: readonly Parser[]
   readonly #answer: Middleware
   #tools: ReadonlyMap<string, Tool> = new Map()
+  /** What was listed, by the set of permitted tools. */
+  readonly #listed = new Map<string, string>()
   #paths = new RouteTable<ToolEndpoint>([])
 
   /** @throws {ConfigurationError} the router is prepared, and a tool is none */
@@ -57,6 +62,7 @@ export class ToolServer {
     this.#paths = new RouteTable(endpoints)
     // only 3.2 describes actions that are asked by QUERY
     const document = buildDocument(endpoints, { openapi: '3.2', ...(apiVersion !== undefined && { apiVersion }) })
+    this.#listed.clear()
     this.#tools = toolsOf({ endpoints, document }, this.#options)
     for (const { name, calls } of this.#tools.values()) {
       for (const { id } of calls.values()) named.set(id, [...new Set([...(named.get(id) ?? []), name])])
@@ -112,18 +118,29 @@ export class ToolServer {
   }
 
   /** Where clients are told how to get tokens, one without is told so at once. @throws AuthenticationFailed */
-  async #requireCaller(ctx: Context): Promise<void> {
-    if (this.#options.resource && !(await new Caller(ctx).isKnown(this.#tools.values())))
-      throw new AuthenticationFailed()
+  async #requireCaller(ctx: Context): Promise<Caller> {
+    const caller = new Caller(ctx)
+    if (this.#options.resource && !(await caller.isKnown(this.#tools.values()))) throw new AuthenticationFailed()
+    return caller
   }
 
   async #list(ctx: Context, { params, revision }: Message): Promise<Members> {
     if (own(params, 'cursor') !== undefined) throw new ProtocolError(CODES.invalidParams, 'There is one page of tools')
-    await this.#requireCaller(ctx)
-    const permitted = await new Caller(ctx).permitted(this.#tools.values())
-    const tools = permitted.map(({ tool, calls }) => tool.define(calls, { objectsOnly: revision !== STATELESS }))
+    const caller = await this.#requireCaller(ctx)
+    const tools = this.#textOf(await caller.permitted(this.#tools.values()), revision !== STATELESS)
     const cache = { ttlMs: String(this.#options.toolsMaxAge * 1_000), cacheScope: '"private"' }
-    return { tools: `[${tools.join(',')}]`, ...(revision === STATELESS && cache) }
+    return { tools, ...(revision === STATELESS && cache) }
+  }
+
+  /** The definitions of tools, written once for each set of them: what an anonymous caller may see is asked for most. */
+  #textOf(permitted: readonly PermittedTool[], objectsOnly: boolean): string {
+    const key = `${objectsOnly} ${permitted.map(({ tool, calls }) => `${tool.name} ${calls.map(({ id }) => id).join()}`).join(';')}`
+    const known = this.#listed.get(key)
+    if (known !== undefined) return known
+    const text = `[${permitted.map(({ tool, calls }) => tool.define(calls, { objectsOnly })).join(',')}]`
+    if (this.#listed.size >= MOST_LISTS) this.#listed.clear()
+    this.#listed.set(key, text)
+    return text
   }
 
   async #call(ctx: Context, { params, revision }: Message, id: MessageId): Promise<void> {

@@ -174,6 +174,15 @@ interface CheckedConnection {
   query(text: string, done: (error: Error | null, result?: Answer) => void): void
 }
 
+/** pg's class of queries, as far as it says how they are sent. */
+type QueryClass = new (config: object) => { requiresPreparation?(): boolean }
+
+/** False for pg before 8.12: settings of one transaction would outlive it, roles and tenants among them. */
+function sendsExtended(connection: CheckedConnection): boolean {
+  const { Query } = connection.constructor as { readonly Query?: QueryClass }
+  return Query === undefined || new Query({ text: '', queryMode: 'extended' }).requiresPreparation?.() !== false
+}
+
 /** The settings by the names that the question gives them. */
 interface Answer {
   readonly rows: readonly Readonly<Record<string, string>>[]
@@ -208,6 +217,11 @@ export async function checkSession(knex: Queryable): Promise<void> {
   watch(client)
   const connection = (await client.acquireConnection()) as CheckedConnection
   try {
+    if (!sendsExtended(connection)) {
+      throw new ConfigurationError(
+        'knex({ client }): its copy of pg is older than 8.12, which leaves the role and the settings of a request on the connection; install pg 8.12 or newer',
+      )
+    }
     // what was found before may have been put right
     delete connection[STATE]
     await knownSession(connection)

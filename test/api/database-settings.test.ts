@@ -17,6 +17,7 @@ import {
   SearchFilter,
 } from 'koa-viewsets'
 import { Model } from 'objection'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createDatabase, poolMode, type TestDatabase } from '../support/database.js'
 import { connectTo, serve } from '../support/server.js'
@@ -262,6 +263,35 @@ describe.skipIf(poolMode() !== undefined)('a setting of a connection', () => {
       const refusal: unknown = await routerOf(knex).catch((error: unknown) => error)
       expect(refusal).toBeInstanceOf(ConfigurationError)
       expect(String(refusal)).toMatch(message)
+    } finally {
+      await knex.destroy()
+    }
+  })
+})
+
+describe('a copy of pg before 8.12', () => {
+  it('is refused by prepare(): it sends a text without values by the simple protocol, and the settings before it outlive it', async () => {
+    const Current = knexLibrary({ client: 'pg' }).client.constructor
+    class OldQuery extends pg.Query {
+      requiresPreparation() {
+        return false
+      }
+    }
+    class OldClient extends pg.Client {
+      static Query = OldQuery
+    }
+    class Old extends Current {
+      _driver() {
+        return { ...pg, Client: OldClient }
+      }
+    }
+    const knex = knexLibrary({
+      client: Old as never,
+      connection: database.direct as Knex.PgConnectionConfig,
+      pool: { min: 0, max: 1 },
+    })
+    try {
+      await expect(routerOf(knex)).rejects.toThrow(/copy of pg is older than 8\.12.*install pg 8\.12/)
     } finally {
       await knex.destroy()
     }

@@ -3,6 +3,7 @@
 import { GROUP_NAMES, groupOfJson, keepPlaces } from '../../filters/group-of-json.js'
 import { type QueryParameters, queryOf, setQuery } from '../../http/context.js'
 import { BadRequest, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { shownName, UnknownNames } from '../../kernel/unknown-names.js'
 import { parseBody } from '../../parsers/parser.js'
 import { showsFigures, takesQuery } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
@@ -10,7 +11,6 @@ import { queryParsers } from '../policies.js'
 import { type QueryMembers, queryMembers } from '../query-members.js'
 import type { View } from '../view.js'
 import { parameterText } from './parameter-text.js'
-import { shownName } from './refuse-unknown-parameters.js'
 import { selectionParameters } from './selection.js'
 
 /** The member of a body that holds conditions. */
@@ -67,14 +67,14 @@ function parametersOf(body: Body, { members, selecting }: Readable, errors: Erro
   const { others, filters, group } = members
   const filtered = filters.size > 0 || group !== undefined ? [FILTER] : []
   const asked = Object.create(null) as Asked
+  let selection: readonly string[] | undefined
+  const selected = () => (selection ??= selecting())
+  const unknown = new UnknownNames('member', () => [...filtered, ...others.keys(), ...selected()])
   for (const name of Object.keys(body)) {
-    const parameter = others.get(name)?.name ?? selecting().find((one) => one === name)
+    const parameter = others.get(name)?.name ?? selected().find((one) => one === name)
     if (parameter !== undefined) keep(asked, parameter, { errors, read: () => parameterText(body, name) })
     else if (filtered.includes(name)) readFilter(body, members, { asked, errors })
-    else {
-      const names = [...filtered, ...others.keys(), ...selecting()]
-      errors[shownName(name)] = [`Unknown member. Use ${names.join(', ') || 'none'}.`]
-    }
+    else unknown.note(name, errors)
   }
   return asked
 }
@@ -95,11 +95,12 @@ function readFilter(
     return
   }
   const tree: Record<string, unknown> = {}
+  const unknown = new UnknownNames('filter', () => fieldsAmong(filters))
   for (const name of Object.keys(filter)) {
     if (filters.has(name)) keep(asked, name, { errors, read: () => parameterText(filter, name) })
     else if (group !== undefined && (GROUP_NAMES.has(name) || name.includes('('))) {
       tree[name] = (filter as Body)[name]
-    } else errors[shownName(name)] = [`Unknown filter. Use ${fieldsAmong(filters).join(', ')}.`]
+    } else unknown.note(name, errors)
   }
   if (group !== undefined && Object.keys(tree).length > 0) {
     keep(asked, group, {

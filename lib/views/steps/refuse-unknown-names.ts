@@ -1,6 +1,7 @@
 /** Refuses names in a body that no field has, at any depth, where a client prefers so. */
 
-import { type ErrorMessages, MOST_MESSAGES, ValidationError } from '../../kernel/errors.js'
+import { type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { UnknownNames } from '../../kernel/unknown-names.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -8,7 +9,6 @@ import { schemaOf } from '../../serializers/schema-serializer.js'
 import { actionNamed, changesMany, takesMany } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { keyNames } from './bulk-objects.js'
-import { shownName } from './refuse-unknown-parameters.js'
 
 /** @throws ValidationError the body has names that are none of the serializer's, which would be ignored */
 export function refuseUnknownNames(view: GenericView): void {
@@ -19,7 +19,7 @@ export function refuseUnknownNames(view: GenericView): void {
   const errors = unknownIn(view.getSerializerClass(), view.body.data, {
     keys,
     isList: takesMany(action),
-    left: MOST_MESSAGES,
+    unknown: new UnknownNames('field'),
   })
   if (errors) throw new ValidationError(errors)
 }
@@ -28,8 +28,7 @@ interface Search {
   /** Names that items have besides. */
   readonly keys?: readonly string[]
   readonly isList: boolean
-  /** Messages that may still be noted. */
-  left: number
+  readonly unknown: UnknownNames
 }
 
 /** Messages by name; values of another shape than the serializer's are left to its validation. */
@@ -51,17 +50,14 @@ function unknownInObject(serializer: SerializerClass, value: unknown, search: Se
   const { byName } = serializerPlan(serializer)
   const errors: ErrorMessages = {}
   for (const [name, inner] of Object.entries(value)) {
-    if (search.left <= 0) break
+    if (search.unknown.isFull) break
     const bound = byName.get(name)
     if (!bound || (bound.input === 'nothing' && !bound.readable)) {
       if (search.keys?.includes(name)) continue
-      errors[shownName(name)] = ['Unknown field.']
-      search.left--
+      search.unknown.note(name, errors)
     } else if (bound.writable && bound.field instanceof NestedSerializer) {
       const { serializerClass, many } = bound.field
-      const nested: Search = { isList: many, left: search.left }
-      const found = unknownIn(serializerClass, inner, nested)
-      search.left = nested.left
+      const found = unknownIn(serializerClass, inner, { isList: many, unknown: search.unknown })
       if (found) errors[name] = found
     }
   }

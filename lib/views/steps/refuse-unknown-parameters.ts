@@ -1,14 +1,12 @@
 /** Refuses parameters of the query that nothing of a view reads: for `strictParams`, and where a client prefers so. */
 
 import { queryOf } from '../../http/context.js'
-import { ValidationError } from '../../kernel/errors.js'
+import { type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { UnknownNames } from '../../kernel/unknown-names.js'
 import { listParameters } from '../action-parameters.js'
 import { actionNamed, showsFigures } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
 import { selectionParameters } from './selection.js'
-
-/** A name that is shown again: a plain word. */
-const PLAIN = /^\w{1,64}$/
 
 /** @throws ValidationError the request has parameters that nothing of the view reads */
 export function refuseUnknownParameters(view: GenericView): void {
@@ -18,14 +16,8 @@ export function refuseUnknownParameters(view: GenericView): void {
   const selecting = showsFigures(action) ? [] : selectionParameters(view, view.getSerializerClass())
   const read = [...listing, ...(policies.versioning?.parameters() ?? []), ...viewClass.queryParameters, ...selecting]
   const allowed = new Set(read.map(({ name }) => name))
-  const unknown = Object.keys(queryOf(view.ctx)).filter((name) => !allowed.has(name))
-  if (unknown.length === 0) return
-  const keys = unknown.map(shownName)
-  const message = `Unknown parameter. Use ${[...allowed].join(', ') || 'none'}.`
-  throw new ValidationError(Object.fromEntries(keys.map((key) => [key, [message]])))
-}
-
-/** Where what is wrong with a name stands. */
-export function shownName(name: string): string {
-  return PLAIN.test(name) ? name : 'non_field_errors'
+  const unknown = new UnknownNames('parameter', () => allowed)
+  const errors: ErrorMessages = {}
+  for (const name of Object.keys(queryOf(view.ctx))) if (!allowed.has(name)) unknown.note(name, errors)
+  if (Object.keys(errors).length > 0) throw new ValidationError(errors)
 }

@@ -3,6 +3,7 @@
 import { lastValueOf, type ParameterDescription } from '../../filters/filter.js'
 import { queryOf } from '../../http/context.js'
 import { ConfigurationError, type ErrorMessages, ValidationError } from '../../kernel/errors.js'
+import { unknownName } from '../../kernel/unknown-names.js'
 import { describeModel } from '../../models/describe-model.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass, modelOf } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -62,7 +63,7 @@ function readSelection(view: GenericView): Selection | undefined {
     const asked = (lastValueOf(queryOf(ctx), parameter) ?? '').split(',').map((name) => name.trim())
     if (!allowed) return new Set()
     if (isStrict && asked.some((name) => name !== '' && !allowed.has(name))) {
-      errors[parameter] = [`Unknown name. Use ${[...allowed].join(', ')}.`]
+      errors[parameter] = [unknownName(allowed)]
     }
     if (allowed.has(ALL) && asked.includes(ALL)) return new Set([...allowed].filter((name) => name !== ALL))
     return new Set(asked.filter((name) => allowed.has(name)))

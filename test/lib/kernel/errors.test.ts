@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { runValidators } from '../../../lib/fields/run-validators.js'
 import { ValidationError } from '../../../lib/index.js'
+import { boundedErrors } from '../../../lib/kernel/errors.js'
+import { codesOf } from '../../../lib/kernel/given-codes.js'
 
 describe('a ValidationError', () => {
   it.each([
@@ -15,6 +17,27 @@ describe('a ValidationError', () => {
     [{}, {}],
   ])('of %j holds lists of messages', (given, errors) => {
     expect(new ValidationError(given).errors).toEqual(errors)
+  })
+})
+
+describe('bounded errors', () => {
+  it('are those there were where they are few', () => {
+    const { errors } = new ValidationError({ a: { 0: { b: ['no'] } }, c: [] })
+    expect(boundedErrors(errors)).toBe(errors)
+  })
+
+  it('are the first ones, in their places, with their codes', () => {
+    const { errors } = new ValidationError(
+      { a: { 0: Array(400).fill('x') }, b: Array(400).fill('y'), c: 'z' },
+      { code: 'taken' },
+    )
+    const { a, b, ...others } = boundedErrors(errors)
+    expect([a, others]).toEqual([errors['a'], {}])
+    expect(b).toEqual(Array(100).fill('y'))
+    expect(codesOf(b as string[])).toEqual(Array(100).fill('taken'))
+    expect(boundedErrors({ [`${'n'.repeat(40_000)}`]: ['x'], a: ['y'.repeat(40_000)], b: ['z'] })).toEqual({
+      ['n'.repeat(40_000)]: ['x'],
+    })
   })
 })
 

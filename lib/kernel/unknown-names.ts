@@ -1,0 +1,76 @@
+/** Messages about names in a request that nothing reads: bounded in number, the list of what there is in one of them only. */
+
+import type { ErrorMessages } from './errors.js'
+import { nearestTo } from './near-miss.js'
+
+/** The most unknown names of a request that an answer tells. */
+const MOST_NAMES = 20
+/** How many of them are compared with the names that there are. */
+const MOST_COMPARED = 5
+
+/** A name that is shown again: a plain word. */
+const PLAIN = /^\w{1,64}$/
+
+/** What is unknown, and whether a near miss takes the place of the list: agents read no long lists. */
+const KINDS = {
+  argument: { list: '; there are ', nearFirst: true },
+  field: undefined,
+  filter: { list: '. Use ', nearFirst: false },
+  member: { list: '. Use ', nearFirst: false },
+  name: { list: '. Use ', nearFirst: false },
+  parameter: { list: '. Use ', nearFirst: false },
+} as const
+
+const MEMBER = { enumerable: true, configurable: true, writable: true }
+
+/** Notes the unknown names of one request. */
+export class UnknownNames {
+  readonly #kind: keyof typeof KINDS
+  readonly #known: () => Iterable<string>
+  #told = 0
+  #isListed = false
+
+  /** @param known the names that there are, asked for once a name is unknown; those of fields are not told */
+  constructor(kind: keyof typeof KINDS, known: () => Iterable<string> = () => []) {
+    this.#kind = kind
+    this.#known = known
+  }
+
+  /** No more are told. */
+  get isFull(): boolean {
+    return this.#told >= MOST_NAMES
+  }
+
+  /** Puts what is told of the name under its place. */
+  note(name: string, errors: ErrorMessages): void {
+    if (this.isFull) return
+    const value = [this.message(name)]
+    const place = shownName(name)
+    // a name may be that of a member of all objects, or __proto__
+    if (!Object.hasOwn(errors, place)) Object.defineProperty(errors, place, { ...MEMBER, value })
+    this.#told++
+  }
+
+  /** What is told of the name, wherever it stands. */
+  message(name: string): string {
+    const told = `Unknown ${this.#kind}`
+    const kind = KINDS[this.#kind]
+    if (!kind || (this.#isListed && this.#told >= MOST_COMPARED)) return `${told}.`
+    const known = [...this.#known()]
+    const near = (kind.nearFirst || this.#isListed) && this.#told < MOST_COMPARED ? nearestTo(name, known) : undefined
+    if (near !== undefined) return `${told}; did you mean "${near}"?`
+    if (this.#isListed) return `${told}.`
+    this.#isListed = true
+    return `${told}${kind.list}${known.join(', ') || 'none'}.`
+  }
+}
+
+/** What is told of names in one parameter. */
+export function unknownName(known: Iterable<string>): string {
+  return new UnknownNames('name', () => known).message('')
+}
+
+/** Where what is wrong with a name stands. */
+export function shownName(name: string): string {
+  return PLAIN.test(name) ? name : 'non_field_errors'
+}
