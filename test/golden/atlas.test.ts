@@ -1,6 +1,6 @@
 /** The atlas, and what its clients in `examples/client` and `examples/tanstack` ask of it: a file for each resource. */
 import { rm } from 'node:fs/promises'
-import { afterAll, beforeAll, it, vi } from 'vitest'
+import { afterAll, beforeAll, beforeEach, it, vi } from 'vitest'
 import { type Atlas, createAtlas } from '../../examples/atlas/atlas.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { readProjectFile } from '../support/program.js'
@@ -16,6 +16,7 @@ const cache = vi.hoisted(() => {
 
 const PNG = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(100)])
 const ROWS = `
+  truncate countries, cities, lists, entries, photos restart identity cascade;
   insert into countries (name, official_name, cca2, cca3, region, capital, area, latitude, longitude, languages, landlocked)
     values ('Land', 'The Land', 'LA', 'LND', 'Here', 'City 1', 12.5, 1, 2, '{"deu": "German"}', true),
       ('Isle', 'The Isle', 'IS', 'ISL', 'There', null, null, -1.5, 2.25, '{}', false);
@@ -28,7 +29,7 @@ let atlas: Atlas
 let server: TestServer
 
 beforeAll(async () => {
-  database = await createDatabase({ schema: `${readProjectFile('examples/atlas/schema.sql')};${ROWS}` })
+  database = await createDatabase({ schema: readProjectFile('examples/atlas/schema.sql') })
   atlas = await createAtlas(database.knex)
   server = await serve(atlas.app)
 })
@@ -36,6 +37,10 @@ afterAll(async () => {
   await server?.close()
   await database?.drop()
   await rm(cache, { recursive: true })
+})
+
+beforeEach(async () => {
+  await database.knex.raw(ROWS)
 })
 
 async function record(name: string, routes: readonly string[], work: (atlas: Recording) => Promise<void>) {

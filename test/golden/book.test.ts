@@ -11,7 +11,7 @@ import { createFolder } from '../support/files.js'
 import { COVER, startPage } from '../support/page-program.js'
 import { toUrl } from '../support/program.js'
 import { requestOf, stepsOf } from '../support/tutorial.js'
-import { expectRecorded, Recording, recordedNames } from './support/recording.js'
+import { expectRecorded, othersIn, Recording } from './support/recording.js'
 import { startInside } from './support/started.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -55,7 +55,13 @@ describe('the tutorial', () => {
     await expectRecorded('tutorial', name, texts.get(name))
   })
 
-  it('has no other file', () => expect(recordedNames('tutorial')).toEqual(states.map(({ name }) => name)))
+  it('has no other file', () =>
+    expect(
+      othersIn(
+        'tutorial',
+        states.map(({ name }) => name),
+      ),
+    ).toEqual([]))
 })
 
 describe('a page that is a program', () => {
@@ -80,5 +86,11 @@ describe('a page that is a program', () => {
     await expectRecorded('pages', page.name, recording.text())
   })
 
-  it('has no other file', () => expect(recordedNames('pages')).toEqual(pages.map(({ name }) => name).sort()))
+  it('has no other file', () =>
+    expect(
+      othersIn(
+        'pages',
+        pages.map(({ name }) => name),
+      ),
+    ).toEqual([]))
 })

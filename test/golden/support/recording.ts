@@ -2,7 +2,7 @@
  * What an API does, as a text that can be compared: what `explain()` says of its routes, and for each request the statements
  * that were sent and the answer, byte for byte but for what no two runs have in common.
  */
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import http from 'node:http'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -23,6 +23,10 @@ export interface RecordingOptions {
   readonly port: number
   /** Basenames of the routes to explain. @default all */
   readonly routes?: readonly string[]
+  /** Words that the text begins with. */
+  readonly about?: string
+  /** Labels of `explain` that say the same of each route. @default none */
+  readonly without?: readonly string[]
   /** The tags of its rows are made of points in time. */
   readonly volatileTags?: boolean
 }
@@ -48,13 +52,11 @@ export class Recording {
 
   /** Begins with what the routes do. */
   static async of(options: RecordingOptions): Promise<Recording> {
-    const { api, routes } = options
+    const { api, routes, about, without = [] } = options
     const recording = new Recording(options)
+    if (about !== undefined) recording.#parts.push(`${about}\n`)
     const explained = routes ? (await Promise.all(routes.map((name) => api.explain(name)))).flat() : await api.explain()
-    const lines = formatExplanations(explained).split('\n')
-    recording.#parts.push(
-      lines.map((line) => (line.startsWith('  ') ? `  ${foldSql(line, ' '.repeat(15))}` : line)).join('\n'),
-    )
+    recording.#parts.push(explanationsWithout(without, formatExplanations(explained)))
     return recording
   }
 
@@ -93,6 +95,19 @@ export class Recording {
   }
 }
 
+/** Explanations without these labels; what is then the same of several routes stands behind them all. */
+function explanationsWithout(labels: readonly string[], text: string): string {
+  const routes = new Map<string, string[]>()
+  for (const [title = '', ...lines] of text.split('\n\n').map((paragraph) => paragraph.trimEnd().split('\n'))) {
+    const told = lines.filter((line) => !labels.some((label) => line.startsWith(`  ${label} `)))
+    const body = told.map((line) => `  ${foldSql(line, ' '.repeat(15))}\n`).join('')
+    const titles = routes.get(body)
+    if (titles) titles.push(title)
+    else routes.set(body, [title])
+  }
+  return [...routes].map(([body, titles]) => `${titles.join('\n')}\n${body}`).join('\n')
+}
+
 function textOf({ title, method, path, headers, body }: Recorded, statements: readonly string[], answer: TestResponse) {
   const sent = Object.entries(headers ?? {}).filter(([, value]) => value !== 'application/json')
   const asked =
@@ -129,7 +144,7 @@ function headerLines({ status, headers, text }: TestResponse): string[] {
 }
 
 const CLAUSE =
-  / (?=(?:(?<!delete )from|where|(?:(?:inner|left|cross|full) )?join|order by|group by|limit|union|returning|values|on conflict|set|for (?:no key )?update) )/gi
+  / (?=(?:(?<!delete )from|where|(?:inner|left|cross|full) join|(?<!inner |left |cross |full )join|order by|group by|limit|union|returning|values|on conflict|set|for (?:no key )?update) )/gi
 const SHORT = 90
 
 /** A line for each clause, deeper in parentheses. What is short stays on one line. */
@@ -165,6 +180,8 @@ const TIMES = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d(?::?\d\d
 const NAMES =
   /(?<![0-9a-f])(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})(?![0-9a-f])/g
 const TAGS = /(?<=")[0-9a-f]{16}-[0-9a-f]{16}(?=")/g
+/** Savepoints, which knex counts in the whole process. */
+const SAVEPOINTS = /(?<=savepoint )trx\d+/gi
 /** Of the release, how long a throttle's window still lasts, and sessions. */
 const OTHERS =
   /(?<=^< x-app-version: )\S+|(?<=^< ratelimit: .*;t=)\d+|(?<=^< retry-after: )\d+|(?<=koa\.sess(?:\.sig)?=)[^;\s]+/gm
@@ -184,7 +201,7 @@ class Chance {
       (left, [pattern, word]) => left.replace(pattern, (name) => this.#nameOf(name, word)),
       timeless,
     )
-    return nameless.replace(OTHERS, '…')
+    return nameless.replace(SAVEPOINTS, 'trx').replace(OTHERS, '…')
   }
 
   #nameOf(name: string, word: string): string {
@@ -199,9 +216,9 @@ export async function expectRecorded(folder: string, name: string, text: string 
   await expect(text).toMatchFileSnapshot(join(FOLDER, folder, `${name}.txt`))
 }
 
-/** The names of the files of a folder. */
-export function recordedNames(folder: string): string[] {
-  return readdirSync(join(FOLDER, folder))
-    .map((name) => basename(name, '.txt'))
-    .sort()
+/** Files of a folder that nothing is recorded in. */
+export function othersIn(folder: string, names: readonly string[]): string[] {
+  const path = join(FOLDER, folder)
+  const files = existsSync(path) ? readdirSync(path) : []
+  return files.filter((file) => !names.includes(basename(file, '.txt')))
 }
