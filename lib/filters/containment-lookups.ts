@@ -21,7 +21,7 @@ function ofLists(column: Column, element: Operand): Named {
   const compare = (operator: string, description: string): Lookup => ({
     description,
     values: (text) => [readList(text, (item) => element.read(item))],
-    sql: () => `?? ${operator} ?${castTo(column)}`,
+    sql: () => `?? operator(pg_catalog.${operator}) ?${castTo(column)}`,
     parameter: () => ({
       schema: { type: 'array', items: element.schema(), maxItems: MOST_VALUES },
       explode: false,
@@ -38,7 +38,7 @@ function ofRanges(column: Column): Named {
   const compare = (operator: string, description: string): Lookup => ({
     description: `${description}: a range, or a single value`,
     values: (text, operand) => [operand.read(asRange(text, column.type))],
-    sql: () => `?? ${operator} ?${castTo(column)}`,
+    sql: () => `?? operator(pg_catalog.${operator}) ?${castTo(column)}`,
     parameter: () => ({ schema: { type: 'string' } }),
   })
   return [

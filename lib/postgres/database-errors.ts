@@ -175,6 +175,10 @@ const LOST_CONNECTION =
  */
 const GIVEN_VALUE = /\$\d+(?: = '\.\.\.')?$/
 
+/** A limit or an offset below zero. */
+const OF_PAGES: ReadonlySet<string> = new Set(['2201W', '2201X'])
+
+/** Where objects are read, only values given with the statement are the client's: any other was made of what is stored. */
 function answerNative(error: NativeError, subject: ConstraintSubject): ApiError | null {
   // A server that is away on a unix socket is `connect ENOENT`.
   if (error.name === 'KnexTimeoutError' || error.syscall === 'connect') return unavailable(error, subject)
@@ -182,7 +186,20 @@ function answerNative(error: NativeError, subject: ConstraintSubject): ApiError 
     return LOST_CONNECTION.test(error.message) ? unavailable(error, subject) : null
   }
   const answer = ANSWERS.get(error.code) ?? (error.code.length === 5 ? ANSWERS.get(error.code.slice(0, 2)) : undefined)
-  return answer?.(error, subject) ?? (GIVEN_VALUE.test(String(error['where'])) ? invalid(error, subject) : null)
+  const answered = answer?.(error, subject) ?? null
+  const isGiven = GIVEN_VALUE.test(String(error['where']))
+  if (answered instanceof ValidationError) {
+    // a constraint of a table is violated by what a request has written, whatever its method
+    const isOfRequest = isGiven || error.table !== undefined || OF_PAGES.has(error.code)
+    return subject.operation !== 'read' || isOfRequest ? answered : null
+  }
+  return answered ?? (isGiven ? invalid(error, subject) : null)
+}
+
+/** What to throw where the rows of a write could not be read: values that were not given with the statement are stored ones. */
+export function readingError(error: unknown): unknown {
+  const isStored = toApiError(error) === null && toApiError(error, subjectOf('POST')) instanceof ValidationError
+  return isStored ? new Error('the rows were found and could not be read', { cause: error }) : error
 }
 
 /** True for an answer to a value that PostgreSQL has refused and a field should have. */

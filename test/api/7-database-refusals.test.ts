@@ -1,10 +1,18 @@
 /** What only the database refuses: values, triggers, sequences and constraints, as a client sees it. */
 import { setImmediate } from 'node:timers/promises'
-import { ModelSerializer, NestedSerializer, StringField } from 'koa-viewsets'
+import {
+  FieldFilter,
+  ModelSerializer,
+  NestedRouter,
+  NestedSerializer,
+  NestedViewSetMixin,
+  SerializerMethodField,
+  StringField,
+} from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
+import { routerOf, serializerOf, serveRouter, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create sequence few as int maxvalue 2 start 2;
@@ -31,6 +39,8 @@ const SCHEMA = `
   create table numbers (id int primary key, n int not null);
   insert into numbers values (1, 0), (2, 1);
   create view computed as select id, 10 / n as quotient, case when n = 1 then 'x'::text else '1' end::int as parsed from numbers;
+  create table dated (day date primary key, amount text, note text); insert into dated values ('2024-01-01', 'n/a', 'b');
+  create view days as select day, note, amount::int as parsed from dated;
 
   create table typed (id serial primary key, bits bit(3), span int4range, page xml, address macaddr, counts int[]);
 `
@@ -44,6 +54,16 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 
 const ids: Record<string, string> = { idColumn: 'id' }
+
+/** A serializer that needs instances. */
+function methodOf(model: typeof Model, fields = ['id', 'parsed']) {
+  const Shown = serializerOf(model, [...fields, 'label'], { label: new SerializerMethodField() })
+  return class extends Shown {
+    getLabel() {
+      return 'x'
+    }
+  }
+}
 const NO_FIELD = (message: string) => ({ status: 400, json: { errors: { non_field_errors: [message] } } })
 const UNKNOWN = { status: 500, text: '{"detail":"Internal server error","status":500}' }
 
@@ -98,11 +118,82 @@ describe('what SQL of the application cannot compute', () => {
     expect(client.reported.at(-1)).toMatchObject({ cause: { code: '22P02' } })
   })
 
+  it('is 500 with an event wherever rows are read, and 400 for what a client has given', async () => {
+    const Computed = tableOf('computed', ids)
+    const Day = tableOf('days', { idColumn: 'day' })
+    const statics = { filterBackends: [FieldFilter], filtersetFields: ['id'] }
+    const client = await serveViews({
+      parsed: viewOf(Computed, serializerOf(Computed, ['id', 'parsed']), statics),
+      days: viewOf(Day, serializerOf(Day, ['day', 'parsed', 'note']), { lookupField: 'day' }),
+      methods: viewOf(Computed, methodOf(Computed)),
+    })
+    const asked = [
+      ['GET', '/parsed'],
+      ['GET', '/methods'],
+      ['GET', '/parsed?id=2'],
+      ['GET', '/days'],
+      ['GET', '/days/2024-01-01'],
+      ['PATCH', '/days/2024-01-01', { note: 'x' }],
+      ['PUT', '/days/2024-01-01', { note: 'x' }],
+      ['DELETE', '/days/2024-01-01'],
+      ['PATCH', '/days/bulk', [{ day: '2024-01-01', note: 'x' }]],
+      ['DELETE', '/days/bulk', ['2024-01-01']],
+    ] as const
+    for (const [index, [method, path, body]] of asked.entries()) {
+      const answer = await client.send(method, path, body)
+      expect([method, path, answer.status]).toEqual([method, path, 500])
+      expect(client.reported).toHaveLength(index + 1)
+    }
+    expect((await client.get('/parsed?id=1')).json).toEqual([{ id: 1, parsed: 1 }])
+    expect((await client.get('/parsed?id=99999999999')).status).toBe(400)
+    expect(client.reported).toHaveLength(asked.length)
+  })
+
   it('is 500 in a trigger', async () => {
     const Order = tableOf('orders')
     const client = await serveViews({ orders: viewOf(Order, serializerOf(Order, ['id', 'title', 'quantity'])) })
     expect(await client.send('POST', '/orders', { title: 'zero' })).toMatchObject(UNKNOWN)
     expect(client.reported).toHaveLength(1)
+  })
+})
+
+describe('a key that the encoding of the database lacks', () => {
+  it.each(['LATIN1', 'EUC_JP'] as const)('leads nowhere in %s', async (encoding) => {
+    const database = await createDatabase({
+      encoding,
+      schema: `create table names (name text primary key, note text); insert into names values ('a', 'b');
+        create table parts (id int primary key, name text references names)`,
+    })
+    onTestFinished(() => database.drop())
+    const Name = tableOf('names', { idColumn: 'name' }).bindKnex(database.knex) as typeof Model
+    const Part = tableOf('parts').bindKnex(database.knex) as typeof Model
+    const statics = { lookupField: 'name', filterBackends: [FieldFilter], filtersetFields: ['note'] }
+    const api = routerOf({
+      names: viewOf(Name, serializerOf(Name, ['name', 'note']), statics),
+      methods: viewOf(Name, methodOf(Name, ['name']), statics),
+    })
+    class Parts extends NestedViewSetMixin(viewOf(Part, serializerOf(Part, ['id']))) {
+      static override parentLookupField = 'name'
+    }
+    new NestedRouter(api, 'names', { lookup: 'parent' }).register('parts', Parts)
+    const client = await serveRouter(api)
+    const key = encodeURIComponent('😀')
+    for (const path of ['/names', '/methods']) {
+      expect((await client.get(`${path}/a`)).status).toBe(200)
+      for (const method of ['GET', 'PUT', 'PATCH', 'DELETE']) {
+        const answer = await client.send(method, `${path}/${key}`, method.startsWith('P') ? { note: 'x' } : undefined)
+        expect([method, path, answer.status]).toEqual([method, path, 404])
+      }
+    }
+    expect((await client.get(`/names/${key}/parts`)).status).toBe(404)
+    expect((await client.get(`/names/${key}/parts/1`)).status).toBe(404)
+    expect((await client.send('POST', `/names/${key}/parts`, { id: 1 })).status).toBe(404)
+    expect((await client.get('/names/a/parts')).json).toEqual([])
+    expect((await client.get(`/names?note=${key}`)).status).toBe(400)
+    expect((await client.send('POST', '/names', { name: '😀' })).status).toBe(400)
+    expect((await client.send('PATCH', '/names/bulk', [{ name: '😀', note: 'x' }])).status).toBe(400)
+    expect((await client.send('DELETE', '/names/bulk', ['😀'])).status).toBe(400)
+    expect(client.reported).toEqual([])
   })
 })
 

@@ -9,6 +9,8 @@ import { actOutsideRequests, LOGIN, runsAsRole } from './roles.js'
 export interface DatabaseOptions {
   /** SQL to run in the new database: one or more statements. */
   schema?: string
+  /** What its text is stored in. @default that of the server's template */
+  encoding?: 'LATIN1' | 'EUC_JP'
 }
 
 export interface TestDatabase {
@@ -33,10 +35,13 @@ export function poolMode(): PoolMode | undefined {
  * const database = await createDatabase({ schema: 'create table books (id int primary key)' })
  * afterAll(() => database.drop())
  */
-export async function createDatabase({ schema }: DatabaseOptions = {}): Promise<TestDatabase> {
+export async function createDatabase({ schema, encoding }: DatabaseOptions = {}): Promise<TestDatabase> {
   const server = inject('postgres')
   const name = `test_${randomBytes(8).toString('hex')}`
-  await runSql(server, `CREATE DATABASE ${name} TEMPLATE template1`)
+  await runSql(
+    server,
+    `CREATE DATABASE ${name} TEMPLATE ${encoding ? `template0 ENCODING '${encoding}' LOCALE 'C'` : 'template1'}`,
+  )
   const direct = withDatabase(server, name)
   if (schema) await runSql(direct, schema)
   const pgbouncer = inject('pgbouncer')

@@ -20,7 +20,7 @@ import type { ForcedValues } from '../../serializers/contract.js'
 import { actionClass } from '../action-options.js'
 import { isDetail } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { lookupOf } from '../steps/read-object.js'
+import { lookedUp, lookupOf } from '../steps/read-object.js'
 import type { ParentViewClass, View } from '../view.js'
 import { parentKeyOf } from './parent-key.js'
 
@@ -220,7 +220,7 @@ async function find(parent: GenericView, related: readonly Column[] | undefined)
   if (!query.hasSelects() && isPlainChain(parent)) {
     void query.select(references(query, related ?? lookup.key.columns))
   }
-  const [object] = (await readExactly(first(lookup.key, query))) as object[]
+  const [object] = (await lookedUp(async () => readExactly(first(lookup.key, query)))) as object[]
   if (!object) throw new NotFound()
   if (needsObject(parent)) {
     await parent.loadRelated([object])

@@ -11,6 +11,7 @@ import { byExactKey } from '../../models/exact-key.js'
 import type { Column } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
+import { readingError } from '../../postgres/database-errors.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { whereAnyKey } from '../../queryset/where-keys.js'
@@ -207,7 +208,11 @@ function quoteKey(key: unknown): string {
 
 async function findObjects(view: GenericView, keys: readonly KeyValues[]): Promise<readonly Model[]> {
   if (keys.length === 0) return []
-  const { lookup: key } = view.resource
-  if (describeModel(view.viewClass.modelClass()).lockable) return (await holdRows(view, { key, keys })).objects
-  return (await readExactly(whereAnyKey(visibleQuery(view), key.columns, keys))) as Model[]
+  try {
+    const { lookup: key } = view.resource
+    if (describeModel(view.viewClass.modelClass()).lockable) return (await holdRows(view, { key, keys })).objects
+    return (await readExactly(whereAnyKey(visibleQuery(view), key.columns, keys))) as Model[]
+  } catch (error) {
+    throw readingError(error)
+  }
 }

@@ -71,7 +71,7 @@ export async function findObject(view: GenericView): Promise<Model> {
   const lookup = lookupOf(view)
   const isVersioned = view.viewClass.concurrency !== null
   const isHeld = view.holds || (isVersioned && transactionOf(view) !== undefined && !isSafeMethod(view.ctx.method))
-  const found = await lookedUp(view, () => (isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup)))
+  const found = await lookedUp(() => (isHeld ? holdObjects(view, lookup) : readVersioned(view, lookup)))
   const object = found.find((one) => isNamed(one, lookup))
   if (!object) throw new NotFound()
   return object

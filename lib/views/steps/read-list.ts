@@ -3,10 +3,11 @@ import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
 import { type FilterPart, guardOf, isVaried, NO_PARTS, type QueryParameters, readParts } from '../../filters/filter.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
-import { NotFound } from '../../kernel/errors.js'
+import { NotFound, ValidationError } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { PageRequest } from '../../pagination/pagination.js'
+import { toApiError } from '../../postgres/database-errors.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/list-source.js'
 import { listKey } from '../../rows/row-access.js'
@@ -117,7 +118,9 @@ async function readNestedPage(listing: Listing, parts: readonly FilterPart[]): P
   try {
     page = await cutPage(listing, source)
   } catch (error) {
-    if (error instanceof NotFound) await confirmParents(view)
+    // a key on the path that PostgreSQL refuses leads nowhere
+    const isRefused = view.trx === undefined && toApiError(error) instanceof ValidationError
+    if (error instanceof NotFound || isRefused) await confirmParents(view)
     throw error
   }
   // an empty list may be one of a path that leads nowhere

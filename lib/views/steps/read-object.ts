@@ -1,7 +1,7 @@
 /** Finds the object that a path names, and answers with it. */
 
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
-import { toApiError } from '../../postgres/database-errors.js'
+import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { whereKey } from '../../queryset/where-keys.js'
 import { findRow, type ObjectLookup } from '../../rows/find-row.js'
 import type { RowAccess } from '../../rows/row-access.js'
@@ -17,7 +17,7 @@ export async function readDetail(view: GenericView): Promise<unknown> {
   if (resource.namesPerUser && !resource.overrides.lookup) requireOwner(view)
   const rows = objectRow(view)
   if (!rows) return readInstance(view)
-  const found = await lookedUp(view, () => findRow(rows, lookupOf(view), resource.versionTerms))
+  const found = await lookedUp(() => findRow(rows, lookupOf(view), resource.versionTerms))
   if (found === null) return readInstance(view)
   if (found === undefined) throw new NotFound()
   if (resource.versionTerms.length > 0) {
@@ -47,18 +47,13 @@ async function readInstance(view: GenericView): Promise<unknown> {
  * @throws NotFound PostgreSQL cannot read the key as a value of its column
  * @throws Error it can, so that the bad value is one that SQL of the application has made
  */
-export function lookedUp<Found>(view: GenericView, find: () => Promise<Found>): Promise<Found> {
+export function lookedUp<Found>(find: () => Promise<Found>): Promise<Found> {
   return find().catch((error: unknown) => {
-    if (error instanceof ApiError || !(toApiError(error) instanceof ValidationError)) throw error
-    if (view.resource.lookup.columns.every(({ type }) => READ_BY_US.has(type))) {
-      throw new Error('the object was found and could not be read', { cause: error })
-    }
-    throw new NotFound(undefined, { cause: error })
+    if (error instanceof ApiError) throw error
+    if (toApiError(error) instanceof ValidationError) throw new NotFound(undefined, { cause: error })
+    throw readingError(error)
   })
 }
-
-/** Types of keys that PostgreSQL reads whenever our fields have. */
-const READ_BY_US = new Set(['int2', 'int4', 'int8', 'numeric', 'uuid', 'text', 'varchar', 'bpchar', 'citext', 'enum'])
 
 /** The key that the path names an object by. @throws NotFound when no row can have it */
 export function keyOnPath(view: GenericView): PathKey {
