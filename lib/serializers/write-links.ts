@@ -59,8 +59,13 @@ async function insertLinks(
   const lists = asLists(through, relation, links)
   if (lists) {
     const { names, source, values } = lists
-    const sql = `insert into ?? (${names.map(() => '??').join(', ')}) ${source}`
-    await knex.raw(sql, [model.tableName, ...names, ...values] as never)
+    // two keys of several columns may share some, which are the owner's then
+    const once = [...new Set(names)]
+    const marks = (list: readonly unknown[]) => list.map(() => '??').join(', ')
+    const listed = [...names.keys()].map((index) => `c${index}`)
+    const taken = once.map((name) => `c${names.indexOf(name)}`)
+    const sql = `insert into ?? (${marks(once)}) select ${taken.join(', ')} from (${source}) as v (${listed.join(', ')})`
+    await knex.raw(sql, [model.tableName, ...once, ...values] as never)
     return
   }
   const rows = links.map(({ owner, key }) => {
@@ -69,7 +74,7 @@ async function insertLinks(
       return [property, exactValue((owner as Row)[from])] as const
     })
     const other = relatedProperties.map((property, index) => [property, key[index]] as const)
-    return model.fromJson(Object.fromEntries([...own, ...other]))
+    return model.fromJson(Object.fromEntries([...other, ...own]))
   })
   for (const part of parts(rows)) await model.query(knex).insert(part)
 }

@@ -9,6 +9,7 @@ import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
+import { clearedColumns, ownColumns } from './own-columns.js'
 import { rowKey } from './row-keys.js'
 import type { NestedWrite } from './split-writes.js'
 import { type Path, placed, under } from './under.js'
@@ -33,7 +34,7 @@ interface Asked extends NestedWrite {
  */
 export async function writeBefore(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   for (const [bound, asked] of byField(serializer, items, 'before')) {
-    const { field, relation } = asked[0] as Asked
+    const { field } = asked[0] as Asked
     const child = serializer.child(bound, field.serializerClass)
     const entries = asked.map(({ item, value, path }) => ({
       data: value as Data,
@@ -102,24 +103,47 @@ async function lockDistinct(rows: readonly Model[], serializer: AnySerializer): 
   if (keys.size > 1) await lockRows(rows, knexOf(serializer))
 }
 
-/** Puts the key of a nested object into the columns of the item that points to it. */
+/**
+ * Puts the key of a nested object into the columns of the item that points to it; for `null` it clears those that no other
+ * key has.
+ * @throws ValidationError there is none to clear, or another key decides on a column
+ */
 function takeKeys(
   serializer: AnySerializer,
   { bound, relation, item }: Asked,
   { object, isNew }: { object: Data | null; isNew: boolean },
 ): void {
-  const { writes } = item
+  const { writes, instance } = item
+  const properties = relation.ownerProperties
+  const foreignKey = { properties, related: relation.model }
+  const isDecidedElsewhere = (property: string) =>
+    isDecided(serializer, item, property) || Object.hasOwn(writes.columns, property)
+  if (object === null) {
+    // the database says of a new row what must not be null
+    const cleared = instance ? clearedColumns(serializer, foreignKey) : ownColumns(serializer, foreignKey)
+    if (instance && cleared.length === 0 && (instance as Row)[relation.name]) throw notCleared(bound)
+    for (const property of cleared) if (!isDecidedElsewhere(property)) writes.columns[property] = null
+    return
+  }
+  const own = ownColumns(serializer, foreignKey)
   for (const [index, property] of relation.ownerProperties.entries()) {
-    const key = object === null ? null : exactValue(object[relation.relatedProperties[index] as string])
+    const key = exactValue(object[relation.relatedProperties[index] as string])
+    // of a stored row other keys have a say in it, too
+    const isShared = instance !== undefined && !own.includes(property)
     // what stands among the columns beside an object is the application's: a client's own would have been refused
-    if (isDecided(serializer, item, property) || Object.hasOwn(writes.columns, property)) {
+    if (isDecidedElsewhere(property) || (isNew && isShared)) {
       const column = serializer.plan.model?.columns.get(property)
       const kept = decidedValue(serializer, item, property)
       if (key != null && kept !== undefined && column && keyText(column, key) !== keyText(column, kept)) {
         throw new ValidationError({ [bound.name]: ['Invalid value.'] })
       }
-    } else if (isNew || object === null) writes.columns[property] = key
+    } else if (isNew) writes.columns[property] = key
   }
+}
+
+/** All columns of the foreign key are needed by something else. */
+function notCleared({ name }: Pick<BoundField, 'name'>): ValidationError {
+  return new ValidationError({ [name]: ['This field may not be null.'] })
 }
 
 /** True for a column of the row that no nested object may change. */
@@ -139,9 +163,10 @@ function decidedValue({ forced }: AnySerializer, { writes, instance }: WriteItem
 /** Writes what points to the items' rows: nested objects and sets of keys. */
 export async function writeAfter(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   for (const [bound, asked] of byField(serializer, items, 'after')) {
-    const { field, relation } = asked[0] as Asked
-    await detach(serializer, relation, asked)
-    await writeRelated(serializer, serializer.child(bound, field.serializerClass), asked)
+    const { field } = asked[0] as Asked
+    const child = serializer.child(bound, field.serializerClass)
+    await detach(serializer, child, asked)
+    await writeRelated(serializer, child, asked)
   }
   const names = new Set(items.flatMap(({ writes }) => writes.sets.map(({ name }) => name)))
   for (const name of names) {
@@ -154,21 +179,29 @@ export async function writeAfter(serializer: AnySerializer, items: readonly Writ
 }
 
 /** `null` for a nested object that points here: it stays, and is related to nothing. One that is deleted was not shown. */
-async function detach(
-  serializer: AnySerializer,
-  relation: RelationDescription,
-  asked: readonly Asked[],
-): Promise<void> {
-  const items = asked.filter(({ value }) => value === null)
-  if (items.length === 0) return
+async function detach(serializer: AnySerializer, child: AnySerializer, asked: readonly Asked[]): Promise<void> {
+  const items = asked.filter(({ value, item }) => value === null && item.instance)
+  const [first] = items
+  if (!first) return
+  const { relation, bound } = first
+  const { relatedProperties, deletedBy } = relation
+  const key = { properties: relatedProperties, related: modelOf(first.item.row as Model) }
+  const cleared = relation.through ? relatedProperties : clearedColumns(child, key)
+  if (cleared.length === 0) {
+    const related = items.find(({ item }) => (item.instance as Row)[relation.name])
+    if (related) throw placed(related.item.path, notCleared(bound))
+    return
+  }
+  const nulls = Object.fromEntries(cleared.map((property) => [property, null]))
   await allAtOnce({
     items,
     knex: knexOf(serializer),
     view: serializer.context.view,
     write: async (part, trx) => {
       const rows = part.map(({ item }) => item.row as Model)
-      const query = relatedQuery(relation, trx, rows).unrelate()
-      if (relation.deletedBy !== undefined) void query.whereNull(`${relation.model.tableName}.${relation.deletedBy}`)
+      const related = relatedQuery(relation, trx, rows)
+      const query = cleared.length < relatedProperties.length ? related.patch(nulls as never) : related.unrelate()
+      if (deletedBy !== undefined) void query.whereNull(`${relation.model.tableName}.${deletedBy}`)
       await query
     },
   })

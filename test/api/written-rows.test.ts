@@ -3,12 +3,29 @@ import { modelSerializer, NestedSerializer } from 'koa-viewsets'
 import { Model } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { createDatabase, type TestDatabase } from '../support/database.js'
-import { serveViews, tableOf, viewOf } from '../support/views.js'
+import { type SerializerClass, serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create table authors (id int generated always as identity primary key, name text default 'x');
   create table posts (id int generated always as identity primary key, title text, author_id int references authors);
   create table tags (id int generated always as identity primary key, label text default 'l', post_id int references posts);
+
+  create table tenants (id int primary key);
+  create table tokens (uid serial primary key, tenant_id int references tenants, id int, name text, unique (tenant_id, id));
+  create table places (
+    id int primary key, tenant_id int, region int, token_id int, backup_id int, strict_id int not null default 3,
+    foreign key (tenant_id, token_id) references tokens (tenant_id, id),
+    foreign key (tenant_id, backup_id) references tokens (tenant_id, id),
+    foreign key (region, strict_id) references tokens (tenant_id, id)
+  );
+  create table invoices (
+    id int primary key, tenant_id int references tenants, place_id int, note text, unique (tenant_id, place_id)
+  );
+  create table labels (uid serial primary key, tenant_id int, id int, name text, unique (tenant_id, id));
+  create table labelled (
+    tenant_id int, token_id int, label_id int, primary key (tenant_id, token_id, label_id),
+    foreign key (tenant_id, token_id) references tokens (tenant_id, id), foreign key (tenant_id, label_id) references labels (tenant_id, id)
+  );
 `
 
 let database: TestDatabase
@@ -77,5 +94,150 @@ describe('rows that set no column', () => {
     expect(await client.send('POST', '/hooked/bulk', empty)).toMatchObject({ status: 201, json: labels('hook') })
     const { rows } = await database.knex.raw('select id from tags')
     expect(new Set(rows.map(({ id }: { id: number }) => id)).size).toBe(3 * count)
+  })
+})
+
+describe('a foreign key of several columns', () => {
+  const Label = tableOf('labels', { idColumn: 'uid' })
+  const Token = tableOf('tokens', {
+    idColumn: 'uid',
+    relationMappings: () => ({
+      labels: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Label,
+        join: {
+          from: ['tokens.tenant_id', 'tokens.id'],
+          through: {
+            from: ['labelled.tenant_id', 'labelled.token_id'],
+            to: ['labelled.tenant_id', 'labelled.label_id'],
+          },
+          to: ['labels.tenant_id', 'labels.id'],
+        },
+      },
+    }),
+  })
+  const Invoice = tableOf('invoices')
+  const pointing = (tenant: string, own: string) => ({
+    relation: Model.BelongsToOneRelation,
+    modelClass: Token,
+    join: { from: [`places.${tenant}`, `places.${own}`], to: ['tokens.tenant_id', 'tokens.id'] },
+  })
+  const Place = tableOf('places', {
+    relationMappings: () => ({
+      token: pointing('tenant_id', 'token_id'),
+      backup: pointing('tenant_id', 'backup_id'),
+      strict: pointing('region', 'strict_id'),
+      invoice: {
+        relation: Model.HasOneRelation,
+        modelClass: Invoice,
+        join: { from: ['places.tenant_id', 'places.id'], to: ['invoices.tenant_id', 'invoices.place_id'] },
+      },
+    }),
+  })
+  const TokenSerializer = serializerOf(Token, ['tenant_id', 'id', 'name'])
+  const nested = (serializer: SerializerClass) => new NestedSerializer(serializer, { allowNull: true, required: false })
+  const nesting = (fields: string[], readOnlyFields: string[]) =>
+    Object.assign(
+      serializerOf(Place, [...fields, 'token', 'backup', 'strict', 'invoice'], {
+        token: nested(TokenSerializer),
+        backup: nested(TokenSerializer),
+        strict: nested(TokenSerializer),
+        invoice: nested(serializerOf(Invoice, ['id', 'note'])),
+      }),
+      { readOnlyFields },
+    )
+  const views = {
+    // the tenant is shown, or nobody's business
+    places: viewOf(Place, nesting(['id', 'tenant_id', 'region'], ['tenant_id', 'region'])),
+    hidden: viewOf(Place, nesting(['id'], [])),
+    labels: viewOf(
+      Token,
+      serializerOf(Token, ['uid', 'labels'], {
+        labels: new NestedSerializer(serializerOf(Label, ['tenant_id', 'id', 'name']), { many: true }),
+      }),
+      { lookupField: 'uid' },
+    ),
+  }
+
+  beforeEach(() =>
+    database.knex.raw(`
+      truncate tenants, tokens, places, invoices, labels, labelled restart identity cascade;
+      insert into tenants values (1), (2);
+      insert into tokens (tenant_id, id) values (1, 1), (1, 2), (1, 3), (2, 3);
+      insert into places values (1, 1, 1, 1, 2), (2, 1, 1, 1, 2);
+      insert into invoices values (1, 1, 1, 'a'), (2, 1, 2, 'b');
+    `),
+  )
+  const stored = async (sql: string): Promise<unknown[]> => (await database.knex.raw(sql)).rows
+
+  it.each(['places', 'hidden'])(
+    'is cleared where no other key has its columns (%s): one, both, in PUT and in bulk',
+    async (path) => {
+      const client = await serveViews(views)
+      const untouched = { tenant_id: 1, region: 1, token_id: 1, backup_id: 2, strict_id: 3 }
+      const rows = () => stored('select tenant_id, region, token_id, backup_id, strict_id from places order by id')
+      const one = await client.send('PATCH', `/${path}/1`, { token: null })
+      expect(one).toMatchObject({ status: 200, json: { token: null, backup: { tenant_id: 1, id: 2 } } })
+      expect(await rows()).toEqual([{ ...untouched, token_id: null }, untouched])
+      const again = await client.send('PATCH', `/${path}/1`, { token: null, backup: null })
+      expect(again).toMatchObject({ status: 200, json: { token: null, backup: null, invoice: { id: 1 } } })
+      await client.send('PATCH', `/${path}/bulk`, [
+        { id: 1, token: null },
+        { id: 2, backup: null },
+      ])
+      expect(await rows()).toEqual([
+        { ...untouched, token_id: null, backup_id: null },
+        { ...untouched, backup_id: null },
+      ])
+      const read = await client.get(`/${path}/2`)
+      expect(await client.send('PUT', `/${path}/2`, read.json)).toMatchObject({ status: 200, json: read.json })
+      expect(await client.send('PUT', `/${path}/2`, { ...read.json, token: null })).toMatchObject({ status: 200 })
+      expect((await rows())[1]).toEqual({ ...untouched, token_id: null, backup_id: null })
+    },
+  )
+
+  it('that has the tenant of others lets go of an object that points to it, and keeps the tenant', async () => {
+    const client = await serveViews(views)
+    expect(await client.send('PATCH', '/places/1', { invoice: null })).toMatchObject({
+      status: 200,
+      json: { invoice: null },
+    })
+    const [first] = await stored('select * from invoices order by id')
+    expect(first).toEqual({ id: 1, tenant_id: 1, place_id: null, note: 'a' })
+  })
+
+  it('of which nothing can be cleared is refused under the name of the nested object', async () => {
+    const client = await serveViews(views)
+    const before = await stored('select * from places order by id')
+    const errors = { strict: ['This field may not be null.'] }
+    expect(await client.send('PATCH', '/places/1', { strict: null })).toMatchObject({ status: 400, json: { errors } })
+    const bulk = await client.send('PATCH', '/places/bulk', [
+      { id: 1, token: null },
+      { id: 2, strict: null },
+    ])
+    expect(bulk).toMatchObject({ status: 400, json: { errors: { 1: errors } } })
+    expect(await stored('select * from places order by id')).toEqual(before)
+  })
+
+  it('takes no new object of another tenant', async () => {
+    const client = await serveViews(views)
+    await client.send('PATCH', '/places/1', { token: null })
+    const other = await client.send('PATCH', '/places/1', { token: { tenant_id: 2, id: 9 } })
+    expect(other).toMatchObject({ status: 400, json: { errors: { token: ['Invalid value.'] } } })
+    expect(await stored('select id from tokens where id = 9')).toEqual([])
+    const own = await client.send('PATCH', '/places/1', { token: { tenant_id: 1, id: 9 } })
+    expect(own).toMatchObject({ status: 200, json: { token: { tenant_id: 1, id: 9 }, backup: { id: 2 } } })
+  })
+
+  it('of a join table may share columns with the other', async () => {
+    const client = await serveViews(views)
+    const labels = [
+      { tenant_id: 1, id: 1, name: 'a' },
+      { tenant_id: 1, id: 2, name: 'b' },
+    ]
+    expect(await client.send('PATCH', '/labels/1', { labels })).toMatchObject({ status: 200, json: { labels } })
+    const other = await client.send('PATCH', '/labels/1', { labels: [{ tenant_id: 2, id: 5, name: 'c' }] })
+    expect(other.status).toBe(400)
+    expect(await stored('select * from labelled')).toHaveLength(2)
   })
 })

@@ -1,0 +1,45 @@
+/** Which columns of a foreign key a relation may write: those of several columns may be part of other keys, too. */
+
+import { describeModel } from '../models/describe-model.js'
+import type { ModelDescription } from '../models/model-description.js'
+import type { ModelClass } from '../models/objection.js'
+import type { AnySerializer } from './contract.js'
+
+/** A foreign key of a serializer's model, and the model that it leads to. */
+export interface KeyColumns {
+  readonly properties: readonly string[]
+  readonly related: ModelClass
+}
+
+/**
+ * The columns of a foreign key that are no other key's, and that the serializer's input may set, by property. A key of one
+ * column is the relation's as a whole.
+ */
+export function ownColumns({ plan, forced }: AnySerializer, key: KeyColumns): readonly string[] {
+  const { model, fields } = plan
+  if (!model || key.properties.length === 1) return key.properties
+  const taken = takenBy(model, key)
+  return key.properties.filter((property) => {
+    const bound = fields.filter(({ column }) => column?.property === property)
+    const isReadOnly = bound.length > 0 && !bound.some(({ writable }) => writable)
+    return !(isReadOnly || model.columns.get(property)?.auto || taken.has(property) || forced?.has(property))
+  })
+}
+
+/** Those of them that may hold null: what lets go of a related object clears these. */
+export function clearedColumns(serializer: AnySerializer, key: KeyColumns): readonly string[] {
+  const columns = serializer.plan.model?.columns
+  return ownColumns(serializer, key).filter((property) => columns?.get(property)?.holdsNull !== false)
+}
+
+/** The columns of the primary key and of foreign keys that lead elsewhere. */
+function takenBy(model: ModelDescription, { properties, related }: KeyColumns): ReadonlySet<string> {
+  const table = describeModel(related).table
+  const declared = [...model.relations.values()].filter(({ kind }) => kind === 'belongs-to-one')
+  const keys = [
+    ...model.references,
+    ...declared.map((one) => ({ properties: one.ownerProperties, table: describeModel(one.model).table })),
+  ]
+  const others = keys.filter((one) => one.table !== table || one.properties.some((name) => !properties.includes(name)))
+  return new Set([model.primaryKey, ...others.map((one) => one.properties)].flat())
+}
