@@ -34,7 +34,7 @@ interface Asked extends NestedWrite {
  */
 export async function writeBefore(serializer: AnySerializer, items: readonly WriteItem[]): Promise<void> {
   for (const [bound, asked] of byField(serializer, items, 'before')) {
-    const { field } = asked[0] as Asked
+    const { field, relation } = asked[0] as Asked
     const child = serializer.child(bound, field.serializerClass)
     const entries = asked.map(({ item, value, path }) => ({
       data: value as Data,
