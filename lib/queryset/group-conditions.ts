@@ -34,6 +34,33 @@ export function encloseAdded(query: AnyQueryBuilder, add: () => unknown): void {
   void query.onBuildKnex(encloseOthers)
 }
 
+/**
+ * Keeps the conditions by which a query is joined to the SQL around it apart from all others: an OR among those, such as in
+ * a relation's own `modify`, would let in rows that belong to nobody.
+ * @param references columns of the SQL around it, which the joining conditions compare with
+ */
+export function encloseBeside<Query extends AnyQueryBuilder>(query: Query, references: readonly string[]): Query {
+  const outer = new Set(references)
+  const isJoin = ({ value }: Condition) =>
+    [(value as Compared | undefined)?.bindings].flat().some((name) => outer.has(name as string))
+  const encloseOthers = (built: Conditioned) => {
+    const others = built._statements.filter((one) => one.grouping === 'where' && !isJoin(one))
+    if (others.some((one) => one.bool === 'or')) enclose(built, others)
+  }
+  const encloseBuilt = (built: Knex.QueryBuilder) => {
+    encloseOthers(built as Conditioned)
+    // what hooks of the query's context add comes behind
+    void built.on('start', encloseOthers)
+  }
+  ours.add(encloseBuilt)
+  return query.onBuildKnex(encloseBuilt)
+}
+
+/** SQL that a condition compares with. */
+interface Compared {
+  readonly bindings?: unknown
+}
+
 /** What is known of the conditions of a query, once it was built. */
 export interface Conditions {
   /** They compare columns of the row itself with values, and read nothing else. */

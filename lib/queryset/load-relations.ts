@@ -5,8 +5,8 @@ import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { readExactly } from './read-exactly.js'
 import { COUNT, isPart, keepBeside, LIST, loadedBeside, narrowList, type RelatedList } from './related-lists.js'
+import { relatedRows } from './related-rows.js'
 
 /** Relations to load, by name, and those to load with each. */
 export interface Relations {
@@ -87,7 +87,7 @@ async function loadBesides(
     if (list && relation && isPart(list)) {
       if (isLoaded) throw loadedOtherwise(model, name)
       await loadPart(model, objects, { key, list, relation, knex, parent })
-    } else if (!isLoaded) await loadRelation(model, objects, { name, relation, list, knex, parent })
+    } else if (!isLoaded && relation) await loadRelation(model, objects, { name, relation, list, knex, parent })
     if (relation && Object.keys(inner).length > 0) {
       // objects of one foreign key share what it leads to
       const related = [...new Set(list && isPart(list) ? partsOf(objects, key) : relatedOf(objects, name))]
@@ -107,24 +107,28 @@ function loadedOtherwise(model: ModelClass, name: string): ConfigurationError {
 
 interface Related extends Pick<Besides, 'knex' | 'parent'> {
   readonly name: string
-  readonly relation: RelationDescription | undefined
+  readonly relation: RelationDescription
   readonly list: RelatedList | undefined
 }
 
 async function loadRelation(model: ModelClass, objects: readonly object[], related: Related): Promise<void> {
-  const { name, relation, list, ...loading } = related
-  await fetchGraph(model, objects, { ...loading, graph: { [name]: {} } }, (query) => {
-    // what a foreign key of the object's own points to is shown as long as it does
-    if (relation?.single && relation.kind !== 'belongs-to-one') {
-      void query.modifyGraph(name, (built) => leaveOutDeleted(built, relation))
-    }
-    if (relation?.single !== false) return
-    void query.modifyGraph(name, (built) => {
-      leaveOutDeleted(built, relation)
-      if (list) narrowList(built, list, { model, relation, objects })
-      else orderByKey(built)
-    })
-  })
+  const { name, relation, list, ...reading } = related
+  const rows = await relatedRows(
+    { model, relation, objects },
+    {
+      ...reading,
+      narrow(query, keys) {
+        // what a foreign key of the object's own points to is shown as long as it does
+        if (relation.kind !== 'belongs-to-one') leaveOutDeleted(query, relation)
+        if (relation.single) return
+        if (list) narrowList(query, list, { model, relation, keys })
+        else orderByKey(query)
+      },
+    },
+  )
+  for (const [index, object] of (objects as readonly Record<string, unknown>[]).entries()) {
+    object[name] = relation.single ? (rows[index]?.[0] ?? null) : rows[index]
+  }
 }
 
 interface Part extends Pick<Besides, 'knex' | 'parent'> {
@@ -133,49 +137,22 @@ interface Part extends Pick<Besides, 'knex' | 'parent'> {
   readonly relation: RelationDescription
 }
 
-/** The name of a part while Objection puts it into the objects. */
-const PART = 'koaviewsetspart'
-
 async function loadPart(model: ModelClass, objects: readonly object[], part: Part): Promise<void> {
-  const { key, list, relation, ...loading } = part
-  const graph = { [PART]: { $relation: relation.name } }
-  await fetchGraph(model, objects, { ...loading, graph }, (query) => {
-    void query.modifyGraph(PART, (built) => {
-      leaveOutDeleted(built, relation)
-      narrowList(built, list, { model, relation, objects })
-    })
-  })
-  for (const object of objects as readonly Record<string, unknown>[]) {
+  const { key, list, relation, ...reading } = part
+  const rows = await relatedRows(
+    { model, relation, objects },
+    {
+      ...reading,
+      narrow(query, keys) {
+        leaveOutDeleted(query, relation)
+        narrowList(query, list, { model, relation, keys })
+      },
+    },
+  )
+  for (const [index, object] of objects.entries()) {
     // a join table may link two objects several times, of which the condition finds all
-    keepBeside(object, key, ((object[PART] ?? []) as readonly object[]).slice(0, list.limit))
-    // the last property: V8 then keeps the shape of the object
-    delete object[PART]
+    keepBeside(object, key, (rows[index] ?? []).slice(0, list.limit))
   }
-}
-
-interface Fetching extends Pick<Besides, 'knex' | 'parent'> {
-  readonly graph: object
-}
-
-async function fetchGraph(
-  model: ModelClass,
-  objects: readonly object[],
-  { graph, knex, parent }: Fetching,
-  narrow: (query: AnyQueryBuilder) => void,
-): Promise<void> {
-  const options = knex === undefined ? {} : { transaction: knex }
-  const query = model.fetchGraph([...objects] as never[], graph, options)
-  if (parent) {
-    void (query as typeof query & Child).childQueryOf(parent, { fork: true })
-    if (knex) void query.transacting(knex as never)
-  }
-  narrow(query)
-  await readExactly(query as AnyQueryBuilder)
-}
-
-/** Objection's own way to hand a query's schema, context and transaction to another; it is not in its types. */
-interface Child {
-  childQueryOf(query: AnyQueryBuilder, options: { fork: boolean }): unknown
 }
 
 function leaveOutDeleted(query: AnyQueryBuilder, { deletedBy }: RelationDescription): void {

@@ -1,13 +1,12 @@
 /** Lists of related objects in an order of their own, or parts of them: what is shown, how it is asked for, and where it is kept. */
 
 import { oncePer } from '../kernel/once-per.js'
-import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { encloseAdded } from './group-conditions.js'
+import { type OwnerKeys, relatedTo } from './related-rows.js'
 import { type OrderTerm, orderBy, orderText } from './total-order.js'
-import { arrayCast } from './where-keys.js'
 
 /** How the objects of a relation to many are shown. */
 export interface RelatedList {
@@ -57,14 +56,14 @@ export function keepBeside(owner: object, key: string, value: readonly object[] 
 }
 
 /** The objects whose lists are asked for. */
-export interface Owners {
+export interface ListOwners {
   readonly model: ModelClass
   readonly relation: RelationDescription
-  readonly objects: readonly object[]
+  readonly keys: OwnerKeys
 }
 
 /** Orders and narrows the query that loads a list for all its owners at once. */
-export function narrowList(query: AnyQueryBuilder, list: RelatedList, owners: Owners): void {
+export function narrowList(query: AnyQueryBuilder, list: RelatedList, owners: ListOwners): void {
   const { order, limit } = list
   modifyList(query, list)
   if (limit !== undefined) void query.where(amongFirst(query, list, owners) as never)
@@ -84,42 +83,34 @@ function modifyList(query: AnyQueryBuilder, { modifiers, order }: Pick<RelatedLi
   if (order.length > 0) void query.onBuildKnex((built) => void built.clearOrder())
 }
 
-/** Names of no table of the application's: inside, they hide tables around them. */
-const KEYS = 'koa_viewsets_keys'
+/** The name of no table of the application's: inside, it hides tables around it. */
 const FIRST = 'koa_viewsets_first'
 
 /**
  * The condition that a row is among the first of its owner's list. For each owner PostgreSQL reads as many rows as are asked
  * for, in order where there is an index on foreign key and order: `row_number()` would have it read and sort all lists.
  */
-function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: Owners): unknown {
-  const { model, relation } = owners
+function amongFirst(query: AnyQueryBuilder, list: RelatedList, owners: ListOwners): unknown {
+  const { model, relation, keys: own } = owners
   const { columns, primaryKey } = describeModel(relation.model)
   const table = query.tableRefFor(query.modelClass())
   const key = primaryKey.map((property) => columns.get(property)?.column ?? property)
   const joined = joinColumns(query, owners)
-  const own = relation.ownerProperties.map((_, index) => `k${index}`)
-  const inner = listQuery(list, {
-    owner: model,
-    relation,
-    references: own.map((name) => `${KEYS}.${name}`),
-    parent: query,
-  })
+  const inner = listQuery(list, { owner: model, relation, references: own.references, parent: query })
   orderList(inner, list.order)
   const keys = key.map((column) => `${table}.${column}`)
   // what a modifier selects besides is of no use here, and might have the same name
   void inner.limit(list.limit as number).select(keys)
   void inner.onBuildKnex((built) => void built.clearSelect().select(keys))
-  const { sql, bindings } = keysOf(owners, own)
   const names = (all: readonly string[]) => all.map(() => '??').join(', ')
   return model.raw(
-    `(${names([...joined, ...key])}) in (select ${names([...own, ...key])} from ${sql} cross join lateral ? as ??)`,
+    `(${names([...joined, ...key])}) in (select ${names([...own.references, ...key])} from ${own.sql} cross join lateral ? as ??)`,
     [
       ...joined,
       ...keys,
-      ...own.map((name) => `${KEYS}.${name}`),
+      ...own.references,
       ...key.map((column) => `${FIRST}.${column}`),
-      ...bindings,
+      ...own.bindings,
       inner,
       FIRST,
     ] as never,
@@ -141,9 +132,7 @@ export function listQuery(
   asked: ListQuery,
 ): AnyQueryBuilder {
   const { owner, relation, references, parent } = asked
-  const query = (owner.relatedQuery(list.relation) as unknown as AnyQueryBuilder & Inner)
-    .for(references.map((name) => owner.ref(name)))
-    .childQueryOf(parent, { fork: true })
+  const query = relatedTo(owner, relation, references).childQueryOf(parent, { fork: true })
   modifyList(query, list)
   if (relation.deletedBy !== undefined) {
     void query.whereNull(`${query.tableRefFor(query.modelClass())}.${relation.deletedBy}`)
@@ -151,33 +140,11 @@ export function listQuery(
   return query
 }
 
-/** Objection's own ways to name the owners of related objects, which its types do not have. */
-interface Inner {
-  for(owners: readonly unknown[]): this
-  childQueryOf(query: AnyQueryBuilder, options: { fork: boolean }): this
-}
-
 /** The columns of a related row, or of its row in the join table, that name its owner. */
-function joinColumns(query: AnyQueryBuilder, { relation }: Owners): readonly string[] {
+function joinColumns(query: AnyQueryBuilder, { relation }: ListOwners): readonly string[] {
   const { through, relatedProperties, model } = relation
   const owner = through?.model ?? model
   const properties = through?.ownerProperties ?? relatedProperties
   const table = query.tableRefFor(through ? (owner.tableName as never) : query.modelClass())
   return properties.map((property) => `${table}.${owner.propertyNameToColumnName(property)}`)
-}
-
-/** The keys of the owners as rows, an array for each column. */
-function keysOf({ model, relation, objects }: Owners, names: readonly string[]) {
-  const { columns } = describeModel(model)
-  const places: string[] = []
-  const values: unknown[][] = []
-  for (const property of relation.ownerProperties) {
-    const column = columns.get(property)
-    places.push(column ? arrayCast(column) : '?')
-    values.push(objects.map((object) => exactValue((object as Readonly<Record<string, unknown>>)[property]) ?? null))
-  }
-  return {
-    sql: `unnest(${places.join(', ')}) as ??(${names.map(() => '??').join(', ')})`,
-    bindings: [...values, KEYS, ...names],
-  }
 }

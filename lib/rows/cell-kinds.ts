@@ -74,9 +74,12 @@ export function cellKind(field: SerializerField, column: Column): CellKind {
   }
   if (made === PrimaryKeyRelatedField || made === SlugRelatedField) {
     // of objects that only a request can tell, it is not known whether they have external ids
-    const { options } = field as RelatedField
-    if (options.queryset !== undefined && !(field as RelatedField).relatedModel()) return 'value'
-    return KEY_KINDS[column.type] ?? 'value'
+    const related = field as RelatedField
+    const model = related.relatedModel()
+    if (related.options.queryset !== undefined && !model) return 'value'
+    const kind = KEY_KINDS[column.type] ?? 'value'
+    // the key that the column refers to may be of another type
+    return model && !related.idsOf(model) && cellKind(related.keyFieldOf(model), column) !== kind ? 'value' : kind
   }
   if (made === ChoiceField) return CHOICE_KINDS[String(field.schema().type)]?.[column.type] ?? 'value'
   return KINDS.get(made)?.[column.type] ?? 'value'

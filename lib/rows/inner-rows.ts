@@ -4,13 +4,12 @@ import type { Relation } from 'objection'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
+import { areComparable } from '../queryset/key-rows.js'
 import { choosesRows } from '../queryset/reads-whole-rows.js'
 import type { RelatedList } from '../queryset/related-lists.js'
+import { joinedColumns } from '../queryset/related-rows.js'
 import { type Collector, checkRows, NeedsInstances } from './row-collector.js'
 import type { InnerList } from './row-shape.js'
-
-/** Types of keys: PostgreSQL and code agree on which of their values are equal. */
-const KEYS = [new Set(['int2', 'int4', 'int8']), new Set(['text', 'varchar']), new Set(['uuid'])]
 
 /** The rows that a relation of a table of the plan leads to. @throws NeedsInstances its owners have no columns to know them by */
 export function innerRows(relation: RelationDescription, table: number, collector: Collector) {
@@ -58,17 +57,10 @@ interface Narrowed {
   readonly modify: (query: AnyQueryBuilder) => unknown
 }
 
-function checkKeys(
-  owner: ModelClass,
-  { name, model, through, ownerProperties, relatedProperties }: RelationDescription,
-): void {
+function checkKeys(owner: ModelClass, relation: RelationDescription): void {
   const { columns } = describeModel(owner)
-  const others = through ? columns : describeModel(model).columns
-  const agree = ownerProperties.every((property, index) => {
-    const one = columns.get(property)?.type ?? ''
-    const other = others.get((through ? ownerProperties : relatedProperties)[index] as string)?.type ?? ''
-    return KEYS.some((types) => types.has(one) && types.has(other))
-  })
-  if (!agree)
-    throw new NeedsInstances(`the relation "${name}" joins by values that code compares in another way than SQL`)
+  const joined = joinedColumns(relation)
+  const { name, ownerProperties } = relation
+  if (ownerProperties.every((property, index) => areComparable(columns.get(property), joined[index]))) return
+  throw new NeedsInstances(`the relation "${name}" joins text to values that are none, which SQL does not compare`)
 }

@@ -11,6 +11,7 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import { relatedRows } from '../queryset/related-rows.js'
 import { orderBy } from '../queryset/total-order.js'
 import { whereRows } from '../queryset/where-keys.js'
 import { rowKey } from './row-keys.js'
@@ -80,7 +81,7 @@ function moved(): Conflict {
 export function relatedKeys(
   owners: readonly Model[],
   { relation, knex }: { relation: RelationDescription; knex: Queryable | undefined },
-): Promise<Model[][]> {
+): Promise<readonly Model[][]> | [] {
   const { model, relatedProperties } = relation
   const { columns } = describeModel(model)
   const narrow = (query: AnyQueryBuilder) => {
@@ -98,27 +99,9 @@ interface Reading {
   readonly narrow: (query: AnyQueryBuilder) => unknown
 }
 
-/** Reads into stand-ins: what the owners themselves have loaded stays. */
-async function relatedTo(owners: readonly Model[], { relation, knex, narrow }: Reading): Promise<Model[][]> {
+function relatedTo(owners: readonly Model[], { relation, ...reading }: Reading): Promise<readonly Model[][]> | [] {
   const [first] = owners
-  if (!first) return []
-  const model = modelOf(first)
-  const known = new Map<string, Row>()
-  const standIns = owners.map((owner) => {
-    const key = rowKey(model, owner)
-    let standIn = known.get(key)
-    if (!standIn) {
-      standIn = new model() as Row
-      for (const property of relation.ownerProperties) standIn[property] = (owner as Row)[property]
-      known.set(key, standIn)
-    }
-    return standIn
-  })
-  const options = knex === undefined ? {} : { transaction: knex }
-  const query = model.fetchGraph([...known.values()], { [relation.name]: {} }, options)
-  void query.modifyGraph(relation.name, (related) => void narrow(related as AnyQueryBuilder))
-  await readExactly(query as AnyQueryBuilder)
-  return standIns.map((standIn) => [standIn[relation.name] ?? []].flat() as Model[])
+  return first ? relatedRows({ model: modelOf(first), relation, objects: owners }, reading) : []
 }
 
 function inKeyOrder(query: AnyQueryBuilder): AnyQueryBuilder {

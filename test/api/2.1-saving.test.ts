@@ -146,7 +146,7 @@ describe('a writable nested object', () => {
       'BEGIN;',
       'insert into "authors"',
       'insert into "books"',
-      'select "authors".* from',
+      'select "authors".*, "koa_viewsets_keys"."koaviewsetsplace"',
       'COMMIT;',
     ])
     expect(await saved(FullBookSerializer, { title: 'y', author: null })).toMatchObject({ author: null })

@@ -1,0 +1,58 @@
+/** Keys of many objects as a table of SQL: each with its place, whatever their types. */
+
+import { exactValue } from '../models/database-text.js'
+import type { Column } from '../models/model-description.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
+import { arrayCast, ONE_BY_ONE } from './where-keys.js'
+
+/** A piece of SQL with its bindings. */
+export interface KeyRows {
+  readonly sql: string
+  readonly bindings: readonly unknown[]
+}
+
+/** The column that says which of the keys a row is, from 1 on: no column of the application's, and no name that mappers change. */
+export const PLACE = 'koaviewsetsplace'
+
+export interface KeysToWrite {
+  /** What the values are of; undefined where the catalogue was not read. */
+  readonly columns: readonly (Column | undefined)[]
+  readonly values: readonly (readonly unknown[])[]
+  /** What the table and its columns are called. */
+  readonly table: string
+  readonly names: readonly string[]
+  /** A query of these columns, of which types are taken where no catalogue says them. */
+  readonly typed?: (() => AnyQueryBuilder) | undefined
+}
+
+/** The table of the keys: a list for each column, but for types of which no list of values can be sent. */
+export function keyRows({ columns, values, table, names, typed }: KeysToWrite): KeyRows {
+  const named = [table, ...names, PLACE]
+  const marks = `??(${[...names, PLACE].map(() => '??').join(', ')})`
+  if (columns.every((column) => column?.sqlType !== undefined && !ONE_BY_ONE.has(column.type))) {
+    const lists = columns.map((_, index) => values.map((row) => row[index]))
+    const places = (columns as readonly Column[]).map(arrayCast).join(', ')
+    return { sql: `unnest(${places}) with ordinality as ${marks}`, bindings: [...lists, ...named] }
+  }
+  const isTyped = columns.every((column) => column?.sqlType !== undefined)
+  const casts = columns.map((column) => (isTyped ? `?::${column?.sqlType?.replaceAll('?', '\\?')}` : '?')).join(', ')
+  const rows = values.map((_, index) => `select ${casts}, ${index + 1}`)
+  // a select of nothing gives the values behind it their types
+  const empty = isTyped || !typed ? [] : [typed()]
+  return {
+    sql: `(${[...empty.map(() => '?'), ...rows].join(' union all ')}) as ${marks}`,
+    bindings: [...empty, ...values.flat(), ...named],
+  }
+}
+
+/** What an object has of some columns, as it is sent to the database. */
+export function valuesOf(object: object, properties: readonly string[]): readonly unknown[] {
+  return properties.map((property) => exactValue((object as Readonly<Record<string, unknown>>)[property]) ?? null)
+}
+
+const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])
+
+/** False for a text and a value that is none: SQL has no `=` for the two, and no foreign key could join them. */
+export function areComparable(one: Column | undefined, other: Column | undefined): boolean {
+  return !one || !other || TEXTS.has(one.type) === TEXTS.has(other.type)
+}

@@ -1,0 +1,175 @@
+/**
+ * Related rows of many objects, by one statement that joins them to the keys of these objects. PostgreSQL says which row
+ * belongs to which object, by the place of the object's key: values that SQL calls equal may have several spellings.
+ */
+
+import type { Knex } from 'knex'
+import type { Model } from 'objection'
+import { describeModel } from '../models/describe-model.js'
+import type { Column, RelationDescription } from '../models/model-description.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { encloseBeside } from './group-conditions.js'
+import { areComparable, type KeyRows, keyRows, PLACE, valuesOf } from './key-rows.js'
+import { readExactly } from './read-exactly.js'
+
+/** The objects whose related rows are read. */
+export interface Owners {
+  readonly model: ModelClass
+  readonly relation: RelationDescription
+  readonly objects: readonly object[]
+}
+
+export interface RelatedReading {
+  readonly knex: Queryable | undefined
+  /** The query of the objects, whose schema and context hold for the related rows. */
+  readonly parent?: AnyQueryBuilder | undefined
+  /** Narrows and orders the query that reads the rows of all objects. */
+  readonly narrow?: ((query: AnyQueryBuilder, keys: OwnerKeys) => unknown) | undefined
+}
+
+/** The keys of the objects that are there, each once. */
+export interface OwnerKeys extends KeyRows {
+  /** Their columns, as the query around calls them. */
+  readonly references: readonly string[]
+}
+
+/** Names of no table and no column of the application's. */
+const KEYS = 'koa_viewsets_keys'
+const KEY = 'koa_viewsets_key'
+
+/** The related rows of each object, in the order of the objects; those of equal keys are the same instances. */
+export async function relatedRows(owners: Owners, reading: RelatedReading): Promise<readonly Model[][]> {
+  const { model, relation, objects } = owners
+  const { rows, places } = distinctKeys(owners)
+  if (rows.length === 0) return objects.map(() => [])
+  const found = await readRows(keyColumns(model, relation), rows, owners, reading)
+  return places.map((place) => (place === undefined ? [] : (found[place] as Model[])))
+}
+
+/** What the keys are of, as they are compared. */
+function keyColumns(model: ModelClass, relation: RelationDescription): readonly (Column | undefined)[] {
+  const joined = joinedColumns(relation)
+  return relation.ownerProperties.map((property, index) => {
+    const own = describeModel(model).columns.get(property)
+    return areComparable(own, joined[index]) ? own : joined[index]
+  })
+}
+
+/** The columns that keys are compared with: those of the related rows, but of a join table, which refers to the keys themselves. */
+export function joinedColumns({
+  model,
+  relatedProperties,
+  through,
+}: RelationDescription): readonly (Column | undefined)[] {
+  const { columns } = describeModel(model)
+  return through ? [] : relatedProperties.map((property) => columns.get(property))
+}
+
+/** Keys without nulls. What is the same value is sent once; which others are equal PostgreSQL knows. */
+function distinctKeys({ relation, objects }: Owners) {
+  const rows: (readonly unknown[])[] = []
+  const known = new Map<string, number>()
+  const places = objects.map((object) => {
+    const values = valuesOf(object, relation.ownerProperties)
+    if (values.some((value) => value === null)) return undefined
+    const text = spelling(values)
+    let place = known.get(text)
+    if (place === undefined) {
+      place = rows.push(values) - 1
+      known.set(text, place)
+    }
+    return place
+  })
+  return { rows, places }
+}
+
+/** JSON has no Infinity and no bigint. */
+function spelling(values: readonly unknown[]): string {
+  return JSON.stringify(values, (_, value: unknown) =>
+    typeof value === 'number' || typeof value === 'bigint' ? String(value) : value,
+  )
+}
+
+async function readRows(
+  columns: readonly (Column | undefined)[],
+  values: readonly (readonly unknown[])[],
+  { model, relation }: Owners,
+  { knex, parent, narrow }: RelatedReading,
+): Promise<Model[][]> {
+  const names = columns.map((_, index) => `${KEY}${index}`)
+  const references = names.map((name) => `${KEYS}.${name}`)
+  const typed = () => ofNobody(model, relation, parent)
+  const keys = { ...keyRows({ columns, values, table: KEYS, names, typed }), references }
+  const query = relatedTo(model, relation, references)
+  if (parent) void query.childQueryOf(parent, { fork: true })
+  if (knex) void query.transacting(knex as Knex.Transaction)
+  void query.joinRaw(`cross join ${keys.sql}`, keys.bindings)
+  narrow?.(query, keys)
+  const read = placed(query)
+  await readExactly(query)
+  const found = values.map((): Model[] => [])
+  for (const [index, row] of read.rows.entries()) found[read.places[index] as number]?.push(row)
+  return found
+}
+
+/** No row of the objects' table: their keys, and a place. */
+function ofNobody(model: ModelClass, { ownerProperties }: RelationDescription, parent: AnyQueryBuilder | undefined) {
+  const query = model.query() as AnyQueryBuilder & Related
+  if (parent) void query.childQueryOf(parent, { fork: true })
+  const table = query.tableRefFor(model)
+  const columns = ownerProperties.map((property) => `${table}.${model.propertyNameToColumnName(property)}`)
+  return query.select([...columns, model.raw('0')]).whereRaw('false')
+}
+
+/** A query of the rows that belong to columns of the SQL around it. */
+export function relatedTo(
+  model: ModelClass,
+  relation: Pick<RelationDescription, 'name'>,
+  references: readonly string[],
+): AnyQueryBuilder & Related {
+  const query = model.relatedQuery(relation.name) as unknown as AnyQueryBuilder & Related
+  void query.for(references.map((name) => model.ref(name)))
+  return encloseBeside(query, references)
+}
+
+/** Objection's own ways to name the owners of related objects, which its types do not have. */
+interface Related {
+  for(owners: readonly unknown[]): this
+  childQueryOf(query: AnyQueryBuilder, options: { fork: boolean }): this
+}
+
+/** The rows of a query, and the place of the key that each belongs to. */
+interface Placed {
+  /** Objection makes instances of them in this very list, before any hook of the model runs. */
+  rows: readonly Model[]
+  places: readonly number[]
+}
+
+/** Has a query select the places, which neither models nor their hooks see. */
+function placed(query: AnyQueryBuilder): Placed {
+  const read: Placed = { rows: [], places: [] }
+  const reference = `${KEYS}.${PLACE}`
+  void query
+    .onBuild((built) => {
+      // before the place, which is to be the last property: V8 then keeps the shape of the rows without it
+      if (!built.hasSelects()) void built.select(`${built.tableRefFor(built.modelClass())}.*`)
+    })
+    .onBuildKnex((built: Knex.QueryBuilder) => {
+      void built.select(reference)
+      if ((built as Grouped)._statements.some(({ grouping }) => grouping === 'group')) void built.groupBy(reference)
+      void built.on('query-response', (rows: unknown) => {
+        if (!Array.isArray(rows)) return
+        read.rows = rows as Model[]
+        read.places = (rows as Record<string, unknown>[]).map((row) => {
+          const place = Number(row[PLACE])
+          delete row[PLACE]
+          return place - 1
+        })
+      })
+    })
+  return read
+}
+
+/** Knex's own builder, as far as we look at it. */
+type Grouped = Knex.QueryBuilder & { readonly _statements: readonly { readonly grouping: string }[] }
