@@ -99,6 +99,7 @@ export class Project extends Model {
   declare tasks?: Task[]
   declare members?: Person[]
   declare children?: Project[]
+  declare parent?: Project | null
 
   static override relationMappings = () => ({
     tasks: { relation: Model.HasManyRelation, modelClass: Task, join: { from: 'projects.id', to: 'tasks.project_id' } },

@@ -179,6 +179,7 @@ const DAY = 86_400_000
 const TIMES = /\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d(?::?\d\d)?)?/g
 const NAMES =
   /(?<![0-9a-f])(?:[0-9a-f]{32}|[0-9a-f]{8}-[0-9a-f]{4}-[47][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})(?![0-9a-f])/g
+const CURSORS = /(?<="cursor_id":"|server_cursor=)[\w-]{60,}/g
 const TAGS = /(?<=")[0-9a-f]{16}-[0-9a-f]{16}(?=")/g
 /** Savepoints, which knex counts in the whole process. */
 const SAVEPOINTS = /(?<=savepoint )trx\d+/gi
@@ -192,7 +193,7 @@ class Chance {
   readonly #named: readonly (readonly [RegExp, string])[]
 
   constructor(volatileTags: boolean) {
-    this.#named = [[NAMES, 'NAME'], ...(volatileTags ? [[TAGS, 'TAG'] as const] : [])]
+    this.#named = [[NAMES, 'NAME'], [CURSORS, 'CURSOR'], ...(volatileTags ? [[TAGS, 'TAG'] as const] : [])]
   }
 
   settled(text: string): string {
