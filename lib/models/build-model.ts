@@ -2,7 +2,7 @@
 import type { Model } from 'objection'
 import { copyNumerals, hasNumerals, memberOf, Numeral, writeJson } from '../kernel/json-numerals.js'
 import { type PropertySchema, typesOf } from '../kernel/json-schema.js'
-import { describeModel } from './describe-model.js'
+import { describeModel, oncePerCatalogue } from './describe-model.js'
 import type { Column } from './model-description.js'
 import { type ModelClass, modelOf } from './objection.js'
 
@@ -27,20 +27,19 @@ export function buildModel(
     json[property] = column?.schema.type === undefined ? value : forSchema(column, value)
   }
   const instance = model.fromJson(json, options) as Model & Record<string, unknown>
+  const texts = jsonColumns(model)
   let isExact = true
   for (const property of Object.keys(instance)) {
     if (Object.hasOwn(json, property) && instance[property] === json[property]) instance[property] = values[property]
-    const column = columns.get(property)
-    if (!column) continue
-    // most values are no objects, and as they are
     const value = instance[property]
-    if (typeof value !== 'object' && !JSON_TYPES.has(column.type)) continue
+    // most values are no objects, and as they are
+    if (typeof value !== 'object' || value === null) continue
     // a schema with defaults copies what it checks
     copyNumerals(values[property], value)
-    instance[property] = forDatabase(model, column, value)
-    if (isInexact(instance[property])) isExact = false
+    if (isInexact(value)) isExact = false
   }
-  if (!isExact) keepDigits(instance)
+  if (texts.length > 0) keepStrings(instance, texts)
+  if (texts.length > 0 || !isExact) formatLast(instance)
   return instance
 }
 
@@ -73,7 +72,7 @@ export function databaseValues(model: ModelClass, instance: Model): Map<string, 
   const values = new Map<string, unknown>()
   for (const [property, value] of Object.entries(instance)) {
     const column = columns.get(property)
-    if (column && value !== undefined) values.set(column.column, sentValue(model, column, value))
+    if (column && value !== undefined) values.set(column.column, sentValue(model, column, value, instance))
   }
   return values
 }
@@ -99,12 +98,16 @@ export class PlainColumn {
   /** What `databaseValues` would have of an instance. @throws Objection's ValidationError as `buildModel` does */
   sent(value: unknown): unknown {
     if (looksLikeQuery(value)) throw refusal(this.#model, this.#column.property)
-    return this.isPlain ? value : sentValue(this.#model, this.#column, forDatabase(this.#model, this.#column, value))
+    return this.isPlain ? value : sentValue(this.#model, this.#column, value)
   }
 }
 
-function sentValue(model: ModelClass, column: Column, value: unknown): unknown {
-  return value !== null && isJsonAttribute(model, column) ? writeJson(value) : value
+/** @param instance what has the value, where hooks may have changed it */
+function sentValue(model: ModelClass, column: Column, value: unknown, instance?: object): unknown {
+  if (value === null) return value
+  if (isJsonAttribute(model, column)) return writeJson(value)
+  if (!jsonColumns(model).includes(column)) return value
+  return instance ? jsonText(column, value, (text) => isJsonString(instance, text)) : jsonText(column, value)
 }
 
 /** The value in the type that the model's schema asks for: decimals are strings to us, and numbers to many schemas. */
@@ -122,12 +125,30 @@ function forSchema(column: Column | undefined, value: unknown): unknown {
   return Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value
 }
 
-/** JSON as text where Objection does not write it itself: pg would make a PostgreSQL array of a list. */
-function forDatabase(model: ModelClass, column: Column, value: unknown): unknown {
-  if (value === null || value === undefined) return value
-  if (JSON_TYPES.has(column.type)) return isJsonAttribute(model, column) ? value : writeJson(value)
-  if (column.type !== 'array' || !JSON_TYPES.has(column.element ?? '') || !Array.isArray(value)) return value
-  return value.map((item: unknown, position) => (item === null ? null : writeJson(memberOf(value, position))))
+/** The columns whose JSON Objection does not write itself: pg would make a PostgreSQL array of a list. */
+const jsonColumns = oncePerCatalogue((model: ModelClass): readonly Column[] =>
+  [...describeModel(model).columns.values()].filter((column) => {
+    if (JSON_TYPES.has(column.type)) return !isJsonAttribute(model, column)
+    return column.type === 'array' && JSON_TYPES.has(column.element ?? '')
+  }),
+)
+
+/** Strings that are JSON values, by instance: any other is text that the application itself has made, as for Objection alone. */
+const jsonStrings = new WeakMap<object, ReadonlySet<unknown>>()
+
+function keepStrings(instance: Model & Record<string, unknown>, columns: readonly Column[]): void {
+  const strings = columns.flatMap(({ property }) => instance[property]).filter((value) => typeof value === 'string')
+  if (strings.length > 0) jsonStrings.set(instance, new Set(strings))
+}
+
+/** JSON as text, for a column of `jsonColumns()`. */
+function jsonText(column: Column, value: unknown, isValue: (text: string) => boolean = () => true): unknown {
+  const textOf = (one: unknown) =>
+    one === null || one === undefined || isExpression(one) || (typeof one === 'string' && !isValue(one))
+      ? one
+      : writeJson(one)
+  if (column.type !== 'array') return textOf(value)
+  return Array.isArray(value) ? value.map((_, position) => textOf(memberOf(value, position))) : value
 }
 
 /** True for JSON with numbers of which JavaScript's lack digits. */
@@ -135,13 +156,22 @@ function isInexact(value: unknown): boolean {
   return value instanceof Numeral || hasNumerals(value)
 }
 
-/** Has Objection send such values with all their digits: its own `JSON.stringify` would leave these out. */
-function keepDigits(instance: Model & Record<string, unknown>): void {
-  const { columns } = describeModel(modelOf(instance))
+/**
+ * Has Objection send JSON as text, once all hooks have seen the values themselves, and with all the digits that its own
+ * `JSON.stringify` would leave out.
+ */
+function formatLast(instance: Model & Record<string, unknown>): void {
+  const model = modelOf(instance)
+  const { columns } = describeModel(model)
   Object.defineProperty(instance, '$formatDatabaseJson', {
     value(this: typeof instance, json: Record<string, unknown>) {
       const prototype = Object.getPrototypeOf(this) as Model
       const formatted: Record<string, unknown> = prototype.$formatDatabaseJson.call(this, json)
+      for (const column of jsonColumns(model)) {
+        if (Object.hasOwn(formatted, column.column)) {
+          formatted[column.column] = jsonText(column, formatted[column.column], (text) => isJsonString(instance, text))
+        }
+      }
       for (const [property, value] of Object.entries(this)) {
         const column = columns.get(property)
         if (column && isInexact(value) && typeof formatted[column.column] === 'string') {
@@ -151,6 +181,10 @@ function keepDigits(instance: Model & Record<string, unknown>): void {
       return formatted
     },
   })
+}
+
+function isJsonString(instance: object, text: string): boolean {
+  return jsonStrings.get(instance)?.has(text) === true
 }
 
 /** True when Objection itself turns the property into JSON text: named in `jsonAttributes`, or object or array by schema. */

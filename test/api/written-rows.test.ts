@@ -26,6 +26,8 @@ const SCHEMA = `
     tenant_id int, token_id int, label_id int, primary key (tenant_id, token_id, label_id),
     foreign key (tenant_id, token_id) references tokens (tenant_id, id), foreign key (tenant_id, label_id) references labels (tenant_id, id)
   );
+
+  create table notes (id int generated always as identity primary key, title text, meta jsonb, raw json, list jsonb[]);
 `
 
 let database: TestDatabase
@@ -239,5 +241,94 @@ describe('a foreign key of several columns', () => {
     const other = await client.send('PATCH', '/labels/1', { labels: [{ tenant_id: 2, id: 5, name: 'c' }] })
     expect(other.status).toBe(400)
     expect(await stored('select * from labelled')).toHaveLength(2)
+  })
+})
+
+describe('hooks of models', () => {
+  const sent = { meta: { a: 1, by: 'client' }, raw: [1, 'two'], list: [{ n: 1 }, 'text', null] }
+  const seen: unknown[] = []
+  /** What a hook does with values of JSON: it looks at them, changes them, or puts others in their places. */
+  const HOOKS: Record<string, (row: any) => void> = {
+    'look at them': () => {},
+    'put copies in their places': (row) => {
+      if (row.meta) row.meta = { ...row.meta, by: 'hook' }
+      if (row.list) row.list = [...row.list, { by: 'hook' }]
+    },
+    'change them': (row) => {
+      if (row.meta) row.meta.by = 'hook'
+      if (row.raw) row.raw.push('three')
+    },
+    'write text as for Objection alone': (row) => {
+      if (row.raw) row.raw = JSON.stringify(['text'])
+    },
+    'give what the client did not': (row) => {
+      row.meta = { only: 'hook' }
+    },
+  }
+  const expected: Record<string, object> = {
+    'look at them': sent,
+    'put copies in their places': { ...sent, meta: { a: 1, by: 'hook' }, list: [...sent.list, { by: 'hook' }] },
+    'change them': { ...sent, meta: { a: 1, by: 'hook' }, raw: [1, 'two', 'three'] },
+    'write text as for Objection alone': { ...sent, raw: ['text'] },
+    'give what the client did not': { ...sent, meta: { only: 'hook' } },
+  }
+
+  beforeEach(() => database.knex.raw('truncate notes restart identity'))
+
+  it.each(
+    Object.keys(HOOKS).flatMap((name) => [
+      [name, {}] as const,
+      // Objection writes attributes itself, strings too
+      ...(name.includes('text') ? [] : [[name, { jsonAttributes: ['meta', 'raw'] }] as const]),
+      [name, { afterUpdate: () => undefined }] as const,
+    ]),
+  )('see values of JSON and not their text, and may %s (%j)', async (name, statics) => {
+    const change = HOOKS[name] as (row: any) => void
+    const note = (row: any) => {
+      seen.push(typeof row.meta)
+      change(row)
+    }
+    class Note extends Model {
+      static override tableName = 'notes'
+      override $beforeInsert() {
+        note(this)
+      }
+      override $beforeUpdate() {
+        note(this)
+      }
+    }
+    Object.assign(Note, statics)
+    const serializer = serializerOf(Note, ['id', 'title', 'meta', 'raw', 'list'])
+    const { send, get } = await serveViews({ notes: viewOf(Note, serializer) })
+    seen.length = 0
+    const after = { title: 't', ...expected[name] }
+    const body = () => structuredClone({ title: 't', ...sent })
+    expect(await send('POST', '/notes', body())).toMatchObject({ status: 201, json: after })
+    expect((await get('/notes/1')).json).toEqual({ id: 1, ...after })
+    expect(await send('POST', '/notes/bulk', [body(), body()])).toMatchObject({ status: 201, json: [after, after] })
+    expect(await send('PUT', '/notes/1', body())).toMatchObject({ status: 200, json: after })
+    expect(await send('PATCH', '/notes/2', body())).toMatchObject({ status: 200, json: after })
+    const bulk = [1, 3].map((id) => ({ id, ...body() }))
+    expect(await send('PATCH', '/notes/bulk', bulk)).toMatchObject({ status: 200, json: [after, after] })
+    for (const id of [1, 2, 3]) expect((await get(`/notes/${id}`)).json).toEqual({ id, ...after })
+    expect(new Set(seen)).toEqual(new Set(['object']))
+  })
+
+  it('leave strings that clients send as the JSON that they are', async () => {
+    class Note extends Model {
+      static override tableName = 'notes'
+      override $beforeInsert() {}
+      override $beforeUpdate() {}
+    }
+    const { send, get } = await serveViews({
+      notes: viewOf(Note, serializerOf(Note, ['id', 'title', 'meta', 'raw', 'list'])),
+    })
+    for (const value of ['text', '{"a":1}', '"quoted"', '5', '', 0, false, 9007199254740993n.toString()]) {
+      const body = { title: 't', meta: value, raw: value, list: [value] }
+      const { json } = await send('POST', '/notes', body)
+      expect(json).toMatchObject(body)
+      expect((await send('PUT', `/notes/${json.id}`, body)).json).toMatchObject(body)
+      expect((await get(`/notes/${json.id}`)).json).toMatchObject(body)
+    }
   })
 })
