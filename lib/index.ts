@@ -68,7 +68,7 @@ export { UUIDField } from './fields/uuid-field.js'
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
 export {
   BaseFilter,
-  type FilterPart,
+  type FilterCondition,
   type FilterView,
   type ParameterDescription,
   type QueryParameters,

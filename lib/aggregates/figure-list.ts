@@ -196,7 +196,7 @@ function grouped(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage):
 
 /** A query of the rows that the application's own selects and groups make, in the place of the table. */
 function aroundRows(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): CompiledSql {
-  const { table } = new PathStart(query)
+  const { table } = PathStart.of(query)
   const columns = columnsOf(query, asked)
   const knex = query.knex() as Queryable
   const built = knex
@@ -226,7 +226,7 @@ function cut(query: Grouping, asked: AskedFigures, { limit, offset }: FigurePage
 }
 
 function columnsOf(query: AnyQueryBuilder, { figures }: AskedFigures): SqlPart {
-  const start = new PathStart(query)
+  const start = PathStart.of(query)
   const parts = figures.map((figure) => figure.sql(start))
   return {
     sql: parts.map(({ sql }) => `${sql} as ??`).join(', '),

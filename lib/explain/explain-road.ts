@@ -26,7 +26,7 @@ import { forcedValues } from '../views/request/parents.js'
 import { resourceOf } from '../views/resource.js'
 import { findInserter } from '../views/steps/insert-row.js'
 import { describeFigures } from '../views/steps/read-aggregates.js'
-import { describedList } from '../views/steps/read-list.js'
+import { explainedList } from '../views/steps/read-list.js'
 import { objectRow } from '../views/steps/read-object.js'
 import { rowAccess } from '../views/steps/selection.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
@@ -84,7 +84,7 @@ class RoadBook {
     const isOurs = !paginator || OURS.some(({ prototype }) => paginator.paginate === prototype.paginate)
     await this.#step('list', async () => {
       if (view.resource.asksRelations) await askRelations(view)
-      list = describedList(view, this.#tell)
+      list = explainedList(view, this.#tell)
       if (paginator?.keepsConnections) {
         const cursor = await list.open({ name: 'explained', idleMilliseconds: 1_000 })
         await cursor.close()

@@ -2,12 +2,11 @@
 
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
-import { PathStart } from './field-path.js'
 import {
   BaseFilter,
+  every,
   type FilterCaller,
-  type FilterPart,
+  type FilterCondition,
   type FilterRelation,
   type FilterView,
   lastValueOf,
@@ -66,7 +65,7 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     }
   }
 
-  override read(query: QueryParameters, view: FilterView, caller: FilterCaller = {}): FilterPart | null {
+  override read(query: QueryParameters, view: FilterView, caller: FilterCaller = {}): FilterCondition | null {
     const filterset = filtersetOf(view)
     const { groupParam } = this
     const text = groupParam === null ? undefined : lastValueOf(query, groupParam)
@@ -75,25 +74,12 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
     const group = text === undefined ? undefined : this.#readGroup(text, view, { query, caller, errors })
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
     if (asked.length === 0 && !group) return null
-    // clients could write more groups than are worth keeping
-    let shape: string | null = group ? null : 'filter'
-    let expensive = group?.expensive === true
-    const values: unknown[] = []
-    for (const condition of asked) {
-      shape = shape === null || condition.narrowed ? null : `${shape} ${condition.shape}`
-      values.push(...condition.values)
-      if (condition.expensive) expensive = true
-    }
-    if (group) values.push(...group.values)
     const conditions = group ? [...asked, group] : asked
-    const varied = group !== undefined
     return {
-      shape,
-      varied,
-      values,
-      guarded: undefined,
-      expensive,
-      apply: (builder) => apply(builder, conditions),
+      where: (start) => every(conditions.map((condition) => condition.where(start))),
+      // clients could write more groups than are worth keeping
+      varied: group !== undefined,
+      expensive: conditions.some(({ expensive }) => expensive),
     }
   }
 
@@ -199,11 +185,3 @@ function byPosition(one: Condition, other: Condition): number {
 }
 
 const PLAIN = /^\w{1,64}$/
-
-function apply(query: AnyQueryBuilder, conditions: readonly Pick<Condition, 'where'>[]): void {
-  const start = new PathStart(query)
-  for (const condition of conditions) {
-    const { sql, bindings } = condition.where(start)
-    void query.whereRaw(sql, bindings)
-  }
-}

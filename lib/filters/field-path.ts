@@ -5,33 +5,43 @@ import type { SqlPart } from '../queryset/keyset.js'
 import { schemaOf } from '../queryset/schema-of.js'
 import { isNarrowed, joinOf, type Step } from './step.js'
 
-/** The start of paths: the list's table, as its query names it, in the schema that the query reads. */
+/** The start of paths: the table that a condition is about, by the name that its query has for it. */
 export class PathStart {
+  /** The table's name in the query: columns stand behind it and a dot. */
   readonly table: string
   /** How many conditions on related objects stand around it. */
   readonly depth: number
-  readonly #query: AnyQueryBuilder
-  #schema: string | null | undefined = null
+  readonly #schema: () => string | undefined
 
-  constructor(query: AnyQueryBuilder, within?: { readonly outer: PathStart; readonly table: string }) {
-    this.table = within?.table ?? query.tableRefFor(query.modelClass())
-    this.depth = within ? within.outer.depth + 1 : 0
-    this.#query = query
+  /** @param schema the schema that the query reads, where the connection does not say; asked on the way to other tables only */
+  constructor(table: string, schema: () => string | undefined = () => undefined, depth = 0) {
+    this.table = table
+    this.depth = depth
+    this.#schema = schema
   }
 
-  /** Asked for on the way to other tables only: to know it the query is built. */
+  /** The table of a query. To know its schema the query is built. */
+  static of(query: AnyQueryBuilder): PathStart {
+    let known: { schema: string | undefined } | undefined
+    const schema = () => {
+      known ??= { schema: schemaOf(query) }
+      return known.schema
+    }
+    return new PathStart(query.tableRefFor(query.modelClass()), schema)
+  }
+
   get schema(): string | undefined {
-    if (this.#schema === null) this.#schema = schemaOf(this.#query)
-    return this.#schema
+    return this.#schema()
   }
 
   /** The start of paths from the table of related objects, which is in a schema of its own, or where the connection says. */
   below(table: string, schema: string | undefined): PathStart {
-    const start = new PathStart(this.#query, { outer: this, table })
-    start.#schema = schema
-    return start
+    return new PathStart(table, () => schema, this.depth + 1)
   }
 }
+
+/** A condition on the rows of a table, by whatever name a query has for it. */
+export type Where = (start: PathStart) => SqlPart
 
 /** A column that a declaration names. */
 export class FieldPath {

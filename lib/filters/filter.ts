@@ -8,7 +8,9 @@ import { noneOf } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import type { SqlPart } from '../queryset/keyset.js'
 import type { OrderTerm } from '../queryset/total-order.js'
+import { PathStart, type Where } from './field-path.js'
 
 export type { QueryParameters }
 
@@ -65,16 +67,16 @@ export interface ParameterDescription {
 }
 
 /** What a request asks of one backend. */
-export interface FilterPart {
+export interface FilterCondition {
   /**
-   * Two parts of one shape are the same SQL but for their values, so a list's text can be kept and sent again.
-   * Null where it cannot: the SQL or its values are known only once the query is built.
+   * The condition on the rows of a table, SQL in knex's notation with what it binds: `??` for names of columns, which stand
+   * behind `start.table` and a dot, `?` for values. A list's statement is kept under this text. @default none
    */
-  readonly shape: string | null
-  /** Clients write the SQL's form themselves: it is neither kept nor prepared. The shape is null, too. */
+  readonly where?: Where | undefined
+  /** What no condition says, such as an order: the list's SQL is made anew for each request. */
+  readonly change?: ((query: AnyQueryBuilder) => void) | undefined
+  /** Clients write the SQL's form themselves: it is neither kept nor prepared. */
   readonly varied?: boolean | undefined
-  /** The bound values, in the order in which `apply` binds them. With a null shape it may bind more. */
-  readonly values: readonly unknown[]
   /**
    * The database may be slow at it: the list runs in a read-only transaction, and a statement of it takes at most so
    * many milliseconds.
@@ -87,15 +89,13 @@ export interface FilterPart {
    * count.
    */
   readonly expensive?: boolean | undefined
-  /** Adds the conditions to a query. */
-  apply(query: AnyQueryBuilder): void
 }
 
 /**
  * Narrows or orders a list by what the request asks. Immutable and shared by all requests.
  *
- * An application's own backend overrides `filterQueryset` and is done. The built-in ones override `read`, so that
- * a list's SQL is made once for each shape.
+ * A backend of your own overrides `filterQueryset`, or `read` to return the condition as a value: then the list's statement
+ * is kept, and prepared, under its text.
  * @example
  * class OwnBooks extends BaseFilter {
  *   override filterQueryset(query: AnyQueryBuilder, ctx: Context) { return query.where('owner_id', ctx.state.user.id) }
@@ -113,7 +113,8 @@ export abstract class BaseFilter {
 
   /** The query with this backend's conditions; the next backend gets what this one returns. */
   filterQueryset(query: AnyQueryBuilder, ctx: Context, view: FilterView): AnyQueryBuilder {
-    this.read(queryOf(ctx), view, { user: ctx.state['user'], ctx })?.apply(query)
+    const condition = this.read(queryOf(ctx), view, { user: ctx.state['user'], ctx })
+    if (condition) addCondition(query, condition)
     return query
   }
 
@@ -121,7 +122,7 @@ export abstract class BaseFilter {
    * What the request asks of this backend; null for nothing. `caller` is who asks.
    * @throws ValidationError naming the parameter
    */
-  read(_query: QueryParameters, _view: FilterView, _caller: FilterCaller = {}): FilterPart | null {
+  read(_query: QueryParameters, _view: FilterView, _caller: FilterCaller = {}): FilterCondition | null {
     return null
   }
 
@@ -165,31 +166,63 @@ export function lastValueOf(query: QueryParameters, name: string): string | unde
  * What a request asks of all backends of a view.
  * @throws ValidationError naming the parameter
  */
-export function readParts(query: QueryParameters, view: FilterView, caller: FilterCaller): readonly FilterPart[] {
-  let parts: FilterPart[] | undefined
+export function readConditions(
+  query: QueryParameters,
+  view: FilterView,
+  caller: FilterCaller,
+): readonly FilterCondition[] {
+  let conditions: FilterCondition[] | undefined
   for (const backend of view.backends) {
-    const part = backend.read(query, view, caller)
-    if (part === null) continue
-    if (parts) parts.push(part)
-    else parts = [part]
+    const condition = backend.read(query, view, caller)
+    if (condition === null) continue
+    if (conditions) conditions.push(condition)
+    else conditions = [condition]
   }
-  return parts ?? NO_PARTS
+  return conditions ?? NO_CONDITIONS
 }
 
 /** What a request asks that asks for nothing. */
-export const NO_PARTS: readonly FilterPart[] = noneOf<FilterPart>({ shape: null, values: [], apply: () => undefined })
+export const NO_CONDITIONS: readonly FilterCondition[] = noneOf<FilterCondition>({ varied: false })
 
-/** True where clients write the form of a part themselves. */
-export function isVaried(parts: readonly FilterPart[]): boolean {
-  for (const part of parts) if (part.varied) return true
+/** Adds a condition to a query, which may know its table by another name. */
+export function addCondition(query: AnyQueryBuilder, { where, change }: FilterCondition): void {
+  if (where) addWhere(query, where)
+  change?.(query)
+}
+
+/** Adds a condition on the rows of the query's own table. */
+export function addWhere(query: AnyQueryBuilder, where: Where): void {
+  addPart(query, where(PathStart.of(query)))
+}
+
+/** Adds a condition to a query as it is. An OR in it reaches none that stands beside it. */
+export function addPart(query: AnyQueryBuilder, { sql, bindings }: SqlPart): void {
+  void query.whereRaw(hasOuterOr(sql) ? `(${sql})` : sql, bindings)
+}
+
+/** True where an OR stands outside of parentheses. */
+function hasOuterOr(sql: string): boolean {
+  const outer = sql.replace(/\([^()]*\)/g, '')
+  return outer === sql ? /\bor\b/i.test(sql) : hasOuterOr(outer)
+}
+
+/** All of several conditions. */
+export function every(parts: readonly SqlPart[]): SqlPart {
+  const [first] = parts
+  if (first && parts.length === 1) return first
+  return { sql: parts.map(({ sql }) => sql).join(' and '), bindings: parts.flatMap(({ bindings }) => bindings) }
+}
+
+/** True where clients write the form of a condition themselves. */
+export function isVaried(conditions: readonly FilterCondition[]): boolean {
+  for (const condition of conditions) if (condition.varied) return true
   return false
 }
 
-/** The milliseconds that a statement of a list may take; undefined where no part needs a bound. */
-export function guardOf(parts: readonly FilterPart[]): number | undefined {
+/** The milliseconds that a statement of a list may take; undefined where no condition needs a bound. */
+export function guardOf(conditions: readonly FilterCondition[]): number | undefined {
   let least: number | undefined
-  for (const part of parts) {
-    const guarded = part.guarded
+  for (const { guarded } of conditions) {
     if (guarded !== undefined && (least === undefined || guarded < least)) least = guarded
   }
   return least

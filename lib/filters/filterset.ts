@@ -14,10 +14,6 @@ import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
 export interface Condition {
   /** The filter's place among the others: the same parameters in another order are the same SQL. */
   readonly position: number
-  readonly shape: string
-  readonly values: readonly unknown[]
-  /** The SQL is known only once the query is built. */
-  readonly narrowed: boolean
   /** Costs the database as much as a search. */
   readonly expensive: boolean
   where(start: PathStart): SqlPart
@@ -89,7 +85,7 @@ export const filtersetOf = oncePer((view: FilterView): Filterset => {
 })
 
 function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, operand: Operand): Filter {
-  const { narrowed, related, target } = path
+  const { related, target } = path
   // a value of a column is named once
   const found = lookup.sql(operand).replace('??', () => target)
   const sql = lookup.negated && !related ? `(${found}) is not true` : found
@@ -100,9 +96,6 @@ function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, o
       const values = lookup.values(text, operand, caller)
       return {
         position,
-        shape: name,
-        values,
-        narrowed,
         expensive: lookup.isPattern === true,
         where(start) {
           const part = path.where(start, (reference) => ({ sql, bindings: [reference, ...values] }))
@@ -135,9 +128,6 @@ function isNull({ name, position }: Place, path: FieldPath): Filter {
       if (text !== 'true' && text !== 'false') throw new ValidationError('Must be true or false.')
       return {
         position,
-        shape: `${name}=${text}`,
-        values: [],
-        narrowed: path.narrowed,
         expensive: false,
         where: (start) => condition(start, text === 'true'),
       }

@@ -2,10 +2,9 @@
 
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import type { Queryable } from '../postgres/pg-types.js'
-import { PathStart } from './field-path.js'
 import {
   BaseFilter,
-  type FilterPart,
+  type FilterCondition,
   type FilterView,
   type ParameterDescription,
   type QueryParameters,
@@ -31,18 +30,13 @@ export class FullTextSearchFilter extends BaseFilter {
     this.statementTimeout = options.statementTimeout ?? 5_000
   }
 
-  override read(query: QueryParameters, view: FilterView): FilterPart | null {
+  override read(query: QueryParameters, view: FilterView): FilterCondition | null {
     const { search } = fullTextOf(view)
     const text = search && searchText(query, view)
     if (!search || text === null) return null
     return {
-      shape: search.shape === null ? null : `match ${search.shape}`,
-      values: search.values(text),
+      where: (start) => search.matches(start, text),
       guarded: this.statementTimeout,
-      apply(builder) {
-        const { sql, bindings } = search.matches(new PathStart(builder), text)
-        void builder.whereRaw(sql, bindings)
-      },
     }
   }
 

@@ -36,13 +36,10 @@ export interface FullTextOptions {
 
 /** Full-text search over the fields of a view. */
 export interface FullText {
-  /** The condition that a row matches: binds `values(text)`. */
+  /** The condition that a row matches. */
   matches(start: PathStart, text: string): SqlPart
-  /** How well a row matches: binds `values(text)`. */
+  /** How well a row matches. */
   rank(start: PathStart, text: string): SqlPart
-  values(text: string): readonly unknown[]
-  /** The SQL depends on nothing but the fields; null when a relation has a query of its own. */
-  readonly shape: string | null
 }
 
 /** The full-text search of a view; null when it has no search fields. */
@@ -72,8 +69,6 @@ export const fullTextOf = oncePer((view: FilterView): { search: FullText | null 
         const { sql, bindings } = combine(document(start), ', ', query(text))
         return { sql: `ts_rank(${sql})`, bindings }
       },
-      values: (text) => [config, config, text],
-      shape: paths.some((path) => path.narrowed) ? null : `${view.searchType} ${names.join()}`,
     },
   }
 })

@@ -7,7 +7,7 @@ import { encloseAdded } from '../queryset/group-conditions.js'
 import { choosesRows } from '../queryset/reads-whole-rows.js'
 import {
   BaseFilter,
-  type FilterPart,
+  type FilterCondition,
   type FilterView,
   lastValueOf,
   type ParameterDescription,
@@ -48,7 +48,7 @@ export class ModifierFilter<
     this.#names = [...new Set(names)]
   }
 
-  override read(query: QueryParameters): FilterPart | null {
+  override read(query: QueryParameters): FilterCondition | null {
     const asked: string[] = []
     const errors: Record<string, string[]> = {}
     for (const name of this.#names) {
@@ -59,10 +59,7 @@ export class ModifierFilter<
     if (Object.keys(errors).length > 0) throw new ValidationError(errors)
     if (asked.length === 0) return null
     return {
-      // a modifier is code of the application's
-      shape: null,
-      values: [],
-      apply(builder) {
+      change(builder) {
         for (const name of asked) encloseAdded(builder, () => builder.modify(name))
       },
     }

@@ -27,14 +27,14 @@ function relatedTerm(where: string, model: ModelDescription, path: FieldPath): R
   const column = { ...path.column, property: path.name, holdsNull: true, unique: false }
   const { narrowed } = path
   const lookUp = (query: AnyQueryBuilder) =>
-    path.value(new PathStart(query), (reference) => ({ sql: '??', bindings: [reference] }))
+    path.value(PathStart.of(query), (reference) => ({ sql: '??', bindings: [reference] }))
   if (narrowed || !isOne) return { column, narrowed, value: lookUp, join: undefined }
   const alias = joinName(path.name)
   return {
     column,
     narrowed,
     value: (query) => (isJoinable(query) ? { sql: '??', bindings: [`${alias}.${VALUE}`] } : lookUp(query)),
-    join: (query) => path.join(new PathStart(query), { alias, value: VALUE }),
+    join: (query) => path.join(PathStart.of(query), { alias, value: VALUE }),
   }
 }
 

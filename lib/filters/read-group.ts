@@ -1,10 +1,9 @@
 /** What a group of conditions asks of a list: each of them read as the parameter of its name is, and the SQL of them all. */
 
 import { ValidationError } from '../kernel/errors.js'
-import type { SqlPart } from '../queryset/keyset.js'
-import type { PathStart } from './field-path.js'
+import type { Where } from './field-path.js'
 import type { FilterCaller, FilterView } from './filter.js'
-import { type Condition, declaredField, filtersetOf } from './filterset.js'
+import { declaredField, filtersetOf } from './filterset.js'
 import {
   type AnyQuestion,
   type CountQuestion,
@@ -20,13 +19,10 @@ import { countRelated, existsRelated } from './relations/related-condition.js'
 
 /** A group whose conditions were read. */
 export interface ReadGroup {
-  readonly values: readonly unknown[]
   /** Costs the database as much as a search. */
   readonly expensive: boolean
-  where(start: PathStart): SqlPart
+  readonly where: Where
 }
-
-type Where = (start: PathStart) => SqlPart
 
 /** @throws ValidationError naming the places of all that is wrong */
 export function readGroup(
@@ -37,13 +33,12 @@ export function readGroup(
   const reader = new GroupReader(text, caller)
   const where = reader.read(parseGroup(text, limits), view)
   if (reader.errors.length > 0) throw new ValidationError(reader.errors)
-  return { values: reader.values, expensive: reader.expensive, where }
+  return { expensive: reader.expensive, where }
 }
 
 /** Reads the conditions of one group, and notes all that is wrong. */
 class GroupReader {
   readonly errors: string[] = []
-  readonly values: unknown[] = []
   expensive = false
   readonly #text: string
   readonly #caller: FilterCaller
@@ -78,7 +73,7 @@ class GroupReader {
     }
     const condition = this.#attempt(valueAt, () => filter.read(value, this.#caller))
     if (!condition) return NOTHING
-    this.#note(condition)
+    if (condition.expensive) this.expensive = true
     return (start) => condition.where(start)
   }
 
@@ -105,17 +100,11 @@ class GroupReader {
     const operator = this.#attempt(question.lookupAt, () => operatorOf(question.lookup))
     const value = this.#attempt(question.valueAt, () => numberOf(question.value))
     if (operator === undefined || value === undefined) return NOTHING
-    this.values.push(value)
     const { ctx } = this.#caller
     return (start) => {
       const { sql, bindings } = countRelated(asked, { start, ctx })
       return { sql: `${sql} ${operator} ?`, bindings: [...bindings, value] }
     }
-  }
-
-  #note({ values, expensive }: Condition): void {
-    this.values.push(...values)
-    if (expensive) this.expensive = true
   }
 
   #attempt<T>(at: number, read: () => T): T | undefined {

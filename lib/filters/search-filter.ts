@@ -4,12 +4,12 @@ import { counted } from '../fields/string-field.js'
 import { BadRequest, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import type { AnyQueryBuilder } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
-import { type FieldPath, PathStart } from './field-path.js'
+import type { FieldPath, PathStart } from './field-path.js'
 import {
   BaseFilter,
-  type FilterPart,
+  every,
+  type FilterCondition,
   type FilterView,
   lastValueOf,
   type ParameterDescription,
@@ -57,15 +57,6 @@ interface SearchField {
   readonly match: keyof typeof MATCHES
 }
 
-/** What a view searches, settled before any request. */
-interface Searched {
-  readonly fields: readonly SearchField[]
-  /** The fields as they were declared. */
-  readonly names: string
-  /** The SQL is known only once the query is built. */
-  readonly narrowed: boolean
-}
-
 /** A term in one field. */
 interface Part {
   readonly field: SearchField
@@ -99,36 +90,20 @@ export class SearchFilter extends BaseFilter {
     this.statementTimeout = statementTimeout
   }
 
-  override read(query: QueryParameters, view: FilterView): FilterPart | null {
+  override read(query: QueryParameters, view: FilterView): FilterCondition | null {
     const text = lastValueOf(query, PARAMETER)
     if (text === undefined) return null
-    const { fields, names, narrowed } = searched(view)
+    const fields = searched(view)
     if (fields.length === 0) return null
     const terms = this.#terms(text)
     if (terms.length === 0) return null
-    const parts: (readonly Part[])[] = []
-    const values: string[] = []
-    // for each term whether its patterns are expressions or plain text
-    let kinds = ''
-    for (const term of terms) {
-      let kind = '_'
-      const found: Part[] = []
-      for (const field of fields) {
-        const part = this.#part(field, term)
-        if (part.match === MATCHES.pattern) kind = '$'
-        found.push(part)
-        values.push(part.value)
-      }
-      parts.push(found)
-      kinds += kind
-    }
+    const parts = terms.map((term) => fields.map((field) => this.#part(field, term)))
+    const hasPatterns = parts.some((found) => found.some(({ match }) => match === MATCHES.pattern))
     return {
-      shape: narrowed ? null : `search ${names} ${kinds}`,
-      values,
-      guarded: kinds.includes('$') ? this.statementTimeout : undefined,
-      exceeded: kinds.includes('$') ? this.#tooSlow : undefined,
+      where: (start) => every(parts.map((found) => anyOf(found.map((part) => conditionOf(start, part))))),
+      guarded: hasPatterns ? this.statementTimeout : undefined,
+      exceeded: hasPatterns ? this.#tooSlow : undefined,
       expensive: true,
-      apply: (builder) => apply(builder, parts),
     }
   }
 
@@ -179,15 +154,12 @@ function slow(milliseconds: number): string {
   return `This pattern takes longer than ${counted(milliseconds / 1_000, 'second')}: make it simpler.`
 }
 
-const searched = oncePer((view: FilterView): Searched => {
+/** What a view searches, settled before any request. */
+const searched = oncePer((view: FilterView): readonly SearchField[] => {
   const matches = view.searchFields.map((name) => PREFIXES.get(name.charAt(0)) ?? 'contains')
   const paths = resolvePaths(`${view.name}: searchFields`, view.model, view.searchFields.map(withoutPrefix))
   refuseHidden(`${view.name}: searchFields`, view.model, paths)
-  return {
-    fields: paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES })),
-    names: view.searchFields.join(),
-    narrowed: paths.some((path) => path.narrowed),
-  }
+  return paths.map((path, index) => ({ path, match: matches[index] as keyof typeof MATCHES }))
 })
 
 /** The name of a search field without what says how it is matched. */
@@ -199,14 +171,10 @@ function partOf(field: SearchField, match: Match, term: string): Part {
   return { field, match, value: match.value(term) }
 }
 
-function apply(query: AnyQueryBuilder, terms: readonly (readonly Part[])[]): void {
-  const start = new PathStart(query)
-  for (const parts of terms) {
-    const conditions = parts.map((part) => conditionOf(start, part))
-    void query.whereRaw(
-      `(${conditions.map(({ sql }) => sql).join(' or ')})`,
-      conditions.flatMap(({ bindings }) => bindings),
-    )
+function anyOf(parts: readonly SqlPart[]): SqlPart {
+  return {
+    sql: `(${parts.map(({ sql }) => sql).join(' or ')})`,
+    bindings: parts.flatMap(({ bindings }) => bindings),
   }
 }
 

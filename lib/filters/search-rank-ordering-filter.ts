@@ -1,11 +1,13 @@
 /** Orders the results of a full-text search by how well they match. */
 
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
+import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import type { SqlPart } from '../queryset/keyset.js'
 import { PathStart } from './field-path.js'
 import {
   BaseFilter,
-  type FilterPart,
+  type FilterCondition,
   type FilterView,
   type ParameterDescription,
   type QueryParameters,
@@ -28,28 +30,16 @@ export class SearchRankOrderingFilter extends BaseFilter {
     this.statementTimeout = options.statementTimeout ?? 5_000
   }
 
-  override read(query: QueryParameters, view: FilterView): FilterPart | null {
+  override read(query: QueryParameters, view: FilterView): FilterCondition | null {
     const { search } = fullTextOf(view)
     const text = search && searchText(query, view)
     if (!search || text === null) return null
     const matches = isAlone(view)
     const orders = view.backends.every((backend) => backend.ordering(query, view) === null)
     return {
-      // what ORDER BY binds comes after the conditions of all backends
-      shape: null,
-      values: [...(matches ? search.values(text) : []), ...(orders ? search.values(text) : [])],
+      where: matches ? (start) => search.matches(start, text) : undefined,
+      change: orders ? (builder) => orderByRank(builder, search.rank(PathStart.of(builder), text)) : undefined,
       guarded: this.statementTimeout,
-      apply(builder) {
-        const start = new PathStart(builder)
-        if (matches) {
-          const { sql, bindings } = search.matches(start, text)
-          void builder.whereRaw(sql, bindings)
-        }
-        if (orders) {
-          const { sql, bindings } = search.rank(start, text)
-          void builder.orderBy(builder.modelClass().raw(sql, bindings), 'desc')
-        }
-      },
     }
   }
 
@@ -63,6 +53,10 @@ export class SearchRankOrderingFilter extends BaseFilter {
 }
 
 takesOptions<FullTextOptions>(SearchRankOrderingFilter, { statementTimeout: 'size' })
+
+function orderByRank(query: AnyQueryBuilder, { sql, bindings }: SqlPart): void {
+  void query.orderBy(query.modelClass().raw(sql, bindings), 'desc')
+}
 
 function isAlone({ backends }: FilterView): boolean {
   return !backends.some((backend) => backend instanceof FullTextSearchFilter)

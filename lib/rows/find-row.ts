@@ -1,13 +1,12 @@
 /** Reads one object as a row, by a kept statement. */
 
 import type { KeyValues, ObjectKey } from '../fields/object-key.js'
-import type { FilterPart } from '../filters/filter.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import { type RawRow, runStatement, statementOf } from '../postgres/run-statement.js'
 import type { OrderTerm } from '../queryset/total-order.js'
 import { JsonText } from '../renderers/json-renderer.js'
 import { compileNativeRow } from './native-page.js'
-import type { RowAccess } from './row-access.js'
+import type { ConditionKey, RowAccess } from './row-access.js'
 import { compileRows } from './row-sql.js'
 import { writerOf } from './row-writer.js'
 
@@ -15,10 +14,8 @@ import { writerOf } from './row-writer.js'
 export interface ObjectLookup {
   readonly key: ObjectKey
   readonly values: KeyValues
-  /** The condition that the object belongs to the one before it on the path. */
-  readonly scope: FilterPart | undefined
-  /** The query is the same for every request but for the values: those of the scope, then these. */
-  readonly plain: boolean
+  /** All conditions of the query but for the key, where these are known without building it. */
+  readonly scope: ConditionKey | undefined
   query(): AnyQueryBuilder
 }
 
@@ -37,16 +34,14 @@ export async function findRow(
 ): Promise<FoundRow | undefined | null> {
   const { plan, knex, client, native, statements, model } = access
   const { scope } = lookup
-  const plain = lookup.plain && !plan.varies
   const names = terms.map(({ property }) => property).join()
-  const key = `one|${native}|${lookup.key.name}|${names}|${scope?.shape ?? ''}`
-  const cached = plain ? statements.get(key) : undefined
-  if (cached) {
-    const values = scope ? [...scope.values, ...lookup.values] : lookup.values
-    return write(access, await runStatement(knex, cached, values, client), terms.length)
+  const key = scope && !plan.varies ? `one|${native}|${lookup.key.name}|${names}|${scope.text}` : undefined
+  const cached = key === undefined ? undefined : statements.get(key)
+  if (scope && cached) {
+    return write(access, await runStatement(knex, cached, [...scope.values, ...lookup.values], client), terms.length)
   }
   const query = lookup.query()
-  if (!lookup.plain && !access.canRead(query)) return null
+  if (!scope && !access.canRead(query)) return null
   const { text, values } = (native ? compileNativeRow : compileRows)(query, {
     plan,
     model,
@@ -59,7 +54,7 @@ export async function findRow(
     countSql: access.countSql,
   })
   const statement = statementOf(text)
-  if (plain) statements.set(key, statement)
+  if (key !== undefined) statements.set(key, statement)
   return write(access, await runStatement(knex, statement, values, client), terms.length)
 }
 

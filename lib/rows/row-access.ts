@@ -1,13 +1,13 @@
 /** The rows of a model as a request reads and inserts them: by which plan, on which connection, for whom. */
 
 import type { SerializerContext } from '../fields/field.js'
-import type { FilterPart, FilterView } from '../filters/filter.js'
 import { noneOf, oncePer, RecentMap } from '../kernel/once-per.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { hasPlainExecution } from '../models/model-traits.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Statement, StatementClient } from '../postgres/run-statement.js'
+import type { SqlPart } from '../queryset/keyset.js'
 import { exactTypes } from '../queryset/read-exactly.js'
 import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
@@ -15,28 +15,47 @@ import type { CountSql } from './list-sql.js'
 import type { CellScope, RowPlan } from './row-shape.js'
 import { isWrapped } from './row-sql.js'
 
-/** What a request asks of a list whose SQL can be kept: lists of one key are one statement. */
-export interface ListKey {
+/** The conditions of a list or an object, by their SQL: what has one text is one statement. */
+export interface ConditionKey {
   readonly text: string
   /** The values that the conditions bind, in order. */
   readonly values: readonly unknown[]
+}
+
+/** The conditions of a list whose statement is kept. */
+export interface ListKey extends ConditionKey {
   /** The conditions take longer than to keep a row. */
   readonly expensive: boolean
 }
 
 const NO_VALUES = noneOf<unknown>('')
+const WHOLE_TABLE: ConditionKey = { text: '', values: NO_VALUES }
 
-/** The key of the list that these filter parts describe. */
-export function listKey(view: FilterView, parts: readonly FilterPart[]): ListKey {
-  let text = view.name
-  let values: readonly unknown[] = NO_VALUES
-  let expensive = false
-  for (const part of parts) {
-    if (part.expensive) expensive = true
-    text += `|${part.shape}`
-    values = values === NO_VALUES ? part.values : [...values, ...part.values]
+/** The key of conditions; undefined where the SQL of one is known only once it is built: it binds a query. */
+export function conditionKey(conditions: readonly SqlPart[]): ConditionKey | undefined {
+  if (conditions.length === 0) return WHOLE_TABLE
+  let text = ''
+  const values: unknown[] = []
+  for (const { sql, bindings } of conditions) {
+    text += `|${sql}`
+    let mark = 0
+    for (const [found] of sql.matchAll(MARKS)) {
+      if (found === ESCAPED) continue
+      const binding = bindings[mark++]
+      if (found === '??') text += `|${String(binding)}`
+      else if (isQuery(binding)) return undefined
+      else values.push(binding)
+    }
   }
-  return { text, values, expensive }
+  return { text, values }
+}
+
+/** Where SQL in knex's notation binds a name or a value, and question marks that are none. */
+const MARKS = /\\\?|\?\??/g
+const ESCAPED = '\\?'
+
+function isQuery(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && ('toKnexQuery' in value || 'toSQL' in value)
 }
 
 /** The key under which the length of a list is remembered. */

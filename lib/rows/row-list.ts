@@ -245,10 +245,10 @@ export class RowList implements ListSource {
       : runStatementAs(format, knex, this.#keep(text, compiled, values), values, client)
   }
 
-  /** Keeps a compiled text, once it is certain that it binds what the key says it does. */
+  /** Keeps a compiled text. */
   #keep(text: string, compiled: CompiledSql, values: readonly unknown[]): Statement {
     if (compiled.values.length !== values.length || compiled.values.some((value, index) => value !== values[index])) {
-      throw new Error(`${this.name}: apply() of a filter part bound other values than its "values" list`)
+      throw new Error(`${this.name}: the statement of a list binds other values than its conditions`)
     }
     const statement = statementOf(compiled.text)
     this.#access.statements.set(text, statement)

@@ -4,7 +4,8 @@ import type { Knex } from 'knex'
 import type { Model, QueryBuilder } from 'objection'
 import { addETag } from '../caching/cache-response.js'
 import type { SerializerContext } from '../fields/field.js'
-import type { FilterPart } from '../filters/filter.js'
+import type { Where } from '../filters/field-path.js'
+import { addWhere, every } from '../filters/filter.js'
 import { type Context, type QueryParameters, queryOf } from '../http/context.js'
 import { roleRefusal } from '../http/database-role.js'
 import { described } from '../kernel/declarations.js'
@@ -29,7 +30,7 @@ import { GenericStatics } from './generic-statics.js'
 import type { PathKey } from './generic-view.js'
 import { forcedValues, parentScope } from './request/parents.js'
 import { modelClassOf, type Resource, resourceOf } from './resource.js'
-import { bothOf, type DeletedRows } from './soft-delete.js'
+import type { DeletedRows } from './soft-delete.js'
 import { notApplied } from './steps/apply-body.js'
 import { subjectOfView } from './steps/error-subject.js'
 import { findInserter, inserterOf } from './steps/insert-row.js'
@@ -132,21 +133,28 @@ export class GenericAPIView<M extends Model = Model> extends GenericStatics {
     if (!(queryset || model)) throw new ConfigurationError(`${name}: set static model, or override getQueryset()`)
     let query = (queryset ? queryset() : model?.query(knex)) as AnyQueryBuilder
     if (queryset && knex) query = query.transacting(knex as Knex.Transaction)
-    if (this.viewClass.softDelete !== null) this.resource.deletion?.scopes[this.deletedRows].apply(query)
+    const { deletedScope } = this
+    if (deletedScope) addWhere(query, deletedScope)
     // what code of the application's reads by it has its microseconds, too; the package's own steps see to that themselves
     return (this.resource.overrides.has(this.action) ? readExactly(query) : query) as unknown as QueryBuilder<M>
   }
 
-  /** @internal */
-  parentScope(): FilterPart | undefined {
+  /** @internal The condition that objects belong to the one before them on the path. */
+  parentScope(): Where | undefined {
     return this.parents.length > 0 ? parentScope(this) : undefined
   }
 
-  /** @internal */
-  scope(): FilterPart | undefined {
-    const deletion = this.viewClass.softDelete === null ? undefined : this.resource.deletion
-    const parents = this.parents.length > 0 ? parentScope(this) : undefined
-    return deletion ? bothOf(parents, deletion.scopes[this.deletedRows]) : parents
+  /** @internal The conditions on all objects of the request: that they are not deleted, and whom they belong to. */
+  scope(): Where | undefined {
+    const { deletedScope } = this
+    const parents = this.parentScope()
+    if (!(deletedScope && parents)) return deletedScope ?? parents
+    return (start) => every([deletedScope(start), parents(start)])
+  }
+
+  /** @internal Which rows the request is about, of a view set that only marks them as deleted. */
+  get deletedScope(): Where | undefined {
+    return this.viewClass.softDelete === null ? undefined : this.resource.deletion?.scopes[this.deletedRows]
   }
 
   /** The parameters of the request: those of its URL, and of a QUERY those of its body, too. Of repeated ones the last counts. */

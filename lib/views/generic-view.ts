@@ -3,7 +3,7 @@
 import type { Knex } from 'knex'
 import type { SerializerContext } from '../fields/field.js'
 import type { KeyValues } from '../fields/object-key.js'
-import type { FilterPart } from '../filters/filter.js'
+import type { Where } from '../filters/field-path.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import type { Inserter } from '../rows/inserter.js'
@@ -48,9 +48,9 @@ export interface GenericView extends View {
   getQueryset(): any
   filterQueryset(query: AnyQueryBuilder): AnyQueryBuilder
   /** The condition that objects belong to the one on the path; undefined where there is none. */
-  parentScope(): FilterPart | undefined
+  parentScope(): Where | undefined
   /** The conditions on all objects of the request: that they belong to the one on the path, and are not deleted. */
-  scope(): FilterPart | undefined
+  scope(): Where | undefined
   // biome-ignore lint/suspicious/noExplicitAny: any serializer
   performCreate?(serializer: any): Promise<unknown>
   checkObjectPermissions(object: object): Promise<void>

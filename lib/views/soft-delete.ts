@@ -1,10 +1,10 @@
 /** What `static softDelete` of a view class says: how rows are marked as deleted, and who may see, restore and purge them. */
 
-import type { FilterPart } from '../filters/filter.js'
+import type { Where } from '../filters/field-path.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { resolvePolicies } from '../kernel/policy.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
-import { type AnyQueryBuilder, modelName } from '../models/objection.js'
+import { modelName } from '../models/objection.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { SoftDelete } from './statics.js'
 
@@ -19,7 +19,7 @@ export interface Deletion {
   /** Who may delete their rows. */
   readonly purgePermissions: readonly BasePermission[] | undefined
   /** The condition on the rows that a request is about. */
-  readonly scopes: Readonly<Record<DeletedRows, FilterPart>>
+  readonly scopes: Readonly<Record<DeletedRows, Where | undefined>>
 }
 
 interface DeclaringClass {
@@ -53,31 +53,13 @@ export function deletionFor(view: DeclaringClass, model: ModelDescription): Dele
     permissions: permissionsOf('permissionClasses'),
     purgePermissions: permissionsOf('purgePermissionClasses'),
     scopes: {
-      live: scope('live', (query) => void query.whereNull(reference(query, column))),
-      deleted: scope('deleted', (query) => void query.whereNotNull(reference(query, column))),
-      all: scope('all', () => undefined),
+      live: marked(column, '?? is null'),
+      deleted: marked(column, '?? is not null'),
+      all: undefined,
     },
   }
 }
 
-function scope(shape: string, apply: (query: AnyQueryBuilder) => void): FilterPart {
-  return { shape, values: [], guarded: undefined, apply }
-}
-
-/** Both of two conditions on the objects of a request. */
-export function bothOf(one: FilterPart | undefined, other: FilterPart): FilterPart {
-  if (!one) return other
-  return {
-    shape: one.shape === null ? null : `${one.shape}${other.shape}`,
-    values: one.values,
-    guarded: undefined,
-    apply(query) {
-      other.apply(query)
-      one.apply(query)
-    },
-  }
-}
-
-function reference(query: AnyQueryBuilder, { column }: Column): string {
-  return `${query.tableRefFor(query.modelClass())}.${column}`
+function marked({ column }: Column, sql: string): Where {
+  return ({ table }) => ({ sql, bindings: [`${table}.${column}`] })
 }

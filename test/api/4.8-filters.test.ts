@@ -8,11 +8,13 @@ import {
   type Context,
   CursorPagination,
   FieldFilter,
+  type FilterCondition,
   type Filters,
   FullTextSearchFilter,
   LimitOffsetPagination,
   OrderingFilter,
   PageNumberPagination,
+  type QueryParameters,
   QueryParamVersioning,
   ReadOnlyModelViewSet,
   SearchFilter,
@@ -616,6 +618,48 @@ describe('what a view declares', () => {
 })
 
 describe('own backends', () => {
+  it('that return a condition show the rows of it, whatever SQL and values each request makes', async () => {
+    const SQL: Readonly<Record<string, string>> = {
+      at: '?? = ?',
+      beyond: '?? > ?',
+      'at or none': '?? = ? or ?? is null',
+      both: '?? between ? and ?',
+      'both ways': '?? between ? and ? or ?? between ? and ?',
+    }
+    class Sided extends BaseFilter {
+      override read({ side, edge }: QueryParameters): FilterCondition | null {
+        const sql = SQL[String(side)]
+        if (sql === undefined) return null
+        const value = Number(edge)
+        return {
+          where: ({ table }) => ({
+            sql,
+            bindings: (sql.match(/\?\??/g) ?? []).map((mark) => (mark === '??' ? `${table}.n` : value)),
+          }),
+        }
+      }
+    }
+    class SidedBooks extends Books {
+      static override filterBackends = [FieldFilter, Sided]
+    }
+    const sided = await serving(new APIRouter().register('sided', SidedBooks, 'sided').routes())
+    const asked = Object.keys(SQL).flatMap((side) => [1, 2, 3, 1].map((n) => ({ side, edge: String(n) })))
+    for (const query of [...asked, ...asked.reverse()]) {
+      const { json } = await sided.get(`/sided?${parameters({ n__lt: '3', ...query })}`)
+      const bindings = (SQL[query.side]?.match(/\?\??/g) ?? []).map((mark) =>
+        mark === '??' ? 'n' : Number(query.edge),
+      )
+      const rows = await database
+        .knex('books')
+        .where('n', '<', 3)
+        .whereRaw(`(${SQL[query.side]})`, bindings)
+        .pluck('id')
+      const found = json.results.map(({ id }: { id: number }) => id)
+      expect([query, new Set(found)]).toEqual([query, new Set(rows)])
+    }
+    await sided.close()
+  })
+
   it('are seen by the watch on SQL texts when they paste a value into one', async () => {
     class Careless extends BaseFilter {
       override filterQueryset(query: Parameters<BaseFilter['filterQueryset']>[0], ctx: Context) {

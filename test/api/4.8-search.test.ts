@@ -230,12 +230,7 @@ describe('[C11] time', () => {
   it('answers 503 when the time is up', async () => {
     class Slow extends BaseFilter {
       override read(_: unknown, _view: FilterView) {
-        return {
-          shape: null,
-          values: [],
-          guarded: 50,
-          apply: (query: { whereRaw(sql: string): unknown }) => void query.whereRaw('pg_sleep(5) is not null'),
-        }
+        return { guarded: 50, where: () => ({ sql: 'pg_sleep(5) is not null', bindings: [] }) }
       }
     }
     class SlowBooks extends Books {

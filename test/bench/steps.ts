@@ -18,7 +18,7 @@ import pg, { type ClientConfig, type CustomTypesConfig } from 'pg'
 import { startPostgres } from '../../examples/support/postgres.js'
 import { cachePolicy } from '../../lib/caching/cache-policy.js'
 import { cacheResponse } from '../../lib/caching/cache-response.js'
-import { readParts } from '../../lib/filters/filter.js'
+import { addCondition, readConditions } from '../../lib/filters/filter.js'
 import type { AnyQueryBuilder } from '../../lib/models/objection.js'
 import { type CursorScope, CursorTokens } from '../../lib/pagination/cursor-token.js'
 import type { RawRow } from '../../lib/postgres/row-stream.js'
@@ -173,10 +173,10 @@ function validating(): Step {
 function filtering(): readonly Step[] {
   const view = resourceOf(BookViewSet).filterView
   const query = { price__gte: '5.00', price__lt: '20', author_id__in: '1,2,3', in_stock: 'true', search: 'earth sea' }
-  const read = () => readParts(query, view, {})
+  const read = () => readConditions(query, view, {})
   const compile = () => {
     const builder = Book.query() as unknown as AnyQueryBuilder
-    for (const part of read()) part.apply(builder)
+    for (const condition of read()) addCondition(builder, condition)
     return builder.toKnexQuery().toSQL().toNative()
   }
   return [

@@ -1,5 +1,6 @@
 /** View sets whose objects belong to those of another. */
 import type { QueryBuilder } from 'objection'
+import { addWhere } from '../../filters/filter.js'
 import { described } from '../../kernel/declarations.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { isBuiltIn, markBuiltIn } from '../built-in.js'
@@ -23,7 +24,8 @@ export function NestedViewSetMixin<Base extends ViewConstructor>(base: Base) {
     // biome-ignore lint/suspicious/noExplicitAny: a query of the view's own model
     override getQueryset(): QueryBuilder<any> {
       const query = super.getQueryset()
-      this.parentScope()?.apply(query as never)
+      const parents = this.parentScope()
+      if (parents) addWhere(query as never, parents)
       // what an override adds narrows the objects of the parent, and never replaces that condition
       if (this.parents.length > 0 && this.resource.overrides.queryset) groupConditions(query as never)
       return query

@@ -4,7 +4,8 @@
  */
 
 import type { ObjectKey } from '../../fields/object-key.js'
-import type { FilterPart } from '../../filters/filter.js'
+import { PathStart, type Where } from '../../filters/field-path.js'
+import { every } from '../../filters/filter.js'
 import { isSafeMethod, withMethod } from '../../http/context.js'
 import { ConfigurationError, NotFound } from '../../kernel/errors.js'
 import { exactValue } from '../../models/database-text.js'
@@ -13,9 +14,10 @@ import type { Column } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../../models/objection.js'
 import { checkPermissions } from '../../permissions/check-permissions.js'
+import type { SqlPart } from '../../queryset/keyset.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { orderBy } from '../../queryset/total-order.js'
-import { whereKey } from '../../queryset/where-keys.js'
+import type { ObjectLookup } from '../../rows/find-row.js'
 import type { ForcedValues } from '../../serializers/contract.js'
 import { actionClass } from '../action-options.js'
 import { isDetail } from '../actions.js'
@@ -79,43 +81,54 @@ function findsByItself(view: GenericView): boolean {
 }
 
 /** The condition that a nested view's objects are those of the parent that the path names; undefined where it is none. */
-export function parentScope(view: GenericView): FilterPart | undefined {
+export function parentScope(view: GenericView): Where | undefined {
   const link = view.parents.at(-1)
-  const { viewClass } = view
+  const { viewClass, parentKey } = view
   if (!link || viewClass.parentLookupField === undefined) return undefined
   const parent = openParent(view)
   const { columns, related } = parentKeyOf(viewClass, parent.viewClass.modelClass())
-  const { parentKey } = view
-  if (parentKey !== undefined) {
-    return {
-      shape: `of ${namesOf(columns)}`,
-      values: parentKey,
-      guarded: undefined,
-      apply: (query) => void whereKey(query, columns, parentKey),
-    }
-  }
+  if (parentKey !== undefined) return (start) => keyIs(start, columns, parentKey)
   const lookup = lookupOf(parent)
-  const { key, values, scope: outer } = lookup
-  const isDirect = namesOf(key.columns) === namesOf(related)
-  const found = () => {
-    const query = lookup.query()
-    if (isDirect) return query.hasSelects() ? query : query.select(query.modelClass().raw('1'))
-    return first(key, query.clearSelect().select(references(query, related)))
+  const isDirect = namesOf(lookup.key.columns) === namesOf(related)
+  const found = foundRow(parent, lookup, isDirect ? undefined : related)
+  if (isDirect) {
+    const exists = { sql: `exists ${found.sql}`, bindings: found.bindings }
+    return (start) => every([keyIs(start, columns, lookup.values), exists])
   }
-  const { tableName } = parent.viewClass.modelClass()
-  // the key of the one found, where it is not the key that the path has; then it binds its limit, too
-  const bound = [...(outer?.values ?? []), ...values, ...(isDirect || key.unique ? [] : [1])]
+  const marks = columns.map(() => '??').join(', ')
+  const sql = columns.length === 1 ? `${marks} = ${found.sql}` : `(${marks}) in ${found.sql}`
+  return ({ table }) => ({
+    sql,
+    bindings: [...columns.map(({ column }) => `${table}.${column}`), ...found.bindings],
+  })
+}
+
+function keyIs({ table }: PathStart, columns: readonly Column[], values: readonly unknown[]): SqlPart {
   return {
-    shape: isPlainChain(parent)
-      ? `of ${namesOf(columns)} in ${tableName}.${namesOf(related)} by ${namesOf(key.columns)} ${outer?.shape ?? ''};`
-      : null,
-    values: isDirect ? [...values, ...bound] : bound,
-    guarded: undefined,
-    apply(query) {
-      if (isDirect) void whereKey(query, columns, values).whereExists(found())
-      else if (columns.length === 1) void query.where(references(query, columns)[0] as string, '=', found())
-      else void query.whereIn(references(query, columns), found())
-    },
+    sql: columns.map(() => '?? = ?').join(' and '),
+    bindings: columns.flatMap(({ column }, index) => [`${table}.${column}`, values[index]]),
+  }
+}
+
+/** The row that a path names, as a query in parentheses, with the columns that are asked for. */
+function foundRow(parent: GenericView, lookup: ObjectLookup, asked: readonly Column[] | undefined): SqlPart {
+  const { key, values } = lookup
+  if (!isPlainChain(parent)) {
+    const query = lookup.query()
+    if (asked) return { sql: '?', bindings: [first(key, query.clearSelect().select(references(query, asked)))] }
+    return { sql: '?', bindings: [query.hasSelects() ? query : query.select(query.modelClass().raw('1'))] }
+  }
+  const { model, columns, primaryKey } = parent.resource.model
+  const start = new PathStart(model.tableName)
+  const scope = parent.scope()
+  const conditions = every([...(scope ? [scope(start)] : []), keyIs(start, key.columns, values)])
+  const names = (of: readonly Column[]) => of.map(({ column }) => `${start.table}.${column}`)
+  const shown = names(asked ?? [])
+  const order = asked && !key.unique ? names(primaryKey.map((property) => columns.get(property) as Column)) : []
+  const last = order.length === 0 ? '' : ` order by ${order.map(() => '??').join(', ')} limit 1`
+  return {
+    sql: `(select ${shown.map(() => '??').join(', ') || '1'} from ?? where ${conditions.sql}${last})`,
+    bindings: [...shown, start.table, ...conditions.bindings, ...order],
   }
 }
 

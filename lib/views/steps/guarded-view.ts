@@ -1,5 +1,5 @@
 /** Runs what a view reads in a transaction that bounds the time of its statements. */
-import type { FilterPart } from '../../filters/filter.js'
+import type { FilterCondition } from '../../filters/filter.js'
 import { isTimeout, runGuarded } from '../../queryset/guarded.js'
 import type { GenericView } from '../generic-view.js'
 
@@ -7,11 +7,15 @@ export interface Guard {
   /** The milliseconds that one statement may take. */
   readonly timeout: number
   /** What the filters ask; one of them may have an answer of its own to a statement that takes longer. */
-  readonly parts: readonly FilterPart[]
+  readonly conditions: readonly FilterCondition[]
 }
 
 /** The view's `trx` is that transaction until the work is done. @throws ApiError as a filter says of its timeout */
-export async function readGuarded<T>(view: GenericView, { timeout, parts }: Guard, work: () => Promise<T>): Promise<T> {
+export async function readGuarded<T>(
+  view: GenericView,
+  { timeout, conditions }: Guard,
+  work: () => Promise<T>,
+): Promise<T> {
   const { trx } = view
   const knex = trx ?? view.knex
   if (!knex) return work()
@@ -20,7 +24,7 @@ export async function readGuarded<T>(view: GenericView, { timeout, parts }: Guar
     try {
       return await work()
     } catch (error) {
-      throw (isTimeout(error) ? parts.find(({ exceeded }) => exceeded)?.exceeded?.() : undefined) ?? error
+      throw (isTimeout(error) ? conditions.find(({ exceeded }) => exceeded)?.exceeded?.() : undefined) ?? error
     } finally {
       view.trx = trx
     }

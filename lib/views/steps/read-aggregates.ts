@@ -4,7 +4,7 @@ import { Figure } from '../../aggregates/figure.js'
 import { FigureList, type FigureRow, readFigureRows } from '../../aggregates/figure-list.js'
 import { COUNTING } from '../../aggregates/functions.js'
 import { type AskedFigures, allFigures, readFacets, readFigures } from '../../aggregates/read-asked.js'
-import { guardOf, readParts } from '../../filters/filter.js'
+import { guardOf, readConditions } from '../../filters/filter.js'
 import { qualifiedName, queryOf, withParameters } from '../../http/context.js'
 import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
@@ -127,10 +127,10 @@ async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], w
   const isPersonal = figures.some(({ needsUser }) => needsUser) || showsIdsOfUsers(view)
   if (isPersonal) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
-  const parts = readParts(queryOf(ctx), resource.filterView, { user: ctx.state['user'], ctx })
-  const timeout = Math.min(viewClass.aggregateTimeout, guardOf(parts) ?? Number.POSITIVE_INFINITY)
+  const conditions = readConditions(queryOf(ctx), resource.filterView, { user: ctx.state['user'], ctx })
+  const timeout = Math.min(viewClass.aggregateTimeout, guardOf(conditions) ?? Number.POSITIVE_INFINITY)
   try {
-    return await readGuarded(view, { timeout, parts }, work)
+    return await readGuarded(view, { timeout, conditions }, work)
   } catch (error) {
     throw OVERFLOWS.has(sqlStateOf(error) ?? '') ? new ValidationError(TOO_LARGE) : error
   }

@@ -1,16 +1,26 @@
 /** Answers a list: filters, order, and the page that the paginator cuts. */
 import type { Model } from 'objection'
 import { answerOnce } from '../../caching/cache-response.js'
-import { type FilterPart, guardOf, isVaried, NO_PARTS, type QueryParameters, readParts } from '../../filters/filter.js'
+import { PathStart, type Where } from '../../filters/field-path.js'
+import {
+  addPart,
+  type FilterCondition,
+  guardOf,
+  isVaried,
+  NO_CONDITIONS,
+  type QueryParameters,
+  readConditions,
+} from '../../filters/filter.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { NotFound, ValidationError } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { PageRequest } from '../../pagination/pagination.js'
 import { toApiError } from '../../postgres/database-errors.js'
+import type { SqlPart } from '../../queryset/keyset.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/list-source.js'
-import { listKey } from '../../rows/row-access.js'
+import { conditionKey, type ListKey } from '../../rows/row-access.js'
 import { RowList } from '../../rows/row-list.js'
 import { WatchedList } from '../../rows/watched-list.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -57,9 +67,9 @@ export function readList(view: GenericView): Promise<unknown> {
     const { keepsConnections } = listing.resource
     // all pages of a cursor have one URL
     if (keepsConnections) answerOnce(listing.ctx)
-    const parts = askedParts(listing)
-    const timeout = keepsConnections || parts === NO_PARTS ? undefined : guardOf(parts)
-    return timeout === undefined ? readPage(listing, parts) : readGuardedPage(listing, parts, timeout)
+    const conditions = askedConditions(listing)
+    const timeout = keepsConnections || conditions === NO_CONDITIONS ? undefined : guardOf(conditions)
+    return timeout === undefined ? readPage(listing, conditions) : readGuardedPage(listing, conditions, timeout)
   } catch (error) {
     return rejection(error)
   }
@@ -71,34 +81,38 @@ async function rejection(error: unknown): Promise<never> {
 }
 
 /** Reads a page in a transaction that bounds the time of its statements. */
-async function readGuardedPage(listing: Listing, parts: readonly FilterPart[], timeout: number): Promise<unknown> {
+async function readGuardedPage(
+  listing: Listing,
+  conditions: readonly FilterCondition[],
+  timeout: number,
+): Promise<unknown> {
   const { view } = listing
   if (view.trx ?? view.knex) checkOrdering(listing)
-  return readGuarded(view, { timeout, parts }, () => readPage(listing, parts))
+  return readGuarded(view, { timeout, conditions }, () => readPage(listing, conditions))
 }
 
 /** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
 export function wholeList(view: GenericView): ListSource {
   const listing = listingOf(view, true)
-  const parts = askedParts(listing)
+  const conditions = askedConditions(listing)
   checkOrdering(listing)
-  return listSource(listing, parts)
+  return listSource(listing, conditions)
 }
 
 /** The list that the request asks for, which nobody has read yet: for `explain()`. @throws ValidationError */
-export function describedList(view: GenericView, tell: Tell): ListSource {
+export function explainedList(view: GenericView, tell: Tell): ListSource {
   const listing = listingOf(view)
-  const parts = askedParts(listing)
+  const conditions = askedConditions(listing)
   checkOrdering(listing)
-  return listSource(listing, parts, tell)
+  return listSource(listing, conditions, tell)
 }
 
 /** What the request asks of the filter backends. @throws AuthenticationFailed, ValidationError */
-function askedParts(listing: Listing): readonly FilterPart[] {
+function askedConditions(listing: Listing): readonly FilterCondition[] {
   const { view, viewClass, resource, query, ctx, own, shown, asks } = listing
   if (resource.needsUser(own, shown)) requireUser(view)
   if (viewClass.strictParams) refuseUnknownParameters(view)
-  return asks ? readParts(query, resource.filterView, { user: ctx.state['user'], ctx }) : NO_PARTS
+  return asks ? readConditions(query, resource.filterView, { user: ctx.state['user'], ctx }) : NO_CONDITIONS
 }
 
 /** What a request has wrong is told before a connection is taken. */
@@ -106,14 +120,14 @@ function checkOrdering({ resource: { filterView }, query }: Listing): void {
   for (const backend of filterView.backends) backend.ordering(query, filterView)
 }
 
-function readPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
+function readPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
   const isNested = listing.view.parents.length > 0
-  return isNested ? readNestedPage(listing, parts) : cutPage(listing, listSource(listing, parts))
+  return isNested ? readNestedPage(listing, conditions) : cutPage(listing, listSource(listing, conditions))
 }
 
-async function readNestedPage(listing: Listing, parts: readonly FilterPart[]): Promise<unknown> {
+async function readNestedPage(listing: Listing, conditions: readonly FilterCondition[]): Promise<unknown> {
   const { view } = listing
-  const source = new WatchedList(listSource(listing, parts))
+  const source = new WatchedList(listSource(listing, conditions))
   let page: unknown
   try {
     page = await cutPage(listing, source)
@@ -143,27 +157,27 @@ async function readAll(source: ListSource): Promise<unknown> {
 }
 
 /** The list to cut pages from: rows where the output needs no more, else instances. */
-function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell): ListSource {
+function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: Tell): ListSource {
   const { view, viewClass, resource, asks, own, shown, writesRows } = listing
-  const { filterView, model } = resource
+  const { model } = resource
   const description = {
     name: qualifiedName(view.ctx, view.basename ?? viewClass.name),
     parameters: resource.parameterNames,
     shown: resource.answers(own).columns,
     hidesKeys: resource.ids?.hidesKeys === true,
   }
-  const statementMilliseconds = asked === NO_PARTS ? undefined : guardOf(asked)
+  const statementMilliseconds = asked === NO_CONDITIONS ? undefined : guardOf(asked)
   const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
   const scope = view.scope()
-  const described = rows && scope?.shape !== null ? describedOrder(listing, asked) : undefined
+  const described = rows && describedList(listing, asked, scope)
   if (rows && described) {
+    const { order, key, parts } = described
     const query = () => {
-      const conditions = view.getQueryset() as AnyQueryBuilder
-      for (const part of asked) part.apply(conditions)
-      return conditions
+      const objects = view.getQueryset() as AnyQueryBuilder
+      for (const part of parts) addPart(objects, part)
+      return objects
     }
-    const key = listKey(filterView, scope ? [scope, ...asked] : asked)
-    return new RowList(rows, { description, order: described, key, query, statementMilliseconds })
+    return new RowList(rows, { description, order, key, query, statementMilliseconds })
   }
   const query = listQuery(view, { asks, scope })
   const wanted = wantedOrder(listing, query)
@@ -184,13 +198,37 @@ function listSource(listing: Listing, asked: readonly FilterPart[], tell?: Tell)
   })
 }
 
-/** The order, where the model and what the filter backends are asked for say all there is to know of the list's SQL. */
-function describedOrder(listing: Listing, asked: readonly FilterPart[]): readonly OrderTerm[] | undefined {
-  for (const part of asked) if (part.shape === null || part.guarded !== undefined) return undefined
-  if (!listing.resource.describesLists) return undefined
+/** What makes a list's SQL, besides the plan of its rows. */
+interface DescribedList {
+  readonly order: readonly OrderTerm[]
+  /** What the filter backends are asked for. */
+  readonly parts: readonly SqlPart[]
+  readonly key: ListKey
+}
+
+/** A list of which the model and what the filter backends are asked for say all there is to know; undefined of any other. */
+function describedList(
+  listing: Listing,
+  asked: readonly FilterCondition[],
+  scope: Where | undefined,
+): DescribedList | undefined {
+  const { resource } = listing
+  if (!resource.describesLists) return undefined
+  const { tableName } = resource.model.model
+  const start = new PathStart(tableName)
+  const parts: SqlPart[] = []
+  let expensive = false
+  for (const { where, change, varied, guarded, expensive: isExpensive } of asked) {
+    if (change || varied || guarded !== undefined) return undefined
+    if (where) parts.push(where(start))
+    if (isExpensive) expensive = true
+  }
+  const conditions = conditionKey(scope ? [scope(start), ...parts] : parts)
+  if (!conditions) return undefined
   const order = wantedOrder(listing, undefined)
   // the SQL of a narrowed relation is known only once it is built
-  return order.some(({ related }) => related?.narrowed) ? undefined : order
+  if (order.some(({ related }) => related?.narrowed)) return undefined
+  return { order, parts, key: { text: tableName + conditions.text, values: conditions.values, expensive } }
 }
 
 /** The order a filter backend was asked for, the paginator's own, the query's own, or the view's. */

@@ -1,10 +1,12 @@
 /** Finds the object that a path names, and answers with it. */
 
+import { PathStart, type Where } from '../../filters/field-path.js'
 import { ApiError, ConfigurationError, NotFound, ValidationError } from '../../kernel/errors.js'
+import type { ModelDescription } from '../../models/model-description.js'
 import { readingError, toApiError } from '../../postgres/database-errors.js'
 import { whereKey } from '../../queryset/where-keys.js'
 import { findRow, type ObjectLookup } from '../../rows/find-row.js'
-import type { RowAccess } from '../../rows/row-access.js'
+import { type ConditionKey, conditionKey, type RowAccess } from '../../rows/row-access.js'
 import type { GenericView, PathKey } from '../generic-view.js'
 import { requireOwner } from '../request/require-user.js'
 import { checkIfMatch, getVersionedObject, versionOf } from './concurrency.js'
@@ -70,16 +72,20 @@ export function keyOnPath(view: GenericView): PathKey {
   return { text, values }
 }
 
+/** The conditions on all objects of the request, as far as they are known without building a query. */
+function scopeKey(scope: Where | undefined, { model }: ModelDescription): ConditionKey | undefined {
+  return conditionKey(scope ? [scope(new PathStart(model.tableName))] : [])
+}
+
 /** What the path names: the key, its values, and a query for it. @throws NotFound when no row can have them */
 export function lookupOf(view: GenericView): ObjectLookup {
   const { values } = keyOnPath(view)
-  const { lookup: key } = view.resource
-  const scope = view.scope()
+  const { resource } = view
+  const { lookup: key } = resource
   return {
     key,
     values,
-    scope,
-    plain: view.resource.isWholeTable && scope?.shape !== null,
+    scope: resource.isWholeTable ? scopeKey(view.scope(), resource.model) : undefined,
     query: () => whereKey(visibleQuery(view), key.columns, values),
   }
 }

@@ -1,6 +1,7 @@
 /** The query of the objects of a view that a caller sees, to which conditions may be added. */
 
-import { type FilterPart, type FilterView, isDescribed } from '../../filters/filter.js'
+import type { Where } from '../../filters/field-path.js'
+import { addWhere, type FilterView, isDescribed } from '../../filters/filter.js'
 import type { Context } from '../../http/context.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
@@ -16,7 +17,8 @@ export function visibleQuery(view: GenericView): AnyQueryBuilder {
   const visible = view.resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
   // an application's own queryset may have lost it
-  if (view.resource.overrides.queryset) view.scope()?.apply(visible)
+  const scope = view.resource.overrides.queryset ? view.scope() : undefined
+  if (scope) addWhere(visible, scope)
   return visible
 }
 
@@ -25,7 +27,7 @@ interface ListConditions {
   /** Filter backends may have a say in it. @default true */
   readonly asks?: boolean
   /** The condition of the object before them on the path. @default that of the view */
-  readonly scope?: FilterPart | undefined
+  readonly scope?: Where | undefined
 }
 
 /** The view's queryset with the conditions of a list: of the object before it on the path, and of all filter backends. */
@@ -39,7 +41,7 @@ export function listQuery(
   const filtered = asks ? view.filterQueryset(narrowedBy) : narrowedBy
   const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
-  scope?.apply(query)
+  if (scope) addWhere(query, scope)
   checkQueryset(view, query)
   return query
 }
