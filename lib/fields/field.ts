@@ -3,6 +3,7 @@
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { isShared, ownCopy } from '../kernel/own-copy.js'
 import type { StandardSchema } from '../kernel/standard-schema.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 
@@ -48,7 +49,10 @@ export interface FieldOptions {
   readonly required?: boolean
   /** `null` is accepted. @default false */
   readonly allowNull?: boolean
-  /** Used when the input lacks the field (not on PATCH): a value, a function of no arguments, or a `ContextDefault`. */
+  /**
+   * Used when the input lacks the field (not on PATCH): a value, of which each request gets its own copy, a function of no
+   * arguments, or a `ContextDefault`.
+   */
   readonly default?: unknown
   /** The attribute of the object; a dotted path reaches into related objects (then the field is read-only). @default the field's name */
   readonly source?: string
@@ -101,9 +105,12 @@ export interface FieldSchema {
 export class SerializerField<Value = unknown, Options extends FieldOptions = FieldOptions> {
   /** The options it was made with. */
   readonly options: Options
+  /** @internal The value where the input lacks the field: lists and objects are copies, so that no request changes another's. */
+  readonly defaultFor: (context: SerializerContext) => unknown
 
   constructor(options: Options = {} as Options) {
     this.options = options
+    this.defaultFor = defaultOf(options.default)
   }
 
   /** Checks an input value (never null or undefined) and returns what is stored. @throws ValidationError */
@@ -178,6 +185,16 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
   get allowNull(): boolean {
     return this.options.allowNull === true
   }
+}
+
+function defaultOf(given: unknown): (context: SerializerContext) => unknown {
+  if (typeof given === 'function') return () => (given as () => unknown)()
+  if (isContextDefault(given)) return (context) => given.resolve(context)
+  return isShared(given) ? () => ownCopy(given) : () => given
+}
+
+function isContextDefault(given: unknown): given is ContextDefault {
+  return typeof (given as { resolve?: unknown } | null | undefined)?.resolve === 'function'
 }
 
 takesOptions<FieldOptions>(SerializerField, {

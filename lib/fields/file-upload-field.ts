@@ -156,6 +156,17 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
     return storage && typeof value === 'string' && value !== '' ? storage.url(value) : value
   }
 
+  /** @internal True for the URL of a stored file; a storage may sign it anew each time that it is shown. */
+  isUrl(given: string, key: unknown): boolean {
+    if (typeof key !== 'string' || key === '') return false
+    const shown = this.toRepresentation(key)
+    if (shown === given) return true
+    const [path] = given.split('?', 1)
+    const isNamed = String(shown).split('?', 1)[0] === path
+    // the signature is in the query, and the file's name is not
+    return isNamed && path !== given && (path ?? '').endsWith(encodeURI(key))
+  }
+
   override schema(): FieldSchema {
     return { type: 'string', format: 'uri-reference' }
   }

@@ -1,5 +1,5 @@
 /** What the constructors of all fields share: closed option types, and checks that end in a `ConfigurationError`. */
-import { ConfigurationError } from '../kernel/errors.js'
+import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 
 /**
  * `Options` without keys that `Known` does not have: a misspelt option does not compile, and literal types are kept.
@@ -15,6 +15,11 @@ export function optionError(field: object, problem: string): ConfigurationError 
 
 /** What a list may have where its field does not say. */
 export const MOST_ITEMS = 1_000
+
+/** @throws ValidationError the list is empty, and the field wants at least one item */
+export function checkNotEmpty({ length }: readonly unknown[], { allowEmpty }: { allowEmpty?: boolean }): void {
+  if (length === 0 && allowEmpty === false) throw new ValidationError('Ensure this field has at least 1 item.')
+}
 
 /** @throws ConfigurationError unless both lengths, where given, are whole numbers from 0 up and in order */
 export function checkLengthOptions(field: object, options: { minLength?: number; maxLength?: number }): void {

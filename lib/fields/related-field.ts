@@ -23,12 +23,15 @@ import {
 import { fieldForColumn } from './field-for-column.js'
 import { readItems, readJson } from './json-text.js'
 import { keyText, notAKey } from './object-key.js'
+import { checkNotEmpty } from './options.js'
 
 export interface RelatedFieldOptions extends FieldOptions {
   /** The objects that may be chosen: a model, or a function that returns a query and may look at the request. */
   readonly queryset?: RelatedQueryset
   /** A list of keys, for relations that lead to many objects. @default false */
   readonly many?: boolean
+  /** An empty list is accepted, with `many`. @default true */
+  readonly allowEmpty?: boolean
 }
 
 /** Found in place of an object where there are several. */
@@ -92,6 +95,7 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
     const keyField = this.#keyField(context)
     if (!this.many) return keyField.toInternalValue(value, context) as KeyOrKeys<Options>
     if (!Array.isArray(value)) throw new ValidationError('Expected a list of items.')
+    checkNotEmpty(value, this.options)
     const keys = value.map((key) => {
       if (key === null || key === undefined) throw new ValidationError('This field may not be null.')
       return keyField.toInternalValue(key, context)
@@ -124,8 +128,13 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
 
   override schema(): FieldSchema {
     const model = this.relatedModel()
-    const key = model ? this.keyFieldOf(model).schema() : {}
-    return this.many ? { type: 'array', items: key } : key
+    return this.schemaOf(model ? this.keyFieldOf(model).schema() : {})
+  }
+
+  /** @internal What a key, or a list of them, looks like. */
+  schemaOf(key: FieldSchema): FieldSchema {
+    if (!this.many) return key
+    return { type: 'array', items: key, ...(this.options.allowEmpty === false && { minItems: 1 }) }
   }
 
   /**
@@ -258,7 +267,11 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 }
 
-takesOptions<RelatedFieldOptions, FieldOptions>(RelatedField, { queryset: 'function', many: 'boolean' })
+takesOptions<RelatedFieldOptions, FieldOptions>(RelatedField, {
+  queryset: 'function',
+  many: 'boolean',
+  allowEmpty: 'boolean',
+})
 
 /** The query of a function that may look at the request, asked without one. */
 function withoutRequest(queryset: (context: SerializerContext) => AnyQueryBuilder): AnyQueryBuilder | undefined {

@@ -164,6 +164,7 @@ function formatLast(instance: Model & Record<string, unknown>): void {
   const model = modelOf(instance)
   const { columns } = describeModel(model)
   Object.defineProperty(instance, '$formatDatabaseJson', {
+    configurable: true,
     value(this: typeof instance, json: Record<string, unknown>) {
       const prototype = Object.getPrototypeOf(this) as Model
       const formatted: Record<string, unknown> = prototype.$formatDatabaseJson.call(this, json)

@@ -198,7 +198,7 @@ export class Components {
     if (!(field instanceof NestedSerializer)) return { ...inputValue(bound, side), ...words }
     const one = this.serializer(field.serializerClass, side)
     const value: Schema = field.many
-      ? { type: 'array', items: withKey(one, field), maxItems: field.maxItems }
+      ? { ...field.schema(), items: withKey(one, field), maxItems: field.maxItems }
       : { ...one }
     return { ...(field.allowNull ? orNull(value) : value), ...words }
   }

@@ -78,7 +78,7 @@ function relatedSchema({ field, relation }: BoundField): FieldSchema | undefined
   const key: FieldSchema = field.compositeOf(relation.model)
     ? { type: 'string', minLength: 1 }
     : field.keyFieldOf(relation.model).schema()
-  return field.many ? { type: 'array', items: key } : key
+  return field.schemaOf(key)
 }
 
 /** The column at the end of a dotted source. */

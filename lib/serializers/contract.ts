@@ -14,7 +14,7 @@ export interface SerializerOptions<T extends object = object> {
   /** Data to validate, as the client sent it. */
   readonly inputData?: unknown
   /** The object to show or to update; with `many` a list of objects. */
-  readonly obj?: T | readonly T[] | undefined
+  readonly obj?: T | readonly T[] | null | undefined
   /** Work on a list. @default false */
   readonly many?: boolean
   /** Missing fields are left as they are (PATCH). @default false */
@@ -58,6 +58,8 @@ export interface AnySerializer {
   isValid(options?: { readonly raiseException?: boolean }): Promise<boolean>
   /** What was validated. */
   readonly validatedData: unknown
+  /** Objects are shown field by field: the class has no `toRepresentation()` of its own. */
+  readonly showsByPlan: boolean
   validate(data: Record<string, unknown>): unknown
   // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own type
   toRepresentation(object: any): unknown
@@ -161,13 +163,11 @@ export interface RelatedKey {
   readonly field: SerializerField
 }
 
-/** Two fields that write one relation. */
+/** Two fields that write one column or one relation. */
 export interface Rivals {
-  /** The one that takes keys. */
-  readonly keys: BoundField
-  /** The one that takes objects. */
-  readonly objects: BoundField
-  readonly relation: RelationDescription
+  readonly one: BoundField
+  /** The one that takes objects, where one of them takes keys. */
+  readonly other: BoundField
 }
 
 /** Relations to load with an object, by name; parts of lists by names of their own. */
@@ -209,7 +209,7 @@ export interface SerializerPlan {
   readonly references: readonly WrittenReference[]
   /** Fields whose input holds other objects, or lists of their keys. */
   readonly nesting: readonly BoundField[]
-  /** Fields of which an input may not give both. */
+  /** Fields that may not contradict each other. */
   readonly rivals: readonly Rivals[]
   /** What must be loaded for the output and for nested writes. */
   readonly relations: RelationGraph

@@ -183,10 +183,10 @@ export class ModelSerializer<M extends Model = Model, Shown = any, Taken = any> 
     }
     if (!updatesRows(this.#model, knex)) return each()
     const changes: RowChange[] = []
-    for (const [position, { columns }] of writes.entries()) {
+    for (const [position, write] of writes.entries()) {
       const data = items[position] as Record<string, unknown>
       const instance = instances[position] as M
-      const change = () => changeOf(this.#model, instance, columns, knex)
+      const change = () => changeOf(this.#model, instance, write, knex)
       changes.push(await under([position], () => this.#inOwnTerms(data, change)))
     }
     if (changes.some(({ values }) => [...values.values()].some(isExpression))) return each()

@@ -21,6 +21,8 @@ export interface NestedSerializerOptions<S = SerializerClass> extends FieldOptio
   readonly many?: boolean
   /** The most objects that a client may write at once, with `many`. @default 100 */
   readonly maxItems?: number
+  /** An empty list is accepted, with `many`. @default true */
+  readonly allowEmpty?: boolean
   /**
    * The order of the list, as `['-due', 'title']`: columns of the related model; ties go by its primary key.
    * @default the order that the relation has, then the primary key
@@ -67,13 +69,16 @@ export class NestedSerializer<
   }
 
   override schema(): FieldSchema {
-    return this.many ? { type: 'array', items: { type: 'object' } } : { type: 'object' }
+    if (!this.many) return { type: 'object' }
+    const { allowEmpty } = this.options as NestedSerializerOptions
+    return { type: 'array', items: { type: 'object' }, ...(allowEmpty === false && { minItems: 1 }) }
   }
 }
 
 takesOptions<NestedSerializerOptions, FieldOptions>(NestedSerializer, {
   many: 'boolean',
   maxItems: 'count',
+  allowEmpty: 'boolean',
   orderBy: 'names',
   modify: 'name or names',
   limit: 'size',

@@ -25,13 +25,13 @@ import { modelName } from '../models/objection.js'
 import { checkNested } from './check-nested.js'
 import { checkDeclaredFields } from './check-serializer.js'
 import { checkSource } from './check-source.js'
-import type { BoundField, RelatedKey, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
+import type { BoundField, RelationGraph, SerializerClass, SerializerPlan } from './contract.js'
 import { countedBy } from './count-field.js'
 import { checkHooks, hookOf, methodOf } from './hooks.js'
 import { keepListsApart, listOf } from './nested-lists.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { referencesOf } from './references.js'
-import { graphOf, merge, needsObject } from './relation-graph.js'
+import { graphOf, merge, relatedKey } from './relation-graph.js'
 import { rivalsOf, withRivals } from './rivals.js'
 import { SerializerMethodField } from './serializer-method-field.js'
 import { isCheckedByDatabase } from './validate-related.js'
@@ -308,10 +308,4 @@ const PLAIN: ReadonlySet<unknown> = new Set([
 
 function isIdentity({ name, field, source, column, readable, ids }: BoundField): boolean {
   return readable && !ids && source.length === 1 && column?.property === name && PLAIN.has(field.constructor)
-}
-
-/** How a related field names the objects of a relation. @throws {ConfigurationError} from the field */
-export function relatedKey(field: RelatedField, relation: RelationDescription): RelatedKey {
-  const property = needsObject(field, relation) ? field.shownProperty(relation.model) : undefined
-  return { property, composite: field.compositeOf(relation.model), field: field.keyFieldOf(relation.model) }
 }

@@ -4,7 +4,7 @@ import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { COUNT, countKey, LIST, listKey } from '../queryset/related-lists.js'
-import type { BoundField, RelationGraph, SerializerClass } from './contract.js'
+import type { BoundField, RelatedKey, RelationGraph, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 
 /** What the output shows, and what nested writes change. */
@@ -45,6 +45,12 @@ function innerGraph(
 export function needsObject(field: RelatedField, relation: RelationDescription): boolean {
   if (relation.kind !== 'belongs-to-one' || field.compositeOf(relation.model)) return true
   return field.shownProperty(relation.model) !== relation.relatedProperties[0]
+}
+
+/** How a related field names the objects of a relation. @throws {ConfigurationError} from the field */
+export function relatedKey(field: RelatedField, relation: RelationDescription): RelatedKey {
+  const property = needsObject(field, relation) ? field.shownProperty(relation.model) : undefined
+  return { property, composite: field.compositeOf(relation.model), field: field.keyFieldOf(relation.model) }
 }
 
 /** The relations along the rest of a dotted path; its last step may be a plain attribute. */

@@ -6,7 +6,7 @@ import { isModelClass } from '../models/objection.js'
 import { countKey, isPart, listKey, loadedBeside } from '../queryset/related-lists.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { relatedKey } from './plan.js'
+import { relatedKey } from './relation-graph.js'
 
 /** The object as the client sees it. Throws when a relation it shows was not loaded. */
 export function represent(serializer: AnySerializer, object: object): Record<string, unknown> {

@@ -20,6 +20,7 @@ import { declaredFieldsOf } from './declared-fields.js'
 import { serializerPlan } from './plan.js'
 import { represent } from './represent.js'
 import { keepsUploads, withUploads } from './store-uploads.js'
+import { withValues } from './unchanged.js'
 import { validateItems } from './validate-items.js'
 import type { Outcome, ValidationScope } from './validated-item.js'
 
@@ -106,7 +107,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 
   constructor(options: SerializerOptions<T> = {}) {
     this.inputData = options.inputData
-    this.obj = options.obj
+    this.obj = options.obj ?? undefined
     this.many = options.many ?? false
     this.partial = options.partial ?? false
     this.textual = options.textual ?? false
@@ -119,9 +120,14 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
     return decided(this, 'plan', serializerPlan(this.constructor as SerializerClass))
   }
 
+  /** @internal */
+  get showsByPlan(): boolean {
+    return this.toRepresentation === Serializer.prototype.toRepresentation
+  }
+
   /** The names of all fields, in order. */
-  getFieldNames(): readonly string[] {
-    return this.plan.fieldNames
+  getFieldNames(): string[] {
+    return [...this.plan.fieldNames]
   }
 
   /** A check over all fields of an object. Returns the data to keep, or nothing to keep it as it is. */
@@ -180,7 +186,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   async save(extra: Readonly<Record<string, unknown>> = {}): Promise<T> {
     const data: unknown = this.validatedData
     const objects = this.obj === undefined ? undefined : ([this.obj].flat() as T[])
-    const items = [data].flat().map((item) => ({ ...(item as Record<string, unknown>), ...extra }))
+    const items = [data].flat().map((item) => withValues(item as Record<string, unknown>, extra))
     const write = async (stored: Record<string, unknown>[]): Promise<T | T[]> => {
       if (Array.isArray(data)) return objects ? this.updateMany(objects, stored) : this.createMany(stored)
       const [one = {}] = stored

@@ -5,7 +5,8 @@ import { ConfigurationError } from '../kernel/errors.js'
 import type { RelationDescription } from '../models/model-description.js'
 import type { AnySerializer, BoundField } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
-import { DECIDED } from './validated-item.js'
+import { isKept } from './unchanged.js'
+import { changesNothing, DECIDED } from './validated-item.js'
 
 type Data = Record<string, unknown>
 
@@ -13,6 +14,8 @@ type Data = Record<string, unknown>
 export interface Writes {
   /** Values of the object's own row, by property. */
   readonly columns: Data
+  /** Values of the object's own row that stay as they are, by property: hooks of the model see them. */
+  readonly kept: Data
   /** What the surrounding object decides, by property. */
   readonly decided: Data | undefined
   /** Nested objects that this row points to, written before it. */
@@ -47,15 +50,21 @@ export interface NestedWrite {
 export function splitWrites(serializer: AnySerializer, data: Data): Writes {
   const { plan } = serializer
   const columns: Data = {}
+  const kept: Data = {}
   const before: NestedWrite[] = []
   const after: NestedWrite[] = []
   const sets: KeySet[] = []
   for (const [name, value] of Object.entries(data)) {
     const bound = plan.byName.get(name)
     const { relation } = bound ?? {}
+    if (isKept(data, name)) {
+      if (bound?.column && bound.input !== 'objects') kept[bound.column.property] = value
+      continue
+    }
     if (bound?.field instanceof NestedSerializer && (value === null || typeof value === 'object')) {
       if (!relation)
         throw unwritable(serializer, name, 'is nested without a relation of the model; override create() and update()')
+      if (changesNothing(value)) continue
       const write = { bound, field: bound.field, relation, value: value as NestedWrite['value'] }
       if (relation.kind === 'belongs-to-one') before.push(write)
       else after.push(write)
@@ -68,7 +77,8 @@ export function splitWrites(serializer: AnySerializer, data: Data): Writes {
     }
   }
   const { [DECIDED]: decided } = data as { [DECIDED]?: Data }
-  return { columns, decided, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
+  for (const property of Object.keys(columns)) delete kept[property]
+  return { columns, kept, decided, before, after, sets, hasRelated: before.length + after.length + sets.length > 0 }
 }
 
 /**

@@ -9,10 +9,12 @@ import type { NestedSerializer } from './nested-serializer.js'
 import { checkReferences } from './references.js'
 import { checkRivals } from './rivals.js'
 import { runObjectValidators } from './run-object-validators.js'
+import { isAsShown, keepUnchanged, leaveOut } from './unchanged.js'
 import { validateNested } from './validate-nested.js'
 import { checkTrusted, validateRelated } from './validate-related.js'
 import {
   type Candidate,
+  changesNothing,
   convert,
   fail,
   type Item,
@@ -156,7 +158,10 @@ function validateValue(serializer: AnySerializer, bound: BoundField, item: Item)
   if (input === undefined) return undefined
   try {
     const given = serializer.textual || item.isInexact ? convert(serializer, bound, item) : input
-    if (given === null) return takeNull(bound, item)
+    if (given === null) return takeNull(serializer, bound, item)
+    if (item.current !== undefined && isAsShown(serializer, bound, item, given)) {
+      return validateShown(serializer, bound, item, given)
+    }
     const value = field.toInternalValue(given, serializer.context)
     if (typeof value === 'object' && value instanceof Promise) return keepLater(item, name, value)
     item.value[name] = value
@@ -172,6 +177,27 @@ async function keepLater(item: Item, name: string, value: Promise<unknown>): Pro
   } catch (error) {
     fail(item, name, error)
   }
+}
+
+/** What the object shows already is not refused; where the field has a value for it, hooks get that. */
+function validateShown(
+  serializer: AnySerializer,
+  { name, field }: BoundField,
+  item: Item,
+  given: unknown,
+): Promise<void> | undefined {
+  const refused = (error: unknown) => {
+    if (!(error instanceof ValidationError)) throw error
+    leaveOut(item, name)
+  }
+  try {
+    const value = field.toInternalValue(given, serializer.context)
+    if (value instanceof Promise) return value.then((checked) => keepUnchanged(item, name, checked)).catch(refused)
+    keepUnchanged(item, name, value)
+  } catch (error) {
+    refused(error)
+  }
+  return undefined
 }
 
 /** The checks behind those of the fields' own. Waits only where one does. */
@@ -191,12 +217,13 @@ async function runFieldHooks(serializer: AnySerializer, item: Item): Promise<voi
         // copies of nested objects would not know the stored ones that they change
         if (input !== 'objects') item.value[name] = checked
       }
-      if (hook === undefined) continue
-      const kept = hooks[hook]?.(item.value[name])
+      const kept = hook === undefined ? undefined : hooks[hook]?.(item.value[name])
       const value = kept instanceof Promise ? await kept : kept
       if (value !== undefined) item.value[name] = value
+      if (item.unchanged?.has(name)) keepUnchanged(item, name, item.value[name])
     } catch (error) {
-      fail(item, name, error)
+      const isRefused = !(item.unchanged?.has(name) || changesNothing(item.value[name]))
+      if (isRefused || !(error instanceof ValidationError)) fail(item, name, error)
     }
   }
 }

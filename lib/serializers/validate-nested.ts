@@ -7,7 +7,8 @@ import { quote } from '../kernel/quote.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
-import type { NestedSerializer } from './nested-serializer.js'
+import type { NestedSerializer, NestedSerializerOptions } from './nested-serializer.js'
+import { keepUnchanged } from './unchanged.js'
 import {
   type Candidate,
   type Forced,
@@ -42,17 +43,19 @@ export async function validateNested(
   for (const item of items) {
     const input = take(serializer, bound, item)
     if (input === undefined) continue
-    const wrong = field.many ? listProblem(input, field.maxItems) : undefined
+    const current = currentOf(item, bound)
+    const wrong = field.many ? listProblem(input, field, current) : undefined
     if (wrong !== undefined) {
       refuse(item, bound.name, [wrong])
       continue
     }
-    const current = currentOf(item, bound)
     if (!field.many) {
       entries.push({ item, position: undefined, candidate: { input, current: single(current) } })
       continue
     }
     item.value[bound.name] = []
+    // a list takes nothing away
+    if (item.current !== undefined && (input as unknown[]).length === 0) keepUnchanged(item, bound.name, [])
     const related = byKey(current, keys)
     const named = new Set<object>()
     for (const [position, element] of (input as unknown[]).entries()) {
@@ -80,8 +83,11 @@ export async function validateNested(
   }
 }
 
-function listProblem(input: unknown, maxItems: number): string | undefined {
+function listProblem(input: unknown, { maxItems, options }: NestedSerializer, current: unknown): string | undefined {
   if (!Array.isArray(input)) return 'Expected a list of items.'
+  const { allowEmpty }: NestedSerializerOptions = options
+  const isShown = Array.isArray(current) && current.length === 0
+  if (input.length === 0 && allowEmpty === false && !isShown) return 'Ensure this field has at least 1 item.'
   return input.length > maxItems ? `Ensure this field has no more than ${maxItems} items.` : undefined
 }
 

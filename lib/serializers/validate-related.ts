@@ -1,14 +1,17 @@
 /** Keys of related objects: looked up together for a whole list, or left to the database (promise I22). */
 
+import { keyText } from '../fields/object-key.js'
 import { PrimaryKeyRelatedField } from '../fields/primary-key-related-field.js'
 import { AMBIGUOUS, type RelatedField, type RelatedFieldOptions } from '../fields/related-field.js'
 import { MOST_MESSAGES } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
-import { exactValue } from '../models/database-text.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
+import { isModelClass, modelOf } from '../models/objection.js'
+import { loadRelations } from '../queryset/load-relations.js'
 import type { AnySerializer, BoundField } from './contract.js'
+import { isAsShown, keepUnchanged, leaveOut, type ShownLink, shownLinks } from './unchanged.js'
 import {
   convert,
   fail,
@@ -16,6 +19,7 @@ import {
   GIVEN,
   type Item,
   isForced,
+  isGiven,
   refuse,
   take,
   takeNull,
@@ -62,83 +66,142 @@ export async function checkTrusted(serializer: AnySerializer, items: readonly It
   }
 }
 
-/** Validates one related field of all items: their keys are looked up by one query. */
+/** Validates one related field of all items: keys are looked up by one query, but for those that the object shows already. */
 export async function validateRelated(
   serializer: AnySerializer,
   bound: BoundField,
   field: RelatedField,
   items: readonly Item[],
 ): Promise<void> {
-  const asked: { item: Item; keys: readonly unknown[] }[] = []
+  const { context } = serializer
+  const asked: Asked[] = []
   // a queryset function tells its model from the request on
-  const model = field.relatedModel(serializer.context)
-  const isExternal = model !== undefined && field.idsOf(model) !== undefined
+  const model = field.relatedModel(context)
+  const ids = model && field.idsOf(model)
+  await loadShown(serializer, bound, items)
   for (const item of items) {
-    const input = take(serializer, bound, item)
-    if (input === undefined) continue
     try {
+      if (keepsShown(serializer, bound, item)) continue
+      const input = take(serializer, bound, item)
+      if (input === undefined) continue
       const given = convert(serializer, bound, item)
       if (given === null) {
-        takeNull(bound, item)
+        takeNull(serializer, bound, item)
         continue
       }
-      const checked: unknown = field.toInternalValue(given, serializer.context)
-      const keys = checked instanceof Promise ? await checked : checked
-      asked.push({ item, keys: field.many ? (keys as unknown[]) : [keys] })
+      const links = item.current && bound.readable ? shownLinks(bound, item) : undefined
+      const [named, nameless] = withoutNulls(given, links ?? [])
+      const checked: unknown = field.toInternalValue(named, context)
+      const keys = [checked instanceof Promise ? await checked : checked].flat()
+      const held = new Map<unknown, readonly unknown[]>()
+      for (const key of keys) {
+        const named = ids ? ids.decode(key, context) : key
+        held.set(key, named === undefined ? [] : linked(field, links ?? [], named))
+      }
+      asked.push({ item, links, keys, held, nameless })
     } catch (error) {
       fail(item, bound.name, error)
     }
   }
+  const unknown = new Set(asked.flatMap(({ keys, held }) => keys.filter((key) => held.get(key)?.length === 0)))
   const stored = bound.relation?.relatedProperties[0]
-  const keys = new Set(asked.flatMap((entry) => entry.keys))
-  const found = keys.size > 0 ? await field.find([...keys], serializer.context, stored) : new Map<string, unknown>()
-  for (const { item, keys } of asked) {
-    const known = withHeld(bound, field, { item, keys, found, context: serializer.context })
-    const missing = keys.filter((key) => !known.has(field.keyText(key)))
-    const ambiguous = keys.filter((key) => known.get(field.keyText(key)) === AMBIGUOUS)
-    if (ambiguous.length > 0) {
-      const told = ambiguous.slice(0, MOST_MESSAGES)
-      refuse(
-        item,
-        bound.name,
-        told.map((key) => `${quote(String(key))} is the name of more than one object.`),
-      )
-    } else if (missing.length > 0) {
-      const told = missing.slice(0, MOST_MESSAGES)
-      refuse(
-        item,
-        bound.name,
-        told.map((key) => field.notFoundMessage(key)),
-      )
-    } else {
-      const stored = keys.map((key) => known.get(field.keyText(key)))
-      // several external ids may be of one object
-      item.value[bound.name] = field.many ? [...new Set(stored)] : stored[0]
-      if (isExternal) keepGiven(item, bound.name, keys)
-    }
+  const found = unknown.size > 0 ? await field.find([...unknown], context, stored) : new Map<string, unknown>()
+  for (const one of asked) {
+    settle(bound, field, one, found)
+    if (ids) keepGiven(one.item, bound.name, one.keys)
   }
 }
 
-/** What was found, and of an object that refers to a deleted one its own key: what was read is sent back. */
-function withHeld(
-  { relation, column }: BoundField,
-  field: RelatedField,
-  { item, keys: [key], found, context }: Looked,
-): ReadonlyMap<string, unknown> {
-  const isKey = field instanceof PrimaryKeyRelatedField && !field.many
-  if (!isKey || relation?.deletedBy === undefined || !column || !item.current) return found
-  const held = exactValue((item.current as Record<string, unknown>)[column.property])
-  const given = field.idsOf(relation.model)?.decode(key, context) ?? key
-  const isHeld = held != null && !found.has(field.keyText(key)) && field.keyText(given) === field.keyText(held)
-  return isHeld ? new Map([[field.keyText(key), held]]) : found
-}
-
-/** A key that was looked up. */
-interface Looked {
+/** An input whose keys are of the right type. */
+interface Asked {
   readonly item: Item
   readonly keys: readonly unknown[]
-  readonly found: ReadonlyMap<string, unknown>
-  readonly context: AnySerializer['context']
+  /** What is stored of those objects that the field shows already, whoever may choose them now, by key. */
+  readonly held: ReadonlyMap<unknown, readonly unknown[]>
+  /** What is stored of shown objects without a key. */
+  readonly nameless: readonly unknown[]
+  /** What the field shows of a stored object. */
+  readonly links: readonly ShownLink[] | undefined
+}
+
+/** Keeps the keys of an input, or notes those that name no object, or several. */
+function settle(
+  bound: BoundField,
+  field: RelatedField,
+  { item, keys, held, nameless, links }: Asked,
+  found: ReadonlyMap<string, unknown>,
+): void {
+  const { name } = bound
+  const stored = [...nameless]
+  const missing: unknown[] = []
+  const ambiguous: unknown[] = []
+  for (const key of keys) {
+    const shown = held.get(key) ?? []
+    const value = found.get(field.keyText(key))
+    if (shown.length > 0) stored.push(...shown)
+    else if (value === undefined) missing.push(key)
+    else if (value === AMBIGUOUS) ambiguous.push(key)
+    else stored.push(value)
+  }
+  const tell = (some: readonly unknown[], message: (key: unknown) => string) =>
+    refuse(item, name, some.slice(0, MOST_MESSAGES).map(message))
+  if (ambiguous.length > 0) tell(ambiguous, (key) => `${quote(String(key))} is the name of more than one object.`)
+  else if (missing.length > 0) tell(missing, (key) => field.notFoundMessage(key))
+  else {
+    // several external ids may be of one object
+    const kept = field.many ? [...new Set(stored)] : stored[0]
+    if (links && isStored(bound, field.many ? stored : [kept], links)) keepUnchanged(item, name, kept)
+    else item.value[name] = kept
+  }
+}
+
+/** True where the keys are those of all objects that are shown. */
+function isStored({ column, relation }: BoundField, keys: readonly unknown[], links: readonly ShownLink[]): boolean {
+  const property = relation?.relatedProperties[0] ?? ''
+  const key = column ?? (relation && describeModel(relation.model).columns.get(property))
+  const textOf = (value: unknown) => (key && value !== null ? keyText(key, value) : String(value))
+  const before = new Set(links.map(({ stored }) => textOf(stored)))
+  const after = new Set(keys.map(textOf))
+  return before.size === after.size && [...after].every((text) => before.has(text))
+}
+
+/** Loads what the field shows of the objects, where nothing else has asked for it. */
+async function loadShown(
+  { context }: AnySerializer,
+  { name, readable, relation, key }: BoundField,
+  items: readonly Item[],
+): Promise<void> {
+  if (!readable || !relation || key?.property === undefined) return
+  const objects = items.flatMap(({ input, current }) => (current && Object.hasOwn(input, name) ? current : []))
+  const missing = objects.filter((object) => (object as Record<string, unknown>)[relation.name] === undefined)
+  const model: unknown = missing[0] && modelOf(missing[0])
+  if (!isModelClass(model)) return
+  await loadRelations(model, missing, { relations: { [relation.name]: {} }, knex: context.knex })
+}
+
+/** Keeps what is stored where the input is what was shown. */
+function keepsShown(serializer: AnySerializer, bound: BoundField, item: Item): boolean {
+  const { name, field } = bound
+  if (item.current === undefined || !isGiven(item, name)) return false
+  const given = item.input[name] === null ? null : convert(serializer, bound, item)
+  if (!isAsShown(serializer, bound, item, given)) return false
+  const stored = shownLinks(bound, item)?.map((link) => link.stored)
+  if (!stored) leaveOut(item, name)
+  else keepUnchanged(item, name, (field as RelatedField).many ? [...new Set(stored)] : (stored[0] ?? null))
+  return true
+}
+
+/** What is stored of the shown objects that a key names. */
+function linked(field: RelatedField, links: readonly ShownLink[], key: unknown): unknown[] {
+  const text = field.keyText(key)
+  return links.filter(({ shown }) => shown !== null && field.keyText(shown) === text).map(({ stored }) => stored)
+}
+
+/** A list of keys without the nulls that stand for shown objects without a key, and what is stored of these. */
+function withoutNulls(given: unknown, links: readonly ShownLink[]): readonly [unknown, readonly unknown[]] {
+  const nameless = links.filter(({ shown }) => shown === null).map(({ stored }) => stored)
+  if (!Array.isArray(given) || nameless.length === 0 || !given.includes(null)) return [given, []]
+  return [given.filter((key) => key !== null), nameless]
 }
 
 function keepGiven({ value }: Item, name: string, keys: readonly unknown[]): void {

@@ -1,9 +1,9 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 
-import type { SerializerContext, SerializerField } from '../fields/field.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
+import { isAsShown, isKept, keepUnchanged, UNCHANGED, type Updated } from './unchanged.js'
 
 /** One object to validate, and the stored object it changes, if there is one. */
 export interface Candidate {
@@ -26,13 +26,11 @@ export const DECIDED = Symbol('the values that the surrounding object decides')
 export const GIVEN = Symbol('the external ids that keys were given as')
 
 /** An object and what has come of it. */
-export interface Item {
+export interface Item extends Updated {
   readonly input: Record<string, unknown>
-  readonly current: object | undefined
   readonly partial: boolean
   /** Some of its numbers are not those that were sent: JavaScript lacks their digits. */
   readonly isInexact: boolean
-  value: Record<string, unknown>
   errors: ErrorMessages | undefined
 }
 
@@ -54,6 +52,8 @@ export function toItem(serializer: AnySerializer, { input, current }: Candidate,
     isInexact: hasNumerals(input),
     partial: serializer.partial && !(scope.nested && current === undefined),
     value: {},
+    unchanged: undefined,
+    shown: undefined,
     errors: isObject ? undefined : { non_field_errors: ['Expected an object.'] },
   }
 }
@@ -61,8 +61,21 @@ export function toItem(serializer: AnySerializer, { input, current }: Candidate,
 /** What has come of them in the end. */
 export function toOutcomes(items: readonly Item[]): readonly Outcome[] {
   const outcomes: Outcome[] = []
-  for (const { value, errors } of items) outcomes.push({ value: errors ? undefined : value, errors })
+  for (const { value, errors, unchanged } of items) {
+    if (unchanged) (value as { [UNCHANGED]?: Updated['unchanged'] })[UNCHANGED] = unchanged
+    outcomes.push({ value: errors ? undefined : value, errors })
+  }
   return outcomes
+}
+
+/** True for nested data, an object or a list, that changes nothing of the stored objects that it names. */
+export function changesNothing(value: unknown): boolean {
+  if (Array.isArray(value)) return value.length > 0 && value.every(changesNothing)
+  if (typeof value !== 'object' || value === null || !(TARGET in value)) return false
+  return Object.keys(value).every((name) => {
+    const member = (value as Record<string, unknown>)[name]
+    return isKept(value, name) || changesNothing(member)
+  })
 }
 
 /** Properties that the input cannot set; undefined where it may set all. */
@@ -91,10 +104,10 @@ export type Forced = Pick<ReadonlySet<string>, 'has'> & Pick<ForcedValues, 'pare
 export function take(serializer: AnySerializer, bound: BoundField, item: Item): unknown {
   const { name, field } = bound
   const input = bound.input !== 'nothing' && Object.hasOwn(item.input, name) ? item.input[name] : undefined
-  if (input === null) return takeNull(bound, item)
+  if (input === null) return takeNull(serializer, bound, item)
   if (input !== undefined || item.partial) return input
   if (bound.rivals.some((rival) => isGiven(item, rival))) return undefined
-  if ('default' in field.options) item.value[name] = defaultOf(field, serializer.context)
+  if ('default' in field.options) item.value[name] = field.defaultFor(serializer.context)
   else if (bound.required) refuse(item, name, ['This field is required.'])
   return undefined
 }
@@ -105,16 +118,11 @@ export function isGiven({ input }: Item, name: string): boolean {
 }
 
 /** Keeps null or reports it. */
-export function takeNull({ name, allowNull }: BoundField, item: Item): undefined {
-  if (allowNull) item.value[name] = null
+export function takeNull(serializer: AnySerializer, bound: BoundField, item: Item): undefined {
+  const { name, allowNull } = bound
+  if (isAsShown(serializer, bound, item, null)) keepUnchanged(item, name, null)
+  else if (allowNull) item.value[name] = null
   else refuse(item, name, ['This field may not be null.'])
-}
-
-function defaultOf(field: SerializerField, context: SerializerContext): unknown {
-  const given = field.options.default
-  if (typeof given === 'function') return (given as () => unknown)()
-  const resolve = (given as { resolve?: unknown } | null | undefined)?.resolve
-  return typeof resolve === 'function' ? resolve.call(given, context) : given
 }
 
 /**

@@ -5,6 +5,7 @@ import { NotFound } from '../kernel/errors.js'
 import { buildModel, databaseValues, isExpression } from '../models/build-model.js'
 import { isLostOnUpdate } from '../models/column-names.js'
 import { byExactKey } from '../models/exact-key.js'
+import { showKept } from '../models/kept-values.js'
 import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import { toApiError } from '../postgres/database-errors.js'
 import type { Queryable } from '../postgres/pg-types.js'
@@ -102,7 +103,7 @@ async function updateEach(
 ): Promise<void> {
   for (const item of items) {
     const { path, data, instance, writes } = item
-    const write = () => updateOne(model, instance as Model, writes.columns, knex)
+    const write = () => updateOne(model, instance as Model, writes, knex)
     item.row = await under(path, () => telling(serializer, data, write))
   }
 }
@@ -125,7 +126,8 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
   for (const own of byRow.values()) {
     const { path, data, instance } = own.at(-1) as WriteItem
     const columns = Object.fromEntries(own.flatMap(({ writes }) => Object.entries(writes.columns)))
-    const change = () => changeOf(model, instance as Model, columns, knex)
+    const kept = Object.fromEntries(own.flatMap(({ writes }) => Object.entries(writes.kept)))
+    const change = () => changeOf(model, instance as Model, { columns, kept }, knex)
     changes.push({ ...(await under(path, () => telling(serializer, data, change))), own, path })
   }
   if (changes.some(({ values }) => [...values.values()].some(isExpression))) {
@@ -143,9 +145,15 @@ async function updateAll(serializer: AnySerializer, items: readonly WriteItem[],
 }
 
 /** @throws NotFound the row is gone */
-async function updateOne(model: ModelClass, instance: Model, columns: Data, knex: Queryable): Promise<Model> {
+async function updateOne(
+  model: ModelClass,
+  instance: Model,
+  writes: Pick<Writes, 'columns' | 'kept'>,
+  knex: Queryable,
+): Promise<Model> {
+  const { columns, kept } = writes
   if (Object.keys(columns).some((property) => isLostOnUpdate(model.propertyNameToColumnName(property)))) {
-    const [changed] = await updateRows(model, [await changeOf(model, instance, columns, knex)], knex)
+    const [changed] = await updateRows(model, [await changeOf(model, instance, writes, knex)], knex)
     return changed as Model
   }
   const patch = buildModel(model, columns, { patch: true })
@@ -155,6 +163,7 @@ async function updateOne(model: ModelClass, instance: Model, columns: Data, knex
     if (!updated) throw new NotFound()
     return updated
   }
+  showKept(patch, kept)
   const rows: unknown = await byExactKey(instance, () => {
     const query = ownRow(instance, knex).patch(patch as never)
     return readExactly(query.returning('*') as AnyQueryBuilder)

@@ -7,6 +7,7 @@ import { buildModel, databaseValues } from '../models/build-model.js'
 import { exactValue } from '../models/database-text.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
+import { showKept } from '../models/kept-values.js'
 import type { Column } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
@@ -16,6 +17,7 @@ import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
 import { rowKey } from './row-keys.js'
+import type { Writes } from './split-writes.js'
 
 /** Rows of nothing but defaults, as many as the parameter says; `values` and a column would ask for a right on that column. */
 export const ROWS_OF_DEFAULTS = 'select from generate_series(1, ?)'
@@ -82,13 +84,16 @@ export interface RowChange {
 export async function changeOf(
   model: ModelClass,
   instance: Model,
-  columns: Readonly<Record<string, unknown>>,
+  { columns, kept }: Pick<Writes, 'columns' | 'kept'>,
   knex: Queryable,
 ): Promise<RowChange> {
   if (Object.keys(columns).length === 0) return { instance, values: new Map() }
   const patch = buildModel(model, columns, { patch: true })
+  const left = traitsOf(model).plainUpdates ? undefined : showKept(patch, kept)
   await patch.$beforeUpdate({ old: instance, patch: true }, { transaction: knex } as never)
-  return { instance, values: databaseValues(model, patch) }
+  const values = databaseValues(model, patch)
+  for (const property of left?.() ?? []) values.delete(model.propertyNameToColumnName(property))
+  return { instance, values }
 }
 
 /** True when these changes can be made by one statement: nothing of the application stands in between. */

@@ -133,7 +133,7 @@ describe('[P14] A relation that is to one', () => {
     const client = await serveViews({ books: viewOf(Listed, serializerOf(Listed, ['id', 'title', 'author_id'])) })
     const created = await client.send('POST', '/books', { title: 'hiding', author_id: 2 })
     expect(created.status).toBe(400)
-    expect((await client.send('PATCH', '/books/1', { author_id: 2 })).json).toEqual(created.json)
+    expect((await client.send('PATCH', '/books/2', { author_id: 2 })).json).toEqual(created.json)
     expect(await database.knex('books').where('title', 'hiding')).toEqual([])
     expect((await client.send('POST', '/books', { title: 'showing', author_id: 1 })).status).toBe(201)
   })

@@ -407,7 +407,7 @@ describe('statements', () => {
         await send(
           'PATCH',
           '/api/books/bulk',
-          ids.map((id) => ({ id, title: `x${id}`, author_id: 1 })),
+          ids.map((id) => ({ id, title: `x${id}`, author_id: 1 + (id % 2) })),
         )
         await send('DELETE', '/api/books/bulk', ids)
       })

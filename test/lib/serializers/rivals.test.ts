@@ -249,7 +249,7 @@ describe('the keys and the objects of a many-to-many relation', () => {
     const before = await stored()
     for (const body of [
       { tags: [2], tag_list: [{ id: 1, slug: 'x' }] },
-      { tags: [1], tag_list: [{ slug: 'new' }] },
+      { tags: [2], tag_list: [{ slug: 'new' }] },
     ]) {
       const answer = await client.send('PATCH', '/books/1', body)
       expect(answer).toMatchObject({ status: 400, json: { errors: { tags: message, tag_list: message } } })

@@ -1,0 +1,32 @@
+/** Values of an update that stay as they are: hooks of the model see them beside the others, and they are not sent. */
+import { isDeepStrictEqual } from 'node:util'
+import type { Model } from 'objection'
+import { ownCopy } from '../kernel/own-copy.js'
+import { modelOf } from './objection.js'
+
+type Values = Readonly<Record<string, unknown>>
+
+/**
+ * Shows hooks the values, by property.
+ * @returns the properties whose values they have left as they were
+ */
+export function showKept(patch: Model, kept: Values): () => readonly string[] {
+  if (Object.keys(kept).length === 0) return () => []
+  const model = modelOf(patch)
+  const row = patch as Model & Record<string, unknown>
+  // they are stored already, whatever the model's schema says of them today
+  const shown = model.fromJson(ownCopy(kept), { patch: true, skipValidation: true }) as typeof row
+  const properties = Object.keys(shown).filter((property) => !Object.hasOwn(patch, property))
+  const before = new Map(properties.map((property) => [property, ownCopy(shown[property])]))
+  for (const property of properties) row[property] = shown[property]
+  const left = () => properties.filter((property) => isDeepStrictEqual(row[property], before.get(property)))
+  const format = patch.$formatDatabaseJson.bind(patch)
+  Object.defineProperty(patch, '$formatDatabaseJson', {
+    value(json: Record<string, unknown>) {
+      const sent: Record<string, unknown> = format(json)
+      for (const property of left()) delete sent[model.propertyNameToColumnName(property)]
+      return sent
+    },
+  })
+  return left
+}

@@ -1,0 +1,127 @@
+/** Tells whether a value is what the caller was shown: then it is unchanged, nothing is written for it, and nobody refuses it. */
+
+import { isDeepStrictEqual } from 'node:util'
+import { FileUploadField } from '../fields/file-upload-field.js'
+import { Numeral } from '../kernel/json-numerals.js'
+import { ownCopy } from '../kernel/own-copy.js'
+import { exactValue } from '../models/database-text.js'
+import { isEqual, workingCopy, workingCopyOf } from '../patches/json-values.js'
+import type { AnySerializer, BoundField } from './contract.js'
+import { NestedSerializer } from './nested-serializer.js'
+import { representField } from './represent.js'
+
+/** Marks validated data with the values that are not to be written, by field name. Spreading the data keeps it. */
+export const UNCHANGED = Symbol('the values that are as they were shown')
+
+/** Values that are as they were shown, by field name; undefined for one that is not among the validated data. */
+export type Unchanged = Map<string, { readonly value: unknown } | undefined>
+
+/** A stored object, and what an update makes of it. */
+export interface Updated {
+  /** Undefined for a new object. */
+  readonly current: object | undefined
+  value: Record<string, unknown>
+  unchanged: Unchanged | undefined
+  /** All that is shown of it, where a `toRepresentation()` of the application's says so. */
+  shown: object | undefined
+}
+
+type Row = Readonly<Record<string, unknown>>
+
+/** A field that is write-only, or a column or a relation that was not read. */
+const NOT_SHOWN = Symbol('not shown')
+
+/** True where an update sends for a field what the caller was shown of the object. */
+export function isAsShown(serializer: AnySerializer, bound: BoundField, item: Updated, given: unknown): boolean {
+  if (item.current === undefined || !bound.readable) return false
+  const shown = shownAt(serializer, bound, item)
+  if (shown === given) return true
+  if (shown === NOT_SHOWN) return false
+  const { field } = bound
+  if (field instanceof FileUploadField && typeof given === 'string') return field.isUrl(given, storedAt(item, bound))
+  if (typeof shown !== 'object' || shown === null || shown instanceof Numeral) return isEqual(shown, given)
+  // what is shown may write itself by a `toJSON()`
+  return typeof given === 'object' && isEqual(workingCopyOf(shown), workingCopy(given))
+}
+
+function shownAt(serializer: AnySerializer, bound: BoundField, item: Updated): unknown {
+  const current = item.current as Row
+  if (!serializer.showsByPlan) {
+    item.shown ??= wholeOf(serializer, current)
+    return Object.hasOwn(item.shown, bound.name) ? (item.shown as Row)[bound.name] : NOT_SHOWN
+  }
+  const { field, relation, name, key } = bound
+  if (field instanceof NestedSerializer) {
+    // the members of an object are compared one by one
+    return current[relation?.name ?? name] === null ? null : NOT_SHOWN
+  }
+  const isRead = relation && key?.property !== undefined ? current[relation.name] : storedAt(item, bound)
+  return isRead === undefined ? NOT_SHOWN : representField(serializer, bound, current, serializer.context)
+}
+
+/** Where it cannot be shown, nothing was. */
+function wholeOf(serializer: AnySerializer, current: object): object {
+  try {
+    const shown = serializer.toRepresentation(current)
+    return typeof shown === 'object' && shown !== null ? shown : {}
+  } catch {
+    return {}
+  }
+}
+
+/** What the object's own row has for a field. */
+function storedAt({ current }: Updated, { column, source }: Pick<BoundField, 'column' | 'source'>): unknown {
+  return (current as Row)[column?.property ?? source[0] ?? '']
+}
+
+/** Keeps a value in the validated data, for hooks, that is not to be written. */
+export function keepUnchanged(item: Updated, name: string, value: unknown): void {
+  item.value[name] = value
+  item.unchanged ??= new Map()
+  // a hook may change a list or an object in its place
+  item.unchanged.set(name, { value: ownCopy(value) })
+}
+
+/** Leaves a value out of the validated data that the field's own checks would refuse: hooks have no value of its type. */
+export function leaveOut(item: Updated, name: string): void {
+  item.unchanged ??= new Map()
+  item.unchanged.set(name, undefined)
+}
+
+/** Validated data with values that the application gives: these are written whatever was shown. */
+export function withValues(data: Row, values: Row): Record<string, unknown> {
+  const names = Object.keys(values)
+  const { [UNCHANGED]: unchanged } = data as { [UNCHANGED]?: Unchanged }
+  if (!unchanged || names.length === 0) return { ...data, ...values }
+  return { ...data, ...values, [UNCHANGED]: new Map([...unchanged].filter(([name]) => !names.includes(name))) }
+}
+
+/** True where validated data has for a field what is to stay as it is. */
+export function isKept(data: object, name: string): boolean {
+  const kept = (data as { [UNCHANGED]?: Unchanged })[UNCHANGED]?.get(name)
+  return kept !== undefined && isDeepStrictEqual((data as Row)[name], kept.value)
+}
+
+/** A related object: what a client is shown of it, and what the row or the join table has for it. */
+export interface ShownLink {
+  readonly shown: unknown
+  readonly stored: unknown
+}
+
+/** What a related field shows of an object; undefined where that was not read. */
+export function shownLinks(bound: BoundField, item: Updated): readonly ShownLink[] | undefined {
+  const { relation, key } = bound
+  const current = item.current as Row
+  const stored = exactValue(storedAt(item, bound))
+  if (!relation || key?.property === undefined) return stored === undefined ? undefined : [{ shown: stored, stored }]
+  const { property } = key
+  const [storedProperty = ''] = relation.relatedProperties
+  const related = current[relation.name]
+  if (related === undefined) return undefined
+  // a relation that is narrowed may show nothing of what the row refers to
+  if (related === null) return [{ shown: null, stored }]
+  return ([related].flat() as Row[]).map((one) => ({
+    shown: exactValue(one[property] ?? null),
+    stored: exactValue(one[storedProperty]),
+  }))
+}
