@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { configDefaults, defineConfig } from 'vitest/config'
 import { compiledSources } from './compiled-sources.js'
+import { fastTests } from './fast-tests.js'
 
 /** Tests that run compilers, over whole applications or the package: `npm run check:compiled`. */
 const COMPILED = [
@@ -35,9 +36,14 @@ const QUICK = [
   'test/lib/postgres/{cancel-statement,database-errors,row-contract,row-stream,run-statement,scoped-knex}.test.ts',
 ]
 const isCompiled = process.env['COMPILED'] === 'true'
-const chosen = isCompiled ? COMPILED : process.env['QUICK'] === 'true' ? QUICK : ['test/**/*.test.ts']
-
+const isFast = process.env['FAST'] === 'true'
 const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+
+function chosenFiles(): readonly string[] {
+  if (isCompiled) return COMPILED
+  if (isFast) return fastTests(fromRoot(''))
+  return process.env['QUICK'] === 'true' ? QUICK : ['test/**/*.test.ts']
+}
 
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
 
@@ -63,16 +69,19 @@ export default defineConfig({
     ],
   },
   test: {
-    include: chosen,
+    include: [...chosenFiles()],
     exclude: isCompiled ? configDefaults.exclude : [...configDefaults.exclude, ...COMPILED],
-    globalSetup: ['support/temporary-folder', 'support/global-setup', 'trust/support/global-setup'].map((name) =>
-      fromRoot(`test/${name}.ts`),
-    ),
+    globalSetup: [
+      'support/temporary-folder',
+      ...(isFast ? [] : ['support/global-setup', 'trust/support/global-setup']),
+    ].map((name) => fromRoot(`test/${name}.ts`)),
     setupFiles: [
       ...(process.env['DATABASE_ROLE'] ? [fromRoot('test/support/as-role.ts')] : []),
       ...(process.env['TRACED'] ? [fromRoot('test/support/as-traced.ts')] : []),
     ],
     pool: 'forks',
+    // what all import is loaded once
+    isolate: !isFast,
     // On two cores the default would be one file at a time, though most of the work is PostgreSQL's.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 30_000,
