@@ -3,6 +3,7 @@
 import { ExternalIdField } from '../fields/external-id-field.js'
 import type { SerializerContext, SerializerField } from '../fields/field.js'
 import type { FieldPath, PathStart } from '../filters/field-path.js'
+import { comparedSql } from '../models/model-description.js'
 import type { SqlPart } from '../queryset/keyset.js'
 import type { BoundField } from '../serializers/contract.js'
 
@@ -45,7 +46,8 @@ export class Figure {
   /** The expression to select. */
   sql(start: PathStart): SqlPart {
     if (!this.#path) return { sql: this.#wrap(''), bindings: [] }
-    const value = this.#path.value(start, (reference) => ({ sql: '??', bindings: [reference] }))
+    const sql = comparedSql(this.#path.column)
+    const value = this.#path.value(start, (reference) => ({ sql, bindings: [reference] }))
     return { sql: this.#wrap(value.sql), bindings: value.bindings }
   }
 

@@ -6,7 +6,6 @@ import type { SerializerField } from '../fields/field.js'
 import { FloatField } from '../fields/float-field.js'
 import { IntegerField } from '../fields/integer-field.js'
 import type { Column } from '../models/model-description.js'
-import { hasOrder } from '../queryset/total-order.js'
 import type { AggregateName } from './aggregate.js'
 
 /** A type that functions give. */
@@ -77,7 +76,7 @@ export const FUNCTIONS: Readonly<Record<Exclude<AggregateName, 'count'>, Aggrega
   max: { sql: (value) => `max(${value})`, result: ofRanked, ...ends },
   countDistinct: {
     sql: (value) => `count(distinct ${value})`,
-    result: (column) => (hasOrder(column) ? COUNT : undefined),
+    result: (column) => (column.isOrdered ? COUNT : undefined),
     takes: 'values that have an order',
     mayBeNull: false,
     counts: true,

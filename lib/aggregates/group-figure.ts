@@ -9,7 +9,6 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column, ModelDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { visibleNames } from '../models/visibility.js'
-import { hasOrder } from '../queryset/total-order.js'
 import type { BoundField, SerializerPlan } from '../serializers/contract.js'
 import { Figure } from './figure.js'
 
@@ -53,7 +52,7 @@ export function groupFigure(declaring: Declaring, name: string): Figure {
     const wrap = (value: string) => `date_trunc('${period}', ${moment(value)})::date`
     return new Figure({ name, path, ...DAY, mayBeNull: holdsNull(path), wrap })
   }
-  if (!hasOrder(path.column) || MANIFOLD.has(type)) {
+  if (!path.column.isOrdered || MANIFOLD.has(type)) {
     throw new ConfigurationError(
       `${where} names "${name}" of type ${sqlType ?? type}, by which nothing can be grouped; take a column of single values`,
     )

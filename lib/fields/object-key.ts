@@ -6,9 +6,8 @@ import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
-import type { Column } from '../models/model-description.js'
+import { type Column, comparedSql } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
-import { canCompare } from '../queryset/total-order.js'
 import { writeDateOf, writeDateTime, writeDateTimeOf } from './date-time-text.js'
 import { readDecimal, writeDecimal } from './decimal-field.js'
 import { writeDuration, writeDurationText } from './duration-text.js'
@@ -121,8 +120,10 @@ export function objectKey(model: ModelClass, property: string): ColumnKey | unde
 const JSON_TYPES = new Set(['json', 'jsonb', 'jsonpath'])
 
 /** Why no value of the column is the name of an object; undefined where each is one. */
-export function notAKey({ type, sqlType }: Column): string | undefined {
-  if (type !== 'array' && !JSON_TYPES.has(type) && canCompare(type)) return undefined
+export function notAKey(column: Column): string | undefined {
+  const { type, sqlType, isEquated } = column
+  if (comparedSql(column) !== '??') return `is of a domain over ${sqlType}, which PostgreSQL compares with nothing`
+  if (type !== 'array' && !JSON_TYPES.has(type) && isEquated) return undefined
   return `is of type ${sqlType ?? type}, whose values name no object`
 }
 

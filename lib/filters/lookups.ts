@@ -8,8 +8,8 @@ import { JSONField } from '../fields/json-field.js'
 import type { IDContext } from '../ids/codec.js'
 import type { ExternalIds } from '../ids/external-ids.js'
 import { ValidationError } from '../kernel/errors.js'
-import type { Column } from '../models/model-description.js'
-import { checkedText, escapeLike, textOf } from './text-match.js'
+import { type Column, comparedSql } from '../models/model-description.js'
+import { checkedText, escapeLike, matchedSql } from './text-match.js'
 
 /** The most values that a list takes. */
 export const MOST_VALUES = 1_000
@@ -52,7 +52,7 @@ export class Operand {
     this.comparable = !(this.#field instanceof ArrayField || this.#field instanceof JSONField)
     // numbers would be compared as texts
     this.ordered = TYPES.has(column.type) && !isKey
-    this.sql = TYPES.has(column.type) ? '??' : '??::text'
+    this.sql = TYPES.has(column.type) ? comparedSql(column) : '??::text'
   }
 
   /** True for lookups of LOOKUPS that fit the column. Any but equality would give away the digits of a hidden key. */
@@ -84,7 +84,7 @@ export class Operand {
   /** SQL for `column = any(list)`; one parameter, however many values (promise R3). */
   anyOf(): string {
     const { sqlType, type } = this.column
-    if (TYPES.has(type) && sqlType !== undefined) return `?? = any(?::${sqlType.replaceAll('?', '\\?')}[])`
+    if (TYPES.has(type) && sqlType !== undefined) return `${this.sql} = any(?::${sqlType.replaceAll('?', '\\?')}[])`
     return DECLARED.has(type) ? `?? = any(?::${type}[])` : '??::text = any(?::text[])'
   }
 }
@@ -126,7 +126,7 @@ function compare(operator: string, description: string): Lookup {
     description,
     ordered: true,
     values: (text, operand) => [operand.read(text)],
-    sql: () => `?? ${operator} ?`,
+    sql: (operand) => `${operand.sql} ${operator} ?`,
     parameter: ofColumn,
   }
 }
@@ -136,7 +136,7 @@ function matchPattern(operator: 'like' | 'ilike', pattern: (escaped: string) => 
     description,
     isPattern: true,
     values: (text) => [pattern(escapeLike(checkedText(text)))],
-    sql: ({ column }) => `${textOf(column)} ${operator} ?`,
+    sql: ({ column }) => `${matchedSql(column)} ${operator} ?`,
     parameter: ofText,
   }
 }
@@ -148,7 +148,7 @@ const endsWith = (escaped: string) => `%${escaped}`
 const iexact: Lookup = {
   description: 'is this text in any case',
   values: (text) => [checkedText(text)],
-  sql: ({ column }) => `lower(${textOf(column)}) = lower(?)`,
+  sql: ({ column }) => `lower(${matchedSql(column)}) = lower(?)`,
   parameter: ofText,
 }
 
@@ -179,7 +179,7 @@ const range: Lookup = {
     if (ends.length !== 2) throw new ValidationError('Give two values, separated by a comma.')
     return ends.map((end) => operand.read(end))
   },
-  sql: () => '?? between ? and ?',
+  sql: (operand) => `${operand.sql} between ? and ?`,
   parameter: (operand) => ({
     schema: { type: 'array', items: operand.schema(), minItems: 2, maxItems: 2 },
     explode: false,

@@ -4,7 +4,7 @@ import { ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer, RecentMap } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { modelName } from '../models/objection.js'
-import { hasOrder, type OrderTerm } from '../queryset/total-order.js'
+import type { OrderTerm } from '../queryset/total-order.js'
 import { BaseFilter, type FilterView, lastValueOf, type ParameterDescription, type QueryParameters } from './filter.js'
 import { declaredTerm } from './order-term.js'
 
@@ -80,7 +80,7 @@ export class OrderingFilter extends BaseFilter {
     for (const field of orderingFields) {
       const column = allowed.get(field)?.related?.column ?? model.columns.get(field)
       if (!column) unknown.push(`"${field}"`)
-      else if (!hasOrder(column)) {
+      else if (!column.isOrdered) {
         throw new ConfigurationError(
           `${name}: orderingFields names "${field}" of type ${column.sqlType}, whose values have no order; leave it out`,
         )

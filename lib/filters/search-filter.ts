@@ -17,7 +17,7 @@ import {
 } from './filter.js'
 import { judgePattern } from './regex-guard.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
-import { checkedText, cutText, escapeLike, splitTerms, textOf } from './text-match.js'
+import { checkedText, cutText, escapeLike, matchedSql, splitTerms } from './text-match.js'
 
 /** Options of `SearchFilter`. */
 export interface SearchFilterOptions {
@@ -179,5 +179,5 @@ function anyOf(parts: readonly SqlPart[]): SqlPart {
 }
 
 function conditionOf(start: PathStart, { field: { path }, match, value }: Part): SqlPart {
-  return path.where(start, (reference) => ({ sql: match.sql(textOf(path.column)), bindings: [reference, value] }))
+  return path.where(start, (reference) => ({ sql: match.sql(matchedSql(path.column)), bindings: [reference, value] }))
 }

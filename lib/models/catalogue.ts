@@ -28,6 +28,14 @@ export interface CatalogueColumn {
   readonly labels: readonly string[] | undefined
   /** `typname` of an array's elements. */
   readonly element: string | undefined
+  /** The column's own type is a domain over that one. */
+  readonly isDomain: boolean
+  /** PostgreSQL can order values of the type. */
+  readonly isOrdered: boolean
+  /** PostgreSQL can tell whether two values of the type are equal. */
+  readonly isEquated: boolean
+  /** The column's collation calls only such strings equal that have the same characters. */
+  readonly isDeterministic: boolean
   /** CHECK constraints of this column alone, and of its domain, as PostgreSQL prints them. */
   readonly checks: readonly string[]
 }
@@ -172,6 +180,10 @@ interface ColumnRow {
   element: string | null
   checks: string[]
   labels: string[]
+  domain: boolean
+  ordered: boolean
+  equated: boolean
+  deterministic: boolean
 }
 
 interface ConstraintRow {
@@ -235,8 +247,30 @@ const COLUMNS = `
   ), used as materialized (
     select distinct a.atttypid as oid from pg_attribute a
     where a.attrelid in (select w.table from w) and a.attnum > 0 and not a.attisdropped
+  ), reached as materialized (
+    -- the types that a value consists of: what a domain is over, items of arrays, columns of composites
+    with recursive reached as (
+      select used.oid as declared, used.oid from used
+      union
+      select reached.declared, next.oid from reached join pg_type p on p.oid = reached.oid
+      cross join lateral (
+        select p.typbasetype as oid where p.typtype = 'd'
+        union all select p.typelem where p.typcategory = 'A'
+        union all select a.atttypid from pg_attribute a where p.typtype = 'c' and a.attrelid = p.typrelid and a.attnum > 0 and not a.attisdropped
+      ) next
+    )
+    select declared, oid from reached
+  ), operators as materialized (
+    select declared, coalesce(bool_and(has.tree), true) as ordered, coalesce(bool_and(has.tree or has.hash), true) as equated
+    from reached join pg_type p on p.oid = reached.oid and p.typtype in ('b', 'p') and p.typcategory <> 'A'
+    cross join lateral (
+      select coalesce(bool_or(c.opcmethod = 403), false) as tree, coalesce(bool_or(c.opcmethod = 405), false) as hash
+      from pg_opclass c where c.opcdefault and c.opcmethod in (403, 405) and (c.opcintype = p.oid or exists (
+        select from pg_cast where castsource = p.oid and casttarget = c.opcintype and castmethod = 'b' and castcontext = 'i'))
+    ) has
+    group by declared
   ), types as materialized (
-    select used.oid as declared, t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid,
+    select used.oid as declared, used.oid <> t.oid as domain, coalesce(o.ordered, true) as ordered, coalesce(o.equated, true) as equated, t.typname as type, t.typtype as kind, format_type(t.oid, -1) as sqltype, t.oid,
       base.strict, coalesce(e.mod, base.mod) as mod, e.typname as element,
       array(select label.enumlabel::text from pg_enum label
         where label.enumtypid = coalesce(e.oid, t.oid) order by label.enumsortorder) as labels,
@@ -254,6 +288,7 @@ const COLUMNS = `
       select oid, mod, strict, array(select d.oid from chain d where d.typtype = 'd') as domains from chain where typtype <> 'd'
     ) base
     join pg_type t on t.oid = base.oid
+    left join operators o on o.declared = used.oid
     left join pg_type item on item.oid = t.typelem and t.typcategory = 'A'
     left join lateral (
       with recursive chain as (
@@ -270,7 +305,8 @@ const COLUMNS = `
     -- of a view: what is computed, and a key that the table below it makes
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
-    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels,
+    t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels, t.domain, t.ordered, t.equated,
+    not exists (select from pg_collation n where n.oid = a.attcollation and not n.collisdeterministic) as deterministic,
     array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.conrelid = a.attrelid and c.conkey = array[a.attnum]
       and c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false' order by c.conname) || t.checks as checks
   from w
@@ -351,6 +387,10 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     // eleven bits, signed (PostgreSQL 15 allows a negative scale)
     scale: limited && base === 'numeric' ? (((row.mod - 4) & 0x7ff) ^ 0x400) - 0x400 : undefined,
     labels: row.labels.length > 0 ? row.labels : undefined,
+    isDomain: row.domain,
+    isOrdered: row.ordered,
+    isEquated: row.equated,
+    isDeterministic: row.deterministic,
     checks: row.checks,
     element: array ? (row.labels.length > 0 ? 'enum' : base) : undefined,
   }

@@ -46,6 +46,10 @@ export function describeColumn(from: ColumnSources): Column {
     scale: stored?.scale,
     labels: stored?.labels,
     element: stored?.element,
+    isDomain: stored?.isDomain ?? false,
+    isOrdered: stored?.isOrdered ?? true,
+    isEquated: stored?.isEquated ?? true,
+    isDeterministic: stored?.isDeterministic ?? true,
     checked: stored?.checks.flatMap((check) => readCheck(check, stored.nativeName)) ?? [],
     schema,
   }

@@ -1,7 +1,7 @@
 /** The relations that a model declares in its `relationMappings`. */
 import type { Relation } from 'objection'
 import { ConfigurationError } from '../kernel/errors.js'
-import type { JoinTable, ModelDescription, RelationDescription } from './model-description.js'
+import { comparedSql, type JoinTable, type ModelDescription, type RelationDescription } from './model-description.js'
 import { type ModelClass, modelName, relationKind } from './objection.js'
 import { deletionOf } from './soft-deletes.js'
 
@@ -93,9 +93,18 @@ export function checkEnds(owner: ModelDescription, relation: RelationDescription
   ] as const
   for (const [{ model, prepared, columns }, properties] of ends) {
     const missing = prepared && properties.find((property) => !columns.has(property))
+    const mapping = `${modelName(owner.model)}.relationMappings.${relation.name}`
+    const unequal = properties
+      .map((property) => columns.get(property))
+      .find((column) => column && comparedSql(column) !== '??')
+    if (unequal) {
+      throw new ConfigurationError(
+        `${mapping}: "${unequal.property}" of "${model.tableName}" is of a domain over ${unequal.sqlType}, which PostgreSQL compares with nothing; give the column the type itself`,
+      )
+    }
     if (typeof missing !== 'string') continue
     throw new ConfigurationError(
-      `${modelName(owner.model)}.relationMappings.${relation.name}: the table "${model.tableName}" has no column "${model.propertyNameToColumnName(missing)}"; correct the join`,
+      `${mapping}: the table "${model.tableName}" has no column "${model.propertyNameToColumnName(missing)}"; correct the join`,
     )
   }
 }

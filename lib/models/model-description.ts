@@ -39,6 +39,14 @@ export interface Column {
   readonly labels: readonly string[] | undefined
   /** Type of an array's elements. */
   readonly element: string | undefined
+  /** The column's own type is a domain over that one. */
+  readonly isDomain: boolean
+  /** PostgreSQL can order its values. */
+  readonly isOrdered: boolean
+  /** PostgreSQL can tell whether two of its values are equal. */
+  readonly isEquated: boolean
+  /** Only strings of the same characters are equal in its collation. */
+  readonly isDeterministic: boolean
   /** What CHECK constraints of the database ask of its values. */
   readonly checked: readonly Checked[]
   /** What the model's `jsonSchema` says of it. */
@@ -150,6 +158,11 @@ export interface ModelDescription {
   readonly hasInsertTriggers: boolean
   /** True once the catalogue was read. */
   readonly prepared: boolean
+}
+
+/** SQL with `??` for the column's name where values are compared: PostgreSQL compares an enum, and no domain over one. */
+export function comparedSql({ type, isDomain, sqlType }: Column): string {
+  return type === 'enum' && isDomain && sqlType !== undefined ? `??::${sqlType.replaceAll('?', '\\?')}` : '??'
 }
 
 /** The relation whose foreign key alone is this property. */

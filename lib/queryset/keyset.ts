@@ -1,6 +1,6 @@
 /** Positions in an ordered list: read as PostgreSQL's text, and compared in the order's own way (wire format, section 2). */
 import { ConfigurationError } from '../kernel/errors.js'
-import type { Column, ModelDescription } from '../models/model-description.js'
+import { type Column, comparedSql, type ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
 import type { OrderTerm, RelatedTerm } from './total-order.js'
 
@@ -100,6 +100,10 @@ function positionText(column: Column, { sql, bindings }: SqlPart): SqlPart {
   return { sql: (TEXTS[column.type] ?? '??::text').replace('??', () => sql), bindings }
 }
 
+function compared(column: Column, { sql, bindings }: SqlPart): SqlPart {
+  return { sql: comparedSql(column).replace('??', () => sql), bindings }
+}
+
 /** The value of a position, as one of the column's own type. */
 function bound(column: Column): string {
   if (column.type === 'timestamptz') return "(?::timestamp at time zone 'UTC')"
@@ -117,8 +121,8 @@ export function rangesBeyond({ terms, table, query, position, backwards }: Keyse
   const steps = terms.map(({ column, descending, related }, index) => ({
     column,
     reference: related
-      ? related.value(query as AnyQueryBuilder)
-      : { sql: '??', bindings: [`${table}.${column.column}`] },
+      ? compared(column, related.value(query as AnyQueryBuilder))
+      : { sql: comparedSql(column), bindings: [`${table}.${column.column}`] },
     value: position[index] ?? null,
     descending: descending !== backwards,
   }))

@@ -33,25 +33,6 @@ export interface Expression {
   readonly bindings: readonly unknown[]
 }
 
-/** Types whose values PostgreSQL does not compare, and so their arrays. */
-const UNORDERED = new Set([
-  ...['json', 'jsonpath', 'xml', 'point', 'line', 'lseg', 'box', 'path', 'polygon', 'circle'],
-  ...['xid', 'cid', 'aclitem', 'txid_snapshot', 'pg_snapshot'],
-])
-
-/** Types whose values PostgreSQL distinguishes without ordering them. */
-const EQUATED = new Set(['xid', 'cid', 'aclitem'])
-
-/** True when PostgreSQL can tell whether two values of the type are equal. */
-export function canCompare(type: string): boolean {
-  return !UNORDERED.has(type) || EQUATED.has(type)
-}
-
-/** True when a list can be ordered by the column. */
-export function hasOrder({ type, element }: Column): boolean {
-  return !UNORDERED.has(element ?? type)
-}
-
 /** Reads `-created_at` as a term. */
 export function parseOrderTerm(text: string): OrderTerm {
   return text.startsWith('-') ? { property: text.slice(1), descending: true } : { property: text, descending: false }

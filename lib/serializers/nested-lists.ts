@@ -7,7 +7,7 @@ import { describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelName } from '../models/objection.js'
 import { isPart, type RelatedList } from '../queryset/related-lists.js'
-import { canBeTotal, hasOrder, type OrderTerm, orderText, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
+import { canBeTotal, type OrderTerm, orderText, parseOrderTerm, totalOrder } from '../queryset/total-order.js'
 import type { BoundField, SerializerClass } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 
@@ -78,7 +78,7 @@ function orderOf(model: ModelClass, texts: readonly string[], fail: Fail): reado
         `has orderBy "${property}", which is no column of ${modelName(model)}${didYouMean(property, known) || '; correct the name'}`,
       )
     }
-    if (!hasOrder(column)) {
+    if (!column.isOrdered) {
       throw fail(`has orderBy "${property}", a column of type ${column.type}, which has no order; take another one`)
     }
   }

@@ -1,7 +1,6 @@
 /** What clients see of a table, and what they may do. */
 import { notAKey } from '../../fields/object-key.js'
 import { isSecretName } from '../../kernel/secret-names.js'
-import { canCompare } from '../../queryset/total-order.js'
 import type { DescribedModel, ModelProperty } from '../schema/describe-schema.js'
 import type { TableRelation } from '../schema/find-relations.js'
 import type { SchemaTable } from '../schema/read-schema.js'
@@ -49,7 +48,7 @@ export function describeResource(model: DescribedModel, models: ReadonlyMap<Sche
     return target ? [{ relation, target }] : []
   })
   const { actions, limit } = actionsOf(model)
-  const ordered = properties.filter(({ column: { type, element } }) => canCompare(element ?? type))
+  const ordered = properties.filter(({ column }) => column.isEquated)
   const unseen = table.catalogue.columns.filter(
     ({ column, notNull, hasDefault, generated }) =>
       notNull && !hasDefault && !generated && !fields.some(({ name }) => name === column),

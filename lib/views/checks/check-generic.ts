@@ -8,7 +8,6 @@ import { firstTime } from '../../kernel/once-per.js'
 import { describeModel } from '../../models/describe-model.js'
 import { isModelClass, modelName } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
-import { hasOrder } from '../../queryset/total-order.js'
 import { checkField, checkSerializer, isSerializer } from '../../serializers/check-serializer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
@@ -79,7 +78,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
     if (!column) {
       throw new ConfigurationError(`${view.name}: ordering names "${term}", which is no column of ${modelName(model)}`)
     }
-    if (!hasOrder(column)) {
+    if (!column.isOrdered) {
       throw new ConfigurationError(
         `${view.name}: ordering names "${term}" of type ${column.sqlType}, whose values have no order; name another column`,
       )
