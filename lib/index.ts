@@ -120,7 +120,6 @@ export type { Generated, GeneratedMark, Interval } from './models/model-types.js
 // Models
 export { type TableModel, type TableOptions, type TableRelation, table } from './models/table.js'
 // Names of other doors
-export * from './moved.js'
 // OpenAPI (4.10)
 export type { SchemaOptions } from './openapi/document.js'
 export type { OpenAPIDocument } from './openapi/types.js'

@@ -64,8 +64,6 @@ const places: Record<string, string[]> = {
 }
 
 const MAIN = 'lib/index.ts'
-/** Names that other doors have, which the main one keeps for one version. */
-const MOVED = 'lib/moved.ts'
 
 /** Whose types may be named anywhere: they are what an application hands us. */
 const sharedTypes = ['koa', 'knex', 'objection']
@@ -96,7 +94,7 @@ describe('the layers', () => {
   })
 
   it('never import an index.ts', () => {
-    expect(internal.filter(({ from, to }) => isIndex(to) && !(from === MAIN && to === MOVED))).toEqual([])
+    expect(internal.filter(({ to }) => isIndex(to))).toEqual([])
   })
 
   it('import files that exist, with the ending .js', () => {
@@ -281,28 +279,17 @@ describe('the public names', () => {
     )
   })
 
-  it.each([...doors, MOVED])('of %s are listed by hand', (file) => {
-    expect(text(file).replace(`export * from './moved.js'\n`, '')).not.toMatch(/^export \*/m)
+  it.each(doors)('of %s are listed by hand', (file) => {
+    expect(text(file)).not.toMatch(/^export \*/m)
   })
 
-  it.each([...doors, MOVED])('of %s are those of the snapshot', async (file) => {
-    const name = file === MOVED ? 'lib-moved' : dirname(file).replace('/', '-')
+  it.each(doors)('of %s are those of the snapshot', async (file) => {
+    const name = dirname(file).replace('/', '-')
     await expect(`${publicNames(text(file)).join('\n')}\n`).toMatchFileSnapshot(`__snapshots__/${name}-names.txt`)
   })
 
   it('of the main door are at most 130 at run time', () => {
     expect(publicNames(text(MAIN)).filter((name) => !isType(name)).length).toBeLessThanOrEqual(130)
-  })
-
-  it('that moved are marked with the door that has them, and are there', () => {
-    const bare = (file: string) => publicNames(text(file)).map((name) => name.replace('type ', ''))
-    const marked = text(MOVED).matchAll(
-      /\/\*\* @deprecated Import it from `koa-viewsets\/(?<door>[\w-]+)`\. \*\/\n {2}(?:type )?(?<name>\w+),/g,
-    )
-    const doorOf = new Map([...marked].map(({ groups = {} }) => [groups['name'] as string, groups['door']]))
-    expect(bare(MOVED).filter((name) => !doorOf.has(name))).toEqual([])
-    expect([...doorOf].filter(([name, door]) => !bare(`lib/${door}/index.ts`).includes(name))).toEqual([])
-    expect(bare(MAIN).filter((name) => doorOf.has(name))).toEqual([])
   })
 })
 
@@ -450,9 +437,9 @@ function layerOf(file: string): number {
   return layers.findIndex((layer) => layer.includes(folderOf(file)))
 }
 
-/** A door of the package, or what the main one keeps of others. */
+/** A door of the package. */
 function isIndex(file: string): boolean {
-  return file.endsWith('/index.ts') || file === MOVED
+  return file.endsWith('/index.ts')
 }
 
 function importedBy(file: string): string[] {
