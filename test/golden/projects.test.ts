@@ -11,6 +11,7 @@ import {
   Member,
   MemberViewSet,
   PAGES,
+  PatchedProjectViewSet,
   PersonViewSet,
   ProjectTaskViewSet,
   projectsBy,
@@ -26,7 +27,16 @@ beforeAll(() => {
 })
 afterAll(() => configure({}))
 
-const FILES = [...WAYS, 'below', 'nested-writes', 'composite-keys', 'mapped-names', 'pages', 'figures']
+const FILES = [
+  ...WAYS,
+  'below',
+  'nested-writes',
+  'patch-documents',
+  'composite-keys',
+  'mapped-names',
+  'pages',
+  'figures',
+]
 const admin = { 'X-User': 'admin' }
 
 /** Records requests to the view sets of a router, and holds them to their file. */
@@ -165,6 +175,29 @@ it('records writes of objects inside others', () => {
     await recording.send('PATCH', '/people/1', { rank: 5 })
   })
 })
+
+it('records patch documents', () =>
+  record('patch-documents', new APIRouter().register('projects', PatchedProjectViewSet, 'project'), async (api) => {
+    const patch = (type: string, body: unknown) =>
+      api.ask({
+        method: 'PATCH',
+        path: '/projects/2',
+        headers: { 'Content-Type': `application/${type}` },
+        body: JSON.stringify(body),
+      })
+    await patch('merge-patch+json', { name: 'Zwei', parent: { name: 'Eins' } })
+    await patch('merge-patch+json', { parent: null, tasks: [{ id: 6, due: 1 }] })
+    await patch('json-patch+json', [
+      { op: 'test', path: '/name', value: 'Zwei' },
+      { op: 'replace', path: '/name', value: 'Two' },
+      { op: 'add', path: '/members/-', value: 2 },
+    ])
+    await patch('json-patch+json', [{ op: 'test', path: '/name', value: 'Zwei' }])
+    await patch('json-patch+json', [{ op: 'remove', path: '/name' }])
+    await patch('json-patch+json', { op: 'remove' })
+    await api.ask({ path: '/projects', headers: { 'Content-Type': 'application/merge-patch+json' }, body: '{}' })
+    await api.send('PATCH', '/projects/2', { name: 'quiet' }, { Prefer: 'return=minimal' })
+  }))
 
 it('records keys of two columns', () =>
   record('composite-keys', new APIRouter().register('members', MemberViewSet, 'member'), async (api) => {

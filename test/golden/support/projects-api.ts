@@ -6,6 +6,7 @@ import {
   CSVRenderer,
   CursorPagination,
   FieldFilter,
+  JSONParser,
   JSONRenderer,
   LimitOffsetPagination,
   ModelSerializer,
@@ -23,6 +24,7 @@ import {
   SlugRelatedField,
   StreamMixin,
 } from 'koa-viewsets'
+import { JsonPatchParser, MergePatchParser } from 'koa-viewsets/patches'
 import { count, ModifierFilter, max, sum } from 'koa-viewsets/views'
 import { Model, snakeCaseMappers } from 'objection'
 import { Note, Person, Project, Task } from '../../support/projects.js'
@@ -120,6 +122,12 @@ class WrittenProjectSerializer extends modelSerializer(Project, {
 export class WrittenProjectViewSet extends bulkModelViewSet(Project, {
   serializerClass: WrittenProjectSerializer,
   ordering: ['id'],
+}) {}
+
+/** Changes by patch documents. */
+export class PatchedProjectViewSet extends modelViewSet(Project, {
+  serializerClass: WrittenProjectSerializer,
+  parserClasses: [JSONParser, MergePatchParser, JsonPatchParser],
 }) {}
 
 export class Member extends Model {
