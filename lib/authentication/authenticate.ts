@@ -19,7 +19,7 @@ export async function authenticate(ctx: Context, schemes: readonly BaseAuthentic
     const { user, auth } = readCredentials(scheme, credentials)
     ctx.state['user'] = user
     ctx.state['auth'] = auth
-    rememberFinder(ctx, scheme)
+    rememberFinder(ctx, scheme, schemes)
     return
   }
 }

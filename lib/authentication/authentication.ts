@@ -40,6 +40,13 @@ export interface SecurityScheme {
  * }
  */
 export abstract class BaseAuthentication {
+  /**
+   * Whose ids its users have. Users of two schemes who have one id are two callers, to throttles, kept answers of
+   * idempotency keys, server cursors and ids of each user, unless both schemes say the same here.
+   * @default the name of the class, with the keyword of a token
+   * @example override readonly userKind = 'users'
+   */
+  readonly userKind?: string
   /** The challenge of a 401, such as `Token realm="api"`; absent where the scheme has none. */
   readonly challenge?: string
   /** The request header that carries the credentials; answers vary by it. */

@@ -1,19 +1,32 @@
 /** Who sends a request, as counters and owners know it (wire format, section 10). */
 import { firstTime } from '../kernel/once-per.js'
+import { callersKind } from './challenges.js'
 import { canonicalAddress } from './client-address.js'
 import { type Context, userId } from './context.js'
 
-/** A logged-in user by its `id`, or anybody else by address. Typed, so that no user's id can pass for an address. */
+/** A logged-in user by kind and `id` (`userKey()`), or anybody else by address. Typed, so that no user's id can pass for an address. */
 export type Caller = { readonly kind: 'user'; readonly id: string } | { readonly kind: 'ip'; readonly address: string }
 
 const isFirst = firstTime()
 
-/** The caller of a request: the `id` of `ctx.state.user`, or where it has none the address that Koa trusts (`ctx.ip`). */
+/** The caller of a request: `ctx.state.user`, or where that has no `id` the address that Koa trusts (`ctx.ip`). */
 export function callerOf(ctx: Context): Caller {
-  const id = userId(ctx.state['user'])
-  if (id !== undefined) return { kind: 'user', id: `${id as string | number}` }
+  const id = userKey(ctx)
+  if (id !== undefined) return { kind: 'user', id }
   warnAboutProxy(ctx.app)
   return { kind: 'ip', address: canonicalAddress(ctx.ip) }
+}
+
+/**
+ * What tells a logged-in user from all others: the `id` of `ctx.state.user`, with whose ids those are, as customer 1 is not
+ * employee 1. Undefined for anybody else.
+ */
+export function userKey(ctx: Context, user: unknown = ctx.state['user']): string | undefined {
+  const id = userId(user)
+  if (id === undefined) return undefined
+  const text = `${id as string | number}`
+  const kind = callersKind(ctx)
+  return kind === '' && !text.startsWith('[') ? text : JSON.stringify([kind, text])
 }
 
 /** Kind and name of a caller, to put into a frame. */

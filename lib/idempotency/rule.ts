@@ -1,6 +1,7 @@
 /** What is declared of idempotency keys, and whose key a request brings. */
 
-import { type Context, isSafeMethod, userId } from '../http/context.js'
+import { userKey } from '../http/caller.js'
+import { type Context, isSafeMethod } from '../http/context.js'
 import { AuthenticationFailed, BadRequest, ConfigurationError } from '../kernel/errors.js'
 import { ALL_METHODS } from '../kernel/methods.js'
 import { firstTime } from '../kernel/once-per.js'
@@ -60,7 +61,7 @@ export async function callersKey(ctx: Context, rule: IdempotencyRule): Promise<C
     if (rule.isRequired && needsKey(ctx.method)) throw new BadRequest('Idempotency-Key is required')
     return undefined
   }
-  const caller = rule.scope ? await rule.scope(ctx) : userOf(ctx)
+  const caller = rule.scope ? await rule.scope(ctx) : userKey(ctx)
   if (caller !== undefined && caller !== null && caller !== '')
     return { key, caller: String(caller), isScoped: rule.scope !== undefined }
   warnOf(rule)
@@ -70,11 +71,6 @@ export async function callersKey(ctx: Context, rule: IdempotencyRule): Promise<C
 /** True of a method that does something else each time it is sent: POST and PATCH. */
 export function needsKey(method: string): boolean {
   return !REPEATABLE.has(method)
-}
-
-function userOf(ctx: Context): string | undefined {
-  const id = userId(ctx.state['user'])
-  return id === undefined ? undefined : `${id as string | number}`
 }
 
 const isFirst = firstTime()

@@ -1,5 +1,7 @@
 /** The contract of external ids: one codec for each mode (wire format, section 4). */
-import { isAnonymous, userId } from '../http/context.js'
+import { userKey } from '../http/caller.js'
+import { isOneKindOfSeveral } from '../http/challenges.js'
+import { type Context, isAnonymous, userId } from '../http/context.js'
 
 /** What an id is made of: a primary key, or a stored `public_id`. Integers beyond 2^53 are bigints or digits. */
 export type IDValue = number | bigint | string
@@ -8,6 +10,8 @@ export type IDValue = number | bigint | string
 export interface IDContext {
   /** The user, or the user's id; only `includeUser` looks at it. */
   readonly user?: unknown
+  /** The request of that user: where it may be of users of several kinds, their ids differ by that, too. */
+  readonly ctx?: Context | undefined
 }
 
 /** What an id may say besides; of signed ids only. */
@@ -29,8 +33,10 @@ export interface IDCodec {
 }
 
 /** The id of a caller as it is signed; undefined for an anonymous one, and for an id that is neither text nor number. */
-export function callerId({ user }: IDContext): string | undefined {
+export function callerId({ user, ctx }: IDContext): string | undefined {
   const id = typeof user === 'object' || isAnonymous(user) ? userId(user) : user
   const isId = typeof id === 'string' || typeof id === 'number' || typeof id === 'bigint'
-  return isId ? String(id) : undefined
+  if (!isId) return undefined
+  // an id that the application writes for a user names no kind
+  return ctx && isOneKindOfSeveral(ctx) ? userKey(ctx, { id }) : String(id)
 }

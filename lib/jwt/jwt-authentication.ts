@@ -44,7 +44,10 @@ export class JWTAuthentication extends BaseAuthentication {
   override readonly vary: string = 'Authorization'
   override readonly statuses: readonly number[] = [400]
   override readonly openapi: SecurityScheme | readonly SecurityScheme[]
+  /** Whose tokens it takes: a subject is one of its issuer. */
+  readonly issuer: string
   readonly #rules: JWTRules
+  readonly #allowNoSubject: boolean
   readonly #getUser: JWTAuthenticationOptions['getUser']
 
   constructor(options: JWTAuthenticationOptions) {
@@ -57,6 +60,8 @@ export class JWTAuthentication extends BaseAuthentication {
     takeOptions(this, options)
     this.#rules = resolveOptions(new.target.name, options)
     this.#getUser = options.getUser
+    this.#allowNoSubject = options.allowNoSubject ?? false
+    this.issuer = [options.issuer].flat().join(' ')
     const jwt = { name: 'JWTAuth', definition: { type: 'http', scheme: 'bearer', bearerFormat: 'JWT' } }
     const { openIdConnectUrl } = options
     const connect = { name: 'OpenIDConnect', definition: { type: 'openIdConnect', openIdConnectUrl } }
@@ -78,6 +83,10 @@ export class JWTAuthentication extends BaseAuthentication {
     const token = bearerToken(ctx, this.#rules.maxTokenLength)
     if (token === undefined) return null
     const claims = await this.#verify(token)
+    // without one, what is made of it would be the same for all of them
+    if (!this.#allowNoSubject && !(typeof claims.sub === 'string' && claims.sub !== '')) {
+      throw invalidToken('The token is for nobody')
+    }
     const user = await this.getUser(claims, ctx)
     if (isAnonymous(user)) throw invalidToken('The token is for nobody')
     const auth: JWTCredentials = { scheme: 'JWT', claims, scopes: this.getScopes(claims) }
@@ -125,6 +134,7 @@ takesOptions<JWTAuthenticationOptions>(JWTAuthentication, {
   clockTolerance: 'count',
   typ: 'name or names',
   maxTokenLength: 'size',
+  allowNoSubject: 'boolean',
   getUser: 'function',
   openIdConnectUrl: 'name',
   now: 'function',

@@ -56,6 +56,8 @@ interface CommonOptions {
   readonly typ?: string | readonly string[]
   /** The longest `Authorization` header that is read, in characters. @default 8192 */
   readonly maxTokenLength?: number
+  /** Takes tokens without `sub`, such as those of machines at some issuers: `getUser` tells their users. @default false */
+  readonly allowNoSubject?: boolean
   /** The user of a token, also asynchronously; null or undefined where there is none (any more). @default { id: claims.sub } */
   readonly getUser?: (claims: JWTClaims, ctx: Context) => unknown
   /** The issuer's OpenID Connect discovery document, for the OpenAPI document; it is not read. */

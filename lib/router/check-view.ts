@@ -7,10 +7,11 @@ import { closeMetering } from '../metering/meter-request.js'
 import { checkMetering, isMetered, meteringOf } from '../metering/metering-engine.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { checkSerializer, isSerializer } from '../serializers/check-serializer.js'
-import { actionsOf } from '../views/action-options.js'
+import { actionClass, actionsOf } from '../views/action-options.js'
 import { ACTIONS, changesMany } from '../views/actions.js'
 import { APIView } from '../views/api-view.js'
 import { isBuiltIn } from '../views/built-in.js'
+import { checkCallers } from '../views/checks/check-callers.js'
 import { checkGeneric, checkLookup, prepareGeneric } from '../views/checks/check-generic.js'
 import { checkIdempotency } from '../views/checks/check-idempotency.js'
 import { checkWrites } from '../views/checks/check-writes.js'
@@ -58,6 +59,7 @@ export function prepareNested(view: typeof APIView, parent: typeof APIView): voi
   const problem = looksUp && (above.model || above.queryset) ? resourceOf(above).lookup.problem : undefined
   if (problem !== undefined)
     throw new ConfigurationError(`${view.name}: cannot be nested in ${parent.name}: ${problem}`)
+  checkCallers(`${view.name}: is nested in ${parent.name}`, view, actionClass(parent, 'retrieve'))
   if (nested.parentLookupField !== undefined) parentKeyOf(nested, above.modelClass())
 }
 

@@ -72,7 +72,7 @@ function representRelated(serializer: AnySerializer, bound: BoundField, field: R
     const one = (item: unknown) => {
       if (composite) {
         const values = composite.columns.map(({ property }) => read(item as object, property))
-        return composite.toText(values, { user: context.user }) ?? null
+        return composite.toText(values, context) ?? null
       }
       const value = read(item as object, shown)
       return value === null || value === undefined ? null : keyField.toRepresentation(value, context)

@@ -181,7 +181,26 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     })
 
     it.each([{ sub: undefined }, { sub: '' }])('[E23] without a subject is none: %j', async (claims) => {
-      expect(await get(open, bearer(tokenBy(rsa, { claims })))).toMatchObject(refused('The token is for nobody'))
+      const token = bearer(tokenBy(rsa, { claims }))
+      expect(await get(open, token)).toMatchObject(refused('The token is for nobody'))
+      // nor is one made of what is missing
+      const asked: unknown[] = []
+      const getUser = ({ iss, sub }: { iss?: string; sub?: string }) => {
+        asked.push(sub)
+        return { id: `${iss}#${sub}` }
+      }
+      const guards = { authentication: [byKey({ getUser })] }
+      expect(await get(guards, token)).toMatchObject(refused('The token is for nobody'))
+      expect(asked).toEqual([])
+    })
+
+    it('without a subject is who getUser() finds, where an option takes such tokens', async () => {
+      const getUser = ({ client_id: id }: Record<string, unknown>) => ({ id })
+      const guards = { authentication: [byKey({ allowNoSubject: true, getUser })] }
+      const token = tokenBy(rsa, { claims: { sub: undefined, client_id: 'robot' } })
+      expect((await get(guards, bearer(token))).json.user).toEqual({ id: 'robot' })
+      const plain = { authentication: [byKey({ allowNoSubject: true })] }
+      expect(await get(plain, bearer(token))).toMatchObject(refused('The token is for nobody'))
     })
 
     it('that is looked up in vain is 500, and 503 where the database is away', async () => {

@@ -5,9 +5,11 @@ import { ConfigurationError } from '../../kernel/errors.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type ModelClass, modelName } from '../../models/objection.js'
 import { isRelatedCount } from '../../serializers/count-field.js'
+import { actionClass } from '../action-options.js'
 import type { GenericViewClass, RelatedViewClass } from '../generic-view-class.js'
 import { namedClass } from '../related-view-set.js'
 import { resourceOf } from '../resource.js'
+import { checkCallers, type KnowingClass } from './check-callers.js'
 import { checkOwnQueryset } from './check-queryset.js'
 
 /**
@@ -36,6 +38,7 @@ export function checkRelations(view: GenericViewClass): void {
     }
     checkRelated(where, related, relation.model)
     checkDatabase(where, view, related)
+    checkCallers(where, view as unknown as KnowingClass, actionClass(related as unknown as KnowingClass, 'list'))
   }
 }
 

@@ -60,7 +60,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
   if (isPart || lookup.problem !== undefined) return undefined
   const values: unknown[] = []
   for (const { property } of lookup.columns) values.push((object as Record<string, unknown>)[property])
-  const key = lookup.toText(values, { user: view.ctx.state['user'] })
+  const key = lookup.toText(values, { user: view.ctx.state['user'], ctx: view.ctx })
   const path = requestPath(view.ctx.originalUrl)
   const format = formatOf(view.ctx)
   const collection = (format === undefined ? path : path.slice(0, -format.length - 1)).replace(/\/$/, '')

@@ -22,7 +22,8 @@ export function checkRequest(view: GenericView): void {
     const viewClass = parent as typeof parent & GenericView['viewClass']
     const text = params?.[param]
     if (text === undefined || resourceOf(viewClass).overrides.lookup) continue
-    if (resourceOf(viewClass).lookup.fromText(text, { user: ctx.state['user'] }) === undefined) throw new NotFound()
+    if (resourceOf(viewClass).lookup.fromText(text, { user: ctx.state['user'], ctx }) === undefined)
+      throw new NotFound()
   }
   const { isOurs, isBulk, hasKey } = resource.requestChecks(action)
   if (!isOurs) return

@@ -72,7 +72,7 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
   const lookup = view.resource.lookup
   const { columns } = lookup
   const names = keyNames(view).map(({ name }) => name)
-  const caller = { user: view.ctx.state['user'] }
+  const caller = { user: view.ctx.state['user'], ctx: view.ctx }
   const errors: ErrorMessages = {}
   const place = names.length === 1 ? (names[0] as string) : 'non_field_errors'
   const keys = items.map((item, position) => {
@@ -125,7 +125,7 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
     const values = heldValues(lookup.columns, object)
     // a related field shows the id of the other object
     const isShown = shown && !(lookup.ids && shown.field instanceof RelatedField)
-    return isShown ? shown.field.toRepresentation(values[0], context) : lookup.toText(values, { user: context.user })
+    return isShown ? shown.field.toRepresentation(values[0], context) : lookup.toText(values, context)
   })
 }
 

@@ -29,7 +29,7 @@ export function versionOf(
   const { ids } = resource
   if (ids?.hidesKeys && !ids.stored) {
     // who knows all else of the row could find a hidden key by trying; the number in an id is known anyway
-    const [number = ''] = ids.encode(key[0] as string, { user: ctx.state['user'] }).split(SEPARATOR, 1)
+    const [number = ''] = ids.encode(key[0] as string, { user: ctx.state['user'], ctx }).split(SEPARATOR, 1)
     key[0] = number
   }
   return rowDigest(model.tableName, key, texts.slice(length))

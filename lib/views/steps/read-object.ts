@@ -67,7 +67,7 @@ export function keyOnPath(view: GenericView): PathKey {
   }
   const known = view.pathKey
   if (known?.text === text) return known
-  const values = view.resource.lookup.fromText(text, { user: ctx.state['user'] })
+  const values = view.resource.lookup.fromText(text, { user: ctx.state['user'], ctx })
   if (values === undefined) throw new NotFound()
   return { text, values }
 }

@@ -1,0 +1,227 @@
+/** A caller is known by kind and id: customer 1 is not employee 1, whatever both send. */
+import { ensureIdempotencyTable } from 'koa-viewsets/idempotency'
+import { Model } from 'objection'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import {
+  APIRouter,
+  type Authentications,
+  BaseAuthentication,
+  type Context,
+  configure,
+  FieldFilter,
+  IDMixin,
+  IsAuthenticated,
+  modelSerializer,
+  modelViewSet,
+  NestedRouter,
+  nestedViewSet,
+  ServerCursorPagination,
+  SimpleRateThrottle,
+  table,
+  UserRateThrottle,
+} from '../../lib/index.js'
+import { type Client, serving } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { grantAnswers } from '../support/roles.js'
+import { seededRandom } from '../support/seeded-random.js'
+import { seed, size } from '../trust/support/size.js'
+
+/** Users by their id in a header of their kind. */
+class ByHeader extends BaseAuthentication {
+  constructor(readonly header: string) {
+    super()
+  }
+  override authenticate(ctx: Context) {
+    const id = ctx.get(this.header)
+    return id === '' ? null : { user: { id: Number(id) } }
+  }
+}
+class Employees extends ByHeader {
+  constructor() {
+    super('X-Employee')
+  }
+}
+class Customers extends ByHeader {
+  constructor() {
+    super('X-Customer')
+  }
+}
+
+const schemes: Authentications = [Employees, Customers, new ByHeader('X-Machine'), new ByHeader('X-Guest')]
+const policies = { authenticationClasses: schemes, permissionClasses: [IsAuthenticated] }
+
+class Note extends IDMixin(Model) {
+  static override tableName = 'notes'
+  static override idConfig = {
+    mode: 'signed',
+    alphabet: '0123456789abcdef',
+    hmacKeys: ['k'.repeat(32)],
+    includeUser: true,
+  } as const
+  declare id: number
+  declare text: string
+}
+const Plain = table('notes')
+class Limit extends UserRateThrottle {
+  static override budget = 'limit'
+  override rate = '3/hour'
+}
+const plain = modelSerializer(Plain, { fields: ['id', 'text'] })
+const views = {
+  once: modelViewSet(Plain, { serializerClass: plain, ...policies, idempotent: true }),
+  cursors: modelViewSet(Plain, {
+    serializerClass: plain,
+    ...policies,
+    paginationClass: new ServerCursorPagination({ pageSize: 1, maxPerUser: 1, maxTotal: 8 }),
+  }),
+  limited: modelViewSet(Plain, { serializerClass: plain, ...policies, throttleClasses: [Limit] }),
+  ids: modelViewSet(Note, { serializerClass: modelSerializer(Note, { fields: ['id', 'text'] }), ...policies }),
+}
+
+let database: TestDatabase
+let client: Client
+let api: APIRouter
+
+beforeAll(async () => {
+  configure({ secretKey: 'x'.repeat(32) })
+  database = await createDatabase({
+    schema: `create table notes (id int generated always as identity primary key, text text not null);
+      insert into notes (text) select 'n' || n from generate_series(1, 5) n`,
+  })
+  Model.knex(database.knex)
+  await ensureIdempotencyTable(database.knex)
+  await grantAnswers(database.knex)
+  SimpleRateThrottle.memory.clear()
+  api = new APIRouter()
+  for (const [name, view] of Object.entries(views)) api.register(name, view, name)
+  await api.prepare()
+  client = await serving(api.routes())
+})
+afterAll(async () => {
+  await client.close()
+  // cursors that are open hold connections
+  await api.close()
+  await database.drop()
+})
+
+/** What each caller has been given, by kind and id. */
+interface Known {
+  readonly answers: Map<string, string>
+  readonly cursors: Set<string>
+  ids: string[]
+  count: number
+}
+
+it('what one caller has is no other’s, though they have one id', async () => {
+  const random = seededRandom(seed)
+  const pick = <T>(list: readonly T[]): T => list[random(list.length)] as T
+  const callers = ['X-Employee', 'X-Customer', 'X-Machine', 'X-Guest'].flatMap((header) =>
+    ['1', '2'].map((id) => ({ headers: { [header]: id }, name: `${header} ${id}` })),
+  )
+  const known = new Map<string, Known>(
+    callers.map(({ name }) => [name, { answers: new Map(), cursors: new Set(), ids: [], count: 0 }]),
+  )
+  for (let step = 0; step < size(120, 20_000); step++) {
+    const { headers, name } = pick(callers)
+    const own = known.get(name) as Known
+    const said = `seed ${seed}, step ${step}, ${name}`
+    switch (random(4)) {
+      case 0: {
+        const key = `"key-${random(4)}"`
+        const answer = await client.send('POST', '/once', { text: 'same' }, { ...headers, 'Idempotency-Key': key })
+        const before = own.answers.get(key)
+        expect([answer.status, answer.headers['idempotency-replayed'] !== undefined], said).toEqual([
+          201,
+          before !== undefined,
+        ])
+        expect(answer.text, said).toBe(before ?? answer.text)
+        own.answers.set(key, answer.text)
+        break
+      }
+      case 1: {
+        const all = [...known].flatMap(([owner, { cursors }]) => [...cursors].map((cursor) => ({ owner, cursor })))
+        if (all.length === 0 || random(3) === 0) {
+          const opened = await client.get('/cursors', headers)
+          expect(opened.status, said).toBe(own.cursors.size < 1 ? 200 : 429)
+          if (opened.status === 200) own.cursors.add(opened.json.cursor_id)
+          break
+        }
+        const { owner, cursor } = pick(all)
+        const next = await client.get(`/cursors?server_cursor=${cursor}`, headers)
+        expect(next.status, said).toBe(owner === name ? 200 : 404)
+        if (next.json.exhausted === true) own.cursors.delete(cursor)
+        break
+      }
+      case 2: {
+        const { status } = await client.get('/limited/1', headers)
+        expect(status, said).toBe(own.count < 3 ? 200 : 429)
+        own.count++
+        break
+      }
+      default: {
+        own.ids = (await client.get('/ids', headers)).json.map(({ id }: { id: string }) => id)
+        for (const [owner, { ids }] of known) {
+          const id = ids[0]
+          if (id === undefined) continue
+          expect((await client.get(`/ids/${id}`, headers)).status, `${said} of ${owner}`).toBe(
+            owner === name ? 200 : 404,
+          )
+        }
+      }
+    }
+  }
+})
+
+describe('view sets that meet', () => {
+  const named = (name: string, authenticationClasses: Authentications, more: object = {}) =>
+    Object.defineProperty(
+      modelViewSet(Plain, {
+        serializerClass: plain,
+        authenticationClasses,
+        filterBackends: [new FieldFilter({ groupParam: 'filter' })],
+        ...more,
+      } as never),
+      'name',
+      { value: name },
+    )
+  class Below extends nestedViewSet(Plain, { serializerClass: plain, parentLookupField: 'id' as never }) {}
+
+  it.each<[string, Authentications, Authentications, boolean]>([
+    ['the same schemes', [Employees, Customers], [Customers, Employees], true],
+    [
+      'schemes of one kind',
+      [
+        new (class A extends Employees {
+          override readonly userKind = 'people'
+        })(),
+      ],
+      [
+        new (class B extends Customers {
+          override readonly userKind = 'people'
+        })(),
+      ],
+      true,
+    ],
+    ['none of their own', [], [Customers], true],
+    ['another instance', [new Employees()], [new Employees()], false],
+    ['other schemes', [Employees], [Customers], false],
+    ['some of the schemes', [Employees], [Employees, Customers], false],
+  ])('start with %s, or not', async (_name, parents, children, starts) => {
+    const api = new APIRouter().register('parents', named('Parents', parents))
+    class Children extends Below {
+      static override authenticationClasses = children
+    }
+    new NestedRouter(api, 'parents', { lookup: 'parent_id' }).register('children', Children, 'child')
+    const prepared = api.prepare().then(
+      () => true,
+      (error: Error) => error.message,
+    )
+    expect(await prepared).toEqual(
+      starts
+        ? true
+        : expect.stringContaining(
+            'Children: is nested in Parents: Children knows its callers by other authenticationClasses',
+          ),
+    )
+  })
+})
