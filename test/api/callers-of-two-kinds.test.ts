@@ -130,11 +130,13 @@ it('what one caller has is no other’s, though they have one id', async () => {
         const key = `"key-${random(4)}"`
         const answer = await client.send('POST', '/once', { text: 'same' }, { ...headers, 'Idempotency-Key': key })
         const before = own.answers.get(key)
-        expect([answer.status, answer.headers['idempotency-replayed'] !== undefined], said).toEqual([
+        const isReplayed = answer.headers['idempotency-replayed'] !== undefined
+        expect([said, answer.status, isReplayed, answer.text]).toEqual([
+          said,
           201,
           before !== undefined,
+          before ?? answer.text,
         ])
-        expect(answer.text, said).toBe(before ?? answer.text)
         own.answers.set(key, answer.text)
         break
       }
@@ -142,19 +144,19 @@ it('what one caller has is no other’s, though they have one id', async () => {
         const all = [...known].flatMap(([owner, { cursors }]) => [...cursors].map((cursor) => ({ owner, cursor })))
         if (all.length === 0 || random(3) === 0) {
           const opened = await client.get('/cursors', headers)
-          expect(opened.status, said).toBe(own.cursors.size < 1 ? 200 : 429)
+          expect([said, opened.status]).toEqual([said, own.cursors.size < 1 ? 200 : 429])
           if (opened.status === 200) own.cursors.add(opened.json.cursor_id)
           break
         }
         const { owner, cursor } = pick(all)
         const next = await client.get(`/cursors?server_cursor=${cursor}`, headers)
-        expect(next.status, said).toBe(owner === name ? 200 : 404)
+        expect([said, next.status]).toEqual([said, owner === name ? 200 : 404])
         if (next.json.exhausted === true) own.cursors.delete(cursor)
         break
       }
       case 2: {
         const { status } = await client.get('/limited/1', headers)
-        expect(status, said).toBe(own.count < 3 ? 200 : 429)
+        expect([said, status]).toEqual([said, own.count < 3 ? 200 : 429])
         own.count++
         break
       }
@@ -163,9 +165,8 @@ it('what one caller has is no other’s, though they have one id', async () => {
         for (const [owner, { ids }] of known) {
           const id = ids[0]
           if (id === undefined) continue
-          expect((await client.get(`/ids/${id}`, headers)).status, `${said} of ${owner}`).toBe(
-            owner === name ? 200 : 404,
-          )
+          const { status } = await client.get(`/ids/${id}`, headers)
+          expect([said, owner, status]).toEqual([said, owner, owner === name ? 200 : 404])
         }
       }
     }

@@ -38,7 +38,7 @@ export function checkRelations(view: GenericViewClass): void {
     }
     checkRelated(where, related, relation.model)
     checkDatabase(where, view, related)
-    checkCallers(where, view as unknown as KnowingClass, actionClass(related as unknown as KnowingClass, 'list'))
+    checkCallers(where, view, actionClass(related as unknown as KnowingClass, 'list'))
   }
 }
 
