@@ -8,7 +8,7 @@ import type { ListPool, ListSource, RowCursor } from '../pagination/list-source.
 import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import { sqlStateOf } from '../postgres/database-errors.js'
 import { type CompiledSql, nativeSql, type Queryable } from '../postgres/pg-types.js'
-import { runStatement } from '../postgres/run-statement.js'
+import { runStatement, type StatementClient } from '../postgres/run-statement.js'
 import { isShaped } from '../queryset/count-rows.js'
 import { hasOwn } from '../queryset/group-conditions.js'
 import type { SqlPart } from '../queryset/keyset.js'
@@ -31,6 +31,8 @@ export interface FigureListOptions {
   readonly query: () => AnyQueryBuilder
   readonly asked: AskedFigures
   readonly context: () => SerializerContext
+  /** Whom the rows are for: once it is gone, they are read no further. */
+  readonly client: StatementClient
 }
 
 /** Groups behind each other, each one row. */
@@ -61,9 +63,9 @@ export class FigureList implements ListSource {
   }
 
   async count(kind: CountKind = 'exact', limit?: number): Promise<number> {
-    const { query, asked } = this.#options
+    const { query, asked, client } = this.#options
     const figures = [...asked.figures.slice(0, asked.groups), ALL_GROUPS]
-    const [row] = await valuesOf(query(), { ...asked, figures, order: [] }, { limit: 1 })
+    const [row] = await valuesOf(query(), { ...asked, figures, order: [] }, { page: { limit: 1 }, client })
     const found = Number(row?.at(-1) ?? 0)
     return kind === 'capped' && limit !== undefined ? Math.min(found, limit) : found
   }
@@ -99,8 +101,8 @@ export class FigureList implements ListSource {
   }
 
   async #rows(page: FigurePage): Promise<readonly FigureRow[]> {
-    const { query, asked, context } = this.#options
-    return readFigureRows(query(), asked, { page, context: context() })
+    const { query, asked, context, client } = this.#options
+    return readFigureRows(query(), asked, { page, context: context(), client })
   }
 }
 
@@ -126,22 +128,27 @@ export interface FigurePage {
 export interface FigureReading {
   readonly page: FigurePage
   readonly context: SerializerContext
+  readonly client: StatementClient
 }
 
 /** Reads groups: their values by name, as they are shown. */
 export async function readFigureRows(
   query: AnyQueryBuilder,
   asked: AskedFigures,
-  { page, context }: FigureReading,
+  { page, context, client }: FigureReading,
 ): Promise<readonly FigureRow[]> {
   const figures = page.counts ? [...asked.figures, ALL_GROUPS] : asked.figures
-  const rows = await valuesOf(query, { ...asked, figures }, page)
+  const rows = await valuesOf(query, { ...asked, figures }, { page, client })
   return rows.map((row) =>
     Object.fromEntries(figures.map((figure, index) => [figure.name, figure.show(row[index], context)])),
   )
 }
 
-async function valuesOf(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePage): Promise<unknown[][]> {
+async function valuesOf(
+  query: AnyQueryBuilder,
+  asked: AskedFigures,
+  { page, client }: Omit<FigureReading, 'context'>,
+): Promise<unknown[][]> {
   const objects = query.clone().clear(/^(orderBy|eager)/)
   const needsOwnRows = objects.hasSelects() || isShaped(objects) || hasOwn(objects, /^onBuild/)
   const knex = query.knex() as Queryable
@@ -152,7 +159,7 @@ async function valuesOf(query: AnyQueryBuilder, asked: AskedFigures, page: Figur
   const { text, values } = needsOwnRows
     ? aroundRows(objects, asked, page)
     : nativeSql(grouped(objects, asked, page).toKnexQuery())
-  const rows = await runStatement(knex, { text, name: undefined }, values).catch((error: unknown) => {
+  const rows = await runStatement(knex, { text, name: undefined }, values, client).catch((error: unknown) => {
     throw needsOwnRows && sqlStateOf(error) === UNDEFINED_COLUMN ? leftOut(objects, error) : error
   })
   const types = exactTypes(knex)

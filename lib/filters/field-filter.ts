@@ -80,6 +80,7 @@ export class FieldFilter<Group extends string = never> extends BaseFilter {
       // clients could write more groups than are worth keeping
       varied: group !== undefined,
       expensive: conditions.some(({ expensive }) => expensive),
+      subQueries: conditions.reduce((sum, one) => sum + one.subQueries, 0),
     }
   }
 

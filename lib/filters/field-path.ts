@@ -75,9 +75,19 @@ export class FieldPath {
     return this.#steps.length > 0
   }
 
+  /** How many sub-queries a condition or a value is: one for each relation on the way. */
+  get subQueries(): number {
+    return this.#steps.length
+  }
+
   /** A condition on the column. On a related one it is EXISTS, so that no row of the list is multiplied. */
   where(start: PathStart, condition: (reference: string) => SqlPart): SqlPart {
-    return this.#from(start, EXISTS, (table) => condition(`${table}.${this.column.column}`))
+    return this.whereRow(start, (table) => condition(`${table}.${this.column.column}`))
+  }
+
+  /** A condition on the row that the column is of, by what its table is called. */
+  whereRow(start: PathStart, condition: (table: string) => SqlPart): SqlPart {
+    return this.#from(start, EXISTS, condition)
   }
 
   /** The value of the column, as an expression; on a path that is `single`. */

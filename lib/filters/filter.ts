@@ -78,8 +78,8 @@ export interface FilterCondition {
   /** Clients write the SQL's form themselves: it is neither kept nor prepared. */
   readonly varied?: boolean | undefined
   /**
-   * The database may be slow at it: the list runs in a read-only transaction, and a statement of it takes at most so
-   * many milliseconds.
+   * The database may be slow at it: the list's statements only read, and each takes at most so many milliseconds, or what the
+   * connection is set to where that is less.
    */
   readonly guarded?: number | undefined
   /** The answer where a statement has taken longer than that. @default 503 */
@@ -89,6 +89,8 @@ export interface FilterCondition {
    * count.
    */
   readonly expensive?: boolean | undefined
+  /** How many sub-queries it is; all of a request have one budget. @default 0 */
+  readonly subQueries?: number | undefined
 }
 
 /**
@@ -226,4 +228,11 @@ export function guardOf(conditions: readonly FilterCondition[]): number | undefi
     if (guarded !== undefined && (least === undefined || guarded < least)) least = guarded
   }
   return least
+}
+
+/** How many sub-queries the conditions are. */
+export function subQueriesOf(conditions: readonly FilterCondition[]): number {
+  let count = 0
+  for (const { subQueries = 0 } of conditions) count += subQueries
+  return count
 }

@@ -3,20 +3,19 @@
 import type { IDContext } from '../ids/codec.js'
 import { ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
-import type { SqlPart } from '../queryset/keyset.js'
-import type { FieldPath, PathStart } from './field-path.js'
+import type { FieldPath } from './field-path.js'
 import type { FilterView, ParameterDescription } from './filter.js'
 import { LOOKUPS, type Lookup, Operand } from './lookups.js'
 import { lookupsOf } from './lookups-of.js'
 import { externalPath, resolvePaths, SEPARATOR } from './resolve-paths.js'
+import { type AskedCondition, onPath } from './sub-queries.js'
 
 /** What a parameter asks for, once its text was read. */
-export interface Condition {
+export interface Condition extends AskedCondition {
   /** The filter's place among the others: the same parameters in another order are the same SQL. */
   readonly position: number
   /** Costs the database as much as a search. */
   readonly expensive: boolean
-  where(start: PathStart): SqlPart
 }
 
 /** A parameter, and where it stands among the others. */
@@ -94,14 +93,22 @@ function compareBy({ name, position }: Place, lookup: Lookup, path: FieldPath, o
     description: { name, description: `${path.name} ${lookup.description}.`, ...lookup.parameter(operand) },
     read(text, caller) {
       const values = lookup.values(text, operand, caller)
+      const asked = onPath(path, (reference) => ({ sql, bindings: [reference, ...values] }))
       return {
+        ...(isOpposite ? opposite(asked) : asked),
         position,
         expensive: lookup.isPattern === true,
-        where(start) {
-          const part = path.where(start, (reference) => ({ sql, bindings: [reference, ...values] }))
-          return isOpposite ? { sql: `not ${part.sql}`, bindings: part.bindings } : part
-        },
       }
+    },
+  }
+}
+
+function opposite({ subQueries, where }: AskedCondition): AskedCondition {
+  return {
+    subQueries,
+    where(start) {
+      const { sql, bindings } = where(start)
+      return { sql: `not ${sql}`, bindings }
     },
   }
 }
@@ -110,13 +117,11 @@ const IS_NULL = 'isnull'
 
 /** Of a related field `true` says that no related object has a value, so that it is always the opposite of `false`. */
 function isNull({ name, position }: Place, path: FieldPath): Filter {
-  const condition = (start: PathStart, nothing: boolean): SqlPart => {
-    const isNothing = nothing && !path.related
-    const { sql, bindings } = path.where(start, (reference) => ({
-      sql: `${path.target} ${isNothing ? 'is null' : 'is not null'}`,
-      bindings: [reference],
-    }))
-    return { sql: nothing && path.related ? `not ${sql}` : sql, bindings }
+  const condition = (nothing: boolean): AskedCondition => {
+    const isOpposite = nothing && path.related
+    const sql = `${path.target} ${nothing && !isOpposite ? 'is null' : 'is not null'}`
+    const asked = onPath(path, (reference) => ({ sql, bindings: [reference] }))
+    return isOpposite ? opposite(asked) : asked
   }
   return {
     description: {
@@ -127,9 +132,9 @@ function isNull({ name, position }: Place, path: FieldPath): Filter {
     read(text) {
       if (text !== 'true' && text !== 'false') throw new ValidationError('Must be true or false.')
       return {
+        ...condition(text === 'true'),
         position,
         expensive: false,
-        where: (start) => condition(start, text === 'true'),
       }
     },
   }

@@ -25,14 +25,15 @@ export function declaredTerm(where: string, model: ModelDescription, text: strin
 function relatedTerm(where: string, model: ModelDescription, path: FieldPath): RelatedTerm {
   const isOne = refuseMany(where, model, path)
   const column = { ...path.column, property: path.name, holdsNull: true, unique: false }
-  const { narrowed } = path
+  const { narrowed, subQueries } = path
   const lookUp = (query: AnyQueryBuilder) =>
     path.value(PathStart.of(query), (reference) => ({ sql: '??', bindings: [reference] }))
-  if (narrowed || !isOne) return { column, narrowed, value: lookUp, join: undefined }
+  if (narrowed || !isOne) return { column, narrowed, subQueries, value: lookUp, join: undefined }
   const alias = joinName(path.name)
   return {
     column,
     narrowed,
+    subQueries,
     value: (query) => (isJoinable(query) ? { sql: '??', bindings: [`${alias}.${VALUE}`] } : lookUp(query)),
     join: (query) => path.join(PathStart.of(query), { alias, value: VALUE }),
   }

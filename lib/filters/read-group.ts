@@ -1,9 +1,10 @@
 /** What a group of conditions asks of a list: each of them read as the parameter of its name is, and the SQL of them all. */
 
 import { ValidationError } from '../kernel/errors.js'
-import type { Where } from './field-path.js'
+import type { SqlPart } from '../queryset/keyset.js'
+import type { PathStart } from './field-path.js'
 import type { FilterCaller, FilterView } from './filter.js'
-import { declaredField, filtersetOf } from './filterset.js'
+import { declaredField, type Filterset, filtersetOf, unknownLookup } from './filterset.js'
 import {
   type AnyQuestion,
   type CountQuestion,
@@ -15,13 +16,13 @@ import {
 } from './parse-group.js'
 import { type AskedRelation, askedRelationsOf } from './relations/asked-relation.js'
 import { numberOf, operatorOf } from './relations/comparison.js'
-import { countRelated, existsRelated } from './relations/related-condition.js'
+import { countOf, existsRelated, ofRelated } from './relations/related-condition.js'
+import { type AskedCondition, anyOf, type Within } from './sub-queries.js'
 
 /** A group whose conditions were read. */
-export interface ReadGroup {
+export interface ReadGroup extends AskedCondition {
   /** Costs the database as much as a search. */
   readonly expensive: boolean
-  readonly where: Where
 }
 
 /** @throws ValidationError naming the places of all that is wrong */
@@ -31,15 +32,16 @@ export function readGroup(
   { limits, caller }: { limits: GroupLimits; caller: FilterCaller },
 ): ReadGroup {
   const reader = new GroupReader(text, caller)
-  const where = reader.read(parseGroup(text, limits), view)
+  const { where, subQueries } = reader.read(parseGroup(text, limits), view)
   if (reader.errors.length > 0) throw new ValidationError(reader.errors)
-  return { expensive: reader.expensive, where }
+  return { expensive: reader.expensive, subQueries, where }
 }
 
 /** Reads the conditions of one group, and notes all that is wrong. */
 class GroupReader {
   readonly errors: string[] = []
   expensive = false
+  readonly #listed = new Set<string>()
   readonly #text: string
   readonly #caller: FilterCaller
 
@@ -49,7 +51,7 @@ class GroupReader {
   }
 
   /** The SQL of a group, of no use where there are errors. */
-  read(group: Group, view: FilterView): Where {
+  read(group: Group, view: FilterView): AskedCondition {
     if (group.kind === 'leaf') return this.#leaf(group, view)
     if (group.kind === 'any' || group.kind === 'count') return this.#relation(group, view)
     return join(
@@ -58,7 +60,7 @@ class GroupReader {
     )
   }
 
-  #leaf({ name, nameAt, value, valueAt }: Leaf, view: FilterView): Where {
+  #leaf({ name, nameAt, value, valueAt }: Leaf, view: FilterView): AskedCondition {
     const filterset = filtersetOf(view)
     const filter = filterset.filters.get(name)
     if (!filter) {
@@ -67,17 +69,17 @@ class GroupReader {
         nameAt,
         field === undefined
           ? `Unknown field.${this.#names(filterset.fields.keys())}`
-          : `Unknown lookup.${this.#names(filterset.fields.get(field) ?? [])}`,
+          : this.#unknownLookup(filterset, field),
       )
       return NOTHING
     }
     const condition = this.#attempt(valueAt, () => filter.read(value, this.#caller))
     if (!condition) return NOTHING
     if (condition.expensive) this.expensive = true
-    return (start) => condition.where(start)
+    return condition
   }
 
-  #relation(question: AnyQuestion | CountQuestion, view: FilterView): Where {
+  #relation(question: AnyQuestion | CountQuestion, view: FilterView): AskedCondition {
     const relations = askedRelationsOf(view)
     const asked = relations.get(question.relation)
     if (!asked) {
@@ -90,21 +92,42 @@ class GroupReader {
     if (question.kind === 'count') return this.#count(question, asked)
     const { negated, part } = question
     const inner = part ? this.read(part, asked.relation.related) : undefined
-    return (start) => {
-      const { sql, bindings } = existsRelated(asked, { start, ctx }, inner)
-      return { sql: negated ? `not ${sql}` : sql, bindings }
+    const around = (start: PathStart, condition: ((row: PathStart) => SqlPart) | undefined) =>
+      existsRelated(asked, { start, ctx }, condition)
+    const within: Within<PathStart> = {
+      key: `any ${question.relation}`,
+      subQueries: 1,
+      asks: (row) => inner?.where(row) ?? { sql: 'true', bindings: [] },
+      around,
+    }
+    return {
+      subQueries: 1 + (inner?.subQueries ?? 0),
+      within: negated ? undefined : within,
+      where(start) {
+        const { sql, bindings } = around(start, inner && ((row) => inner.where(row)))
+        return { sql: negated ? `not ${sql}` : sql, bindings }
+      },
     }
   }
 
-  #count(question: CountQuestion, asked: AskedRelation): Where {
+  #count(question: CountQuestion, asked: AskedRelation): AskedCondition {
     const operator = this.#attempt(question.lookupAt, () => operatorOf(question.lookup))
     const value = this.#attempt(question.valueAt, () => numberOf(question.value))
     if (operator === undefined || value === undefined) return NOTHING
     const { ctx } = this.#caller
-    return (start) => {
-      const { sql, bindings } = countRelated(asked, { start, ctx })
-      return { sql: `${sql} ${operator} ?`, bindings: [...bindings, value] }
+    const around = (start: PathStart, condition: (table: string) => SqlPart) =>
+      ofRelated(asked, { start, ctx }, condition)
+    const compared = ({ sql, bindings }: SqlPart): SqlPart => ({
+      sql: `${sql} ${operator} ?`,
+      bindings: [...bindings, value],
+    })
+    const within: Within<string> = {
+      key: `count ${question.relation}`,
+      subQueries: 1,
+      asks: (table) => compared(countOf(asked, table)),
+      around,
     }
+    return { subQueries: 1, within, where: (start) => compared(around(start, (table) => countOf(asked, table))) }
   }
 
   #attempt<T>(at: number, read: () => T): T | undefined {
@@ -119,6 +142,13 @@ class GroupReader {
     }
   }
 
+  /** The lookups of a field once. */
+  #unknownLookup(filterset: Filterset, field: string): string {
+    if (this.#listed.has(field)) return 'Unknown lookup.'
+    this.#listed.add(field)
+    return unknownLookup(filterset, field)
+  }
+
   /** All names once: fifty times would be a long answer. */
   #names(names: Iterable<string>): string {
     const list = this.errors.length > 0 ? '' : [...names].join(', ')
@@ -130,16 +160,20 @@ class GroupReader {
   }
 }
 
-const NOTHING: Where = () => ({ sql: 'false', bindings: [] })
+const NOTHING: AskedCondition = { subQueries: 0, where: () => ({ sql: 'false', bindings: [] }) }
 
 /** What is neither true nor false counts as false, so that `not(x)` is true for all rows but those of `x`. */
-function join(kind: 'and' | 'or' | 'not', parts: readonly Where[]): Where {
-  return (start) => {
-    const sqls = parts.map((part) => part(start))
-    const sql = sqls.map((part) => part.sql).join(` ${kind} `)
-    return {
-      sql: kind === 'not' ? `(${sql}) is not true` : `(${sql})`,
-      bindings: sqls.flatMap(({ bindings }) => bindings),
-    }
+function join(kind: 'and' | 'or' | 'not', parts: readonly AskedCondition[]): AskedCondition {
+  if (kind === 'or') return anyOf(parts)
+  return {
+    subQueries: parts.reduce((sum, part) => sum + part.subQueries, 0),
+    where(start) {
+      const sqls = parts.map((part) => part.where(start))
+      const sql = sqls.map((part) => part.sql).join(` ${kind} `)
+      return {
+        sql: kind === 'not' ? `(${sql}) is not true` : `(${sql})`,
+        bindings: sqls.flatMap(({ bindings }) => bindings),
+      }
+    },
   }
 }

@@ -4,8 +4,7 @@ import { counted } from '../fields/string-field.js'
 import { BadRequest, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
-import type { SqlPart } from '../queryset/keyset.js'
-import type { FieldPath, PathStart } from './field-path.js'
+import type { FieldPath } from './field-path.js'
 import {
   BaseFilter,
   every,
@@ -17,6 +16,7 @@ import {
 } from './filter.js'
 import { judgePattern } from './regex-guard.js'
 import { refuseHidden, resolvePaths } from './resolve-paths.js'
+import { type AskedCondition, anyOf, onPath } from './sub-queries.js'
 import { checkedText, cutText, escapeLike, matchedSql, splitTerms } from './text-match.js'
 
 /** Options of `SearchFilter`. */
@@ -99,8 +99,10 @@ export class SearchFilter extends BaseFilter {
     if (terms.length === 0) return null
     const parts = terms.map((term) => fields.map((field) => this.#part(field, term)))
     const hasPatterns = parts.some((found) => found.some(({ match }) => match === MATCHES.pattern))
+    const conditions = parts.map((found) => anyOf(found.map(conditionOf)))
     return {
-      where: (start) => every(parts.map((found) => anyOf(found.map((part) => conditionOf(start, part))))),
+      where: (start) => every(conditions.map((condition) => condition.where(start))),
+      subQueries: conditions.reduce((sum, one) => sum + one.subQueries, 0),
       guarded: hasPatterns ? this.statementTimeout : undefined,
       exceeded: hasPatterns ? this.#tooSlow : undefined,
       expensive: true,
@@ -171,13 +173,6 @@ function partOf(field: SearchField, match: Match, term: string): Part {
   return { field, match, value: match.value(term) }
 }
 
-function anyOf(parts: readonly SqlPart[]): SqlPart {
-  return {
-    sql: `(${parts.map(({ sql }) => sql).join(' or ')})`,
-    bindings: parts.flatMap(({ bindings }) => bindings),
-  }
-}
-
-function conditionOf(start: PathStart, { field: { path }, match, value }: Part): SqlPart {
-  return path.where(start, (reference) => ({ sql: match.sql(matchedSql(path.column)), bindings: [reference, value] }))
+function conditionOf({ field: { path }, match, value }: Part): AskedCondition {
+  return onPath(path, (reference) => ({ sql: match.sql(matchedSql(path.column)), bindings: [reference, value] }))
 }

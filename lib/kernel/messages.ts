@@ -70,6 +70,7 @@ export const MESSAGES = {
   sum_too_large: ['The values are too large to be computed together.'],
   too_deep: ['Nested too deeply: at most {max} levels.', 'Use at most {max} levels of lists.'],
   too_many: ['Give at most {max} {unit}.'],
+  too_many_relations: ['A request may follow at most {max} relations.'],
   too_many_objects: ['A request may hold at most {max} nested objects.'],
   too_precise: ['The number is too large or too precise.', 'The number at {place} is too large or too precise.'],
   uneven_lists: [

@@ -5,6 +5,7 @@ import { type CancellableConnection, cancelStatement } from '../postgres/cancel-
 import type { AnswerField, Queryable } from '../postgres/pg-types.js'
 import { type RawRow, runStatement } from '../postgres/run-statement.js'
 import { isLost } from '../postgres/statement.js'
+import { type Bounds, boundedSetting, callsOf } from './guarded.js'
 import { exactTypes } from './read-exactly.js'
 
 export interface DatabaseCursorOptions {
@@ -12,8 +13,8 @@ export interface DatabaseCursorOptions {
   readonly name: string
   /** PostgreSQL ends the transaction by itself after this many milliseconds without a statement. */
   readonly idleMilliseconds: number
-  /** No statement takes longer than this many milliseconds. @default what the connection is set to */
-  readonly statementMilliseconds?: number | undefined
+  /** What its statements run with. @default what the connection is set to */
+  readonly bounds?: Bounds | undefined
 }
 
 /** Rows, and their columns as pg describes them. */
@@ -27,8 +28,6 @@ interface Connection extends CancellableConnection {
   on(event: 'error' | 'end', listener: () => void): void
   removeListener(event: 'error' | 'end', listener: () => void): void
 }
-
-const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 /** Reads a query in portions. One statement at a time. */
 export class DatabaseCursor {
@@ -65,7 +64,7 @@ export class DatabaseCursor {
    */
   static async open(
     knex: Queryable,
-    { name, idleMilliseconds, statementMilliseconds }: DatabaseCursorOptions,
+    { name, idleMilliseconds, bounds = {} }: DatabaseCursorOptions,
     statement: { readonly text: string; readonly values: readonly unknown[] },
   ): Promise<DatabaseCursor> {
     const trx = await knex.transaction({ readOnly: true, isolationLevel: 'repeatable read' } as never)
@@ -75,8 +74,9 @@ export class DatabaseCursor {
       const client = trx.client as { acquireConnection(): Promise<Connection> }
       const cursor = new DatabaseCursor(knex, trx, name, await client.acquireConnection())
       try {
-        await setTimeoutOf(trx, 'idle_in_transaction_session_timeout', idleMilliseconds)
-        if (statementMilliseconds !== undefined) await setTimeoutOf(trx, 'statement_timeout', statementMilliseconds)
+        const idle = boundedSetting('idle_in_transaction_session_timeout', idleMilliseconds)
+        const calls = callsOf(bounds)
+        await trx.raw(`select ${[idle, ...calls].join(', ')}`)
         await runStatement(
           trx,
           { text: `declare ${name} no scroll cursor for ${statement.text}`, name: undefined },
@@ -160,12 +160,6 @@ export class DatabaseCursor {
       this.#running = false
     }
   }
-}
-
-/** Sets a timeout until the end of the transaction. */
-async function setTimeoutOf(trx: Knex.Transaction, name: string, milliseconds: number): Promise<void> {
-  const value = Math.min(Math.max(1, Math.ceil(milliseconds)), LONGEST_TIMEOUT)
-  await trx.raw('select set_config(?, ?, true)', [name, String(value)])
 }
 
 /** The most connections that a pool opens; undefined where it does not say. */

@@ -1,25 +1,61 @@
 /** Reads that the database may be slow at (promises R4 and C11). */
 
 import type { Knex } from 'knex'
+import { localSettings } from '../postgres/local-settings.js'
 import { nativeError } from '../postgres/native-error.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { readsRawRows } from '../postgres/run-statement.js'
+import { scopedKnex, scopeOf } from '../postgres/scoped-knex.js'
+
+/** What statements run with. */
+export interface Bounds {
+  /** The milliseconds that one of them may take; what the connection is set to counts where that is less. */
+  readonly timeout?: number | undefined
+  /** False where compiling them would cost more than they do: PostgreSQL compiles each of many sub-queries. */
+  readonly jit?: boolean
+}
 
 /**
- * Runs reads in a transaction that cannot write, and in which no statement takes longer than `timeout` milliseconds.
- * Inside a transaction of the caller's the bound holds to its end.
+ * Runs reads whose statements are bounded; where their time is, they cannot write. Each goes with its settings in one message, so that it takes
+ * one round trip as without, and can be stopped when its client has gone. Inside a transaction of the caller's the bounds
+ * hold to its end.
  */
-export async function runGuarded<T>(
+export async function runBounded<T>(
   knex: Queryable,
-  timeout: number,
-  work: (trx: Knex.Transaction) => Promise<T>,
+  bounds: Bounds,
+  work: (bounded: Queryable) => Promise<T>,
 ): Promise<T> {
-  return knex.transaction(
-    async (trx) => {
-      await trx.raw(`SET LOCAL statement_timeout = ${Math.max(1, Math.trunc(timeout))}`)
-      return work(trx)
-    },
-    { readOnly: true },
-  )
+  const calls = callsOf(bounds).join(', ')
+  if (knex.isTransaction || !readsRawRows(knex)) {
+    return knex.transaction(
+      async (trx) => {
+        await trx.raw(`select ${calls}`)
+        return work(trx)
+      },
+      { readOnly: true },
+    )
+  }
+  // what takes long is a search; a list that is bounded for its form alone may lock its rows
+  const own = { base: knex as Knex, settings: localSettings({ readOnly: bounds.timeout !== undefined }) }
+  const { base, settings } = scopeOf(knex) ?? own
+  return work(scopedKnex(base, { ...settings, text: `${settings.text}, ${calls}` }))
+}
+
+/** SQL that sets bounds until the end of the transaction. */
+export function callsOf({ timeout, jit }: Bounds): readonly string[] {
+  return [
+    ...(timeout === undefined ? [] : [boundedSetting('statement_timeout', timeout)]),
+    ...(jit === false ? [`set_config('jit', 'off', true)`] : []),
+  ]
+}
+
+const LONGEST_TIMEOUT = 2 ** 31 - 1
+
+/** SQL that sets a timeout until the end of the transaction, unless one that is stricter holds: an operator's own. */
+export function boundedSetting(name: string, milliseconds: number): string {
+  const most = Math.min(Math.max(1, Math.ceil(milliseconds)), LONGEST_TIMEOUT)
+  const set = `nullif(current_setting('${name}'), '0')::interval`
+  return `set_config('${name}', (extract(epoch from least(${set}, '${most} ms')) * 1000)::int::text, true)`
 }
 
 /** True for the error of a statement that PostgreSQL has ended since it took too long. */

@@ -21,6 +21,8 @@ export interface RelatedTerm {
   readonly column: Column
   /** The SQL is known only once it is built. */
   readonly narrowed: boolean
+  /** How many relations are on the way. */
+  readonly subQueries: number
   /** SQL for the value that rows of the query have, once `joinOrder()` has joined it. */
   value(query: AnyQueryBuilder): Expression
   /** SQL that joins the value to the query; undefined where nothing says that it doubles no row. */

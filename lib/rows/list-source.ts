@@ -11,6 +11,7 @@ import type { ListPool, ListSource, RowCursor, RowCursorOptions } from '../pagin
 import type { CountKind, Position, Rows, Slice } from '../pagination/slice.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { countRows } from '../queryset/count-rows.js'
+import type { Bounds } from '../queryset/guarded.js'
 import { keysetTerms, positionOf, rangesBeyond } from '../queryset/keyset.js'
 import { namedRows } from '../queryset/one-row.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
@@ -24,8 +25,8 @@ export interface InstanceListOptions {
   /** The list with its conditions, without its order. */
   readonly query: AnyQueryBuilder
   readonly order: readonly OrderTerm[]
-  /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
-  readonly statementMilliseconds?: number | undefined
+  /** What the statements of a cursor run with, where the conditions may be slow. */
+  readonly bounds?: Bounds | undefined
   /** Loads what the output shows of related objects. */
   load(items: readonly Model[], knex?: Queryable): Promise<void>
   /** Instances in their written form. */
@@ -74,7 +75,7 @@ export class InstanceList implements ListSource {
   }
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
-    const { query, statementMilliseconds } = this.#options
+    const { query, bounds } = this.#options
     const model = query.modelClass()
     if (!hasPlainExecution(query)) {
       throw new ConfigurationError(
@@ -83,7 +84,7 @@ export class InstanceList implements ListSource {
       )
     }
     const all = this.#query({ limit: Number.POSITIVE_INFINITY })
-    const limits = { ...options, statementMilliseconds }
+    const limits = { ...options, bounds }
     const cursor = await openCursor(query.knex(), limits, nativeSql(all.toKnexQuery()))
     return rowCursor(cursor, async (size) => {
       const { rows: fetched, fields } = await cursor.fetch(size)

@@ -8,6 +8,7 @@ import type { CompiledSql } from '../postgres/pg-types.js'
 import { PAGE, type RawRow, type RowFormat, TEXTS } from '../postgres/row-stream.js'
 import { runStatement, runStatementAs, type Statement, statementOf } from '../postgres/run-statement.js'
 import { countQuery, countRows } from '../queryset/count-rows.js'
+import type { Bounds } from '../queryset/guarded.js'
 import { keysetTerms, rangesBeyond, type SqlPart } from '../queryset/keyset.js'
 import { joinOrder, type OrderTerm, orderText } from '../queryset/total-order.js'
 import { whereBeyond } from '../queryset/where-beyond.js'
@@ -37,8 +38,8 @@ export interface RowListOptions {
   /** Each client may write SQL of another form: it is not prepared. */
   readonly varied?: boolean | undefined
   readonly order: readonly OrderTerm[]
-  /** How long one statement of a cursor may take, in milliseconds, where the conditions may be slow. */
-  readonly statementMilliseconds?: number | undefined
+  /** What the statements of a cursor run with, where the conditions may be slow. */
+  readonly bounds?: Bounds | undefined
 }
 
 /** What clients have sent is not kept where it is longer. */
@@ -119,7 +120,7 @@ export class RowList implements ListSource {
 
   async open(options: RowCursorOptions): Promise<RowCursor> {
     const { plan, knex, countSql } = this.#access
-    const { query, statementMilliseconds } = this.#options
+    const { query, bounds } = this.#options
     const statement = compileRows(joinOrder(query(), this.order), {
       plan,
       model: this.model,
@@ -131,7 +132,7 @@ export class RowList implements ListSource {
       counting: undefined,
       countSql,
     })
-    const cursor = await openCursor(knex, { ...options, statementMilliseconds }, statement)
+    const cursor = await openCursor(knex, { ...options, bounds }, statement)
     const layout = { plan, first: 0, offset: 0, places: [] }
     return rowCursor(cursor, async (size) => new TextRows(await cursor.fetchRaw(size), layout, this.#access))
   }

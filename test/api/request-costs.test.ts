@@ -1,4 +1,5 @@
 /** What one request may cost: bounds of docs/reference/limits.md that are those of a whole request. */
+import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
@@ -8,12 +9,14 @@ import {
   FieldFilter,
   IsAuthenticated,
   modelViewSet,
+  OrderingFilter,
   PageNumberPagination,
+  SearchFilter,
 } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/index.js'
 import { messageOf } from '../support/agent.js'
 import { serveApp } from '../support/client.js'
-import { createDatabase, type TestDatabase } from '../support/database.js'
+import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
 import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const COLUMNS = Array.from({ length: 40 }, (_, index) => `column_${index}`)
@@ -95,6 +98,119 @@ describe('mistakes of a request', () => {
     expect(status).toBe(400)
     expect(messagesOf(json.errors)).toHaveLength(500)
     expect(Object.keys(json.errors)).toEqual(Object.keys(Array.from({ length: 13 })))
+  })
+})
+
+describe('relations that a request follows', () => {
+  const Region = tableOf('regions')
+  const Land = tableOf('lands', {
+    relationMappings: {
+      region: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Region,
+        join: { from: 'lands.region_id', to: 'regions.id' },
+      },
+    },
+  })
+  const Town = tableOf('towns', {
+    relationMappings: {
+      land: { relation: Model.BelongsToOneRelation, modelClass: Land, join: { from: 'towns.land_id', to: 'lands.id' } },
+      streets: {
+        relation: Model.HasManyRelation,
+        modelClass: tableOf('streets'),
+        join: { from: 'towns.id', to: 'streets.town_id' },
+      },
+    },
+  })
+  const Shown = serializerOf(Town, ['id', 'name'])
+  const towns = (statics: object = {}) =>
+    viewOf(Town, Shown, {
+      queryMethod: true,
+      paginationClass: PageNumberPagination,
+      filterBackends: [new FieldFilter({ groupParam: 'filter' }), OrderingFilter, SearchFilter],
+      filtersetFields: ['name', 'land__name', 'land__region__name', 'streets__name'],
+      searchFields: ['name', 'land__name', 'land__code', 'land__region__name'],
+      orderingFields: ['name', 'land__name', 'land__region__name'],
+      ...statics,
+    })
+
+  beforeAll(async () => {
+    await database.knex.raw(`
+      create table regions (id int primary key, name text); create table lands (id int primary key, name text, code text, region_id int references regions);
+      create table towns (id int primary key, name text, land_id int references lands);
+      create table streets (id int primary key, name text, town_id int references towns);
+      insert into regions values (1, 'r1'), (2, 'r2'); insert into lands values (1, 'l1', 'x', 1), (2, 'l2', 'y', 2), (3, null, null, null);
+      insert into towns values (1, 't1', 1), (2, 't2', 2), (3, 't3', 3), (4, 't4', null); insert into streets values (1, 's1', 1), (2, 's2', 1), (3, 's1', 2)`)
+    for (const model of [Region, Land, Town]) model.knex(database.knex)
+    Town.getRelation('streets').relatedModelClass.knex(database.knex)
+  })
+
+  const idsOf = ({ status, json }: { status: number; json: { results: { id: number }[] } }) => {
+    expect([status, json]).toEqual([200, json])
+    return json.results.map(({ id }) => id)
+  }
+  const or = (name: string, count: number) => ({
+    or: Array.from({ length: count }, (_, index) => ({ [name]: `r${index}` })),
+  })
+
+  it('are one for all conditions of an `or` over the same ones', async () => {
+    const { send } = await serveViews({ towns: towns() })
+    const statements = await countQueries(database.knex, async () => {
+      expect(idsOf(await send('QUERY', '/towns', { filter: or('land__region__name', 50) }))).toEqual([1, 2])
+    })
+    expect(
+      statements.filter((text) => text.includes('"regions"')).map((text) => text.split('exists').length - 1),
+    ).toEqual([4])
+    const mixed = {
+      or: [
+        { land__name: 'l1' },
+        { streets__name: 's1' },
+        { land__name__isnull: true },
+        { streets__name: 's2' },
+        { name: 't4' },
+      ],
+    }
+    expect(idsOf(await send('QUERY', '/towns', { filter: mixed }))).toEqual([1, 2, 3, 4])
+    // one street has both names of an `and` as little as before
+    expect(
+      idsOf(await send('QUERY', '/towns', { filter: { and: [{ streets__name: 's1' }, { streets__name: 's2' }] } })),
+    ).toEqual([1])
+    expect(
+      idsOf(await send('QUERY', '/towns', { filter: { or: [{ land__name__ne: 'l1' }, { land__name__ne: 'l2' }] } })),
+    ).toEqual([1, 2, 3, 4])
+  })
+
+  it.each<[string, object, number]>([
+    ['a group', { filter: { and: Array.from({ length: 16 }, () => ({ land__region__name: 'r1' })) } }, 200],
+    ['a group', { filter: { and: Array.from({ length: 17 }, () => ({ land__region__name: 'r1' })) } }, 400],
+    ['terms of a search', { search: 'r '.repeat(10) }, 200],
+    ['terms of a search', { search: 'r '.repeat(11) }, 400],
+    ['orders', { search: 'r '.repeat(10), order: ['land__region__name'] }, 200],
+    ['orders', { search: 'r '.repeat(10), order: ['land__region__name', 'land__name'] }, 400],
+  ])('are 32 at most, all together: %s %j is %i', async (_, body, expected) => {
+    const { send } = await serveViews({ towns: towns() })
+    const { status, json } = await send('QUERY', '/towns', body)
+    expect([status, json.errors]).toEqual([
+      expected,
+      expected === 200 ? undefined : { non_field_errors: ['A request may follow at most 32 relations.'] },
+    ])
+  })
+
+  it('are not compiled by PostgreSQL where they are several, and a list without has no settings sent', async () => {
+    class Compiled extends towns() {
+      override getQueryset() {
+        return super.getQueryset().whereRaw(`current_setting('jit') = 'off'`)
+      }
+    }
+    const { get } = await serveViews({ towns: Compiled })
+    const { rows } = await database.knex.raw<{ rows: { jit: string }[] }>('show jit')
+    const without = rows[0]?.jit === 'off' ? [1] : []
+    const found = async (path: string) => idsOf(await get(`/towns?${path}`))
+    expect(await found('name=t1')).toEqual(without)
+    expect(await found('land__name=l1')).toEqual(without)
+    expect(await found('land__region__name=r1')).toEqual([1])
+    expect(await found('ordering=land__name&land__name=l1')).toEqual([1])
+    expect(await found('name=t1')).toEqual(without)
   })
 })
 

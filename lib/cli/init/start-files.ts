@@ -42,8 +42,15 @@ if (!DATABASE_URL) throw new Error('DATABASE_URL is not set')
 
 const database = knex({
   client: 'pg',
-  // every wait has an end
-  connection: { connectionString: DATABASE_URL, statement_timeout: 10_000, query_timeout: 15_000, keepAlive: true },
+  connection: {
+    connectionString: DATABASE_URL,
+    // every wait has an end
+    statement_timeout: 10_000,
+    query_timeout: 15_000,
+    keepAlive: true,
+    // compiling what clients ask takes longer than answering it
+    options: '-c jit=off',
+  },
   acquireConnectionTimeout: 5_000,
   compileSqlOnError: false,
 })

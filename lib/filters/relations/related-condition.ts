@@ -14,29 +14,35 @@ export interface Asking {
   readonly ctx: Context | undefined
 }
 
-/** That there is a related object for which `inner` holds; false, never NULL, where there is none. */
+/** That there is a related object for which a condition holds; false, never NULL, where there is none. */
 export function existsRelated(
   asked: AskedRelation,
   asking: Asking,
-  inner: ((start: PathStart) => SqlPart) | undefined,
+  condition: ((start: PathStart) => SqlPart) | undefined,
 ): SqlPart {
   const { start, from, where } = tables(asked, asking)
-  const condition = inner?.(start)
-  const and = condition === undefined ? '' : ` and ${condition.sql}`
+  const inner = condition?.(start)
+  const and = inner === undefined ? '' : ` and ${inner.sql}`
   return {
     sql: `exists (select 1 from ${from.sql} where ${where.sql}${and})`,
-    bindings: [...from.bindings, ...where.bindings, ...(condition?.bindings ?? [])],
+    bindings: [...from.bindings, ...where.bindings, ...(inner?.bindings ?? [])],
+  }
+}
+
+/** What holds for the rows of all related objects together, by what their table is called. */
+export function ofRelated(asked: AskedRelation, asking: Asking, condition: (table: string) => SqlPart): SqlPart {
+  const { start, from, where } = tables(asked, asking)
+  const inner = condition(start.table)
+  return {
+    sql: `(select ${inner.sql} from ${from.sql} where ${where.sql})`,
+    bindings: [...inner.bindings, ...from.bindings, ...where.bindings],
   }
 }
 
 /** How many related objects there are: of several rows of a join table that lead to one object, one counts. */
-export function countRelated(asked: AskedRelation, asking: Asking): SqlPart {
-  const { start, from, where } = tables(asked, asking)
-  const counted = countedRows(asked.step, start.table)
-  return {
-    sql: `(select count(${counted.sql}) from ${from.sql} where ${where.sql})`,
-    bindings: [...counted.bindings, ...from.bindings, ...where.bindings],
-  }
+export function countOf({ step }: AskedRelation, table: string): SqlPart {
+  const { sql, bindings } = countedRows(step, table)
+  return { sql: `count(${sql})`, bindings }
 }
 
 /** What is counted of the rows that a step leads to. */

@@ -1,32 +1,30 @@
-/** Runs what a view reads in a transaction that bounds the time of its statements. */
+/** Runs what a view reads with bounds on its statements. */
 import type { FilterCondition } from '../../filters/filter.js'
-import { isTimeout, runGuarded } from '../../queryset/guarded.js'
+import { type Bounds, isTimeout, runBounded } from '../../queryset/guarded.js'
 import type { GenericView } from '../generic-view.js'
 
-export interface Guard {
-  /** The milliseconds that one statement may take. */
-  readonly timeout: number
+export interface Guard extends Bounds {
   /** What the filters ask; one of them may have an answer of its own to a statement that takes longer. */
   readonly conditions: readonly FilterCondition[]
 }
 
-/** The view's `trx` is that transaction until the work is done. @throws ApiError as a filter says of its timeout */
+/** The view's statements are bounded until the work is done. @throws ApiError as a filter says of its timeout */
 export async function readGuarded<T>(
   view: GenericView,
-  { timeout, conditions }: Guard,
+  { conditions, ...bounds }: Guard,
   work: () => Promise<T>,
 ): Promise<T> {
-  const { trx } = view
-  const knex = trx ?? view.knex
-  if (!knex) return work()
-  return runGuarded(knex, timeout, async (guarded) => {
-    view.trx = guarded
+  const place = view.trx ? 'trx' : 'knex'
+  const own = view[place]
+  if (!own) return work()
+  return runBounded(own, bounds, async (bounded) => {
+    Object.assign(view, { [place]: bounded })
     try {
       return await work()
     } catch (error) {
       throw (isTimeout(error) ? conditions.find(({ exceeded }) => exceeded)?.exceeded?.() : undefined) ?? error
     } finally {
-      view.trx = trx
+      Object.assign(view, { [place]: own })
     }
   })
 }

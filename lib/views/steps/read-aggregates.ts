@@ -4,7 +4,8 @@ import { Figure } from '../../aggregates/figure.js'
 import { FigureList, type FigureRow, readFigureRows } from '../../aggregates/figure-list.js'
 import { COUNTING } from '../../aggregates/functions.js'
 import { type AskedFigures, allFigures, readFacets, readFigures } from '../../aggregates/read-asked.js'
-import { guardOf, readConditions } from '../../filters/filter.js'
+import { guardOf, readConditions, subQueriesOf } from '../../filters/filter.js'
+import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
 import { qualifiedName, queryOf, withParameters } from '../../http/context.js'
 import { ServiceUnavailable, ValidationError } from '../../kernel/errors.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
@@ -57,6 +58,7 @@ function groupsOf(view: AggregatingView, asked: AskedFigures): FigureList {
     asked,
     query: () => listQuery(view),
     context: () => view.getSerializerContext(),
+    client: ctx.req.socket,
   })
 }
 
@@ -92,7 +94,11 @@ async function countFacet(view: AggregatingView, { figure, own }: Facet): Promis
   const { maxFacetValues } = view.viewClass
   const asked = { groups: 1, figures: [figure.named('value'), COUNT], order: MOST_FREQUENT }
   const page = { limit: maxFacetValues + 1 }
-  const rows = await readFigureRows(queryWithout(view, own), asked, { page, context: view.getSerializerContext() })
+  const rows = await readFigureRows(queryWithout(view, own), asked, {
+    page,
+    context: view.getSerializerContext(),
+    client: view.ctx.req.socket,
+  })
   return {
     values: rows.slice(0, maxFacetValues) as readonly FigureRow[] as FacetCounts['values'],
     has_more: rows.length > maxFacetValues,
@@ -121,7 +127,7 @@ function queryWithout(view: AggregatingView, names: ReadonlySet<string>) {
   }
 }
 
-/** What lists check of a request, then the work in a transaction that bounds its time. */
+/** What lists check of a request, then the work by statements whose time is bounded. */
 async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], work: () => Promise<T>): Promise<T> {
   const { viewClass, ctx, resource } = view
   const isPersonal = figures.some(({ needsUser }) => needsUser) || showsIdsOfUsers(view)
@@ -129,8 +135,10 @@ async function readWhole<T>(view: AggregatingView, figures: readonly Figure[], w
   if (viewClass.strictParams) refuseUnknownParameters(view)
   const conditions = readConditions(queryOf(ctx), resource.filterView, { user: ctx.state['user'], ctx })
   const timeout = Math.min(viewClass.aggregateTimeout, guardOf(conditions) ?? Number.POSITIVE_INFINITY)
+  const asked = subQueriesOf(conditions)
+  checkSubQueries(asked)
   try {
-    return await readGuarded(view, { timeout, conditions }, work)
+    return await readGuarded(view, { timeout, jit: asked < SEVERAL, conditions }, work)
   } catch (error) {
     throw OVERFLOWS.has(sqlStateOf(error) ?? '') ? new ValidationError(TOO_LARGE) : error
   }

@@ -10,13 +10,16 @@ import {
   NO_CONDITIONS,
   type QueryParameters,
   readConditions,
+  subQueriesOf,
 } from '../../filters/filter.js'
+import { checkSubQueries, SEVERAL } from '../../filters/sub-queries.js'
 import { type Context, qualifiedName, queryOf } from '../../http/context.js'
 import { NotFound, ValidationError } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { ListSource } from '../../pagination/list-source.js'
 import type { PageRequest } from '../../pagination/pagination.js'
 import { toApiError } from '../../postgres/database-errors.js'
+import type { Bounds } from '../../queryset/guarded.js'
 import type { SqlPart } from '../../queryset/keyset.js'
 import { canOrderBy, type OrderTerm, totalOrder } from '../../queryset/total-order.js'
 import { InstanceList } from '../../rows/list-source.js'
@@ -32,7 +35,7 @@ import { rendererOf } from '../request/respond.js'
 import type { Resource } from '../resource.js'
 import { readGuarded } from './guarded-view.js'
 import { refuseUnknownParameters } from './refuse-unknown-parameters.js'
-import { loadShown, narrowed, represent, rowAccess, type Tell } from './selection.js'
+import { loadShown, narrowed, represent, rowAccess, selectionOf, type Tell } from './selection.js'
 import { listQuery } from './visible-query.js'
 
 /** What the steps of one list ask again and again. */
@@ -68,8 +71,8 @@ export function readList(view: GenericView): Promise<unknown> {
     // all pages of a cursor have one URL
     if (keepsConnections) answerOnce(listing.ctx)
     const conditions = askedConditions(listing)
-    const timeout = keepsConnections || conditions === NO_CONDITIONS ? undefined : guardOf(conditions)
-    return timeout === undefined ? readPage(listing, conditions) : readGuardedPage(listing, conditions, timeout)
+    const bounds = keepsConnections ? undefined : boundsOf(listing, conditions)
+    return bounds ? readGuardedPage(listing, conditions, bounds) : readPage(listing, conditions)
   } catch (error) {
     return rejection(error)
   }
@@ -80,15 +83,34 @@ async function rejection(error: unknown): Promise<never> {
   throw error
 }
 
-/** Reads a page in a transaction that bounds the time of its statements. */
+/** Reads a page by statements that are bounded. */
 async function readGuardedPage(
   listing: Listing,
   conditions: readonly FilterCondition[],
-  timeout: number,
+  bounds: Bounds,
 ): Promise<unknown> {
   const { view } = listing
   if (view.trx ?? view.knex) checkOrdering(listing)
-  return readGuarded(view, { timeout, conditions }, () => readPage(listing, conditions))
+  return readGuarded(view, { ...bounds, conditions }, () => readPage(listing, conditions))
+}
+
+/**
+ * What the list's statements run with; undefined where nothing asks for a bound.
+ * @throws ValidationError the request asks for more sub-queries than one may
+ */
+function boundsOf(
+  { view, resource, query, asks }: Listing,
+  conditions: readonly FilterCondition[],
+): Bounds | undefined {
+  if (!asks) return undefined
+  const { filterView } = resource
+  const timeout = guardOf(conditions)
+  let count = subQueriesOf(conditions) + (selectionOf(view)?.expand.size ?? 0)
+  for (const backend of filterView.backends) {
+    for (const { related } of backend.ordering(query, filterView) ?? []) count += related?.subQueries ?? 0
+  }
+  checkSubQueries(count)
+  return timeout === undefined && count < SEVERAL ? undefined : { timeout, jit: count < SEVERAL }
 }
 
 /** The whole list that the request asks for, to be read in portions and written row by row. @throws ValidationError */
@@ -166,7 +188,8 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     shown: resource.answers(own).columns,
     hidesKeys: resource.ids?.hidesKeys === true,
   }
-  const statementMilliseconds = asked === NO_CONDITIONS ? undefined : guardOf(asked)
+  // of pages the whole request is bounded
+  const bounds = writesRows || resource.keepsConnections ? boundsOf(listing, asked) : undefined
   const rows = rowAccess(view, writesRows ? 'stream' : 'list', { shown, tell })
   const scope = view.scope()
   const described = rows && describedList(listing, asked, scope)
@@ -177,14 +200,14 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
       for (const part of parts) addPart(objects, part)
       return objects
     }
-    return new RowList(rows, { description, order, key, query, statementMilliseconds })
+    return new RowList(rows, { description, order, key, query, bounds })
   }
   const query = listQuery(view, { asks, scope })
   const wanted = wantedOrder(listing, query)
   const order = canOrderBy(query, model, wanted) ? wanted : []
   if (rows?.canRead(query)) {
     const varied = isVaried(asked)
-    const options = { description, order, key: undefined, varied, query: () => query.clone(), statementMilliseconds }
+    const options = { description, order, key: undefined, varied, query: () => query.clone(), bounds }
     return new RowList(rows, options)
   }
   if (rows) tell?.('its query has hooks, selects, joins or groups of its own')
@@ -192,7 +215,7 @@ function listSource(listing: Listing, asked: readonly FilterCondition[], tell?: 
     description,
     query,
     order,
-    statementMilliseconds,
+    bounds,
     load: (items, knex) => loadShown(view, items, knex),
     represent: (items: readonly Model[]) => represent(view, items, true),
   })

@@ -12,7 +12,7 @@ afterAll(() => database.drop())
 function open(milliseconds: number): Promise<DatabaseCursor> {
   return DatabaseCursor.open(
     database.knex,
-    { name: 'numbers', idleMilliseconds: milliseconds, statementMilliseconds: milliseconds },
+    { name: 'numbers', idleMilliseconds: milliseconds, bounds: { timeout: milliseconds } },
     { text: 'select generate_series(1, 3)', values: [] },
   )
 }

@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runGuarded } from '../../../lib/queryset/guarded.js'
-import { createDatabase, type TestDatabase } from '../../support/database.js'
+import knexLibrary, { type Knex } from 'knex'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { Queryable } from '../../../lib/postgres/pg-types.js'
+import { runStatement, statementOf } from '../../../lib/postgres/run-statement.js'
+import { DatabaseCursor } from '../../../lib/queryset/database-cursor.js'
+import { runBounded } from '../../../lib/queryset/guarded.js'
+import { createDatabase, poolMode, type TestDatabase } from '../../support/database.js'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -8,27 +12,77 @@ beforeAll(async () => {
 })
 afterAll(() => database.drop())
 
-describe('runGuarded', () => {
-  it('returns what the work does, and leaves the connection as it was', async () => {
-    expect(
-      await runGuarded(database.knex, 1_234, async (trx) => (await trx.raw('show statement_timeout')).rows),
-    ).toEqual([{ statement_timeout: '1234ms' }])
+const WAYS = ['statements of their own', 'a transaction of the caller'] as const
+
+/** The knex that reads are given, in both ways. */
+function inWay<T>(way: (typeof WAYS)[number], knex: Knex, work: (knex: Queryable) => Promise<T>): Promise<T> {
+  return way === WAYS[0] ? work(knex) : knex.transaction(work)
+}
+
+const settingOf = async (knex: Queryable, name: string) =>
+  (await runStatement(knex, statementOf(`select current_setting('${name}')`), []))[0]?.[0]
+
+describe.each(WAYS)('bounded reads, as %s', (way) => {
+  it('run with their bounds, and leave the connection as it was', async () => {
+    const read = (knex: Queryable) =>
+      runBounded(knex, { timeout: 1_234, jit: false }, async (bounded) => [
+        await settingOf(bounded, 'statement_timeout'),
+        await settingOf(bounded, 'jit'),
+        (await bounded.raw('show statement_timeout')).rows[0].statement_timeout,
+      ])
+    expect(await inWay(way, database.knex, read)).toEqual(['1234ms', 'off', '1234ms'])
     expect((await database.knex.raw('show statement_timeout')).rows).toEqual([{ statement_timeout: '0' }])
   })
 
-  it('[R4] refuses to write', async () => {
-    await expect(runGuarded(database.knex, 1_000, async (trx) => trx('rows').insert({ id: 1 }))).rejects.toMatchObject({
-      code: '25006',
-    })
-    expect(await database.knex('rows')).toEqual([])
-  })
-
-  it('[R4] ends a statement that takes too long, and gives the connection back', async () => {
+  it('[R4] end a statement that takes too long, and give the connection back', async () => {
     const start = performance.now()
-    await expect(runGuarded(database.knex, 50, async (trx) => trx.raw('select pg_sleep(5)'))).rejects.toMatchObject({
-      code: '57014',
-    })
+    const sleep = (knex: Queryable) => runBounded(knex, { timeout: 50 }, async (own) => own.raw('select pg_sleep(5)'))
+    await expect(inWay(way, database.knex, sleep)).rejects.toMatchObject({ code: '57014' })
     expect(performance.now() - start).toBeLessThan(2_000)
     expect(database.knex.client.pool.numUsed()).toBe(0)
+  })
+})
+
+it('[R4] bounded reads refuse to write', async () => {
+  const write = runBounded(database.knex, { timeout: 1_000 }, async (own) => own('rows').insert({ id: 1 }))
+  await expect(write).rejects.toMatchObject({ code: '25006' })
+  expect(await database.knex('rows')).toEqual([])
+})
+
+describe.skipIf(poolMode() !== undefined)('an operator’s timeout', () => {
+  const connect = (options: string) => {
+    const connection = { ...database.direct, options: `-c ${options}` } as Knex.PgConnectionConfig
+    const knex = knexLibrary({ client: 'pg', connection, pool: { min: 0, max: 1 } })
+    onTestFinished(() => knex.destroy())
+    return knex
+  }
+
+  it.each([
+    ['300ms', '300ms'],
+    ['2s', '2s'],
+    ['1min', '5s'],
+    ['0', '5s'],
+  ])('of %s for statements, beside one of 5 s here: %s counts', async (given, counts) => {
+    const knex = connect(`statement_timeout=${given}`)
+    for (const way of WAYS) {
+      const read = (own: Queryable) =>
+        runBounded(own, { timeout: 5_000 }, (bounded) => settingOf(bounded, 'statement_timeout'))
+      expect([way, await inWay(way, knex, read)]).toEqual([way, counts])
+    }
+  })
+
+  it.each([
+    ['300ms', '300ms'],
+    ['1h', '1min'],
+  ])('of %s for idle transactions, beside one of a minute here: %s counts', async (given, counts) => {
+    const name = 'idle_in_transaction_session_timeout'
+    const knex = connect(`${name}=${given}`)
+    const cursor = await DatabaseCursor.open(
+      knex,
+      { name: 'numbers', idleMilliseconds: 60_000 },
+      { text: 'select 1', values: [] },
+    )
+    expect(await settingOf(cursor.trx, name)).toBe(counts)
+    await cursor.close()
   })
 })
