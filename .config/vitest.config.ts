@@ -18,9 +18,9 @@ const COMPILED = [
 ]
 /** Tests of what differs from one Node or PostgreSQL to the next, in less than a minute: `npm run test:quick`. */
 const QUICK = [
-  'test/api/2.2-uploads.test.ts',
-  'test/api/4.8-lookups.test.ts',
-  'test/api/7-database-refusals.test.ts',
+  'test/api/uploads.test.ts',
+  'test/api/lookups.test.ts',
+  'test/api/database-refusals.test.ts',
   'test/api/abandoned-requests.test.ts',
   'test/api/check-constraints.test.ts',
   'test/api/client-requests.test.ts',

@@ -1,6 +1,6 @@
-/** Every public name, by section of the specification. */
+/** Every public name, by what it is for. */
 
-// Policies (4.9, 5, 8, 9.1)
+// Policies
 export { hashToken } from './api-keys/api-key.js'
 export { BaseAuthentication, type Credentials, type SecurityScheme } from './authentication/authentication.js'
 export { SessionAuthentication, type SessionAuthenticationOptions } from './authentication/session-authentication.js'
@@ -26,7 +26,7 @@ export {
   nestedViewSet,
   readOnlyModelViewSet,
 } from './factories/view-sets.js'
-// Fields (2.2)
+// Fields
 export { ArrayField } from './fields/array-field.js'
 export { BigIntegerField } from './fields/big-integer-field.js'
 export { BinaryField } from './fields/binary-field.js'
@@ -64,7 +64,7 @@ export { StringField } from './fields/string-field.js'
 export { TimeField } from './fields/time-fields.js'
 export type { StorableFile, Upload, UploadStorage } from './fields/upload-storage.js'
 export { UUIDField } from './fields/uuid-field.js'
-// Filters (4.8)
+// Filters
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
 export {
   BaseFilter,
@@ -78,11 +78,11 @@ export { FullTextSearchFilter } from './filters/full-text-search-filter.js'
 export { OrderingFilter, type OrderingFilterOptions } from './filters/ordering-filter.js'
 export { SearchFilter, type SearchFilterOptions } from './filters/search-filter.js'
 export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.js'
-// Errors (7)
+// Errors
 export { answerError } from './http/answer-error.js'
 export type { Context, Middleware } from './http/context.js'
 export type { DatabaseOptions, DatabaseRole, DatabaseSettings } from './http/database-role.js'
-// External ids (2.3)
+// External ids
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'
 export {
@@ -113,17 +113,17 @@ export {
 export { configure, type Settings } from './kernel/settings.js'
 // Schemas of other libraries
 export type { StandardSchema } from './kernel/standard-schema.js'
-// Metadata (4.10)
+// Metadata
 export { BaseMetadata, type DescribedView } from './metadata/metadata.js'
 export { SimpleMetadata } from './metadata/simple-metadata.js'
 export type { Generated, GeneratedMark, Interval } from './models/model-types.js'
 // Models
 export { type TableModel, type TableOptions, type TableRelation, table } from './models/table.js'
 // Names of other doors
-// OpenAPI (4.10)
+// OpenAPI
 export type { SchemaOptions } from './openapi/document.js'
 export type { OpenAPIDocument } from './openapi/types.js'
-// Pagination (4.7)
+// Pagination
 export { CursorPagination, type CursorPaginationOptions } from './pagination/cursor-pagination.js'
 export { LimitOffsetPagination, type LimitOffsetPaginationOptions } from './pagination/limit-offset-pagination.js'
 export type { ListPool, ListSource, RowCursor, RowCursorOptions } from './pagination/list-source.js'
@@ -146,19 +146,19 @@ export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permi
 // After COMMIT
 export { type AfterCommitWork, afterCommit } from './postgres/after-commit.js'
 export { toApiError } from './postgres/database-errors.js'
-// Queries (4.8)
+// Queries
 export { whereRaw } from './queryset/where-raw.js'
 export { CSVRenderer } from './renderers/csv-renderer.js'
 export { JSONRenderer } from './renderers/json-renderer.js'
 export { NDJSONRenderer } from './renderers/ndjson-renderer.js'
 export type { StreamedRows, StreamingRenderer } from './renderers/renderer.js'
 export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
-// Router (4.1, 4.2, 4.4)
+// Router
 export { APIRouter, type RouteTuple } from './router/api-router.js'
 export type { Endpoint, Operation } from './router/endpoint.js'
 export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 export type { APIRouterOptions } from './router/router-options.js'
-// Serializers (2.1)
+// Serializers
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
 export { type ExtraKwargs, type FieldNames, ModelSerializer } from './serializers/model-serializer.js'
 export { NestedSerializer } from './serializers/nested-serializer.js'
@@ -166,7 +166,7 @@ export type { Expandable } from './serializers/select-fields.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { FieldMethods, Input, Output, Typed } from './serializers/types.js'
-// Throttling (8)
+// Throttling
 export type { Rate } from './throttling/rate.js'
 export { AnonRateThrottle, UserRateThrottle } from './throttling/rate-throttles.js'
 export { ScopedRateThrottle, type ScopedRateThrottleOptions } from './throttling/scoped-rate-throttle.js'
@@ -183,7 +183,7 @@ export type { VersionLifecycle } from './versioning/lifecycle.js'
 export { QueryParamVersioning } from './versioning/query-param-versioning.js'
 export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
-// Views and view sets (4.1, 4.3–4.6)
+// Views and view sets
 export { type ActionDecorator, type ActionOptions, action } from './views/action.js'
 export { APIView } from './views/api-view.js'
 export { GenericAPIView } from './views/generic-api-view.js'

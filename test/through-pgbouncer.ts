@@ -1,6 +1,6 @@
 /**
  * The tests with a database, through PgBouncer: `npm run test:pgbouncer` runs them once in session mode and once in
- * transaction mode. What follows `--` is for vitest: `npm run test:pgbouncer -- test/api/4.8-filters.test.ts`.
+ * transaction mode. What follows `--` is for vitest: `npm run test:pgbouncer -- test/api/filters.test.ts`.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Names in the spellings that code, JSON, URLs and tables use for them (design section 2). */
+/** Names in the spellings that code, JSON, URLs and tables use for them. */
 import { pluralize as pluralizeWord, singularize as singularizeWord } from 'inflection'
 
 /** `markRead` → `mark_read` */

@@ -763,7 +763,7 @@ describe('[P12] The document', () => {
   })
 })
 
-describe('4.10 OPTIONS', () => {
+describe('OPTIONS', () => {
   it('shows the fields of the action that takes an object', async () => {
     class Covers extends viewOf(Book, BookSerializer) {
       cover() {

@@ -34,8 +34,8 @@ const AREAS: Readonly<Record<string, Area>> = {
     ],
     tests: [
       'test/lib/permissions',
-      'test/api/5-permissions',
-      'test/api/4.4-nested-routes',
+      'test/api/permissions',
+      'test/api/nested-routes',
       'test/api/row-locks',
       'test/trust/access-matrix',
     ],
@@ -54,9 +54,9 @@ const AREAS: Readonly<Record<string, Area>> = {
     tests: [
       'test/plugins/transaction',
       'test/api/row-locks',
-      'test/api/4.9-optimistic-concurrency',
-      'test/api/4.5-bulk',
-      'test/api/4.1-resource-routes',
+      'test/api/optimistic-concurrency',
+      'test/api/bulk',
+      'test/api/resource-routes',
     ],
   },
   cursors: {
@@ -70,11 +70,11 @@ const AREAS: Readonly<Record<string, Area>> = {
       'lib/queryset/keyset.ts',
       'lib/queryset/where-beyond.ts',
     ],
-    tests: ['test/lib/pagination', 'test/lib/queryset/keyset', 'test/api/4.7-server-cursor', 'test/api/4.7-cursor'],
+    tests: ['test/lib/pagination', 'test/lib/queryset/keyset', 'test/api/server-cursor', 'test/api/cursor'],
   },
   parsers: {
     sources: ['lib/parsers'],
-    tests: ['test/lib/parsers', 'test/api/4.9-content-negotiation', 'test/api/2.2-uploads'],
+    tests: ['test/lib/parsers', 'test/api/content-negotiation', 'test/api/uploads'],
   },
 }
 

@@ -64,7 +64,7 @@ describe('errors()', () => {
     })
   })
 
-  it('1.1.3 fires the error event of the app for 5xx and for nothing else', async () => {
+  it('fires the error event of the app for 5xx and for nothing else', async () => {
     const reported: unknown[] = []
     const outage = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' })
     const { send } = await serving(

@@ -86,7 +86,7 @@ describe('authentication()', () => {
   })
 })
 
-describe('1.1.9 what is refused', () => {
+describe('what is refused', () => {
   it('is no error of the app', async () => {
     const client = await serveApp(authentication(token), permissions(IsAuthenticated))
     for (const Authorization of ['Token x', '', 'Token \xff']) await client.get('/', { Authorization })

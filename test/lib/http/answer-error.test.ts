@@ -87,7 +87,7 @@ describe('the envelope', () => {
     ['one of 5xx', like({ status: 502, expose: true }), 500, internal],
     ['one with a status that is none', like({ status: 499, expose: true }), 500, internal],
     ['one with a status that is text', like({ status: '404', expose: true }), 500, internal],
-  ])('1.1.1 1.1.6 answers %s', async (_name, error, status, text) => {
+  ])('answers %s', async (_name, error, status, text) => {
     const { send } = await throwing(error)
     const response = await send({ path: '/x' })
     expect(response).toMatchObject({ status, text })
@@ -99,7 +99,7 @@ describe('the envelope', () => {
     })
   })
 
-  it('1.1.1 answers HEAD with the headers of GET and no body', async () => {
+  it('answers HEAD with the headers of GET and no body', async () => {
     const { send } = await throwing(new NotFound())
     const get = await send({})
     const head = await send({ method: 'HEAD' })
@@ -109,7 +109,7 @@ describe('the envelope', () => {
 })
 
 describe('headers', () => {
-  it('1.1.3 keeps those that are set, and removes those of the answer that did not come', async () => {
+  it('keeps those that are set, and removes those of the answer that did not come', async () => {
     const { send } = await failing((ctx) => {
       ctx.set({ 'X-App-Version': '7', Vary: 'Origin', 'Access-Control-Allow-Origin': '*', 'Set-Cookie': 'a=1' })
       ctx.set({ ETag: 'W/"1"', 'Last-Modified': 'x', 'Content-Encoding': 'gzip', 'Content-Disposition': 'attachment' })
@@ -155,7 +155,7 @@ describe('headers', () => {
     ['429 of other middleware', like({ status: 429, expose: true }), 'retry-after', '1'],
     ['503', new ServiceUnavailable(3), 'retry-after', '3'],
     ['an http-errors error with headers', like({ status: 400, headers: { 'X-Hint': 'a' } }), 'x-hint', 'a'],
-  ])('1.1.5 sends those of %s', async (_name, error, header, value) => {
+  ])('sends those of %s', async (_name, error, header, value) => {
     const { send } = await throwing(error)
     expect((await send({})).headers[header]).toBe(value)
   })
@@ -165,7 +165,7 @@ describe('headers', () => {
   it.each([
     ['an error of other middleware', like({ status: 400, expose: true, headers: { ...wrong, ...right } })],
     ['an ApiError', new ApiError(400, 'secret path /etc/x', { headers: { ...wrong, ...right } as never })],
-  ])('1.1.3 leaves out headers of %s that cannot be sent', async (_name, error) => {
+  ])('leaves out headers of %s that cannot be sent', async (_name, error) => {
     const { send } = await throwing(error)
     const { status, json, headers } = await send({})
     expect([status, json]).toEqual([400, { detail: 'secret path /etc/x', status: 400 }])
@@ -174,7 +174,7 @@ describe('headers', () => {
     expect(reported).toEqual([])
   })
 
-  it('1.1.5 leaves a challenge that an earlier step has set', async () => {
+  it('leaves a challenge that an earlier step has set', async () => {
     const { send } = await failing((ctx) => {
       ctx.set('WWW-Authenticate', 'Bearer')
       throw like({ status: 401, expose: true })
@@ -190,7 +190,7 @@ describe('the error event', () => {
     ['a 404', new NotFound(), 0],
     ['invalid input', new ValidationError('No.'), 0],
     ['a 4xx of other middleware', like({ status: 404, expose: true }), 0],
-  ])('1.1.3 for %s', async (_name, error, times) => {
+  ])('for %s', async (_name, error, times) => {
     const { send } = await throwing(error)
     await send({})
     expect(reported).toEqual(Array(times).fill(error))
@@ -211,7 +211,7 @@ describe('the error event', () => {
 })
 
 describe('after the headers are sent', () => {
-  it('1.1.3 closes the connection, writes nothing and reports once', async () => {
+  it('closes the connection, writes nothing and reports once', async () => {
     const { port } = await failing(async (ctx) => {
       ctx.res.writeHead(200, { 'Content-Length': 100 })
       ctx.res.write('half')
@@ -225,7 +225,7 @@ describe('after the headers are sent', () => {
     expect(reported).toEqual([new NotFound()])
   })
 
-  it('1.1.3 leaves an answer that is complete alone', async () => {
+  it('leaves an answer that is complete alone', async () => {
     const { send } = await failing((ctx) => {
       ctx.status = 200
       ctx.res.end('whole')
@@ -235,7 +235,7 @@ describe('after the headers are sent', () => {
     expect(reported).toHaveLength(1)
   })
 
-  it('1.1.3 reports once when the client has gone', async () => {
+  it('reports once when the client has gone', async () => {
     const { port } = await failing(async (ctx) => {
       client.destroy()
       await once(ctx.res, 'close')

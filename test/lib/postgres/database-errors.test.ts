@@ -146,7 +146,7 @@ describe('a violated constraint', () => {
     ['a long text', 'x'.repeat(5_000), /^Invalid pk "x{1,64}" - object does not exist\.$/],
     ['an object', { a: 1 }, /^Invalid pk .*a.* - object does not exist\.$/],
     ['nothing, because the path or a default chose it', undefined, 'Invalid value.'],
-  ])('1.1.7 a foreign key repeats %s', async (_name, author, message) => {
+  ])('a foreign key repeats %s', async (_name, author, message) => {
     const result = await answer(book('author_id', '999'), { values: { author } })
     expect(result?.errors?.['author']).toEqual([typeof message === 'string' ? message : expect.stringMatching(message)])
   })
@@ -169,7 +169,7 @@ describe('a violated constraint', () => {
     expect(await answer(raise('23001'), { operation: 'write' })).toMatchObject(conflict)
   })
 
-  it('1.1.2 stands under no field when nothing is known of the tables', async () => {
+  it('stands under no field when nothing is known of the tables', async () => {
     const error = await failure(database.knex.raw(book('isbn', "'111'")))
     const errors = { non_field_errors: ['This field must be unique.'] }
     expect(toApiError(error)).toMatchObject(invalid(errors))

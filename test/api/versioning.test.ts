@@ -121,7 +121,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     },
   )
 
-  it('9.1 options may be overridden in a subclass', async () => {
+  it('options may be overridden in a subclass', async () => {
     class Own extends QueryParamVersioning {
       override readonly allowedVersions = ['7']
       override readonly defaultVersion = '8'
@@ -131,7 +131,7 @@ describe.each(Object.entries(surfaces))('on %s', (_name, serve) => {
     expect(await versionOf(Own, '/things')).toBe('8')
   })
 
-  it("9.1 an application's own kind", async () => {
+  it("an application's own kind", async () => {
     class FromHeader extends BaseVersioning {
       override readonly allowedVersions = ['2']
       override detectVersion(ctx: Context) {
@@ -298,7 +298,7 @@ describe('a version in the path', () => {
   }
 
   describe.each(Object.entries(routes))('with %s', (_name, serve) => {
-    it('9.1 /api/{version}: the view is told, and links and Location keep it as it was written', async () => {
+    it('/api/{version}: the view is told, and links and Location keep it as it was written', async () => {
       const client = await serve('/api/{version}')
       for (const [written, version] of [
         ['v1', '1'],
@@ -335,7 +335,7 @@ describe('a version in the path', () => {
       }
     })
 
-    it('9.1 any name where the prefix says so', async () => {
+    it('any name where the prefix says so', async () => {
       class Beta extends Books {
         static override versioningClass: Versioning = new URLPathVersioning({ allowedVersions: ['beta'] })
       }
@@ -350,7 +350,7 @@ describe('a version in the path', () => {
       expect(seen).toEqual(['beta'])
     })
 
-    it('9.1 /api/v2.1 written in the prefix', async () => {
+    it('/api/v2.1 written in the prefix', async () => {
       const client = await serve('/api/v2.1')
       expect((await client.get('/api/v2.1/books')).json.next).toBe('/api/v2.1/books?page=2')
       expect(seen).toEqual(['2.1'])
@@ -390,14 +390,14 @@ describe('a version in the path', () => {
     api.register('named', Unversioned, 'named')
   })
 
-  it('9.1 reverse URLs take the version', async () => {
+  it('reverse URLs take the version', async () => {
     const api = new APIRouter({ prefix: '/api/{version}' }).register('books', Books)
     await api.prepare()
     expect(api.url('book-retrieve', { version: 'v1', id: 7 })).toBe('/api/v1/books/7')
     expect(() => api.url('book-retrieve', { version: 'x', id: 7 })).toThrow(/does not fit/)
   })
 
-  it("9.1 an object's name is no version, the place of the mount is", async () => {
+  it("an object's name is no version, the place of the mount is", async () => {
     class Named extends ViewSet {
       static override versioningClass: Versioning = new URLPathVersioning({ allowedVersions: ['1.0', '2'] })
       retrieve() {
@@ -416,7 +416,7 @@ describe('a version in the path', () => {
     expect((await client.get('/v9/api/names/v2')).status).toBe(404)
   })
 
-  it('9.1 versioning() before any routing reads the path', async () => {
+  it('versioning() before any routing reads the path', async () => {
     const client = await serveApp(versioning(new URLPathVersioning({ allowedVersions: ['2'] })), (ctx) => {
       ctx.body = ctx.state['version']
     })
@@ -425,7 +425,7 @@ describe('a version in the path', () => {
     expect((await client.get('/api/v3/x')).status).toBe(404)
   })
 
-  it('9.1 a version in the query stays in links and Location, and strictParams knows it', async () => {
+  it('a version in the query stays in links and Location, and strictParams knows it', async () => {
     class Strict extends Books {
       static override strictParams = true
       static override versioningClass: Versioning = new QueryParamVersioning({ allowedVersions: ['1', '2'] })

@@ -103,7 +103,7 @@ describe('every error', () => {
       '{"detail":"Request was throttled. Retry after 42 seconds","status":429}',
       { 'retry-after': '42' },
     ],
-  ])('1.1.1 %s is rolled back and answered in one form', async (_name, make, status, text, headers) => {
+  ])('%s is rolled back and answered in one form', async (_name, make, status, text, headers) => {
     const { send, reported } = await library(
       creating(() => {
         throw make()
@@ -124,7 +124,7 @@ describe('every error', () => {
     ['an ApiError of 500', () => new ApiError(500, 'insert into books values')],
     ['an error with a status of 500', () => Object.assign(new Error('hunter2'), { status: 500, expose: true })],
     ['an error with a status of 200', () => Object.assign(new Error('hunter2'), { status: 200, expose: true })],
-  ])('1.1.6 %s that nobody knows is one 500 and one event', async (_name, make) => {
+  ])('%s that nobody knows is one 500 and one event', async (_name, make) => {
     const thrown = make()
     const { send, reported } = await library(
       creating(() => {
@@ -141,7 +141,7 @@ describe('every error', () => {
     expect(pool(database.knex)).toEqual({ used: 0, waiting: 0 })
   })
 
-  it('1.1.3 of a view that cannot be made is answered in our form, too', async () => {
+  it('of a view that cannot be made is answered in our form, too', async () => {
     class Books extends BookViewSet {
       readonly broken = (() => {
         throw new Error('no view')
@@ -152,7 +152,7 @@ describe('every error', () => {
     expect(reported).toEqual([new Error('no view')])
   })
 
-  it('1.1.1 has the same headers and no body for HEAD', async () => {
+  it('has the same headers and no body for HEAD', async () => {
     const { get, send } = await library()
     const [whole, head] = [await get('/api/books/9'), await send('HEAD', '/api/books/9')]
     expect(head).toMatchObject({ status: 404, text: '' })
@@ -192,7 +192,7 @@ describe('every error', () => {
     expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['400', '200', '400', '200'])
   })
 
-  it('1.1.6 of a missing object is the same bytes, whatever the reason', async () => {
+  it('of a missing object is the same bytes, whatever the reason', async () => {
     class Books extends BookViewSet {
       override getQueryset(): QueryBuilder<Book> {
         return super.getQueryset().where('n', 0)
@@ -743,11 +743,11 @@ describe('the oracle of leaks', () => {
     'at Object.<anonymous> (/srv/app.js:1:2)',
     '/srv/node_modules/pg/lib/client.js',
     '23505',
-  ])('1.1.8 sees %s', (text) => {
+  ])('sees %s', (text) => {
     expect(LEAKS.some((leak) => leak.test(text))).toBe(true)
   })
 
-  it('1.1.8 is quiet about our own texts', () => {
+  it('is quiet about our own texts', () => {
     for (const text of [
       '{"detail":"Validation failed","status":400,"errors":{"n":["Invalid value."]}}',
       '/api/v1/books?page=2',

@@ -340,7 +340,7 @@ describe('a streamed list', () => {
 })
 
 describe('a stream that fails', () => {
-  it('1.1.3 is cut off, reported once, and gives its connection back', async () => {
+  it('is cut off, reported once, and gives its connection back', async () => {
     const { socket } = await beginReading('/api/brittle.csv')
     let text = ''
     for await (const chunk of socket) text += String(chunk)
