@@ -120,7 +120,7 @@ export function objectKey(model: ModelClass, property: string): ColumnKey | unde
 const JSON_TYPES = new Set(['json', 'jsonb', 'jsonpath'])
 
 /** Why no value of the column is the name of an object; undefined where each is one. */
-export function notAKey(column: Column): string | undefined {
+export function notAKey(column: Pick<Column, 'type' | 'sqlType' | 'isDomain' | 'isEquated'>): string | undefined {
   const { type, sqlType, isEquated } = column
   if (comparedSql(column) !== '??') return `is of a domain over ${sqlType}, which PostgreSQL compares with nothing`
   if (type !== 'array' && !JSON_TYPES.has(type) && isEquated) return undefined

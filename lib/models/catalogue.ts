@@ -36,6 +36,8 @@ export interface CatalogueColumn {
   readonly isEquated: boolean
   /** The column's collation calls only such strings equal that have the same characters. */
   readonly isDeterministic: boolean
+  /** One sequence fills it in, in the table and in those that inherit from it. */
+  readonly isCounted: boolean
   /** CHECK constraints of this column alone, and of its domain, as PostgreSQL prints them. */
   readonly checks: readonly string[]
 }
@@ -184,6 +186,7 @@ interface ColumnRow {
   ordered: boolean
   equated: boolean
   deterministic: boolean
+  counted: boolean | null
 }
 
 interface ConstraintRow {
@@ -231,7 +234,7 @@ const TABLES = `
     group by ordinal
   )
   select ordinal, r.relname as relation, r.oid as table, met.partitions, r.relrowsecurity as secured,
-    r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned, r.relkind <> 'p' and r.relhassubclass as heirs,
+    r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned, r.relkind <> 'p' and exists (select from pg_inherits h where h.inhparent = r.oid) as heirs,
     pg_relation_is_updatable(r.oid, true) as writes,
     r.relkind in ('r', 'p', 'f') or pg_relation_is_updatable(r.oid, false) & 4 <> 0 as lockable,
     r.relkind not in ('r', 'p') or r.relhasrules or met.foreign or met.before as filters,
@@ -306,6 +309,16 @@ const COLUMNS = `
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
     t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels, t.domain, t.ordered, t.equated,
+    -- heirs that have the default of a column count on together
+    r.relkind <> 'p' and pg_get_expr(d.adbin, d.adrelid) like 'nextval(%' and not exists (
+      with recursive heirs as (
+        select h.inhrelid as oid from pg_inherits h where h.inhparent = r.oid
+        union select h.inhrelid from heirs join pg_inherits h on h.inhparent = heirs.oid
+      )
+      select from heirs join pg_attribute own on own.attrelid = heirs.oid and own.attname = a.attname
+      left join pg_attrdef other on other.adrelid = own.attrelid and other.adnum = own.attnum
+      where pg_get_expr(other.adbin, other.adrelid) is distinct from pg_get_expr(d.adbin, d.adrelid)
+    ) as counted,
     not exists (select from pg_collation n where n.oid = a.attcollation and not n.collisdeterministic) as deterministic,
     array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.conrelid = a.attrelid and c.conkey = array[a.attnum]
       and c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false' order by c.conname) || t.checks as checks
@@ -391,6 +404,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     isOrdered: row.ordered,
     isEquated: row.equated,
     isDeterministic: row.deterministic,
+    isCounted: row.counted === true,
     checks: row.checks,
     element: array ? (row.labels.length > 0 ? 'enum' : base) : undefined,
   }

@@ -50,6 +50,7 @@ export function describeColumn(from: ColumnSources): Column {
     isOrdered: stored?.isOrdered ?? true,
     isEquated: stored?.isEquated ?? true,
     isDeterministic: stored?.isDeterministic ?? true,
+    isCounted: stored?.isCounted ?? false,
     checked: stored?.checks.flatMap((check) => readCheck(check, stored.nativeName)) ?? [],
     schema,
   }

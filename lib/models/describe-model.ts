@@ -209,11 +209,11 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
   const relations = describeRelations(model)
   const property = (column: string) => model.columnNameToPropertyName(column)
   const stored = new Map(catalogue?.columns.map((column) => [property(column.column), column]))
-  const unique = new Set(
-    catalogue?.constraints
-      .filter((c) => (c.kind === 'primary' || c.kind === 'unique') && c.columns.length === 1)
-      .map((c) => property(c.columns[0] as string)),
-  )
+  // those of a table are not those of its heirs, whose rows are its own, too
+  const uniqueKeys = (catalogue && !catalogue.hasHeirs ? catalogue.constraints : [])
+    .filter(({ kind }) => kind === 'primary' || kind === 'unique')
+    .map(({ columns: unique }) => unique.map(property))
+  const unique = new Set(uniqueKeys.flatMap((key) => (key.length === 1 ? key : [])))
   const names = catalogue
     ? [...stored.keys()]
     : [...new Set([...primaryKey, ...[...schema.properties.keys()].filter((name) => !relations.has(name))])]
@@ -249,9 +249,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     takes: catalogue?.takes ?? { insert: true, update: true, delete: true },
     isPartitioned: catalogue?.isPartitioned ?? false,
     hasHeirs: catalogue?.hasHeirs ?? false,
-    uniqueKeys: (catalogue?.constraints ?? [])
-      .filter(({ kind }) => kind === 'primary' || kind === 'unique')
-      .map(({ columns: unique }) => unique.map(property)),
+    uniqueKeys,
     partialKeys: (catalogue?.constraints ?? []).flatMap(({ columns: unique, condition }) =>
       condition === null ? [] : [{ properties: unique.map(property), condition }],
     ),

@@ -47,6 +47,8 @@ export interface Column {
   readonly isEquated: boolean
   /** Only strings of the same characters are equal in its collation. */
   readonly isDeterministic: boolean
+  /** One sequence fills it in, in the table and in those that inherit from it. */
+  readonly isCounted: boolean
   /** What CHECK constraints of the database ask of its values. */
   readonly checked: readonly Checked[]
   /** What the model's `jsonSchema` says of it. */
@@ -161,8 +163,17 @@ export interface ModelDescription {
 }
 
 /** SQL with `??` for the column's name where values are compared: PostgreSQL compares an enum, and no domain over one. */
-export function comparedSql({ type, isDomain, sqlType }: Column): string {
+export function comparedSql({ type, isDomain, sqlType }: Pick<Column, 'type' | 'isDomain' | 'sqlType'>): string {
   return type === 'enum' && isDomain && sqlType !== undefined ? `??::${sqlType.replaceAll('?', '\\?')}` : '??'
+}
+
+/** True where the catalogue says that no two rows have the same values of these columns; true before it was read. */
+export function tellsApart(model: ModelDescription, properties: readonly string[]): boolean {
+  const { uniqueKeys, isPartitioned, columns, prepared } = model
+  if (!prepared || uniqueKeys.some((key) => key.every((property) => properties.includes(property)))) return true
+  // what a sequence or the like fills in is unique over all partitions, though PostgreSQL cannot say so
+  const isPart = uniqueKeys.some((key) => properties.every((property) => key.includes(property)))
+  return isPartitioned && isPart && properties.every((property) => columns.get(property)?.hasDefault === true)
 }
 
 /** The relation whose foreign key alone is this property. */

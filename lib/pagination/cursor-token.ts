@@ -13,7 +13,7 @@ import {
   hmacOf,
   mac,
 } from '../kernel/signing.js'
-import type { PositionTag } from '../queryset/keyset.js'
+import type { PositionTag } from '../queryset/position-tags.js'
 import type { Position } from './slice.js'
 
 /** What a token is signed for. Elsewhere it is worthless. */

@@ -2,6 +2,7 @@
 import { ConfigurationError } from '../kernel/errors.js'
 import { type Column, comparedSql, type ModelDescription } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { POSITION_TAGS, type PositionTag } from './position-tags.js'
 import type { OrderTerm, RelatedTerm } from './total-order.js'
 
 /** A piece of SQL with its bindings, in knex's notation. */
@@ -31,30 +32,6 @@ export interface KeysetPosition {
   readonly backwards: boolean
 }
 
-/** How a position's value is named in a token. */
-export type PositionTag = 'int' | 'float' | 'decimal' | 'datetime' | 'date' | 'uuid' | 'bool' | 'str'
-
-const TAGS: ReadonlyMap<string, PositionTag> = new Map([
-  ['int2', 'int'],
-  ['int4', 'int'],
-  ['int8', 'int'],
-  ['float4', 'float'],
-  ['float8', 'float'],
-  ['numeric', 'decimal'],
-  ['timestamptz', 'datetime'],
-  ['timestamp', 'datetime'],
-  ['date', 'date'],
-  ['uuid', 'uuid'],
-  ['bool', 'bool'],
-  ['text', 'str'],
-  ['varchar', 'str'],
-  ['bpchar', 'str'],
-  ['citext', 'str'],
-  ['enum', 'str'],
-  ['time', 'str'],
-  ['inet', 'str'],
-])
-
 /** Types of dates: JSON is the form that neither `DateStyle` nor `TimeZone` changes. */
 const TEXTS: Readonly<Record<string, string>> = {
   timestamptz: "to_json(?? at time zone 'UTC') #>> '{}'",
@@ -64,14 +41,14 @@ const TEXTS: Readonly<Record<string, string>> = {
 
 /** Whether a list can be cut at values of this column, and as what. @throws {ConfigurationError} its type has no such text */
 export function positionTag(column: Column): PositionTag {
-  const tag = TAGS.get(column.type)
+  const tag = POSITION_TAGS.get(column.type)
   if (tag) return tag
   throw new ConfigurationError(positionProblem(column))
 }
 
 /** Why a list cannot be cut at values of this column; undefined where it can. */
 export function positionProblem({ property, type, sqlType }: Column): string | undefined {
-  if (TAGS.has(type)) return undefined
+  if (POSITION_TAGS.has(type)) return undefined
   return `a cursor cannot hold a position by "${property}" of type ${sqlType ?? type}; order by a number, text, date, uuid or boolean`
 }
 

@@ -4,8 +4,9 @@
  */
 import type { RawBuilder } from 'objection'
 import { oncePer } from '../kernel/once-per.js'
-import type { Column, ModelDescription } from '../models/model-description.js'
+import { type Column, type ModelDescription, tellsApart } from '../models/model-description.js'
 import type { AnyQueryBuilder } from '../models/objection.js'
+import { POSITION_TAGS } from './position-tags.js'
 
 /** An ordering term: a property of the model, or a path to one of a related object, and its direction. */
 export interface OrderTerm {
@@ -45,22 +46,37 @@ export const orderText = oncePer((order: readonly OrderTerm[]): string =>
   order.map(({ property, descending }) => (descending ? `-${property}` : property)).join(','),
 )
 
-/** The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. */
+/**
+ * The terms with the primary key behind them, in the direction of the last; as they are when one of them is unique. Where
+ * nothing says that the key is unique, as in a view, all columns follow that a position can be made of.
+ */
 export function totalOrder(model: ModelDescription, terms: readonly OrderTerm[]): readonly OrderTerm[] {
   const { columns, primaryKey } = model
   if (hasUnique(model, terms)) return terms
   const descending = terms.at(-1)?.descending ?? false
   const used = new Set(terms.map((term) => term.property))
-  const keys = primaryKey.filter((property) => columns.has(property) && !used.has(property))
-  return [...terms, ...keys.map((property) => ({ property, descending }))]
+  const key = primaryKey.filter((property) => columns.has(property))
+  const others = tellsApart(model, [...used, ...key]) ? [] : [...columns.values()].filter(isPosition)
+  const added = new Set([...key, ...others.map(({ property }) => property)])
+  return [
+    ...terms,
+    ...[...added].filter((property) => !used.has(property)).map((property) => ({ property, descending })),
+  ]
+}
+
+function isPosition({ type, isOrdered }: Column): boolean {
+  return isOrdered && POSITION_TAGS.has(type)
 }
 
 function hasUnique(model: ModelDescription, terms: readonly OrderTerm[]): boolean {
   return uniqueAmong(model, terms) !== undefined
 }
 
-function uniqueAmong({ columns }: ModelDescription, terms: readonly OrderTerm[]): OrderTerm | undefined {
-  return terms.find(({ property }) => columns.get(property)?.unique && !columns.get(property)?.holdsNull)
+function uniqueAmong(model: ModelDescription, terms: readonly OrderTerm[]): OrderTerm | undefined {
+  return terms.find(({ property }) => {
+    const column = model.columns.get(property)
+    return column?.unique && !column.holdsNull && tellsApart(model, [property])
+  })
 }
 
 /** True when an order of these terms can be made total: a table may have no column that the model names its rows by. */
@@ -72,10 +88,14 @@ function hasKey({ columns, primaryKey }: ModelDescription): boolean {
   return primaryKey.every((property) => columns.has(property))
 }
 
-/** The properties that distinguish the rows of a list in this order: the primary key, or what of the order is unique. */
-export function rowKey(model: ModelDescription, terms: readonly OrderTerm[]): readonly string[] {
+/**
+ * The properties that distinguish the rows of a list in this order: the primary key, or what of the order is unique;
+ * undefined where nothing is known to.
+ */
+export function rowKey(model: ModelDescription, terms: readonly OrderTerm[]): readonly string[] | undefined {
   const unique = hasKey(model) ? undefined : uniqueAmong(model, terms)
-  return unique ? [unique.property] : model.primaryKey
+  if (unique) return [unique.property]
+  return tellsApart(model, model.primaryKey) ? model.primaryKey : undefined
 }
 
 /**

@@ -20,13 +20,20 @@ export interface BeyondOptions {
 export function whereBeyond(query: AnyQueryBuilder, options: BeyondOptions): void {
   const { ranges, model, order, backwards, limit } = options
   const [only] = ranges
+  const key = rowKey(model, order)
   if (!only) {
     void query.whereRaw('false')
   } else if (ranges.length === 1) {
     void query.whereRaw(only.sql, only.bindings)
+  } else if (!key) {
+    const any = ranges.map(({ sql }) => `(${sql})`).join(' or ')
+    void query.whereRaw(
+      `(${any})`,
+      ranges.flatMap(({ bindings }) => bindings),
+    )
   } else {
     const table = query.tableRefFor(query.modelClass())
-    const references = rowKey(model, order).map((key) => `${table}.${model.columns.get(key)?.column ?? key}`)
+    const references = key.map((name) => `${table}.${model.columns.get(name)?.column ?? name}`)
     const ordered = order.map(({ property }) => `${table}.${model.columns.get(property)?.column ?? property}`)
     const pages = ranges.map(({ sql, bindings }) => {
       const keys = query

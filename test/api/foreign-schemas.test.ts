@@ -1,8 +1,18 @@
 /** Schemas that nobody made for an API: types without an order, domains over enums, collations, inheritance, views. */
-import { CursorPagination, configure, FieldFilter, OrderingFilter, SearchFilter } from 'koa-viewsets'
+import {
+  CursorPagination,
+  configure,
+  FieldFilter,
+  OrderingFilter,
+  PageNumberPagination,
+  type Pagination,
+  ReadOnlyModelViewSet,
+  SearchFilter,
+} from 'koa-viewsets'
 import { countDistinct, max, min } from 'koa-viewsets/views'
 import { Model } from 'objection'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Client } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { routerOf, serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
 
@@ -25,6 +35,17 @@ const SCHEMA = `
   create type line_of as (a int, pairs pair[]);
   create domain raw as json;
   create table odd (id int primary key, pair pair, pairs pair[], line line_of, raw raw, query lquery, at point, ok level[]);
+
+  create table events (id int primary key, title text, note text);
+  create table concerts (band text) inherits (events);
+  insert into events values (1, 'plain', 'a'), (2, 'other', null);
+  insert into concerts values (1, 'concert', 'a', 'X'), (1, 'concert', 'b', 'Y'), (3, null, null, 'Z');
+  create table members (id serial primary key, name text);
+  create table staff (wage int, primary key (id)) inherits (members);
+  create table apart (id int primary key default 7) inherits (members);
+  alter table apart no inherit members;
+  insert into members (name) values ('Ada'); insert into staff (name) values ('Ben');
+  create view twice as select e.id, x as n, e.title, e.note from events e, generate_series(1, 5) x;
 
   create table tagged (id int primary key, tags int[]);
   insert into tagged values (1, '{1,2}'), (2, '{1,null}');
@@ -131,6 +152,77 @@ describe('a type without an order', () => {
     await expect(routerOf({ odd: viewOf(Odd, shown, { ordering: [name] }) }).prepare()).rejects.toThrow(refused)
     const client = await serveViews({ odd: viewOf(Odd, shown, { ...ordered, orderingFields: ['ok'] }) })
     expect((await client.get('/odd?ordering=ok')).json).toEqual([])
+  })
+})
+
+/** All objects of a list, page by page. */
+async function pagesOf(client: Client, first: string): Promise<unknown[]> {
+  const found: unknown[] = []
+  for (let path: string | null = first; path !== null; ) {
+    const { json } = await client.get(path)
+    found.push(...json.results.map((one: object) => JSON.stringify(one)))
+    path = json.next
+  }
+  return found
+}
+
+describe('a table that others inherit from', () => {
+  const Event = tableOf('events')
+  const shown = serializerOf(Event, ['id', 'title', 'note'])
+
+  it('is not written by a key that heirs have, too, which is told at the start', async () => {
+    const api = routerOf({ events: viewOf(Event, shown) })
+    await expect(api.prepare()).rejects.toThrow(
+      'writes by the key "id" of Row, which is not unique, as tables inherit from it whose rows are its own, too',
+    )
+  })
+
+  it('is written, with a warning, where one sequence fills in the keys of all', async () => {
+    const heard: unknown[] = []
+    const hear = (warning: Error & { code?: string }) => heard.push(warning.code)
+    process.on('warning', hear)
+    const Member = tableOf('members')
+    const client = await serveViews({ members: viewOf(Member, serializerOf(Member, ['id', 'name'])) })
+    expect((await client.send('PATCH', '/members/2', { name: 'Cleo' })).json).toEqual({ id: 2, name: 'Cleo' })
+    expect(heard).toContain('KOA_VIEWSETS_SHARED_KEYS')
+    process.off('warning', hear)
+  })
+
+  const paginators = [
+    new CursorPagination({ ordering: 'title', pageSize: 1 }),
+    new PageNumberPagination({ pageSize: 1 }),
+  ]
+  it.each(paginators)('is read to its end: %#', async (paginationClass) => {
+    class Events extends ReadOnlyModelViewSet {
+      static override model = Event
+      static override serializerClass = shown
+      static override paginationClass: Pagination = paginationClass
+    }
+    const client = await serveViews({ events: Events as never })
+    const found = await pagesOf(client, '/events')
+    expect(found).toHaveLength(5)
+    expect(new Set(found).size).toBe(5)
+  })
+})
+
+describe('a view whose key nothing proves', () => {
+  const Twice = tableOf('twice')
+  const shown = serializerOf(Twice, ['id', 'n', 'title', 'note'])
+
+  it.each([
+    ['pages', new PageNumberPagination({ pageSize: 4 })],
+    ['a cursor', new CursorPagination({ ordering: '-id', pageSize: 4 })],
+    ['a cursor by a column with nulls', new CursorPagination({ ordering: 'title', pageSize: 3 })],
+  ])('is read to its end by %s', async (_, paginationClass) => {
+    class Views extends ReadOnlyModelViewSet {
+      static override model = Twice
+      static override serializerClass = shown
+      static override paginationClass: Pagination = paginationClass
+    }
+    const client = await serveViews({ twice: Views as never })
+    const found = await pagesOf(client, '/twice')
+    expect(found).toHaveLength(25)
+    expect(new Set(found).size).toBe(25)
   })
 })
 

@@ -78,7 +78,7 @@ function actionsOf({ table, key, properties, leftOut }: DescribedModel): Pick<Re
     return { actions: 'list', limit: `nothing tells the rows of this ${kind} apart, so there is a list of them only` }
   }
   for (const { name, column } of properties) {
-    if (!key.includes(name) || notAKey({ type: column.type, sqlType: column.sqlType } as never) === undefined) continue
+    if (!key.includes(name) || notAKey(column) === undefined) continue
     return { actions: 'list', limit: `no path can name a key of type ${column.sqlType}, so there is a list only` }
   }
   if (kind !== 'table') return { actions: 'read', limit: `it is a ${kind}, which is only read` }

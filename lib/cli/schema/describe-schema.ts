@@ -1,5 +1,5 @@
 /** What the models of a schema are called and hold: names, properties, keys, relations. */
-import type { CatalogueColumn, CatalogueTable } from '../../models/catalogue.js'
+import type { CatalogueColumn } from '../../models/catalogue.js'
 import { propertyProblem } from '../../models/member-names.js'
 import { columnType, isForeignType } from './column-type.js'
 import { type EnumType, EnumTypes } from './enum-types.js'
@@ -125,7 +125,11 @@ function columnsOf(relation: TableRelation): readonly string[] {
 
 /** The primary key, else what is unique of columns that are never null: of several, the one of the fewest columns. */
 function keyOf({ kind, catalogue }: SchemaTable): readonly string[] {
-  const { columns, constraints } = catalogue
+  const { columns, constraints, hasHeirs } = catalogue
+  // rows of tables that inherit from it are its own, too, and its keys are not theirs
+  const isCounted = (name: string) => columns.some(({ column, isCounted }) => column === name && isCounted)
+  if (hasHeirs && !constraints.some(({ kind, columns: [name = ''] }) => kind === 'primary' && isCounted(name)))
+    return []
   const primary = constraints.find((constraint) => constraint.kind === 'primary')
   if (primary) return primary.columns
   // no column of a view is known to hold no null
@@ -137,12 +141,7 @@ function keyOf({ kind, catalogue }: SchemaTable): readonly string[] {
         constraint.kind === 'unique' && constraint.columns.length > 0 && constraint.columns.every(isFilled),
     )
     .sort((a, b) => a.columns.length - b.columns.length || (a.name < b.name ? -1 : 1))
-  if (key) return key.columns
-  return kind === 'view' && hasColumn(catalogue, 'id') ? ['id'] : []
-}
-
-function hasColumn({ columns }: CatalogueTable, name: string): boolean {
-  return columns.some(({ column }) => column === name)
+  return key ? key.columns : []
 }
 
 function foreignTypes(table: SchemaTable, properties: readonly ModelProperty[]): readonly string[] {

@@ -1,7 +1,7 @@
 /** What the catalogue says of a view's table that its writing actions cannot do (promise I23). */
 import { ConfigurationError } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
-import type { Column, ModelDescription } from '../../models/model-description.js'
+import { type Column, type ModelDescription, tellsApart } from '../../models/model-description.js'
 import { modelName } from '../../models/objection.js'
 import { ModelSerializer } from '../../serializers/model-serializer.js'
 import { type Action, actionNamed } from '../actions.js'
@@ -83,8 +83,11 @@ function takesNone(view: GenericViewClass, model: ModelDescription, action: stri
 function checkKey(view: GenericViewClass, model: ModelDescription, action: string): void {
   const { primaryKey, columns } = model
   const missing = primaryKey.find((property) => !columns.has(property))
-  if (missing !== undefined || !(model.isView || tellsApart(model, primaryKey))) {
-    const problem = missing === undefined ? 'is not unique' : `is no column of "${model.model.tableName}"`
+  const isKnown = model.isView || tellsApart(model, primaryKey)
+  if (missing === undefined && isCounted(model, primaryKey)) warnOfHeirs(view, model)
+  else if (missing !== undefined || !isKnown) {
+    const heirs = model.hasHeirs ? ', as tables inherit from it whose rows are its own, too' : ''
+    const problem = missing === undefined ? `is not unique${heirs}` : `is no column of "${model.model.tableName}"`
     throw new ConfigurationError(
       `${view.name}: ${action}() writes by the key "${primaryKey.join()}" of ${modelName(model.model)}, which ${problem}; ` +
         'add a primary key to the table, set static idColumn of the model to what is unique, or extend ReadOnlyModelViewSet',
@@ -100,6 +103,20 @@ function checkKey(view: GenericViewClass, model: ModelDescription, action: strin
   )
 }
 
+/** True for a key of a table with heirs that one sequence fills in for all of them. */
+function isCounted({ hasHeirs, columns }: ModelDescription, properties: readonly string[]): boolean {
+  return hasHeirs && properties.some((property) => columns.get(property)?.isCounted === true)
+}
+
+/** One sequence gives them keys; what gives a key by itself may give one twice. */
+function warnOfHeirs(view: GenericViewClass, { model, primaryKey }: ModelDescription): void {
+  process.emitWarning(
+    `${view.name}: tables inherit from "${model.tableName}", so that nothing but one sequence keeps "${primaryKey.join()}" unique among its rows: ` +
+      'a row whose key was given may be written with another one',
+    { code: 'KOA_VIEWSETS_SHARED_KEYS' },
+  )
+}
+
 /** True for what is unique among the rows that are not deleted: no request sees two of them at once. */
 function tellsLiveApart(view: GenericViewClass, model: ModelDescription, properties: readonly string[]): boolean {
   const { deletion } = resourceOf(view)
@@ -110,17 +127,10 @@ function tellsLiveApart(view: GenericViewClass, model: ModelDescription, propert
   )
 }
 
-function tellsApart({ uniqueKeys, isPartitioned, columns }: ModelDescription, properties: readonly string[]): boolean {
-  if (uniqueKeys.some((key) => key.every((property) => properties.includes(property)))) return true
-  // what a sequence or the like fills in is unique over all partitions, though PostgreSQL cannot say so
-  const isPart = uniqueKeys.some((key) => properties.every((property) => key.includes(property)))
-  return isPartitioned && isPart && properties.every((property) => columns.get(property)?.hasDefault === true)
-}
-
 /** True for columns that are unique together among what a request can see: beside the parent's key, or what a queryset says. */
 function isNamed(view: GenericViewClass, model: ModelDescription, properties: readonly string[]): boolean {
   const named = [...properties, ...parentProperties(view, model)]
-  if (tellsApart(model, named) || tellsLiveApart(view, model, named)) return true
+  if (tellsApart(model, named) || isCounted(model, named) || tellsLiveApart(view, model, named)) return true
   const narrows = view.queryset !== null || !isBuiltIn(view.prototype, 'getQueryset')
   return narrows && model.uniqueKeys.some((key) => properties.every((property) => key.includes(property)))
 }
