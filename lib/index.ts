@@ -156,6 +156,7 @@ export { BaseRenderer, type RenderContext } from './renderers/renderer.js'
 // Router
 export { APIRouter, type RouteTuple } from './router/api-router.js'
 export type { Endpoint, Operation } from './router/endpoint.js'
+export type { LayeredRouter } from './router/mount.js'
 export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 export type { APIRouterOptions } from './router/router-options.js'
 // Serializers

@@ -1,5 +1,4 @@
 /** Routes view sets under a prefix and mounts them on an application. */
-import type Router from '@koa/router'
 import type { Knex } from 'knex'
 import type { Explanation } from '../explain/explanation.js'
 import type { Readiness } from '../health/readiness.js'
@@ -20,7 +19,7 @@ import { checkNames, checkPaths, defaultBasename } from './check-registration.js
 import { checkView, closeView } from './check-view.js'
 import type { Endpoint, Operation } from './endpoint.js'
 import { endpointsOf } from './endpoints-of.js'
-import { matchedEndpoint, mountOn } from './mount.js'
+import { type LayeredRouter, matchedEndpoint, mountOn } from './mount.js'
 import { prepareFor } from './prepare-for.js'
 import { prepareViews } from './prepare-views.js'
 import type { ParentRegistration, Registration, ViewSetClass } from './registration.js'
@@ -188,7 +187,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
    * Adds the API's routes to an application's own @koa/router.
    * @param options.namespace put before route names: `v1:book-list`
    */
-  mount(router: Router, options: { namespace?: string } = {}): this {
+  mount(router: LayeredRouter, options: { namespace?: string } = {}): this {
     this.#mounted = true
     const { endpoints } = this.#routes()
     for (const endpoint of [...endpoints].sort(byFixedParts)) {

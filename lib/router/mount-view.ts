@@ -1,10 +1,9 @@
 /** Adds a single view to an application's own @koa/router under a pattern with hints. */
 import { METHODS } from 'node:http'
-import type Router from '@koa/router'
 import type { Context } from '../http/context.js'
 import { parsePattern } from '../kernel/path-pattern.js'
 import type { ViewHandler } from '../views/view-handler.js'
-import { adaptLayer, MATCHING, writePath } from './mount.js'
+import { adaptLayer, addLayer, type LayeredRouter } from './mount.js'
 
 /**
  * Routes a view by a pattern such as `/books/{id:int}`: a value that does not fit its hint is no match, so the router goes
@@ -14,18 +13,14 @@ import { adaptLayer, MATCHING, writePath } from './mount.js'
  * @example mountView(router, '/books/{id:int}', BookDetail.asView(), { name: 'book' })
  */
 export function mountView(
-  router: Router,
+  router: LayeredRouter,
   pattern: string,
   view: ViewHandler,
   options: { readonly name?: string } = {},
 ): void {
   const matched = parsePattern(pattern)
   const own = { matched, formats: new Set<string>() }
-  const layer = router.register(
-    writePath(matched),
-    METHODS.map((method) => method.toLowerCase()),
-    ((ctx: Context) => view(ctx)) as never,
-    { ...MATCHING, ...options },
-  )
+  const methods = METHODS.map((method) => method.toLowerCase())
+  const layer = addLayer(router, matched, { methods, handle: (ctx: Context) => view(ctx), ...options })
   adaptLayer(layer, { current: () => own, rivals: () => [] })
 }

@@ -1,10 +1,15 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
-import type Router from '@koa/router'
 import { type Context, setFormat, setNamespace, splitSuffix } from '../http/context.js'
 import { decodeSegment, matchesHint, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import { literalText, matchesToo } from './route-table.js'
+
+/** An application's own @koa/router, of version 8 to 15, as far as it is used. */
+export interface LayeredRouter {
+  /** Adds a route for these methods. */
+  register(path: string, methods: string[], middleware: never, options?: object): object
+}
 
 /** What is mounted. */
 export interface Mounted {
@@ -51,12 +56,35 @@ interface Adapted {
 }
 
 /** How a layer's paths are matched, whatever the router's own are: case counts, a slash at the end does not. */
-export const MATCHING = { sensitive: true, strict: false }
+const MATCHING = { sensitive: true, strict: false }
+
+/** What answers the paths of a layer. */
+interface Handled {
+  readonly methods: string[]
+  readonly handle: unknown
+  readonly name?: string | undefined
+}
+
+/** Adds a layer. Up to version 13 a router has another syntax for the rest of a path, which later ones refuse. */
+export function addLayer(
+  router: LayeredRouter,
+  segments: readonly Segment[],
+  { methods, handle, name }: Handled,
+): object {
+  const options = { ...MATCHING, ...(name === undefined ? {} : { name }) }
+  const register = (path: string) => router.register(path, methods, handle as never, options)
+  const hasRest = segments.some((segment) => segment.kind === 'param' && segment.hint === 'path')
+  if (!hasRest) return register(writePath(segments))
+  try {
+    return register(writePath(segments, (rest) => `:${rest}(.*)`))
+  } catch {
+    return register(writePath(segments))
+  }
+}
 
 /** Registers one layer for each method; a value that does not fit its hint is no match, so the router goes on. */
-export function mountOn(router: Router, options: MountOptions): void {
+export function mountOn(router: LayeredRouter, options: MountOptions): void {
   const { endpoint, namespace } = options
-  const path = writePath(endpoint.segments)
   const handle = async (ctx: Context, next: () => Promise<unknown>) => {
     if (!(await options.prepare(ctx))) return
     const { matched, formats, handler } = options.current()
@@ -69,10 +97,8 @@ export function mountOn(router: Router, options: MountOptions): void {
   }
   for (const method of [...Object.keys(endpoint.actions), 'options']) {
     const name = endpoint.operations.get(method.toUpperCase())?.name
-    const layer = router.register(path, [method], handle as never, {
-      ...MATCHING,
-      ...(name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }),
-    })
+    const named = name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }
+    const layer = addLayer(router, endpoint.segments, { methods: [method], handle, ...named })
     adaptLayer(layer, options)
     ;(layer as Layer)[MOUNTED] = options
   }
@@ -92,8 +118,11 @@ export function adaptLayer(adapted: object, options: Adapted): void {
   const layer = adapted as Layer
   const { match, captures } = layer
   const encoded = encodedParts(options.current().matched)
-  const respelled = (self: Layer, path: string) =>
-    encoded.size === 0 || match.call(self, path) ? path : respell(path, encoded)
+  const respelled = (self: Layer, asked: string) => {
+    // up to version 13 a strict router's layers are strict whatever they say
+    const path = asked.replace(/(?<=[^/])\/$/, '')
+    return encoded.size === 0 || match.call(self, path) ? path : respell(path, encoded)
+  }
   const own = {
     match: (self: Layer, path: string) => match.call(self, respelled(self, path)),
     captures: (self: Layer, path: string) => captures.call(self, respelled(self, path)),
@@ -142,11 +171,11 @@ function paramsFit(params: Readonly<Record<string, string | null | undefined>>, 
 }
 
 /** Our pattern in the router's own syntax. */
-export function writePath(segments: readonly Segment[]): string {
+function writePath(segments: readonly Segment[], rest = (name: string) => `*${name}`): string {
   const parts = segments.map((segment) => {
     // what stays as it is and has a meaning in the router's syntax
     if (segment.kind === 'literal') return encodeURIComponent(segment.text).replace(/[!()]/g, String.raw`\$&`)
-    return segment.hint === 'path' ? `*${segment.name}` : `:${segment.name}`
+    return segment.hint === 'path' ? rest(segment.name) : `:${segment.name}`
   })
   return `/${parts.join('/')}`
 }

@@ -99,3 +99,13 @@ declare module 'passport-http-bearer' {
     constructor(verify: (token: string, done: (error: unknown, user: object | false) => void) => void)
   }
 }
+
+declare module 'koa-router-8'
+
+declare module 'koa-router-10'
+
+declare module 'koa-router-12'
+
+declare module 'koa-router-13'
+
+declare module 'koa-router-14'

@@ -46,7 +46,7 @@ const STATES = {
 
 function nextSteps(out: string): string {
   return (
-    `\nNext: npm install koa-viewsets koa @koa/router objection knex pg, and say in ${out}/authentication.ts who may use\n` +
+    `\nNext: npm install koa-viewsets koa objection knex pg, and say in ${out}/authentication.ts who may use\n` +
     `the API, as all of it is for authenticated callers. Then: npx tsx ${out}/main.ts, with DATABASE_URL and "type": "module".\n`
   )
 }
