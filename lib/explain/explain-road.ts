@@ -18,8 +18,9 @@ import type { RowAccess } from '../rows/row-access.js'
 import { RowList } from '../rows/row-list.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { type Action, actionNamed, takesMany } from '../views/actions.js'
-import { overridden } from '../views/built-in.js'
+import { isBuiltIn, overridden } from '../views/built-in.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
+import type { WritingAction } from '../views/overrides.js'
 import { askRelations } from '../views/request/ask-relations.js'
 import { inViewTransaction } from '../views/request/in-view-transaction.js'
 import { forcedValues } from '../views/request/parents.js'
@@ -126,10 +127,12 @@ class RoadBook {
     if (asked || method !== undefined) {
       this.#overridden(...(method === undefined ? [] : [method]))
       const insert = { by: 'serializer', because: `${view.viewClass.name} overrides ${method}()` } as const
-      return { ...NOTHING, insert: method === undefined ? null : insert, transaction: view.viewClass.atomic }
+      const reading = isBuiltIn(view.viewClass.prototype, name) ? this.#readingAgain(name) : null
+      return { ...NOTHING, insert: method === undefined ? null : insert, reading, transaction: view.viewClass.atomic }
     }
     const transaction = view.atomic
     const isBulk = name === 'bulkCreate'
+    const reading = this.#readingAgain(name)
     const inserter = findInserter(view, isBulk ? 'bulkCreate' : 'create', this.#tell)
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
@@ -144,7 +147,7 @@ class RoadBook {
     } else this.#noteHooks('INSERT')
     if (!inserter) this.#noteRelations()
     const insert: ExplainedInsert = inserter ? { by: 'statement' } : { by: 'serializer', ...because(this.#because) }
-    return { ...NOTHING, insert, statements: this.#statements, transaction }
+    return { ...NOTHING, insert, reading, statements: this.#statements, transaction }
   }
 
   async change({ name, runs = name, writes, hooks }: Action): Promise<Road> {
@@ -154,11 +157,12 @@ class RoadBook {
     const asked = isDecided(this.#subject, ...CHOOSING, ...finding) || isDecidedOutside(this.#subject)
     const own = this.#overridden(name, runs)
     if (own || asked) return { ...NOTHING, transaction }
+    const reading = writes === 'update' && name !== 'restoreDeleted' ? this.#readingAgain(name) : null
     if (takesMany(name)) {
       this.#subject.notes.push(
         'the objects that the body names are read and locked by one statement, in the order of their keys',
       )
-      return { ...NOTHING, transaction }
+      return { ...NOTHING, reading, transaction }
     }
     if (name === 'restoreDeleted' || name === 'purgeDeleted') view.deletedRows = 'deleted'
     const marks = name === 'restoreDeleted' || (name === 'destroy' && view.resource.deletion !== undefined)
@@ -170,7 +174,16 @@ class RoadBook {
     else if (!written)
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete'))
     if (writes !== 'delete') this.#noteRelations()
-    return { ...NOTHING, statements: this.#statements, transaction }
+    return { ...NOTHING, reading, statements: this.#statements, transaction }
+  }
+
+  /** How objects are read once they are written; null where RETURNING shows what is stored. */
+  #readingAgain(name: string): ExplainedReading | null {
+    const { serializerClass } = this.#view.viewClass
+    if (!serializerClass) return null
+    const action = (actionNamed(name)?.runs ?? name) as WritingAction
+    const { because } = this.#view.resource.stored(action, serializerClass)
+    return because === null ? null : { from: 'instances', because }
   }
 
   async #changeRow(isDeletion: boolean): Promise<void> {

@@ -1,6 +1,6 @@
 /** What `explain()` says of one method of a path. */
 
-/** How objects are read for an answer. */
+/** How objects are read for an answer; of a write, for its answer, where RETURNING may show what has changed since. */
 export interface ExplainedReading {
   /**
    * `rows`: strings of rows become JSON without instances of the model; `native`: PostgreSQL writes the JSON; `instances`:

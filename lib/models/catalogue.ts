@@ -18,6 +18,8 @@ export interface CatalogueColumn {
   readonly hasDefault: boolean
   /** Part of a key that foreign keys point to. */
   readonly referenced: boolean
+  /** Some of them change, or empty, what points to it when it changes. */
+  readonly cascades: boolean
   /** Filled by the database and not to be written: an identity, a serial or a generated column. */
   readonly generated: boolean
   readonly maxLength: number | undefined
@@ -75,6 +77,16 @@ export interface TakenWrites {
   readonly delete: boolean
 }
 
+/** Triggers that somebody has written: those of foreign keys are none. */
+export interface Triggers {
+  /** The events that some run before, or in place of, a row. */
+  readonly before: TakenWrites
+  /** The events that some run after, where they may change what the statement has stored and returned. */
+  readonly after: TakenWrites
+  /** The names of those that run at COMMIT. */
+  readonly deferred: readonly string[]
+}
+
 export interface CatalogueTable {
   /** The table's number. */
   readonly table: number
@@ -92,8 +104,10 @@ export interface CatalogueTable {
   readonly lockable: boolean
   /** An insert may leave rows out: a trigger or a rule stands before it. */
   readonly filtersInserts: boolean
-  /** Triggers or rules run when rows are inserted. */
-  readonly hasInsertTriggers: boolean
+  /** Statements may do something else, or more, than they say: a view's, a foreign table's, or by rules. */
+  readonly isIndirect: boolean
+  /** The triggers of the table and its partitions. */
+  readonly triggers: Triggers
   /** The table's name in the database, without its schema. */
   readonly nativeName: string
   /** The names of its partitions, which errors use. */
@@ -126,7 +140,12 @@ export async function readCatalogue(knex: Queryable, tables: readonly string[]):
       isPartitioned: table.partitioned,
       lockable: table.lockable,
       filtersInserts: table.filters,
-      hasInsertTriggers: table.triggers,
+      isIndirect: table.indirect,
+      triggers: {
+        before: takesOf(table.before),
+        after: takesOf(table.after),
+        deferred: table.deferred,
+      },
       columns: (columns.get(ordinal) ?? []).map((row) => toColumn(knex, row)),
       constraints: (constraints.get(ordinal) ?? []).map((row) => ({
         name: row.name,
@@ -162,7 +181,10 @@ interface TableRow {
   writes: number
   lockable: boolean
   filters: boolean
-  triggers: boolean
+  indirect: boolean
+  before: number
+  after: number
+  deferred: string[]
 }
 
 interface ColumnRow {
@@ -174,6 +196,7 @@ interface ColumnRow {
   generated: string
   default: string | null
   referenced: boolean
+  cascades: boolean
   type: string
   kind: string
   sqltype: string
@@ -227,25 +250,29 @@ const TABLES = `
   ), met as materialized (
     -- what a row may meet in the table or one of its partitions; row triggers before, or instead of, an insert may stop it
     select ordinal, coalesce(array_agg(distinct part.relname::text) filter (where below), '{}') as partitions,
-      bool_or(part.relkind = 'f') as foreign, bool_or(g.oid is not null) as triggers,
-      coalesce(bool_or(g.tgtype & 1 = 1 and g.tgtype & 66 <> 0), false) as before
+      bool_or(part.relkind = 'f') as foreign, coalesce(bool_or(g.tgtype & 5 = 5 and g.tgtype & 66 <> 0), false) as stops,
+      -- the events as pg_relation_is_updatable() has them: 4 updates, 8 inserts, 16 deletes
+      coalesce(bit_or(e.events) filter (where g.tgtype & 66 <> 0), 0) as before,
+      coalesce(bit_or(e.events) filter (where g.tgtype & 66 = 0), 0) as after,
+      coalesce(array_agg(distinct g.tgname::text) filter (where g.tginitdeferred), '{}') as deferred
     from tree join pg_class part on part.oid = tree.part
-    left join pg_trigger g on g.tgrelid = part.oid and g.tgtype & 4 = 4 and not g.tgisinternal
+    left join pg_trigger g on g.tgrelid = part.oid and not g.tgisinternal
+    cross join lateral (select (g.tgtype & 4) * 2 + (g.tgtype & 8) * 2 + (g.tgtype & 16) / 4 as events) e
     group by ordinal
   )
   select ordinal, r.relname as relation, r.oid as table, met.partitions, r.relrowsecurity as secured,
     r.relkind not in ('r', 'p') as view, r.relkind = 'p' as partitioned, r.relkind <> 'p' and exists (select from pg_inherits h where h.inhparent = r.oid) as heirs,
     pg_relation_is_updatable(r.oid, true) as writes,
     r.relkind in ('r', 'p', 'f') or pg_relation_is_updatable(r.oid, false) & 4 <> 0 as lockable,
-    r.relkind not in ('r', 'p') or r.relhasrules or met.foreign or met.before as filters,
-    r.relkind not in ('r', 'p') or r.relhasrules or met.foreign or met.triggers as triggers
+    r.relkind not in ('r', 'p') or r.relhasrules or met.foreign or met.stops as filters,
+    r.relkind not in ('r', 'p') or r.relhasrules or met.foreign as indirect, met.before, met.after, met.deferred
   from named join met using (ordinal) join pg_class r on r.oid = named.table`
 
 const COLUMNS = `
   with w as materialized (
     select w.ordinal, to_regclass(w.name)::oid as table from unnest(?::text[]) with ordinality as w(name, ordinal)
   ), referenced as materialized (
-    select f.confrelid as table, unnest(f.confkey) as attnum from pg_constraint f
+    select f.confrelid as table, unnest(f.confkey) as attnum, f.confupdtype not in ('a', 'r') as cascades from pg_constraint f
     where f.contype = 'f' and f.confrelid in (select w.table from w)
   ), used as materialized (
     select distinct a.atttypid as oid from pg_attribute a
@@ -308,6 +335,7 @@ const COLUMNS = `
     -- of a view: what is computed, and a key that the table below it makes
     r.relkind = 'v' and (not pg_column_is_updatable(r.oid, a.attnum, true) or made.key) as readonly,
     (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k) as referenced,
+    (a.attrelid, a.attnum) in (select k.table, k.attnum from referenced k where k.cascades) as cascades,
     t.type, t.kind, t.sqltype, t.oid, coalesce(t.mod, a.atttypmod) as mod, t.element, t.labels, t.domain, t.ordered, t.equated,
     -- heirs that have the default of a column count on together
     r.relkind <> 'p' and pg_get_expr(d.adbin, d.adrelid) like 'nextval(%' and not exists (
@@ -393,6 +421,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     notNull: row.notnull,
     hasDefault: row.default !== null,
     referenced: row.referenced,
+    cascades: row.cascades,
     generated:
       row.readonly || row.identity !== '' || row.generated !== '' || (row.default?.startsWith('nextval(') ?? false),
     maxLength: base === 'name' ? NAME_LENGTH : limited && TEXTS.has(base) ? row.mod - 4 : undefined,

@@ -203,6 +203,8 @@ export function boundKnex(model: ModelClass): Queryable {
   return knex
 }
 
+const NO_EVENT = { insert: false, update: false, delete: false }
+
 function describe(model: ModelClass, catalogue: CatalogueTable | undefined): ModelDescription {
   const schema = readModelSchema(model.jsonSchema)
   const primaryKey = primaryKeyOf(model)
@@ -243,6 +245,7 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     relations,
     constraints: new Map(catalogue?.constraints.map((c) => [c.name, c.columns.map(property)])),
     referenced: new Set(catalogue?.columns.filter((c) => c.referenced).map((c) => property(c.column))),
+    cascading: new Set(catalogue?.columns.filter((c) => c.cascades).map((c) => property(c.column))),
     table: catalogue?.table,
     secured: catalogue?.secured ?? false,
     isView: catalogue?.isView ?? false,
@@ -255,7 +258,8 @@ function describe(model: ModelClass, catalogue: CatalogueTable | undefined): Mod
     ),
     lockable: catalogue?.lockable ?? true,
     filtersInserts: catalogue?.filtersInserts ?? false,
-    hasInsertTriggers: catalogue?.hasInsertTriggers ?? false,
+    isIndirect: catalogue?.isIndirect ?? false,
+    triggers: catalogue?.triggers ?? { before: NO_EVENT, after: NO_EVENT, deferred: [] },
     foreignKeys: new Map(
       catalogue?.constraints.flatMap(({ kind, columns: own, target, enforced }) =>
         kind === 'foreign' && own.length === 1 && target

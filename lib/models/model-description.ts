@@ -1,6 +1,6 @@
 /** What is known of a model: its columns, keys and relations. */
 import type { PropertySchema } from '../kernel/json-schema.js'
-import type { TakenWrites } from './catalogue.js'
+import type { TakenWrites, Triggers } from './catalogue.js'
 import type { Checked } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
 
@@ -136,6 +136,8 @@ export interface ModelDescription {
   readonly references: readonly Reference[]
   /** Properties that foreign keys of the database point to. */
   readonly referenced: ReadonlySet<string>
+  /** Those whose change the database passes on to what points to them (`ON UPDATE CASCADE` and the like). */
+  readonly cascading: ReadonlySet<string>
   /** The table's number in the database; undefined until the catalogue was read. */
   readonly table: number | undefined
   /** Rows are hidden by row-level security. */
@@ -156,8 +158,10 @@ export interface ModelDescription {
   readonly lockable: boolean
   /** An insert may leave rows out: a trigger or a rule of the database stands before it. */
   readonly filtersInserts: boolean
-  /** Triggers or rules of the database run when rows are inserted. */
-  readonly hasInsertTriggers: boolean
+  /** Statements may do something else, or more, than they say: a view's, a foreign table's, or by rules. */
+  readonly isIndirect: boolean
+  /** The triggers of the table and its partitions. */
+  readonly triggers: Triggers
   /** True once the catalogue was read. */
   readonly prepared: boolean
 }

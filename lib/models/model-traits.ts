@@ -139,6 +139,21 @@ class Traits {
     return this.#plainChanges
   }
 
+  /** Nothing of the model's own runs once a row was inserted. */
+  get quietInserts(): boolean {
+    return this.#keeps('afterInsert') && this.#inherits('$afterInsert')
+  }
+
+  /** Nothing of the model's own runs once a row was updated. */
+  get quietUpdates(): boolean {
+    return this.#keeps('afterUpdate') && this.#inherits('$afterUpdate')
+  }
+
+  /** Nothing of the model's own runs around the writes of a row. */
+  get quietWrites(): boolean {
+    return this.plainInserts && this.quietUpdates && this.#keeps('beforeUpdate') && this.#inherits('$beforeUpdate')
+  }
+
   /** Rows can be deleted together: nothing of the model's own runs for each. */
   get plainBulkDeletes(): boolean {
     this.#plainBulkDeletes ??= this.#inherits('$beforeDelete', '$afterDelete')

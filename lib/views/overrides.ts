@@ -9,6 +9,8 @@ const SHOWING = ['getSerializer', 'loadRelated'] as const
 export const INPUT = ['getInputSerializer', 'getSerializerClass'] as const
 
 export type InsertAction = 'create' | 'bulkCreate'
+/** What answers with the objects that it has written. */
+export type WritingAction = InsertAction | 'update' | 'bulkUpdate'
 /** What is answered with rows. A stream is a list that is written row by row. */
 export type RowAnswer = InsertAction | 'list' | 'stream' | 'retrieve'
 

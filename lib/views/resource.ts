@@ -18,6 +18,7 @@ import type { BasePermission } from '../permissions/permission.js'
 import { type OrderTerm, totalOrder } from '../queryset/total-order.js'
 import { insertObstacle } from '../rows/inserter.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { type StoredRows, storedRows } from '../serializers/stored-rows.js'
 import { actionNamed, changesObject, takesMany } from './actions.js'
 import { type AnswerPlan, answerPlan } from './answer-plan.js'
 import { filterViewOf, findLookup } from './class-facts.js'
@@ -31,6 +32,7 @@ import {
   type RequestChecks,
   type RowAnswer,
   rowMethods,
+  type WritingAction,
 } from './overrides.js'
 import { listPoliciesOf, policiesOf } from './policies.js'
 import { type Deletion, deletionFor } from './soft-delete.js'
@@ -259,6 +261,18 @@ export class Resource {
     return obstacle
   }
 
+  /**
+   * What is decided of the answers to what an action writes through a serializer: whether RETURNING shows what is stored.
+   * @param action one of those that come with the package
+   */
+  stored(action: WritingAction, serializer: SerializerClass): StoredRows {
+    const { hooks = [] } = actionNamed(action) ?? {}
+    const writes = action === 'create' || action === 'bulkCreate' ? 'insert' : 'update'
+    const stored = storedRows(serializer, { writes, isList: takesMany(action) })
+    const own = this.#overridden(hooks.filter((hook) => hook in this.#sample))
+    return own === null ? stored : { ...stored, because: own }
+  }
+
   /** What is checked of a request for an action before its transaction; nothing where code of the application's answers. */
   requestChecks(action: string): RequestChecks {
     let checks = this.#requestChecks.get(action)
@@ -283,7 +297,8 @@ export class Resource {
     const hooks = actionNamed(action)?.hooks.filter((hook) => hook in this.#sample) ?? []
     const overridden = this.#overridden([action, ...hooks, ...INPUT])
     if (overridden !== null) return overridden
-    return serializerClass ? insertObstacle(serializerClass) : `${name} has no serializerClass`
+    if (!serializerClass) return `${name} has no serializerClass`
+    return insertObstacle(serializerClass) ?? this.stored(action, serializerClass).because
   }
 
   #overridden(methods: readonly string[]): string | null {

@@ -57,7 +57,11 @@ export function modelsOf(view: ModelledView): ModelClass[] {
     models.add(related.modelClass())
     for (const model of modelsOnPaths(related.modelClass(), related.filtersetFields)) models.add(model)
   }
-  for (const model of [...models]) for (const related of relatedModels(model)) models.add(related)
+  for (const model of [...models]) {
+    for (const related of relatedModels(model)) models.add(related)
+    // lists of keys write rows of join tables
+    for (const { through } of describeModel(model).relations.values()) if (through) models.add(through.model)
+  }
   return [...models]
 }
 

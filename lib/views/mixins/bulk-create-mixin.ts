@@ -3,9 +3,10 @@ import { described, exclusiveTo } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
 import { markBuiltIn } from '../built-in.js'
+import { answerSaved } from '../steps/answer-saved.js'
 import { bulkItems, DEFAULT_BULK_SIZE } from '../steps/bulk-objects.js'
 import { insertRows } from '../steps/insert-row.js'
-import { checkAnswer, representSaved } from '../steps/selection.js'
+import { checkAnswer } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `bulkCreate` (`POST /<prefix>/bulk`): all objects of a list, or none. 201 with the objects as they were stored. */
@@ -24,7 +25,7 @@ export function BulkCreateMixin<Base extends ViewConstructor>(base: Base) {
       const serializer = this.getInputSerializer({ many: true })
       await serializer.isValid({ raiseException: true })
       await this.performBulkCreate(serializer)
-      return representSaved(this, serializer)
+      return answerSaved(this, serializer, 'bulkCreate')
     }
 
     /**

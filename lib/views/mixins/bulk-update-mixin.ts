@@ -5,8 +5,9 @@ import type { Serializer } from '../../serializers/serializer.js'
 import { under } from '../../serializers/under.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
+import { answerSaved } from '../steps/answer-saved.js'
 import { bulkItems, bulkObjects, DEFAULT_BULK_SIZE, withoutKeys } from '../steps/bulk-objects.js'
-import { representSaved, selectionOf } from '../steps/selection.js'
+import { selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /**
@@ -32,7 +33,7 @@ export function BulkUpdateMixin<Base extends ViewConstructor>(base: Base) {
         const serializer = this.getInputSerializer({ inputData, obj: objects, many: true, partial: true })
         await serializer.isValid({ raiseException: true })
         await this.performBulkUpdate(serializer, objects)
-        return representSaved(this, serializer)
+        return answerSaved(this, serializer, 'bulkUpdate')
       })
     }
 

@@ -9,9 +9,9 @@ import { ACTIONS } from '../actions.js'
 import { markBuiltIn } from '../built-in.js'
 import type { GenericAPIView } from '../generic-api-view.js'
 import type { GenericView } from '../generic-view.js'
-import { readNewVersion } from '../steps/concurrency.js'
+import { answerSaved } from '../steps/answer-saved.js'
 import { insertRow } from '../steps/insert-row.js'
-import { checkAnswer, representSaved } from '../steps/selection.js'
+import { checkAnswer } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `create`: 201 with the object as it was stored, and its `Location`. */
@@ -25,8 +25,7 @@ export function CreateMixin<Base extends ViewConstructor>(base: Base) {
       const serializer = this.getInputSerializer()
       await serializer.isValid({ raiseException: true })
       await this.performCreate(serializer)
-      if (this.viewClass.concurrency !== null) await readNewVersion(this, serializer.obj)
-      return created(this, serializer.obj, await representSaved(this, serializer))
+      return created(this, serializer.obj, await answerSaved(this, serializer, 'create'))
     }
 
     /** Stores a new object. Override it to add values: `return serializer.save({ owner_id: this.ctx.state.user.id })`. */

@@ -3,8 +3,8 @@ import { described } from '../../kernel/declarations.js'
 import type { Serializer } from '../../serializers/serializer.js'
 import { markBuiltIn } from '../built-in.js'
 import { holdingRows } from '../request/in-view-transaction.js'
-import { readNewVersion } from '../steps/concurrency.js'
-import { representSaved, selectionOf } from '../steps/selection.js'
+import { answerSaved } from '../steps/answer-saved.js'
+import { selectionOf } from '../steps/selection.js'
 import type { ViewConstructor } from './mixin.js'
 
 /** Adds `update` (PUT, the whole object) and `partialUpdate` (PATCH, the fields that were sent). */
@@ -22,8 +22,7 @@ export function UpdateMixin<Base extends ViewConstructor>(base: Base) {
         const serializer = this.getInputSerializer({ obj: instance, partial: options.partial ?? false })
         await serializer.isValid({ raiseException: true })
         await this.performUpdate(serializer, instance)
-        await readNewVersion(this, serializer.obj)
-        return representSaved(this, serializer)
+        return answerSaved(this, serializer, 'update')
       })
     }
 

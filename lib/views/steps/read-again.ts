@@ -1,4 +1,7 @@
-/** Reads objects that were written once more, where the view's queryset makes more of its rows than the table has. */
+/**
+ * Reads objects that were written once more, where the view's queryset makes more of its rows than the table has, or where
+ * something may have changed them since.
+ */
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
 import { keyText } from '../../fields/object-key.js'
@@ -7,9 +10,10 @@ import { exactKey } from '../../models/exact-key.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
+import { ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
-import { whereKeys } from '../../queryset/where-keys.js'
+import { whereKeys, whereRows } from '../../queryset/where-keys.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
@@ -24,8 +28,14 @@ export function shapingQuery(view: GenericView): AnyQueryBuilder | undefined {
 /**
  * Gives saved objects the properties that the query reads for them. Those that it does not find stay as they are, but for
  * their related objects: there its graph holds, too.
+ * @param isStale the rows of these, too, may be others by now
  */
-export async function readAgain(view: GenericView, query: AnyQueryBuilder, objects: readonly object[]): Promise<void> {
+export async function readAgain(
+  view: GenericView,
+  query: AnyQueryBuilder,
+  objects: readonly object[],
+  isStale = false,
+): Promise<void> {
   const description = describeModel(view.viewClass.modelClass())
   const key = description.primaryKey.flatMap((property) => description.columns.get(property) ?? [])
   const saved = (objects as readonly Loose[]).filter((object) => key.every(({ property }) => object[property] != null))
@@ -36,11 +46,16 @@ export async function readAgain(view: GenericView, query: AnyQueryBuilder, objec
   const found = (await readExactly(byKeys(query.clone(), key, saved))) as readonly Loose[]
   const textOf = (object: Loose) => JSON.stringify(key.map((column) => keyText(column, object[column.property])))
   const byText = new Map(found.map((object) => [textOf(object), object]))
-  const unseen = saved.filter((object) => {
-    const seen = byText.get(textOf(object))
+  const replaceBy = (rows: ReadonlyMap<string, Loose>) => (object: Loose) => {
+    const seen = rows.get(textOf(object))
     if (seen) replace(object, seen, description)
     return !seen
-  })
+  }
+  const unseen = saved.filter(replaceBy(byText))
+  if (isStale && unseen.length > 0) {
+    const rows = (await readExactly(whereRows(ownRows(description.model, knex), unseen))) as readonly Loose[]
+    unseen.filter(replaceBy(new Map(rows.map((row) => [textOf(row), row]))))
+  }
   if (unseen.length > 0 && query.hasWithGraph()) await readExactly(query.clone().resolve(unseen))
 }
 

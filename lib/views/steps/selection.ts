@@ -198,16 +198,19 @@ export async function representFound(view: GenericView, object: object): Promise
   return represent(view, object)
 }
 
-/** The written form of what a serializer has saved. */
-export async function representSaved(view: GenericView, serializer: Serializer): Promise<unknown> {
+/**
+ * The written form of what a serializer has saved.
+ * @param isStale something may have changed the rows since they were returned
+ */
+export async function representSaved(view: GenericView, serializer: Serializer, isStale = false): Promise<unknown> {
   const selected = selectionOf(view) !== undefined
-  const query = view.resource.isWholeTable ? undefined : shapingQuery(view)
+  const query = isStale ? view.getQueryset() : view.resource.isWholeTable ? undefined : shapingQuery(view)
   if (!selected && !query) return serializer.data
   const objects = [serializer.obj].flat().filter((object) => object != null)
   const model = view.viewClass.modelClass()
   if (objects.every((object) => isRowOf(model, object))) {
     if (query) {
-      await readAgain(view, query, objects)
+      await readAgain(view, query, objects, isStale)
       await loadShown(view, objects)
     } else await loadExpanded(view, objects)
   }

@@ -1,0 +1,38 @@
+/** What a write answers: the objects as a reader of the same transaction sees them, and their version. */
+
+import { quoteIdentifier, toReference } from '../../models/table-reference.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import type { SerializerClass } from '../../serializers/contract.js'
+import type { Serializer } from '../../serializers/serializer.js'
+import type { DeferredTriggers } from '../../serializers/stored-rows.js'
+import type { GenericView } from '../generic-view.js'
+import type { WritingAction } from '../overrides.js'
+import { readNewVersion } from './concurrency.js'
+import { representSaved } from './selection.js'
+
+/** The written form of what a serializer has saved: read again where the plan says that something may have changed it since. */
+export async function answerSaved(view: GenericView, serializer: Serializer, action: WritingAction): Promise<unknown> {
+  const { because, deferred } = view.resource.stored(action, serializer.constructor as SerializerClass)
+  if (deferred.length > 0) await runDeferred(view, deferred)
+  // of a list there is no version
+  if (!serializer.many) await readNewVersion(view, serializer.obj)
+  return representSaved(view, serializer, because !== null)
+}
+
+/**
+ * Has triggers run that would wait for COMMIT: what they change is what clients read from then on. Those of later statements
+ * wait again.
+ */
+async function runDeferred({ trx, knex }: GenericView, deferred: readonly DeferredTriggers[]): Promise<void> {
+  const transaction = (trx ?? knex) as Queryable | undefined
+  // without a transaction COMMIT was at the end of the statement
+  if (!transaction?.isTransaction) return
+  const names = deferred.flatMap(({ tableName, names: own }) => {
+    const schema = toReference(transaction, tableName).split('.').slice(0, -1)
+    return own.map((name) => [...schema, quoteIdentifier(name)].join('.'))
+  })
+  for (const when of ['immediate', 'deferred']) {
+    // knex takes a question mark for the place of a value
+    await transaction.raw(`set constraints ${names.join(', ').replaceAll('?', '\\?')} ${when}`)
+  }
+}
