@@ -33,7 +33,8 @@ import { rowAccess } from '../views/steps/selection.js'
 import type { ExplainedInsert, ExplainedReading, ExplainedStatement, Explanation } from './explanation.js'
 import { isDecided, isDecidedOutside, knexOf, type Subject } from './subject.js'
 
-type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> & Partial<Pick<Explanation, 'transaction'>>
+type Road = Pick<Explanation, 'reading' | 'insert' | 'statements'> &
+  Partial<Pick<Explanation, 'transaction' | 'readsAgain'>>
 
 const NOTHING: Road = { reading: null, insert: null, statements: [] }
 
@@ -127,12 +128,12 @@ class RoadBook {
     if (asked || method !== undefined) {
       this.#overridden(...(method === undefined ? [] : [method]))
       const insert = { by: 'serializer', because: `${view.viewClass.name} overrides ${method}()` } as const
-      const reading = isBuiltIn(view.viewClass.prototype, name) ? this.#readingAgain(name) : null
-      return { ...NOTHING, insert: method === undefined ? null : insert, reading, transaction: view.viewClass.atomic }
+      const again = isBuiltIn(view.viewClass.prototype, name) ? this.#readsAgain(name) : {}
+      return { ...NOTHING, insert: method === undefined ? null : insert, ...again, transaction: view.viewClass.atomic }
     }
     const transaction = view.atomic
     const isBulk = name === 'bulkCreate'
-    const reading = this.#readingAgain(name)
+    const again = this.#readsAgain(name)
     const inserter = findInserter(view, isBulk ? 'bulkCreate' : 'create', this.#tell)
     const columns = this.#writtenColumns()
     const values = new Map(columns.map((column) => [column, null]))
@@ -147,7 +148,7 @@ class RoadBook {
     } else this.#noteHooks('INSERT')
     if (!inserter) this.#noteRelations()
     const insert: ExplainedInsert = inserter ? { by: 'statement' } : { by: 'serializer', ...because(this.#because) }
-    return { ...NOTHING, insert, reading, statements: this.#statements, transaction }
+    return { ...NOTHING, insert, ...again, statements: this.#statements, transaction }
   }
 
   async change({ name, runs = name, writes, hooks }: Action): Promise<Road> {
@@ -157,12 +158,12 @@ class RoadBook {
     const asked = isDecided(this.#subject, ...CHOOSING, ...finding) || isDecidedOutside(this.#subject)
     const own = this.#overridden(name, runs)
     if (own || asked) return { ...NOTHING, transaction }
-    const reading = writes === 'update' && name !== 'restoreDeleted' ? this.#readingAgain(name) : null
+    const again = writes === 'update' && name !== 'restoreDeleted' ? this.#readsAgain(name) : {}
     if (takesMany(name)) {
       this.#subject.notes.push(
         'the objects that the body names are read and locked by one statement, in the order of their keys',
       )
-      return { ...NOTHING, reading, transaction }
+      return { ...NOTHING, ...again, transaction }
     }
     if (name === 'restoreDeleted' || name === 'purgeDeleted') view.deletedRows = 'deleted'
     const marks = name === 'restoreDeleted' || (name === 'destroy' && view.resource.deletion !== undefined)
@@ -174,16 +175,16 @@ class RoadBook {
     else if (!written)
       await this.#step(writes === 'delete' ? 'delete' : 'update', () => this.#changeRow(writes === 'delete'))
     if (writes !== 'delete') this.#noteRelations()
-    return { ...NOTHING, reading, statements: this.#statements, transaction }
+    return { ...NOTHING, ...again, statements: this.#statements, transaction }
   }
 
-  /** How objects are read once they are written; null where RETURNING shows what is stored. */
-  #readingAgain(name: string): ExplainedReading | null {
+  /** Whether objects are read again once they are written. */
+  #readsAgain(name: string): Pick<Explanation, 'readsAgain'> {
     const { serializerClass } = this.#view.viewClass
-    if (!serializerClass) return null
+    if (!serializerClass) return {}
     const action = (actionNamed(name)?.runs ?? name) as WritingAction
     const { because } = this.#view.resource.stored(action, serializerClass)
-    return because === null ? null : { from: 'instances', because }
+    return because === null ? {} : { readsAgain: because }
   }
 
   async #changeRow(isDeletion: boolean): Promise<void> {

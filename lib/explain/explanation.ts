@@ -1,6 +1,6 @@
 /** What `explain()` says of one method of a path. */
 
-/** How objects are read for an answer; of a write, for its answer, where RETURNING may show what has changed since. */
+/** How objects are read for an answer. */
 export interface ExplainedReading {
   /**
    * `rows`: strings of rows become JSON without instances of the model; `native`: PostgreSQL writes the JSON; `instances`:
@@ -82,6 +82,8 @@ export interface Explanation {
   readonly transaction: boolean
   /** How objects are read; null for an action that reads none. */
   readonly reading: ExplainedReading | null
+  /** Why objects that were written are read again for the answer; missing where RETURNING shows what is stored. */
+  readonly readsAgain?: string
   /** How an object is stored by a create; null for other actions. */
   readonly insert: ExplainedInsert | null
   /** The statements that it sends, as far as they are known before a request. */

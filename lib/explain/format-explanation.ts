@@ -25,6 +25,7 @@ function format(explanation: Explanation): string {
     ['relations', explanation.relations.join(', ')],
     ['reads', reading ? withReason(reading.from, reading.because) : ''],
     ['inserts', insert ? withReason(`by ${insert.by}`, insert.because) : ''],
+    ['reads again', explanation.readsAgain ?? ''],
     ['runs with', explanation.database ?? ''],
     ['once', explanation.idempotency ?? ''],
     ['reads on', explanation.replicas === 0 ? '' : `${explanation.replicas} replicas, else the primary`],

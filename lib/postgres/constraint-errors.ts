@@ -1,6 +1,6 @@
 /** Violations of constraints, and what triggers raise, as messages under the client's fields. */
 
-import { type ApiError, Conflict, type ErrorMessages, ValidationError } from '../kernel/errors.js'
+import { ApiError, Conflict, type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
 import type { ConstraintSubject } from './failed-statement.js'
 import { type NativeError, nativeMessage } from './native-error.js'
@@ -35,13 +35,20 @@ interface Names {
   readonly fields: readonly string[]
 }
 
-export const unique = constrained(
+const notUnique = constrained(
   () => NOT_UNIQUE,
   (fields, columns) =>
     fields.length > 1 && fields.length === columns.length
       ? `The fields ${fields.join(', ')} must make a unique set.`
       : NOT_UNIQUE,
 )
+/** A key that the database has made is no client's to mend: its sequence is behind the table. */
+export const unique: Answer = (cause, subject) => {
+  const { table, constraint } = cause
+  const names = typeof table === 'string' && typeof constraint === 'string'
+  if (names && subject.isMade?.(table, constraint)) return new ApiError(500, 'Internal server error', { cause })
+  return notUnique(cause, subject)
+}
 export const notNull = constrained(
   () => 'This field may not be null.',
   () => 'This field may not be null.',

@@ -8,6 +8,8 @@ export interface ConstraintSubject {
   readonly operation: 'write' | 'delete' | 'read'
   /** Columns of a named constraint or unique index of a table, from the catalogue. */
   columnsOf(table: string, constraint: string): readonly string[] | undefined
+  /** True for a constraint of columns that the database fills in, and no client. */
+  readonly isMade?: ((table: string, constraint: string) => boolean) | undefined
   /** The client's field for a column of that table, if there is one. */
   fieldOf(table: string, column: string): string | undefined
   /** The value the client sent for that field. */

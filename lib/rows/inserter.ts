@@ -83,7 +83,11 @@ export class Inserter {
     const { plan, model } = this.#access
     const related = plan.joins.map(({ relation }) => describeModel(relation.model))
     const { isIndirect, triggers } = model
-    const isStale = isIndirect || triggers.before.insert || triggers.after.insert || related.some((one) => one.isView || one.table === model.table)
+    const isStale =
+      isIndirect ||
+      triggers.before.insert ||
+      triggers.after.insert ||
+      related.some((one) => one.isView || one.table === model.table)
     if (related.length > 0 && isStale)
       return 'a trigger, a view or the same table may have a say in what it shows of others'
     if (plan.lists.length > 0) return 'it shows lists, or numbers, of related objects'

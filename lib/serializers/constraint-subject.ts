@@ -28,6 +28,10 @@ export function constraintSubject(
       isOwn(table)
         ? model?.constraints.get(constraint)?.map((name) => model.columns.get(name)?.nativeName ?? name)
         : undefined,
+    isMade: (table, constraint) => {
+      const properties = (isOwn(table) && model?.constraints.get(constraint)) || []
+      return properties.length > 0 && properties.every((name) => model?.columns.get(name)?.auto === true)
+    },
     fieldOf: (table, column) => (isOwn(table) ? fieldAmong(columnNamed(column)) : undefined),
     valueOf: (name) => {
       const field = plan.fields.find((bound) => bound.name === name && bound.writable)

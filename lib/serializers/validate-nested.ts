@@ -3,11 +3,14 @@
 import { ExternalIdField } from '../fields/external-id-field.js'
 import { keyText, parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
+import { writeJson } from '../kernel/json-numerals.js'
 import { quote } from '../kernel/quote.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
+import { deletionOf } from '../models/soft-deletes.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import type { NestedSerializer, NestedSerializerOptions } from './nested-serializer.js'
+import { rowKey } from './row-keys.js'
 import { keepUnchanged } from './unchanged.js'
 import {
   type Candidate,
@@ -65,12 +68,18 @@ export async function validateNested(
       entries.push({ item, position, again, candidate: { input: element, current: target } })
     }
   }
+  const changes = new Map<string, string | undefined>()
+  for (const entry of entries) entry.again ||= changesAnew(child, entry.candidate, changes)
   const candidates = entries.map(({ candidate }) => candidate)
   const outcomes = await validate(child, candidates, { nested: true, forced })
   let wrong = 0
   for (const [index, { item, position, again, candidate }] of entries.entries()) {
     const { value, errors: found } = outcomes[index] as Outcome
-    const errors = again ? namedAgain(keys, candidate) : (found ?? foreignKeyError(child, item, candidate, keys))
+    const deleted = isDeleted(child, candidate) ? deletedError(child, candidate, keys) : undefined
+    // sent back as it was read, it stays as it is
+    if (deleted === null) continue
+    const errors =
+      deleted ?? (again ? namedAgain(keys, candidate) : (found ?? foreignKeyError(child, item, candidate, keys)))
     if (errors) {
       // lists in lists multiply: each object gets an error about one of the rest, as else it would pass
       const isFirst = item.errors?.[bound.name] === undefined
@@ -175,11 +184,43 @@ function readKey(column: Column, given: unknown): unknown {
   return typeof given === 'number' ? parseValue(column, given) : undefined
 }
 
+/** True for a stored object that another item of a list changes in another way: one of two changes would be lost. */
+function changesAnew(
+  { plan }: AnySerializer,
+  { input, current }: Candidate,
+  changes: Map<string, string | undefined>,
+): boolean {
+  if (!current || !plan.model) return false
+  const key = rowKey(plan.model.model, current)
+  const text = writeJson(input)
+  if (changes.has(key)) return changes.get(key) !== text
+  changes.set(key, text)
+  return false
+}
+
+/** True for an object that is marked as deleted: a foreign key may still lead to it. */
+function isDeleted({ plan }: AnySerializer, { current }: Candidate): boolean {
+  const mark = plan.model && deletionOf(plan.model.model)
+  return mark !== undefined && current !== undefined && (current as Record<string, unknown>)[mark] != null
+}
+
+/** A deleted object takes no changes; null where there are none. */
+function deletedError(child: AnySerializer, { input, current }: Candidate, keys: NestedKeys): ErrorMessages | null {
+  const shown = child.toRepresentation(current) as Record<string, unknown>
+  const given = typeof input === 'object' && input !== null ? (input as Record<string, unknown>) : {}
+  const isSame = ({ name }: BoundField) =>
+    !Object.hasOwn(given, name) || writeJson(given[name]) === writeJson(shown[name])
+  if (child.plan.writable.every(isSame)) return null
+  const [key] = keys.fields
+  if (!key) return { non_field_errors: ['Invalid value.'] }
+  return { [key.name]: [`Invalid pk ${quote(String(shown[key.name]))} - object does not exist.`] }
+}
+
 /** An object can be changed once: of two changes one would be lost. */
-function namedAgain({ fields }: NestedKeys, { input }: Candidate): ErrorMessages {
-  const name = fields[0]?.name ?? ''
-  const given = (input as Record<string, unknown>)[name]
-  return { [name]: [`Invalid pk ${quote(String(given))} - listed more than once.`] }
+function namedAgain({ fields: [key] }: NestedKeys, { input, current }: Candidate): ErrorMessages {
+  if (!key) return { non_field_errors: ['Invalid value.'] }
+  const given = (input as Record<string, unknown>)[key.name] ?? (key.ids ? '' : storedKey(key, current as object))
+  return { [key.name]: [`Invalid pk ${quote(String(given))} - listed more than once.`] }
 }
 
 /** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */

@@ -18,7 +18,7 @@ import type { AnySerializer, WriteEntry } from './contract.js'
 import { rowKey } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 import { placed, under } from './under.js'
-import { changeOf, insertRows, knexOf, type RowChange, updateRows, updatesRows } from './write-rows.js'
+import { changeOf, insertRows, knexOf, leftRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
 
 type Data = Record<string, unknown>
 
@@ -160,8 +160,7 @@ async function updateOne(
   if (updatesPlainly(instance, knex) && modelOf(instance) === model && !Object.values(columns).some(isExpression)) {
     const values = databaseValues(model, patch)
     const updated = values.size > 0 ? await updateRow(instance, patch, { values, knex }) : instance
-    if (!updated) throw new NotFound()
-    return updated
+    return updated ?? leftRow(model, instance, knex)
   }
   showKept(patch, kept)
   const rows: unknown = await byExactKey(instance, () => {
@@ -169,6 +168,12 @@ async function updateOne(
     return readExactly(query.returning('*') as AnyQueryBuilder)
   })
   const row: unknown = Array.isArray(rows) ? rows[0] : rows
+  return row ? (row as Model) : leftRow(model, instance, knex)
+}
+
+/** @throws NotFound the row is gone */
+async function leftRow(model: ModelClass, instance: Model, knex: Queryable): Promise<Model> {
+  const row = (await leftRows(model, [instance], knex)).get(rowKey(model, instance))
   if (!row) throw new NotFound()
-  return row as Model
+  return row
 }

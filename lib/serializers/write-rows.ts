@@ -8,13 +8,14 @@ import { exactValue } from '../models/database-text.js'
 import { boundKnex, describeModel } from '../models/describe-model.js'
 import { keepJsonTexts } from '../models/json-texts.js'
 import { showKept } from '../models/kept-values.js'
-import type { Column } from '../models/model-description.js'
+import { type Column, mayKeep } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
+import { ownRows } from '../queryset/own-row.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
-import { ONE_BY_ONE } from '../queryset/where-keys.js'
+import { ONE_BY_ONE, whereRows } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
 import { rowKey } from './row-keys.js'
 import type { Writes } from './split-writes.js'
@@ -111,11 +112,28 @@ export async function updateRows(model: ModelClass, changes: readonly RowChange[
   for (const part of parts(changed, 2 * names.size + describeModel(model).primaryKey.length)) {
     for (const [before, row] of await updatePart(model, part, knex)) updated.set(before, row)
   }
+  const left = await leftRows(
+    model,
+    changed.flatMap(({ instance }) => (updated.has(rowKey(model, instance)) ? [] : [instance])),
+    knex,
+  )
   return changes.map(({ instance, values }) => {
-    const row = values.size > 0 ? updated.get(rowKey(model, instance)) : instance
+    const key = rowKey(model, instance)
+    const row = values.size > 0 ? (updated.get(key) ?? left.get(key)) : instance
     if (!row) throw new NotFound()
     return row
   })
+}
+
+/** Rows that an update has not changed, by key: triggers and rules may leave them as they are. Those that are gone are missing. */
+export async function leftRows(
+  model: ModelClass,
+  rows: readonly Model[],
+  knex: Queryable,
+): Promise<ReadonlyMap<string, Model>> {
+  if (rows.length === 0 || !mayKeep(describeModel(model), 'update')) return new Map()
+  const found = (await readExactly(whereRows(ownRows(model, knex), rows))) as Model[]
+  return new Map(found.map((row) => [rowKey(model, row), row]))
 }
 
 /**

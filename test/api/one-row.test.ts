@@ -85,7 +85,8 @@ it.each([
   seen.length = 0
   const { status } = await client.send(method, '/things/1', method === 'PATCH' ? { name: 'two' } : undefined)
   expect(status).toBeLessThan(300)
-  expect(seen.filter((one) => one === hook)).toHaveLength(1)
+  // the view's own performUpdate() may have changed the row since it was returned
+  expect(seen.filter((one) => one === hook)).toHaveLength(hook.endsWith('Find') ? 2 : 1)
 })
 
 it.each([
@@ -100,5 +101,5 @@ it.each([
   const client = await serve(Hooked)
   const { status } = await client.send(method, '/things/1', method === 'PATCH' ? { name: 'two' } : undefined)
   expect(status).toBeLessThan(300)
-  expect(seen.filter((one) => one === hook)).toHaveLength(1)
+  expect(seen.filter((one) => one === hook)).toHaveLength(hook === '$afterFind' ? 2 : 1)
 })

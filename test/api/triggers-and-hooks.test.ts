@@ -340,7 +340,7 @@ describe('[A8] A trigger', () => {
       hooked: viewOf(Hooked, serializerOf(Hooked, ['id', 'kept'])),
     })
     for (const path of ['/keeps/bulk', '/hooked/bulk']) {
-      expect((await send('DELETE', path, [1, 2])).status).toBe(404)
+      expect((await send('DELETE', path, [1, 2])).status).toBe(403)
       expect(await rowsOf('select id from keeps order by id')).toEqual([{ id: 1 }, { id: 2 }])
     }
     expect(await send('DELETE', '/keeps/bulk', [1])).toMatchObject({ status: 200, json: { deleted: [1] } })

@@ -8,7 +8,7 @@ import { type SerializerClass, serializerOf, serveViews, viewOf } from '../suppo
 useReviewedBooks()
 
 describe('[P14] A delete', () => {
-  it('answers 404 when the row stays, as where a trigger keeps it', async () => {
+  it('answers 403 when the row stays, as where a trigger keeps it', async () => {
     class Kept extends Model {
       static override tableName = 'kept'
     }
@@ -18,7 +18,8 @@ describe('[P14] A delete', () => {
       create function keep() returns trigger language plpgsql as 'begin return null; end';
       create trigger keep before delete on kept for each row execute function keep()`)
     const client = await serveViews({ kept: viewOf(Kept, serializerOf(Kept, ['id'])) })
-    expect((await client.send('DELETE', '/kept/1')).status).toBe(404)
+    expect((await client.send('DELETE', '/kept/1')).status).toBe(403)
+    expect((await client.send('DELETE', '/kept/bulk', [1])).status).toBe(403)
     expect((await client.get('/kept/1')).status).toBe(200)
   })
 

@@ -29,7 +29,8 @@ function deleteRow({ rowMark }: GenericView, object: Model, knex: Queryable | un
 async function deleteObject(view: GenericView, object: Model): Promise<unknown> {
   const knex = view.trx ?? view.knex
   const deleted: unknown = await deleteRow(view, object, knex)
-  if (deleted === 0) throw await whyKept(view)
+  const kept = deleted === 0 ? await whyKept(view, 'delete') : undefined
+  if (kept) throw kept
   const { serializerClass } = view.viewClass
   if (serializerClass) dropUploads(serializerPlan(serializerClass), [object], knex)
   return deleted
@@ -57,8 +58,8 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
 
     /**
      * Deletes the object, and its uploads once that is committed; with `softDelete` it marks the row and keeps both. Override
-     * it for a soft delete of another kind, also where a trigger keeps the row.
-     * @throws PermissionDenied no row was deleted: the database keeps it, by a policy or a trigger
+     * it for a soft delete of another kind. A trigger or a rule may do that, too: a row that is no longer to be seen then is deleted.
+     * @throws PermissionDenied no row was deleted: the database keeps it, by a policy, a trigger or a rule
      * @throws NotFound another request has deleted it, or given it to somebody else
      */
     // biome-ignore lint/suspicious/noExplicitAny: the object is the subclass's own
@@ -66,7 +67,8 @@ export function DestroyMixin<Base extends ViewConstructor>(base: Base) {
       const { deletion } = this.viewClass.softDelete === null ? {} : this.resource
       if (!deletion) return deleteObject(this, instance as Model)
       const deleted = await markDeleted(this, instance as Model, deletion)
-      if (deleted === 0) throw await whyKept(this)
+      const kept = deleted === 0 ? await whyKept(this, 'update') : undefined
+      if (kept) throw kept
       return deleted
     }
 

@@ -3,18 +3,25 @@ import type { Model } from 'objection'
 import { type KeyValues, keyTexts, type ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
 import type { IDContext } from '../../ids/codec.js'
-import { ApiError, BadRequest, type ErrorMessages, NotFound, ValidationError } from '../../kernel/errors.js'
+import {
+  ApiError,
+  BadRequest,
+  type ErrorMessages,
+  NotFound,
+  PermissionDenied,
+  ValidationError,
+} from '../../kernel/errors.js'
 import { quote } from '../../kernel/quote.js'
 import { exactValue } from '../../models/database-text.js'
 import { describeModel } from '../../models/describe-model.js'
 import { byExactKey } from '../../models/exact-key.js'
-import type { Column } from '../../models/model-description.js'
+import { type Column, mayKeep } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
 import { readingError } from '../../postgres/database-errors.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
-import { whereAnyKey } from '../../queryset/where-keys.js'
+import { whereAnyKey, whereRows } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
@@ -131,7 +138,8 @@ export function keysOf(view: GenericView, objects: readonly object[]): readonly 
 
 /**
  * Deletes objects by one statement, or one by one where the model has hooks for each; their uploads go with them.
- * @throws NotFound the database has kept one of them, by a trigger or a policy
+ * @throws PermissionDenied a trigger or a rule of the database keeps one of them, where it is still to be seen
+ * @throws NotFound one of them is gone, or kept by a policy
  */
 export async function deleteObjects(view: GenericView, objects: readonly Model[]): Promise<void> {
   const [first] = objects
@@ -146,14 +154,22 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
     for (const object of objects) {
       const deleted: unknown = await byExactKey(object, () => ownRow(object, knex).delete())
       // one that is gone went with another, as a foreign key of the database says
-      if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) throw new NotFound()
+      if (deleted === 0 && (await byExactKey(object, () => ownRow(object, knex).resultSize())) > 0) {
+        await checkGone(view, [object])
+      }
     }
   } else {
     const keys = objects.map((object) => heldValues(key, object).map(exactValue))
     const deleted: unknown = await whereAnyKey(ownRows(model, knex).delete() as AnyQueryBuilder, key, keys)
-    if (typeof deleted === 'number' && deleted < keys.length) throw new NotFound()
+    if (typeof deleted === 'number' && deleted < keys.length) await checkGone(view, objects)
   }
   dropUploads(serializerPlan(view.getSerializerClass()), objects, knex)
+}
+
+/** What a trigger or a rule marks in place of its deletion is deleted, once nobody sees it. @throws PermissionDenied, NotFound */
+async function checkGone(view: GenericView, objects: readonly Model[]): Promise<void> {
+  if (!mayKeep(describeModel(modelOf(objects[0] as Model)), 'delete')) throw new NotFound()
+  if ((await whereRows(visibleQuery(view), objects).resultSize()) > 0) throw new PermissionDenied()
 }
 
 type Loose = Model & Record<string, unknown>

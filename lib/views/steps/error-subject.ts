@@ -8,12 +8,13 @@ import type { GenericView } from '../generic-view.js'
 export function subjectOfView(view: GenericView): ConstraintSubject {
   const subject = subjectOf(view.ctx.method, view)
   try {
-    // what is wrong with a list has no field: its errors are keyed by position
-    if (Array.isArray(view.body.data)) return subject
-    return constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, view.body.data, {
+    const { data } = view.body
+    const own = constraintSubject(serializerPlan(view.getSerializerClass()), subject.operation, data, {
       raw: true,
       view,
     })
+    // what is wrong with a list has no field: its errors are keyed by position
+    return Array.isArray(data) ? { ...subject, isMade: own.isMade } : own
   } catch {
     // a view without a serializer names no fields
     return subject

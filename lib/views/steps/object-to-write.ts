@@ -6,7 +6,7 @@ import { isSafeMethod } from '../../http/context.js'
 import { type ApiError, ConfigurationError, Conflict, NotFound, PermissionDenied } from '../../kernel/errors.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
-import type { Column } from '../../models/model-description.js'
+import { type Column, mayKeep } from '../../models/model-description.js'
 import { isModelClass, modelOf } from '../../models/objection.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
@@ -140,14 +140,16 @@ async function markObject(view: GenericView, lookup: ObjectLookup): Promise<read
 }
 
 /**
- * Why the database has deleted no row of those that the path names: a policy of the table does not let this caller, or the
- * row is gone. One that a trigger keeps is answered as one that is gone.
+ * Why the database has deleted, or marked, no row of those that the path names: a policy, a trigger or a rule keeps it, or it
+ * is gone. Undefined where it is no longer to be seen, as after a trigger that marks a row in place of its deletion.
  */
-export async function whyKept(view: GenericView): Promise<ApiError> {
-  if (!describeModel(view.viewClass.modelClass()).secured && view.rowMark === undefined) return new NotFound()
+export async function whyKept(view: GenericView, event: 'update' | 'delete'): Promise<ApiError | undefined> {
+  const model = describeModel(view.viewClass.modelClass())
+  const isKept = mayKeep(model, event)
+  if (!(model.secured || isKept || view.rowMark !== undefined)) return new NotFound()
   const lookup = lookupOf(view)
   const [seen] = await readObjects(lookup)
-  if (!seen) return new NotFound()
+  if (!seen) return isKept && event === 'delete' ? undefined : new NotFound()
   const { rowMark } = view
   if (rowMark === undefined) return new PermissionDenied()
   await markObject(view, lookup)

@@ -577,16 +577,20 @@ describe('the statements', () => {
 })
 
 describe('objects that lead to one', () => {
-  it('change it together, and the last says what it holds', async () => {
+  it('change it once: of two that say otherwise the second is refused, and those that say the same are one', async () => {
     await database.knex('people').insert({ name: 'Ann' })
     await database.knex('shops').insert([
       { name: 'a', owner_id: 1 },
       { name: 'b', owner_id: 1 },
     ])
-    const inputs = [{ owner: { name: 'first', city: { name: 'c' } } }, { name: 'B', owner: { name: 'second' } }]
-    const shown = await save(ShopSerializer, inputs, { obj: await shops(), partial: true })
-    const owner = { id: 1, name: 'second', city: { id: 1, name: 'c' } }
-    expect(shown).toMatchObject([
+    const two = [{ owner: { name: 'first', city: { name: 'c' } } }, { name: 'B', owner: { name: 'second' } }]
+    await expect(save(ShopSerializer, two, { obj: await shops(), partial: true })).rejects.toMatchObject({
+      errors: { 1: { owner: { id: ['Invalid pk "1" - listed more than once.'] } } },
+    })
+    expect(await database.knex('people')).toEqual([expect.objectContaining({ name: 'Ann' })])
+    const same = [{ owner: { name: 'other' } }, { name: 'B', owner: { name: 'other' } }]
+    const owner = { id: 1, name: 'other' }
+    expect(await save(ShopSerializer, same, { obj: await shops(), partial: true })).toMatchObject([
       { name: 'a', owner },
       { name: 'B', owner },
     ])
