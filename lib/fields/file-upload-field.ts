@@ -156,15 +156,16 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
     return storage && typeof value === 'string' && value !== '' ? storage.url(value) : value
   }
 
-  /** @internal True for the URL of a stored file; a storage may sign it anew each time that it is shown. */
-  isUrl(given: string, key: unknown): boolean {
-    if (typeof key !== 'string' || key === '') return false
-    const shown = this.toRepresentation(key)
-    if (shown === given) return true
-    const [path] = given.split('?', 1)
-    const isNamed = String(shown).split('?', 1)[0] === path
-    // the signature is in the query, and the file's name is not
-    return isNamed && path !== given && (path ?? '').endsWith(encodeURI(key))
+  /** @internal True for the URL of a stored file, or a list of them. A storage may sign it anew each time that it is shown. */
+  areUrls(given: unknown, stored: unknown): boolean {
+    if (Array.isArray(given) && Array.isArray(stored)) {
+      return given.length === stored.length && given.every((url, index) => this.areUrls(url, stored[index]))
+    }
+    if (typeof given !== 'string' || typeof stored !== 'string' || stored === '') return given === stored
+    const shown = String(this.toRepresentation(stored))
+    const [path = ''] = given.split('?', 1)
+    // the signature is in the query, where the file's name is not
+    return shown === given || (shown.startsWith(`${path}?`) && decoded(path).endsWith(stored))
   }
 
   override schema(): FieldSchema {
@@ -226,6 +227,14 @@ export class ImageUploadField<const Options extends ImageUploadFieldOptions = {}
 }
 
 takesOptions<ImageUploadFieldOptions, FileUploadFieldOptions>(ImageUploadField, { verifyMagicBytes: 'boolean' })
+
+function decoded(url: string): string {
+  try {
+    return decodeURIComponent(url)
+  } catch {
+    return url
+  }
+}
 
 function isNamedBytes(value: unknown): value is Uint8Array & { filename: string } {
   return value instanceof Uint8Array && typeof (value as { filename?: unknown }).filename === 'string'

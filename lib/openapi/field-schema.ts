@@ -6,7 +6,6 @@ import { narrowed } from '../fields/narrowed-schema.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
-import type { ModelClass } from '../models/objection.js'
 import type { BoundField } from '../serializers/contract.js'
 import type { Schema } from './types.js'
 
@@ -65,7 +64,7 @@ export function orNull(schema: Schema): Schema {
 /** What the field says; where it shows a value of the model as it is, what the column says. */
 function ownSchema(described: BoundField): FieldSchema {
   const { field, source, column, method, ...bound } = described
-  const schema = relatedSchema(described) ?? field.schema()
+  const schema = withNullKeys(described, relatedSchema(described) ?? field.schema())
   // any JSON value, even where the column holds it as text
   if (Object.keys(schema).length > 0 || method !== undefined || field instanceof JSONField) return schema
   const shown = source.length > 1 ? columnAt(source, bound.relation?.model) : column
@@ -79,6 +78,18 @@ function relatedSchema({ field, relation }: BoundField): FieldSchema | undefined
     ? { type: 'string', minLength: 1 }
     : field.keyFieldOf(relation.model).schema()
   return field.schemaOf(key)
+}
+
+/** A list shows null for an object whose slug is null. */
+function withNullKeys(described: BoundField, schema: FieldSchema): FieldSchema {
+  const { items } = schema
+  return items && showsNull(described) ? { ...schema, items: orNull(items) } : schema
+}
+
+/** True of a field that names objects by a column that may be null. */
+function showsNull({ field, relation }: BoundField): boolean {
+  if (!(field instanceof RelatedField) || !relation) return false
+  return describeModel(relation.model).columns.get(field.shownProperty(relation.model))?.holdsNull === true
 }
 
 /** The column at the end of a dotted source. */
@@ -95,14 +106,12 @@ function columnAt(
 }
 
 /** What is shown is null where the table holds NULL, or where a path or a relation leads nowhere. */
-export function mayBeNull({ field, column, source, relation, mayLeadNowhere }: BoundField): boolean {
+export function mayBeNull(bound: BoundField): boolean {
+  const { field, column, source, mayLeadNowhere } = bound
   if (source.length > 1) return true
   const { many } = field.options as { readonly many?: boolean }
   if (many === true) return false
-  const shown = field instanceof RelatedField && relation ? field.shownProperty(relation.model) : undefined
-  const shownNull =
-    shown !== undefined && describeModel((relation as { model: ModelClass }).model).columns.get(shown)?.holdsNull
-  return mayLeadNowhere || shownNull === true || field.allowNull || column?.holdsNull === true
+  return mayLeadNowhere || showsNull(bound) || field.allowNull || column?.holdsNull === true
 }
 
 function withoutLimits(schema: FieldSchema): Schema {

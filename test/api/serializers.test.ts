@@ -10,8 +10,10 @@ import {
   type DeclaredFields,
   HiddenField,
   IntegerField,
+  JSONField,
   ModelSerializer,
   ModelViewSet,
+  MultipleChoiceField,
   NestedSerializer,
   PrimaryKeyRelatedField,
   ReadOnlyField,
@@ -763,5 +765,84 @@ describe('over HTTP', () => {
       expect((await server.send({ path: '/api/shelves' })).json).toHaveLength(2)
     })
     expect(texts).toHaveLength(4)
+  })
+})
+
+describe('a default that is a list or an object', () => {
+  const made = new Date('2024-01-02T00:00:00Z')
+  class Noted extends Serializer {
+    static override declaredFields: DeclaredFields = {
+      labels: new JSONField({ default: ['a'] }),
+      deep: new JSONField({ default: { list: [{ n: 1 }], at: made, bytes: Buffer.from('ab') } }),
+      hidden: new HiddenField({ default: { by: [] as unknown[] } }),
+      plain: new JSONField({ default: made }),
+    }
+    override validate(data: Record<string, unknown>) {
+      const { labels, deep, hidden, plain } = data as {
+        labels: unknown[]
+        deep: Deep
+        hidden: { by: unknown[] }
+        plain: Date
+      }
+      labels.push('b')
+      deep.list[0] = { n: 2 }
+      deep.at.setFullYear(1)
+      deep.bytes[0] = 0
+      hidden.by.push('c')
+      plain.setFullYear(1)
+    }
+  }
+  interface Deep {
+    readonly list: { n: number }[]
+    readonly at: Date
+    readonly bytes: Buffer
+  }
+  const FRESH = { labels: ['a', 'b'], hidden: { by: ['c'] } }
+
+  it('is copied for each request, and for each item of a list', async () => {
+    for (let request = 0; request < 2; request++) {
+      const one = new Noted({ inputData: {} })
+      expect(await one.isValid()).toBe(true)
+      expect(one.validatedData).toMatchObject(FRESH)
+    }
+    const many = new Noted({ inputData: [{}, {}], many: true })
+    expect(await many.isValid()).toBe(true)
+    expect(many.validatedData).toMatchObject([FRESH, FRESH])
+    expect(many.validatedData[0].deep).not.toBe(many.validatedData[1].deep)
+    expect(made.toISOString()).toBe('2024-01-02T00:00:00.000Z')
+  })
+
+  it('is what it was where it is an instance of a class, or what a function makes', () => {
+    const raw = Model.raw('now()')
+    expect(new StringField({ default: raw }).defaultFor({})).toBe(raw)
+    const list: unknown[] = []
+    expect(new JSONField({ default: () => list }).defaultFor({})).toBe(list)
+    expect(new HiddenField({ default: new CurrentUserDefault() }).defaultFor({ user: { id: 7 } })).toBe(7)
+  })
+})
+
+describe('a serializer', () => {
+  it('gives names that nobody can change for others, and takes null for no object', async () => {
+    const serializer = new BookSerializer({ obj: null, inputData: { title: 'a' } })
+    serializer.getFieldNames().length = 0
+    expect(new BookSerializer().getFieldNames()).not.toEqual([])
+    expect(serializer.obj).toBeUndefined()
+    expect(() => serializer.data).toThrow('data needs an object')
+  })
+
+  it('asks for at least one item of a list, where it is told to', async () => {
+    class Chosen extends Serializer {
+      static override declaredFields: DeclaredFields = {
+        kinds: new MultipleChoiceField({ choices: ['a'], allowEmpty: false }),
+        parts: new NestedSerializer(AuthorSerializer, { many: true, allowEmpty: false }),
+        tags: new PrimaryKeyRelatedField({ queryset: Tag, many: true, allowEmpty: false }),
+      }
+    }
+    const empty = new Chosen({ inputData: { kinds: [], parts: [], tags: [] } })
+    const message = ['Ensure this field has at least 1 item.']
+    expect(await empty.isValid()).toBe(false)
+    expect(empty.errors).toEqual({ kinds: message, parts: message, tags: message })
+    const { kinds, parts, tags } = Chosen.declaredFields
+    for (const field of [kinds, parts, tags]) expect(field?.schema()).toMatchObject({ type: 'array', minItems: 1 })
   })
 })

@@ -2,17 +2,26 @@
 import {
   APIRouter,
   BulkModelViewSet,
+  DateField,
+  type DeclaredFields,
   FieldFilter,
+  FileUploadField,
+  JSONParser,
   ModelSerializer,
   NestedSerializer,
+  PrimaryKeyRelatedField,
   SlugRelatedField,
+  StringField,
   URLField,
+  ValidationError,
 } from 'koa-viewsets'
+import { JsonPatchParser } from 'koa-viewsets/patches'
 import { Model } from 'objection'
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { createDatabase, type TestDatabase } from '../support/database.js'
 import { connectTo } from '../support/server.js'
+import { serializerOf, serveViews, viewOf } from '../support/views.js'
 
 const SCHEMA = `
   create type mood as enum ('glad', 'sad');
@@ -342,4 +351,262 @@ describe('what names two objects', () => {
 
 it.each(['HTTP://example.com/A', 'HttpS://example.com'])('takes the URL %s as it was sent', async (site) => {
   expect((await client.send('POST', '/odd', { site })).json).toMatchObject({ site })
+})
+
+describe('what a caller was shown is unchanged when it comes back', () => {
+  const OPEN = { required: false, allowNull: true }
+  const storage = {
+    save: async () => 'new',
+    delete: async () => undefined,
+    url: (key: string) => `https://f.example/${key}`,
+  }
+  class Person extends Model {
+    static override tableName = 'persons'
+  }
+  class Item extends Model {
+    static override tableName = 'items'
+    static override relationMappings = () => ({
+      person: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Person,
+        join: { from: 'items.person_id', to: 'persons.id' },
+      },
+      people: {
+        relation: Model.ManyToManyRelation,
+        modelClass: Person,
+        join: {
+          from: 'items.id',
+          through: { from: 'items_persons.item_id', to: 'items_persons.person_id' },
+          to: 'persons.id',
+        },
+      },
+    })
+  }
+  const active = () => Person.query().where('active', true)
+  const byKey = (more: object = {}) =>
+    new PrimaryKeyRelatedField({ queryset: active, source: 'person', ...OPEN, ...more })
+  const byName = (more: object = {}) =>
+    new SlugRelatedField({ queryset: Person, slugField: 'name', source: 'person', ...OPEN, ...more })
+  const nested = () => new NestedSerializer(serializerOf(Person, ['id', 'name']), { source: 'person', ...OPEN })
+
+  let rows: TestDatabase
+  beforeAll(async () => {
+    rows = await createDatabase({
+      schema: `
+      create table persons (id int primary key, name text, active bool not null);
+      create table items (
+        id int primary key, title text not null default '', doc jsonb not null, note jsonb, day date, salary int, cover text,
+        labels text[] not null default '{}', person_id int references persons, writes int not null default 0
+      );
+      create table items_persons (item_id int references items, person_id int references persons, primary key (item_id, person_id));
+      create function marked() returns trigger language plpgsql as $$ begin new.writes := old.writes + 1; return new; end $$;
+      create trigger marked before update on items for each row execute function marked();`,
+    })
+    for (const model of [Person, Item]) model.knex(rows.knex)
+  })
+  afterAll(() => rows.drop())
+  beforeEach(() =>
+    rows.knex.raw(`truncate persons, items, items_persons;
+    insert into persons values (1, 'Ada', true), (2, null, true), (3, 'Ben', false), (4, 'Ada', true), (5, 'Cy', true);
+    insert into items values (1, ' a ', 'null', 'null', '0044-03-15 BC', 900, 'key', '{}', 3), (2, 'b', '{}', null, '12024-01-01', null, null, '{}', 2);
+    insert into items_persons values (1, 1), (1, 3), (2, 2), (2, 3)`),
+  )
+  const stored = () => rows.knex('items').orderBy('id')
+  const links = async (id: number) =>
+    rows.knex('items_persons').where('item_id', id).orderBy('person_id').pluck('person_id')
+
+  const FIELDS: Readonly<Record<string, DeclaredFields>> = {
+    'a key that may not be chosen': { who: byKey() },
+    'a slug that is null or names two': { who: byName() },
+    'keys of a list': { who: new PrimaryKeyRelatedField({ queryset: active, many: true, source: 'people' }) },
+    'slugs of a list': {
+      who: new SlugRelatedField({ queryset: active, slugField: 'name', many: true, source: 'people' }),
+    },
+    'a nested object': { who: nested() },
+    'a key, a slug and an object of one relation': { key: byKey(), name: byName(), who: nested() },
+    'a date, a file and JSON': { cover: new FileUploadField({ storage, ...OPEN }) },
+    'a length and a validator that came later': {
+      title: new StringField({ maxLength: 1 }),
+      day: new DateField({
+        validators: [
+          () => {
+            throw new ValidationError('Too old.')
+          },
+        ],
+      }),
+    },
+  }
+  it.each(Object.entries(FIELDS))('%s: by PUT, PATCH, in a list and as a patch', async (_, declared) => {
+    const plain = ['id', 'title', 'doc', 'note', 'day'].filter((name) => !(name in declared))
+    const { get, send } = await serveViews({
+      items: viewOf(Item, serializerOf(Item, [...plain, ...Object.keys(declared)], declared), {
+        parserClasses: [JSONParser, JsonPatchParser],
+      }),
+    })
+    const before = [await stored(), await links(1), await links(2)]
+    for (const id of [1, 2]) {
+      const { json, text } = await get(`/items/${id}`)
+      for (const method of ['PUT', 'PATCH']) {
+        expect(await send(method, `/items/${id}`, json)).toMatchObject({ status: 200, text })
+      }
+      const whole = [{ op: 'replace', path: '', value: json }]
+      const patch = { 'Content-Type': 'application/json-patch+json' }
+      expect(await send('PATCH', `/items/${id}`, whole, patch)).toMatchObject({ status: 200, text })
+    }
+    const { json, text } = await get('/items')
+    expect(await send('PATCH', '/items/bulk', json)).toMatchObject({ status: 200, text })
+    expect([await stored(), await links(1), await links(2)]).toEqual(before)
+  })
+
+  it('is so for what is masked, by a queryset or a serializer, and what is another is written', async () => {
+    const serializer = serializerOf(Item, ['id', 'title', 'salary'])
+    class Masked extends viewOf(Item, serializer) {
+      override getQueryset() {
+        return super.getQueryset().select('items.id', 'items.title', Item.raw('null::int as salary'))
+      }
+    }
+    class Shown extends serializer {
+      override toRepresentation(item: Model): unknown {
+        return { ...(super.toRepresentation(item) as object), salary: -1 }
+      }
+    }
+    const client = await serveViews({ masked: Masked, shown: viewOf(Item, Shown) })
+    for (const path of ['/masked', '/shown']) {
+      const { json } = await client.get(`${path}/1`)
+      expect((await client.send('PUT', `${path}/1`, { ...json, title: path })).json).toEqual({ ...json, title: path })
+      expect((await client.send('PATCH', `${path}/bulk`, [json])).status).toBe(200)
+      expect((await stored())[0]).toMatchObject({ title: ' a ', salary: 900 })
+    }
+    expect((await client.send('PATCH', '/masked/1', { salary: 7 })).status).toBe(200)
+    expect((await stored())[0]).toMatchObject({ salary: 7 })
+  })
+
+  it('is not so for another object, which may not have what may not be chosen', async () => {
+    const declared = { who: byKey(), people: new PrimaryKeyRelatedField({ queryset: active, many: true }) }
+    const { send } = await serveViews({ items: viewOf(Item, serializerOf(Item, ['id', 'who', 'people'], declared)) })
+    const refused = { status: 400, json: { errors: { who: ['Invalid pk "3" - object does not exist.'] } } }
+    expect(await send('PATCH', '/items/2', { who: 3 })).toMatchObject(refused)
+    expect(
+      await send('PATCH', '/items/bulk', [
+        { id: 1, who: 3 },
+        { id: 2, who: 3 },
+      ]),
+    ).toMatchObject({ status: 400 })
+    // a list keeps what it shows, whatever is added to it or taken away
+    expect((await send('PATCH', '/items/1', { people: [3, 5] })).status).toBe(200)
+    expect(await links(1)).toEqual([3, 5])
+    expect((await send('PATCH', '/items/1', { people: [5] })).status).toBe(200)
+    expect((await send('PATCH', '/items/1', { who: null })).json).toMatchObject({ who: null })
+  })
+
+  it('lets hooks see it, and writes what they make of it', async () => {
+    const seen: unknown[] = []
+    class Hooked extends Item {
+      declare doc: unknown
+      declare title: string
+      override $beforeUpdate() {
+        seen.push({ ...this })
+        this.doc = { was: this.doc }
+      }
+    }
+    class Noted extends serializerOf(Hooked, ['id', 'title', 'doc', 'labels', 'day']) {
+      override validate(data: Record<string, unknown>) {
+        ;(data['labels'] as string[]).push(String(data['title']))
+        return { ...data }
+      }
+    }
+    const { get, send } = await serveViews({ items: viewOf(Hooked, Noted) })
+    const { json } = await get('/items/2')
+    expect((await send('PUT', '/items/2', json)).json).toEqual({ ...json, labels: ['b'], doc: { was: {} } })
+    expect(seen).toEqual([{ id: 2, title: 'b', doc: {}, labels: ['b'] }])
+    expect((await stored())[1]).toMatchObject({ writes: 1 })
+  })
+
+  describe('two fields of one column or relation', () => {
+    const both = (one: string, other: string) => {
+      const message = [`Give either ${one} or ${other}, not both.`]
+      return { status: 400, json: { errors: { [one]: message, [other]: message } } }
+    }
+
+    it('of which one is as it was shown leave it to the other', async () => {
+      const declared = { key: byKey({ queryset: Person }), name: byName(), who: nested() }
+      const { get, send } = await serveViews({
+        items: viewOf(Item, serializerOf(Item, ['id', 'key', 'name', 'who'], declared)),
+      })
+      const { json } = await get('/items/1')
+      expect((await send('PUT', '/items/1', { ...json, key: 5 })).json).toMatchObject({ key: 5, name: 'Cy' })
+      const moved = (await get('/items/1')).json
+      expect((await send('PUT', '/items/1', { ...moved, name: 'Ben' })).json).toMatchObject({ key: 3, who: { id: 3 } })
+      const renamed = { id: 3, name: 'Benno' }
+      expect((await send('PUT', '/items/1', { ...json, who: renamed })).json).toMatchObject({ key: 3, who: renamed })
+      expect((await send('PATCH', '/items/1', { key: 3, who: null })).json).toMatchObject({ key: null, who: null })
+      expect((await send('PATCH', '/items/1', { key: 5, name: 'Cy' })).json).toMatchObject({ key: 5 })
+      expect(await send('PATCH', '/items/1', { key: 4, name: 'Benno' })).toMatchObject(both('key', 'name'))
+    })
+
+    it('that contradict each other, or where nothing is stored yet, are refused by both names', async () => {
+      const title = new StringField({ source: 'title', required: false, default: 'x' })
+      const declared = { key: byKey({ queryset: Person }), name: byName(), heading: title }
+      const fields = ['id', 'title', 'doc', 'key', 'name', 'heading']
+      const { send } = await serveViews({ items: viewOf(Item, serializerOf(Item, fields, declared)) })
+      const made = { id: 9, doc: {}, title: 'a' }
+      expect(await send('POST', '/items', { ...made, key: 5, name: 'Ben' })).toMatchObject(both('key', 'name'))
+      expect(await send('POST', '/items', { ...made, heading: 'b' })).toMatchObject(both('title', 'heading'))
+      expect(await send('POST', '/items', { ...made, key: 5, name: 'Cy' })).toMatchObject({
+        status: 201,
+        json: { heading: 'a' },
+      })
+      expect(await send('PATCH', '/items/bulk', [{ id: 9, title: 'c', heading: 'd' }])).toMatchObject({ status: 400 })
+      expect((await send('PATCH', '/items/bulk', [{ id: 9, title: 'a', heading: 'd' }])).json).toMatchObject([
+        { title: 'd' },
+      ])
+    })
+
+    it('that are lists of keys and of slugs likewise', async () => {
+      const keys = new PrimaryKeyRelatedField({ queryset: Person, many: true, source: 'people', required: false })
+      const names = new SlugRelatedField({
+        queryset: Person,
+        slugField: 'name',
+        many: true,
+        source: 'people',
+        required: false,
+      })
+      const { get, send } = await serveViews({
+        items: viewOf(Item, serializerOf(Item, ['id', 'keys', 'names'], { keys, names })),
+      })
+      const { json } = await get('/items/2')
+      expect(json).toEqual({ id: 2, keys: [2, 3], names: [null, 'Ben'] })
+      expect((await send('PUT', '/items/2', { ...json, names: [null, 'Ben', 'Cy'] })).json.keys).toEqual([2, 3, 5])
+      expect((await send('PUT', '/items/2', { ...json, keys: [5], names: [null, 'Ben', 'Cy'] })).json.keys).toEqual([5])
+      expect(await send('PUT', '/items/2', { keys: [1], names: ['Ben'] })).toMatchObject(both('keys', 'names'))
+    })
+  })
+
+  it('takes the URL of a stored file whatever its signature, and no other', async () => {
+    const signed = { ...storage, url: (key: string) => `https://f.example/${key}?signature=${Math.random()}` }
+    const cover = new FileUploadField({ storage: signed, ...OPEN })
+    const { get, send } = await serveViews({
+      items: viewOf(Item, serializerOf(Item, ['id', 'title', 'cover'], { cover })),
+    })
+    const { json } = await get('/items/1')
+    expect((await send('PUT', '/items/1', { ...json, title: 'x' })).status).toBe(200)
+    expect((await stored())[0]).toMatchObject({ title: 'x', cover: 'key' })
+    for (const other of ['https://f.example/other?signature=1', 'https://f.example/', 'key']) {
+      const errors = { cover: ['No file uploaded.'] }
+      expect(await send('PATCH', '/items/1', { cover: other })).toMatchObject({ status: 400, json: { errors } })
+    }
+  })
+
+  it('warns of a slug that may be null, under a field that clients write', async () => {
+    const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    class Named extends serializerOf(Item, ['id', 'who'], { who: byName() }) {}
+    class Read extends serializerOf(Item, ['id', 'who'], { who: byName({ readOnly: true }) }) {}
+    await serveViews({ items: viewOf(Item, Named), read: viewOf(Item, Read) })
+    const told = warned.mock.calls.filter(
+      ([, options]) => (options as { code?: string }).code === 'KOA_VIEWSETS_NULL_SLUG',
+    )
+    warned.mockRestore()
+    expect(told).toHaveLength(1)
+    expect(told[0]?.[0]).toMatch(/^Named: field "who" shows null for an object of Person whose "name" is null/)
+  })
 })

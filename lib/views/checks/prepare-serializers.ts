@@ -6,6 +6,7 @@ import { NestedSerializer } from '../../serializers/nested-serializer.js'
 import { serializerPlan } from '../../serializers/plan.js'
 import { expandedBy } from '../../serializers/select-fields.js'
 import { warnOfFormat } from '../../serializers/warn-of-format.js'
+import { warnOfNullSlugs } from '../../serializers/warn-of-null-slugs.js'
 import { warnOfNestedSecrets, warnOfSecrets } from '../../serializers/warn-of-secrets.js'
 import { type ActionClass, actionsOf } from '../action-options.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -36,6 +37,7 @@ function prepareSerializer(serializer: SerializerClass, seen: Set<SerializerClas
   if (seen.has(serializer)) return
   seen.add(serializer)
   warnOfFormat(serializer)
+  warnOfNullSlugs(serializer)
   for (const { field, readable } of serializerPlan(serializer).fields) {
     if (!(field instanceof NestedSerializer)) continue
     if (readable) warnOfNestedSecrets(serializer, field.serializerClass)
