@@ -1,9 +1,8 @@
 /** Counts in PostgreSQL, shared by all processes (wire format, section 10). */
 import type { Knex } from 'knex'
-import { ConfigurationError } from '../kernel/errors.js'
 import { createTable } from '../postgres/create-table.js'
 import { Sweeper } from '../postgres/sweeper.js'
-import { RateLimiterPostgres, RateLimiterRes } from './limiters.js'
+import { RateLimiterRes, RateLimiterStoreAbstract } from './limiters.js'
 import type { Rate } from './rate.js'
 import { SharedStore, type SharedStoreOptions } from './shared-store.js'
 
@@ -53,7 +52,6 @@ export class DatabaseStore extends SharedStore {
   readonly #sweeper: Sweeper
 
   constructor(knex: Knex, options: SharedStoreOptions = {}) {
-    checkOverridden()
     super('the database', MOST_CONNECTIONS, options)
     this.#knex = knex
     this.#sweeper = new Sweeper(async (most) => {
@@ -81,27 +79,12 @@ export class DatabaseStore extends SharedStore {
   }
 }
 
-/** Private methods of rate-limiter-flexible that the counter has in its own way: a later version may have others. */
-const OVERRIDDEN = ['_upsert', '_getRateLimiterRes']
-
-/** Else its own statement would count, by the clock of each process. @throws ConfigurationError */
-function checkOverridden(): void {
-  const missing = OVERRIDDEN.filter((name) => !Object.hasOwn(RateLimiterPostgres.prototype, name))
-  if (missing.length === 0) return
-  throw new ConfigurationError(
-    `DatabaseThrottle: the installed rate-limiter-flexible has no ${missing.join(' and ')}; install rate-limiter-flexible@~11.4`,
-  )
-}
-
 interface CountResult {
   readonly rows: readonly { readonly points: number; readonly wait: unknown }[]
 }
 
-/**
- * rate-limiter-flexible's limiter with a statement of ours, which does not depend on the clock of each process. It overrides
- * private methods, so that the package is pinned to one minor version.
- */
-class DatabaseCounter extends RateLimiterPostgres {
+/** A store of rate-limiter-flexible with a statement of ours, which does not depend on the clock of each process. */
+class DatabaseCounter extends RateLimiterStoreAbstract {
   readonly #run: (bindings: Record<string, string | number>) => Promise<CountResult>
   readonly #length: number
 
@@ -110,26 +93,17 @@ class DatabaseCounter extends RateLimiterPostgres {
     { limit, seconds }: Rate,
     run: (bindings: Record<string, string | number>) => Promise<CountResult>,
   ) {
-    super({
-      storeClient: knex,
-      storeType: 'knex',
-      tableName: TABLE,
-      tableCreated: true,
-      clearExpiredByTimeout: false,
-      keyPrefix: '',
-      points: limit,
-      duration: seconds,
-    })
+    super({ storeClient: knex, keyPrefix: '', points: limit, duration: seconds })
     this.#run = run
     this.#length = seconds * 1000
   }
 
-  /** Called by `consume`. */
+  /** Counts; called by `consume`. */
   _upsert(key: string, points: number): Promise<CountResult> {
     return this.#run({ key, points, limit: this.points, length: this.#length })
   }
 
-  /** Called by `consume` with what `_upsert` returned. */
+  /** What `_upsert` has returned; called by `consume`. */
   _getRateLimiterRes(_key: string, changed: number, { rows }: CountResult): InstanceType<typeof RateLimiterRes> {
     const [row] = rows
     if (!row) throw new Error('the statement returned no row')

@@ -14,6 +14,8 @@ import { budgetOf, keyOf } from './throttle-key.js'
 export interface RateThrottleOptions {
   /** `N/period`; the period is second, minute, hour, day, s, m, h or d. @default the class's `rate` */
   readonly rate?: string
+  /** What keeps the counts. @default the class's own: the memory of the process, PostgreSQL or Redis */
+  readonly store?: ThrottleStore
 }
 
 /** Who is counted: a user or address, a string of the application's own, or nobody. */
@@ -61,12 +63,14 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
   rate = ''
   /** The option wins over the attribute, which a subclass sets after this constructor. */
   readonly #rate: string | undefined
+  readonly #store: ThrottleStore | undefined
   readonly #budgets = new Map<string | undefined, Budget>()
 
   constructor(options: RateThrottleOptions = {}) {
     super()
     takeOptions(this, options)
     this.#rate = options.rate
+    this.#store = options.store
   }
 
   /** Who is counted; null or undefined lets the request pass uncounted. */
@@ -101,10 +105,14 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     const named = `${where}: ${this.constructor.name}`
     this.#budgetFor(view, named)
     try {
-      this.getStore()
+      void this.#counts
     } catch (error) {
       throw error instanceof ConfigurationError ? new ConfigurationError(`${named}: ${error.message}`) : error
     }
+  }
+
+  get #counts(): ThrottleStore {
+    return this.#store ?? this.getStore()
   }
 
   #count(
@@ -115,7 +123,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
     const parts = this.#partsOf(caller)
     if (!parts) return undefined
     const { rate, prefix } = this.#budgetFor(view)
-    const limiter = this.getStore().limiter(prefix, rate)
+    const limiter = this.#counts.limiter(prefix, rate)
     const key = keyOf(prefix, ...parts)
     const counted = COUNTED.get(ctx)
     const known = counted?.find((one) => one.limiter === limiter && one.key === key)
@@ -156,7 +164,7 @@ export abstract class SimpleRateThrottle extends BaseThrottle {
 }
 
 described(SimpleRateThrottle, { budget: 'text' })
-takesOptions<RateThrottleOptions>(SimpleRateThrottle, { rate: 'text' })
+takesOptions<RateThrottleOptions>(SimpleRateThrottle, { rate: 'text', store: 'record' })
 
 function stateOf({ used, wait }: ThrottleCount, { limit }: Rate): ThrottleState {
   return { allowed: used <= limit, remaining: Math.max(0, limit - used), wait: Math.max(0, wait) / 1000 }

@@ -1,4 +1,5 @@
 import type Koa from 'koa'
+import { BurstyRateLimiter, RateLimiterMemory, type RateLimiterRes } from 'rate-limiter-flexible'
 import { describe, expect, it } from 'vitest'
 import type { Context } from '../../../lib/http/context.js'
 import { ConfigurationError, Throttled } from '../../../lib/kernel/errors.js'
@@ -426,5 +427,33 @@ describe('a request', () => {
       'true "First";r=0;t, "Second";r=0;t',
       'false "First";r=0;t',
     ])
+  })
+})
+
+describe('a store of the application', () => {
+  it('counts in place of that of the class', async () => {
+    const { keys, store } = recorder()
+    await checkThrottles(request(null).ctx, VIEW, [new DatabaseAnonThrottle({ store })])
+    await checkThrottles(request({ id: 7 }).ctx, VIEW, [new UserRateThrottle({ store })])
+    expect(keys).toEqual(['throttle:4:anon,8:100/3600,2:ip,11:203.0.113.7,', 'throttle:4:user,9:1000/3600,4:user,1:7,'])
+  })
+
+  it('may be limiters of rate-limiter-flexible, which let a caller burst', async () => {
+    const limiter = new BurstyRateLimiter(
+      new RateLimiterMemory({ keyPrefix: 'own', points: 2, duration: 60 }),
+      new RateLimiterMemory({ keyPrefix: 'burst', points: 3, duration: 60 }),
+    )
+    const store: ThrottleStore = {
+      limiter: (_budget, { limit }) => ({
+        consume: (key) =>
+          limiter.consume(key).then(
+            ({ remainingPoints, msBeforeNext }) => ({ used: limit - remainingPoints, wait: msBeforeNext }),
+            ({ msBeforeNext }: RateLimiterRes) => ({ used: limit + 1, wait: msBeforeNext }),
+          ),
+      }),
+    }
+    const throttle = new AnonRateThrottle({ rate: '2/minute', store })
+    for (let time = 0; time < 5; time++) await checkThrottles(request(null).ctx, VIEW, [throttle])
+    await expect(checkThrottles(request(null).ctx, VIEW, [throttle])).rejects.toBeInstanceOf(Throttled)
   })
 })
