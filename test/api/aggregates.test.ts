@@ -376,9 +376,11 @@ describe('what cannot be asked', () => {
     expect(await refused(`books/aggregate?ordering=${'books,'.repeat(1_000)}`)).toHaveProperty('ordering')
   })
 
-  it('counts by its last value where it is repeated, and brackets are other names', async () => {
-    expect(await got('books/aggregate?aggregate=secret&aggregate=books')).toEqual({ books: 5 })
-    expect(await got('books/aggregate?aggregate=books&aggregate[]=secret&group_by[x]=1')).toEqual({ books: 5 })
+  it('takes several values of a name, or of the name with brackets, as a list', async () => {
+    const one = await got('books/aggregate?group_by=country_id&aggregate=books,total')
+    const repeated = 'books/aggregate?group_by[]=country_id&aggregate=books&aggregate=total'
+    expect(await got(`${repeated}&group_by[x]=1`)).toEqual(one)
+    expect(await refused('books/aggregate?aggregate=secret&aggregate=books')).toHaveProperty('aggregate')
   })
 
   it('is named with strictParams', async () => {

@@ -311,11 +311,15 @@ describe.each(['books', 'instances'])('FieldFilter on %s', (path) => {
     expect(await found(`${path}?title=100%`)).toEqual([1])
   })
 
-  it('[B14] takes the last of a repeated parameter', async () => {
+  it('[B14] takes the last of a repeated parameter, unless it is a list', async () => {
     expect(await found(`${path}?n=1&n=2`)).toEqual([2])
     expect(await found(`${path}?n=x&n=2`)).toEqual([2])
     expect(await found(`${path}?search=zzz&search=axb`)).toEqual([4])
-    expect((await ids(`${path}?ordering=n&ordering=-n,title`))[0]).toBe(4)
+    expect(await found(`${path}?n__in=1&n__in=2`)).toEqual([1, 2])
+    expect(await found(`${path}?n__in[]=1&n__in%5B%5D=2`)).toEqual([1, 2])
+    expect(await found(`${path}?n__nin=1&n__nin=2,3`)).toEqual(await found(`${path}?n__nin=1,2,3`))
+    expect(await found(`${path}?n__range=2&n__range=3`)).toEqual(await found(`${path}?n__range=2,3`))
+    expect(await ids(`${path}?ordering=-n&ordering[]=title`)).toEqual(await ids(`${path}?ordering=-n,title`))
   })
 
   it('[C8 R10] takes at most 50 filters', async () => {
@@ -409,6 +413,12 @@ describe('strictParams', () => {
 
   it('reads those that it names', async () => {
     expect(await found('strict?n__gt=2&search=a&ordering=n&page=1&page_size=5&mine=x')).toEqual([3, 5, 6])
+  })
+
+  it('refuses several values of what is no list', async () => {
+    expect(await found('strict?n__in=2&n__in[]=3&ordering=n&ordering=title&mine=x')).toEqual([2, 3])
+    const { json } = await client.get('/api/strict?n=1&n=2&page=1&page=1')
+    expect(json.errors).toEqual({ n: ['Give it only once.'], page: ['Give it only once.'] })
   })
 
   it('repeats no name that is no plain word', async () => {

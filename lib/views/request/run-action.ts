@@ -8,6 +8,7 @@ import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
+import { readQueryLists } from '../steps/query-lists.js'
 import { asksByBody, readQueryBody } from '../steps/read-query-body.js'
 import type { View } from '../view.js'
 import { askDeleted } from './ask-deleted.js'
@@ -32,6 +33,7 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
   if (policies.strictAccept) {
     view.renderer = selectRenderer(ctx, policies.renderers, { format: formatOf(ctx), strict: true })
   }
+  readQueryLists(view)
   if (ctx.req.method === 'QUERY' && asksByBody(view)) {
     await steps.readQueryBody(view)
   } else if (policies.parsers.length > 0 && view.readsBody()) {

@@ -1,23 +1,20 @@
-/** Refuses parameters of the query that nothing of a view reads: for `strictParams`, and where a client prefers so. */
+/** Refuses parameters of the query that nothing of a view reads, or of which a part is read: for `strictParams`, and where a client prefers so. */
 
 import { queryOf } from '../../http/context.js'
 import { type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { UnknownNames } from '../../kernel/unknown-names.js'
-import { listParameters } from '../action-parameters.js'
-import { actionNamed, showsFigures } from '../actions.js'
 import type { GenericView } from '../generic-view.js'
-import { selectionParameters } from './selection.js'
+import { isList, readParameters } from './query-lists.js'
 
-/** @throws ValidationError the request has parameters that nothing of the view reads */
+/** @throws ValidationError the request has parameters that nothing of the view reads, or several values of one that takes one */
 export function refuseUnknownParameters(view: GenericView): void {
-  const { viewClass, policies, action } = view
-  // an action of the application's may show a list
-  const listing = listParameters(viewClass, actionNamed(action) ? action : 'list')
-  const selecting = showsFigures(action) ? [] : selectionParameters(view, view.getSerializerClass())
-  const read = [...listing, ...(policies.versioning?.parameters() ?? []), ...viewClass.queryParameters, ...selecting]
-  const allowed = new Set(read.map(({ name }) => name))
-  const unknown = new UnknownNames('parameter', () => allowed)
+  const read = new Map(readParameters(view).map((parameter) => [parameter.name, parameter]))
+  const unknown = new UnknownNames('parameter', () => read.keys())
   const errors: ErrorMessages = {}
-  for (const name of Object.keys(queryOf(view.ctx))) if (!allowed.has(name)) unknown.note(name, errors)
+  for (const [name, value] of Object.entries(queryOf(view.ctx))) {
+    const parameter = read.get(name)
+    if (!parameter) unknown.note(name, errors)
+    else if (typeof value !== 'string' && !isList(parameter)) errors[name] = ['Give it only once.']
+  }
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
 }

@@ -1,0 +1,43 @@
+/** Lists in a query: several values of a parameter that is described as a list, or of its name with `[]`, are one list. */
+
+import type { ParameterDescription } from '../../filters/filter.js'
+import { queryOf, setQuery } from '../../http/context.js'
+import { listParameters } from '../action-parameters.js'
+import { actionNamed, showsFigures } from '../actions.js'
+import type { GenericView } from '../generic-view.js'
+import { type GenericViewClass, hasModel } from '../generic-view-class.js'
+import type { View } from '../view.js'
+import { selectionParameters } from './selection.js'
+
+const BRACKETS = '[]'
+
+/** The parameters that the view's action reads. */
+export function readParameters(view: GenericView): readonly ParameterDescription[] {
+  const { viewClass, policies, action } = view
+  // an action of the application's may show a list
+  const isOurs = actionNamed(action) !== undefined
+  const listing = listParameters(viewClass, isOurs ? action : 'list')
+  const selecting = isOurs && !showsFigures(action) ? selectionParameters(view, view.getSerializerClass()) : []
+  return [...listing, ...(policies.versioning?.parameters() ?? []), ...viewClass.queryParameters, ...selecting]
+}
+
+/** True for a parameter whose values are a list. */
+export function isList({ schema }: ParameterDescription): boolean {
+  return schema['type'] === 'array'
+}
+
+/** Puts the values of each list together, for all who read the request's parameters from here on. */
+export function readQueryLists(view: View): void {
+  const { ctx, viewClass } = view as View & { viewClass?: GenericViewClass }
+  if (!ctx.req.url?.includes('?') || viewClass === undefined || !hasModel(viewClass)) return
+  const query = queryOf(ctx)
+  if (!Object.keys(query).some((name) => typeof query[name] !== 'string' || name.endsWith(BRACKETS))) return
+  const read: Record<string, string | readonly string[] | undefined> = Object.assign(Object.create(null), query)
+  for (const { name, explode } of readParameters(view as GenericView).filter(isList)) {
+    const values = [query[name] ?? [], query[name + BRACKETS] ?? []].flat()
+    if (values.length === 0) continue
+    delete read[name + BRACKETS]
+    read[name] = explode === false ? values.join(',') : values
+  }
+  setQuery(ctx, read)
+}
