@@ -134,7 +134,8 @@ export class ArrayField<const Options extends ArrayFieldOptions = ArrayFieldOpti
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    return readItems(values, (text) => this.#child.fromTexts([text]))
+    const read = (value: unknown) => this.#child.fromTexts([value])
+    return readItems(values, read, read)
   }
 
   override schema(): FieldSchema {

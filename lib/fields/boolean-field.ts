@@ -35,7 +35,7 @@ export class BooleanField<const Options extends FieldOptions = {}> extends Seria
 
   /** A form has the words of HTML's check boxes, and those of other frameworks. */
   override fromTexts(values: readonly unknown[]): unknown {
-    const last = values.at(-1)
+    const last = values.flat().at(-1)
     const word = typeof last === 'string' ? WORDS.get(last.toLowerCase()) : undefined
     return word ?? super.fromTexts(values)
   }

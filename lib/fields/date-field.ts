@@ -30,7 +30,7 @@ export class DateField<const Options extends FieldOptions = {}> extends Serializ
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    return values.at(-1)
+    return values.flat().at(-1)
   }
 
   override toRepresentation(value: unknown): unknown {

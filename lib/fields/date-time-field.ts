@@ -66,7 +66,7 @@ export class DateTimeField<const Options extends DateTimeFieldOptions = {}> exte
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    return values.at(-1)
+    return values.flat().at(-1)
   }
 
   override toRepresentation(value: unknown): unknown {

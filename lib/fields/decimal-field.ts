@@ -156,7 +156,7 @@ export class DecimalField<const Options extends DecimalFieldOptions = {}> extend
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    return values.at(-1)
+    return values.flat().at(-1)
   }
 
   override fromNumeral(text: string): number {

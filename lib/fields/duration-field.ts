@@ -34,7 +34,7 @@ export class DurationField<const Options extends FieldOptions = {}> extends Seri
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    return values.at(-1)
+    return values.flat().at(-1)
   }
 
   override toRepresentation(value: unknown): unknown {

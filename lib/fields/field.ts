@@ -139,11 +139,11 @@ export class SerializerField<Value = unknown, Options extends FieldOptions = Fie
 
   /**
    * What the values of one name in a form stand for: the last counts, unless the field takes lists. Files are among them
-   * as they are.
+   * as they are; names with brackets are objects and lists of such values.
    * @throws ValidationError
    */
   fromTexts(values: readonly unknown[]): unknown {
-    const last = values.at(-1)
+    const last = values.flat().at(-1)
     return typeof last === 'string' ? this.fromText(last) : last
   }
 

@@ -62,7 +62,7 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Se
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    const last = values.at(-1)
+    const last = values.flat().at(-1)
     return typeof last === 'string' && SPECIAL.has(last) ? last : super.fromTexts(values)
   }
 

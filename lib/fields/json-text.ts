@@ -32,14 +32,36 @@ export function readJson(text: string): unknown {
 
 /**
  * The list that the values of one name in a form stand for: one string may be a JSON array, or empty for an empty list;
- * else each value is an item.
+ * one list is what names with brackets stand for, whose strings are items; else each value is an item.
  * @throws ValidationError
  */
-export function readItems(values: readonly unknown[], readItem: (text: string) => unknown): unknown {
+export function readItems(
+  values: readonly unknown[],
+  readItem: (text: string) => unknown,
+  readOther: (value: unknown) => unknown = (value) => value,
+): unknown {
   const [first] = values
   if (values.length === 1 && first === '') return []
   if (values.length === 1 && typeof first === 'string' && first.trimStart().startsWith('[')) return readJson(first)
-  return values.map((value) => (typeof value === 'string' ? readItem(value) : value))
+  const read = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(read)
+    return typeof value === 'string' ? readItem(value) : readOther(value)
+  }
+  return values.length === 1 && Array.isArray(first) ? first.map(read) : values.map(read)
+}
+
+/** The values that `fromTexts()` gets of what stands in a form: a list of one has been made by brackets. */
+export function formValues(input: unknown): readonly unknown[] {
+  return Array.isArray(input) && input.length !== 1 ? input : [input]
+}
+
+/** What stands in a form for a field; undefined where that is refused when it is validated. */
+export function readForm(field: { fromTexts(values: readonly unknown[]): unknown }, input: unknown): unknown {
+  try {
+    return field.fromTexts(formValues(input))
+  } catch {
+    return undefined
+  }
 }
 
 /**

@@ -114,7 +114,7 @@ export class RangeField extends SerializerField<string, RangeFieldOptions> {
   }
 
   override fromTexts(values: readonly unknown[]): unknown {
-    return values.at(-1)
+    return values.flat().at(-1)
   }
 
   #refusal(): ValidationError {

@@ -1,9 +1,11 @@
 /** One method of a path as a document describes it (wire format, section 13). */
+import { JSONField } from '../fields/json-field.js'
 import { hasContent, isSafeMethod } from '../http/context.js'
 import { needsKey } from '../idempotency/rule.js'
 import { jsonSchemaOf } from '../kernel/standard-schema.js'
 import { mediaTypesFor } from '../parsers/parser.js'
 import type { SerializerClass } from '../serializers/contract.js'
+import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
 import { uploadField } from '../serializers/store-uploads.js'
@@ -95,15 +97,14 @@ function requestBody(subject: Subject, standard: Standard | undefined): RequestB
   const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input', operation.operationId) }
   const schema = own ?? enclosedBody(subject, standard?.takes?.(subject))
   if (!schema || view.policies.parsers.length === 0) return undefined
+  const takes = inputSerializer ?? subject.serializer
   const isList = 'type' in schema ? schema['type'] === 'array' : inputSerializer && takesNoObject(inputSerializer)
-  const reads = isList
-    ? isJson
-    : isBodyOf(inputSerializer ?? subject.serializer, !inputSerializer && operation.action === 'partialUpdate')
+  const reads = isList ? isJson : isBodyOf(takes, !inputSerializer && operation.action === 'partialUpdate')
   const content = view.policies.parsers.flatMap((parser) => {
     const described = parser.patch === 'operations' ? operationsSchema(components, parser) : schema
     return mediaTypesFor(operation.method, [parser])
       .filter(reads)
-      .map((mediaType): [string, MediaType] => [mediaType, { schema: described }])
+      .map((mediaType): [string, MediaType] => [mediaType, { schema: described, ...encodingOf(mediaType, takes) }])
   })
   return { required: true, content: Object.fromEntries(content) }
 }
@@ -113,6 +114,14 @@ function takesNoObject(serializer: SerializerClass): boolean {
   const schema = schemaOf(serializer)
   const { type } = (schema && jsonSchemaOf(schema)) ?? {}
   return type !== undefined && ![type].flat().includes('object')
+}
+
+/** What of a form is JSON. */
+function encodingOf(mediaType: string, serializer: SerializerClass | undefined): Pick<MediaType, 'encoding'> {
+  const written = serializer && !isJson(mediaType) && !schemaOf(serializer) ? serializerPlan(serializer).writable : []
+  const ofJson = written.filter(({ field }) => field instanceof NestedSerializer || field instanceof JSONField)
+  if (ofJson.length === 0) return {}
+  return { encoding: Object.fromEntries(ofJson.map(({ name }) => [name, { contentType: 'application/json' }])) }
 }
 
 /** A form has no lists of objects. */

@@ -48,6 +48,8 @@ export interface Parameter {
 export interface MediaType {
   readonly schema?: Schema
   readonly example?: unknown
+  /** How properties of a form are written. */
+  readonly encoding?: Readonly<Record<string, { readonly contentType: string }>>
 }
 
 export interface Header {

@@ -22,11 +22,43 @@ const HOSTILE: ReadonlySet<string> = new Set(['__proto__', 'constructor', 'proto
 /** An array or an object. */
 const JSON_TEXT = /^\s*[[{]/
 
-/** Collects the values of a form: one value as it is, those of a repeated name as a list. */
-export class FormFields<Value extends string | object> {
-  readonly data: Record<string, Value | Value[]> = {}
+/** A name with steps in brackets: `author[name]`, `tags[0][id]`, `labels[]`. */
+const BRACKETS = /^([^[\]]+)((?:\[[^[\]]*\])+)$/
+
+/** What stands at one step of the names of a form. */
+class Place {
+  readonly values: unknown[] = []
+  readonly inner = new Map<string, Place>()
+
+  at(step: string): Place {
+    const known = this.inner.get(step)
+    if (known) return known
+    const made = new Place()
+    this.inner.set(step, made)
+    return made
+  }
+
+  /** One value as it is, those of a repeated name as a list; of what has brackets an object, or a list where they count from 0. */
+  read(name: string): unknown {
+    const { values, inner } = this
+    if (inner.size === 0) return values.length === 1 ? values[0] : values
+    if (values.length > 0) throw new BadRequest(`${quote(name)} stands with brackets and without`)
+    const items = inner.get('')
+    if (items) {
+      if (inner.size > 1 || items.inner.size > 0) throw new BadRequest(`Number what is in ${quote(name)}, as in [0]`)
+      return items.values
+    }
+    const isList = Array.from(inner, (_, position) => String(position)).every((position) => inner.has(position))
+    if (isList) return Array.from(inner, (_, position) => (inner.get(String(position)) as Place).read(name))
+    return Object.fromEntries(Array.from(inner, ([step, place]) => [step, place.read(name)]))
+  }
+}
+
+/** Collects the values of a form. */
+export class FormFields {
   readonly #limits: FormLimits
   readonly #texts: JsonTexts
+  readonly #root = new Place()
   #count = 0
 
   constructor(limits: FormLimits) {
@@ -35,39 +67,46 @@ export class FormFields<Value extends string | object> {
   }
 
   /** Adds a value. @throws ApiError 413 too many, 400 the name is nested too deeply, or there is too much JSON */
-  add(name: string, value: Value): void {
-    if (++this.#count > this.#limits.fields) throw tooManyFields(this.#limits.fields)
-    if (name.split('[', this.#limits.depth + 1).length > this.#limits.depth) throw tooDeep(this.#limits.depth)
-    if (HOSTILE.has(name)) return
-    this.#texts.add(name, value)
-    const { data } = this
-    const known = Object.hasOwn(data, name) ? data[name] : undefined
-    if (known === undefined) data[name] = value
-    else if (Array.isArray(known)) known.push(value)
-    else data[name] = [known, value]
+  add(name: string, value: unknown): void {
+    const { depth } = this.#limits
+    if (name.split('[', depth + 1).length > depth) throw tooDeep(depth)
+    const [, first = name, brackets] = BRACKETS.exec(name) ?? []
+    const steps = brackets === undefined ? [] : brackets.slice(1, -1).split('][')
+    const copied = this.#copy(value, steps.length + 1, first)
+    if ([first, ...steps].some((step) => HOSTILE.has(step))) return
+    const place = [first, ...steps].reduce((around, step) => around.at(step), this.#root)
+    place.values.push(copied)
+  }
+
+  /** The values by name. @throws BadRequest brackets that contradict each other */
+  get data(): Record<string, unknown> {
+    return Object.fromEntries(Array.from(this.#root.inner, ([name, place]) => [name, place.read(name)]))
+  }
+
+  /** A value; the application's own parser may have made lists and objects of names with brackets. */
+  #copy(value: unknown, level: number, name: string): unknown {
+    const { depth, fields } = this.#limits
+    if (Array.isArray(value)) return value.map((item) => this.#copy(item, level, name))
+    if (!isPlainObject(value)) {
+      if (++this.#count > fields) throw tooManyFields(fields)
+      this.#texts.add(name, value)
+      return value
+    }
+    if (level >= depth) throw tooDeep(depth)
+    const entries = Object.entries(value).filter(([inner]) => !HOSTILE.has(inner))
+    return Object.fromEntries(entries.map(([inner, item]) => [inner, this.#copy(item, level + 1, inner)]))
   }
 }
 
 /**
- * Checks a form that the application's own parser has read, which may have made objects of names with brackets.
+ * Checks a form that the application's own parser has read.
  * @throws ApiError 413 too many values, 400 nested too deeply, too much JSON, or no form at all
  */
 export function acceptFields(body: unknown, limits: FormLimits): Record<string, unknown> {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) throw new BadRequest('Malformed form')
-  let count = 0
-  const texts = new JsonTexts(limits)
-  const copy = (value: unknown, level: number, name: string): unknown => {
-    if (Array.isArray(value)) return value.map((item) => copy(item, level, name))
-    if (!isPlainObject(value)) {
-      if (++count > limits.fields) throw tooManyFields(limits.fields)
-      texts.add(name, value)
-      return value
-    }
-    if (level >= limits.depth) throw tooDeep(limits.depth)
-    const entries = Object.entries(value).filter(([name]) => !HOSTILE.has(name))
-    return Object.fromEntries(entries.map(([name, item]) => [name, copy(item, level + 1, name)]))
-  }
-  return copy({ ...body }, 0, '') as Record<string, unknown>
+  const form = new FormFields(limits)
+  for (const [name, value] of Object.entries(body)) form.add(name, value)
+  return form.data
 }
 
 /** The strings of a form that a field may read as JSON. */
@@ -127,11 +166,12 @@ export interface FormParserOptions {
 const MALFORMED = 'Malformed form'
 
 /**
- * Reads forms in UTF-8. A form is flat: `a[b]` is a name like any other. All values are strings, which fields read with
- * `fromText`; those of a repeated name are a list, of which a field that takes no lists reads the last.
+ * Reads forms in UTF-8. All values are strings, which fields read with `fromText`; those of a repeated name are a list, of
+ * which a field that takes no lists reads the last. Names with brackets are objects and lists: `author[name]`,
+ * `tags[0][id]`, `labels[]`.
  *
- * Answers 400 `Malformed form` to broken percent-encoding and to what is not UTF-8, 400 beyond `depth` or `nodes`,
- * and 413 beyond `limit`, `ratio` or `fields`. Names that reach for a prototype are dropped.
+ * Answers 400 `Malformed form` to broken percent-encoding and to what is not UTF-8, 400 beyond `depth` or `nodes` and to
+ * brackets that contradict each other, and 413 beyond `limit`, `ratio` or `fields`. Names that reach for a prototype are dropped.
  * @example static override parserClasses = [JSONParser, new FormParser({ fields: 50 })]
  */
 export class FormParser implements Parser {
@@ -154,7 +194,7 @@ export class FormParser implements Parser {
   async parse(ctx: Context): Promise<ParsedBody> {
     const bytes = await readBody(ctx, { limit: this.limit, ratio: this.ratio, malformed: MALFORMED })
     if (!isUtf8(bytes)) throw new BadRequest(MALFORMED)
-    const form = new FormFields<string>(this)
+    const form = new FormFields(this)
     const pairs = bytes.toString('utf8').split('&', this.fields + 2)
     if (pairs.length > this.fields + 1) throw new ApiError(413, `More than ${this.fields} fields`)
     for (const pair of pairs) {

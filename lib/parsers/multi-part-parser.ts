@@ -5,10 +5,10 @@ import type { Context } from '../http/context.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { isTurnOver, nextTurn } from '../kernel/turns.js'
 import { acceptFields, checkLimits, FormFields } from './form-parser.js'
-import { isBoundary, MultipartReader, malformed } from './multipart-reader.js'
+import { isBoundary, MultipartReader, malformed, type PartHeader } from './multipart-reader.js'
 import type { MediaType, ParsedBody, Parser, TakenFiles } from './parser.js'
 import { GrowingBuffer, openBody, toReadError } from './read-body.js'
-import { UploadedFile, type UploadLimits, Uploads } from './uploads.js'
+import { fileName, UploadedFile, type UploadLimits, Uploads } from './uploads.js'
 
 /** Options of `MultiPartParser`: limits of the body, of its files and of its fields. */
 export interface MultiPartParserOptions {
@@ -48,7 +48,8 @@ const LARGEST_FILE = 20 * 1024 * 1024
 const LARGEST_TOTAL = 50 * 1024 * 1024
 
 /**
- * Reads forms with files. A part with a file name is an `UploadedFile`, all others are strings in UTF-8. Files lie in a
+ * Reads forms with files. A part with a file name is an `UploadedFile`, all others are strings in UTF-8; so is JSON
+ * (`Content-Type: application/json`) that no file field asks for. Files lie in a
  * temporary folder, readable by this process's user alone, and are removed when the request is over, whatever its outcome.
  * A file that no field of the view asks for is thrown away as it arrives.
  *
@@ -104,13 +105,11 @@ export class MultiPartParser implements Parser {
         boundary: parameters['boundary'] as string,
         headerLimit: this.headerLimit,
       })
-      const form = new FormFields<string | UploadedFile>(this)
+      const form = new FormFields(this)
       const texts = { left: this.limit }
       for (let part = await reader.next(); part; part = await reader.next()) {
-        const value =
-          part.filename === undefined
-            ? await readText(reader.content(), texts)
-            : await uploads.take(part, reader.content())
+        const isFile = part.filename !== undefined && !isJsonText(part, limits)
+        const value = isFile ? await uploads.take(part, reader.content()) : await readText(reader.content(), texts)
         if (value !== undefined) form.add(part.name, value)
         // parts that have arrived together are read without a wait
         if (isTurnOver()) await nextTurn()
@@ -162,6 +161,12 @@ function parsed(data: Record<string, unknown>, uploads: Uploads): ParsedBody {
 
 function isKept(value: unknown): value is UploadedFile {
   return value instanceof UploadedFile && value.isKept
+}
+
+/** True of JSON that is no upload: no file field asks for it, or a script has made it (a Blob has this name in a form). */
+function isJsonText({ name, filename, mediaType }: PartHeader, { kept }: UploadLimits): boolean {
+  if (mediaType !== 'application/json') return false
+  return kept === 'all' ? filename === 'blob' : !kept.has(fileName(name))
 }
 
 /** @throws ApiError 413 the strings of a request are too long together, 400 it is not UTF-8 */

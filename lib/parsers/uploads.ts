@@ -123,6 +123,11 @@ function cutBytes(text: string, bytes: number): string {
 /** Full disks and quotas: the client may try again later. */
 const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE'])
 
+/** The name of a file's field, without its position in a list: `images[file]` for `images[0][file]`. */
+export function fileName(name: string): string {
+  return name.replace(/\[\d*\]/g, '')
+}
+
 /** What the files of one request may be. */
 export interface UploadLimits {
   readonly directory: string
@@ -155,7 +160,7 @@ export class Uploads {
     const { files, kept } = this.#limits
     if (++this.#count > files) throw tooLarge()
     const { name, filename = '', mediaType } = part
-    const isKept = kept === 'all' || kept.has(name)
+    const isKept = kept === 'all' || kept.has(fileName(name))
     const { size, path } = isKept ? await this.#store(content) : { size: await this.#drop(content), path: undefined }
     if (size === 0 && filename === '') return undefined
     return new UploadedFile({ filename, mediaType, size, path })

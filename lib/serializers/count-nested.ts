@@ -1,6 +1,7 @@
 /** Counts the nested objects and the keys in lists of an input, before anything is done for them (promise R10). */
+import { readForm } from '../fields/json-text.js'
 import type { ErrorMessages } from '../kernel/errors.js'
-import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
+import type { AnySerializer, SerializerPlan } from './contract.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { serializerPlan } from './plan.js'
 
@@ -68,12 +69,12 @@ function countItems(input: unknown, plan: SerializerPlan, budget: Budget): Found
 
 function countFields(input: unknown, plan: SerializerPlan, budget: Budget): ErrorMessages | undefined {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return undefined
-  for (const bound of plan.nesting) {
-    const { name, field } = bound
+  for (const { name, field } of plan.nesting) {
     if (!Object.hasOwn(input, name)) continue
-    const value = (input as Readonly<Record<string, unknown>>)[name]
-    const found =
-      field instanceof NestedSerializer ? countObjects(value, field, budget) : countKeys(value, bound, budget)
+    const given = (input as Readonly<Record<string, unknown>>)[name]
+    // in a form one string may be a list of many
+    const value = budget.serializer.textual ? readForm(field, given) : given
+    const found = field instanceof NestedSerializer ? countObjects(value, field, budget) : countKeys(value, budget)
     if (found) return { [name]: found }
   }
   return undefined
@@ -87,21 +88,8 @@ function countObjects(value: unknown, field: NestedSerializer, budget: Budget): 
   return spend(value.length, budget) ?? (plan.nesting.length > 0 ? countItems(value, plan, budget) : undefined)
 }
 
-function countKeys(value: unknown, bound: BoundField, budget: Budget): Found {
-  if (typeof value !== 'object' && typeof value !== 'string') return undefined
-  const keys = value === null ? undefined : keysOf(value, bound, budget)
-  return Array.isArray(keys) ? spend(keys.length, budget) : undefined
-}
-
-/** In a form one string may be a list of many. */
-function keysOf(value: unknown, { field }: BoundField, { serializer }: Budget): unknown {
-  if (!serializer.textual) return value
-  try {
-    return field.fromTexts([value].flat())
-  } catch {
-    // it is refused where it is validated
-    return undefined
-  }
+function countKeys(value: unknown, budget: Budget): Found {
+  return Array.isArray(value) ? spend(value.length, budget) : undefined
 }
 
 function spend(count: number, budget: Budget): string[] | undefined {

@@ -1,9 +1,12 @@
 /** A field whose value is an object (or a list of objects) with a serializer of its own. */
 
 import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
+import { readItems, readJson } from '../fields/json-text.js'
 import type { ClosedOptions } from '../fields/options.js'
+import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
 import type { ColumnName, ModelType } from '../models/model-types.js'
+import { UploadedFile } from '../parsers/uploads.js'
 import type { SerializerClass } from './contract.js'
 import type { Input } from './types.js'
 
@@ -68,6 +71,23 @@ export class NestedSerializer<
     this.maxItems = (this.options as NestedSerializerOptions).maxItems ?? 100
   }
 
+  /** In a form the name has brackets, or its text is JSON. */
+  override fromTexts(values: readonly unknown[]): unknown {
+    return this.many ? readItems(values, readJson, refuseFile) : refuseFile(super.fromTexts(values))
+  }
+
+  override fromText(text: string): unknown {
+    return readJson(text)
+  }
+
+  override get takesFiles(): boolean {
+    return false
+  }
+
+  override get takesEmptyText(): boolean {
+    return false
+  }
+
   override schema(): FieldSchema {
     if (!this.many) return { type: 'object' }
     const { allowEmpty } = this.options as NestedSerializerOptions
@@ -83,3 +103,9 @@ takesOptions<NestedSerializerOptions, FieldOptions>(NestedSerializer, {
   modify: 'name or names',
   limit: 'size',
 })
+
+/** A file has members, too. @throws ValidationError */
+function refuseFile(value: unknown): unknown {
+  if (value instanceof UploadedFile) throw new ValidationError('Expected an object.')
+  return value
+}

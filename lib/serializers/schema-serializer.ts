@@ -4,6 +4,7 @@ import { BooleanField } from '../fields/boolean-field.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from '../fields/field.js'
 import { FloatField } from '../fields/float-field.js'
 import { JSONField } from '../fields/json-field.js'
+import { formValues } from '../fields/json-text.js'
 import { described } from '../kernel/declarations.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
@@ -49,7 +50,7 @@ export class SchemaSerializer extends Serializer {
 
   async #ask() {
     const schema = (this.constructor as typeof SchemaSerializer).schema as StandardSchema
-    const input = this.textual ? fromForm(schema, this.inputData) : this.inputData
+    const input = this.textual ? fromForm(describedBy(schema), this.inputData) : this.inputData
     const tooMany = tooManyObjects(this, input)
     if (tooMany) return { value: undefined, errors: tooMany }
     const result = await askSchema(schema, input)
@@ -84,10 +85,10 @@ class SchemaMember extends SerializerField {
 }
 
 const fieldsOf = oncePer((schema: StandardSchema): DeclaredFields => {
-  const { required } = jsonSchemaOf(schema) ?? {}
+  const { required } = describedBy(schema)
   const asked = new Set(Array.isArray(required) ? (required as unknown[]) : [])
   return Object.fromEntries(
-    Object.entries(propertiesOf(schema)).map(([name, property]) => {
+    Object.entries(propertiesOf(describedBy(schema))).map(([name, property]) => {
       const { title, description } = property
       const options: FieldOptions = {
         required: asked.has(name),
@@ -100,9 +101,10 @@ const fieldsOf = oncePer((schema: StandardSchema): DeclaredFields => {
   )
 })
 
-function propertiesOf(schema: StandardSchema): Readonly<Record<string, FieldSchema>> {
-  const { properties } = (jsonSchemaOf(schema) ?? {}) as { readonly properties?: Readonly<Record<string, FieldSchema>> }
-  return properties ?? {}
+const describedBy = oncePer((schema: StandardSchema): FieldSchema => jsonSchemaOf(schema) ?? {})
+
+function propertiesOf(schema: FieldSchema): Readonly<Record<string, FieldSchema>> {
+  return (schema['properties'] ?? {}) as Readonly<Record<string, FieldSchema>>
 }
 
 /** What reads a form's strings, by the type that JSON Schema names. */
@@ -110,12 +112,20 @@ const READERS: Readonly<Record<string, (allowNull: boolean, schema: FieldSchema)
   integer: (allowNull) => new FloatField({ allowNull }),
   number: (allowNull) => new FloatField({ allowNull }),
   boolean: (allowNull) => new BooleanField({ allowNull }),
-  object: (allowNull) => new JSONField({ allowNull }),
+  object: (allowNull, schema) => new ObjectReader({ allowNull, schema }),
   array: (allowNull, { items = {} }) => new ArrayField({ allowNull, child: readerOf(items) }),
 }
 
+/** Reads JSON, or what names with brackets stand for. */
+class ObjectReader extends JSONField<FieldOptions> {
+  override fromTexts(values: readonly unknown[]): unknown {
+    const given = super.fromTexts(values)
+    return values.includes(given) ? fromForm(this.options.schema ?? {}, given) : given
+  }
+}
+
 const readersOf = oncePer(
-  (schema: StandardSchema): ReadonlyMap<string, SerializerField> =>
+  (schema: FieldSchema): ReadonlyMap<string, SerializerField> =>
     new Map(Object.entries(propertiesOf(schema)).map(([name, property]) => [name, readerOf(property)])),
 )
 
@@ -126,19 +136,20 @@ function readerOf(schema: FieldSchema): SerializerField {
   return read ? read(types.includes('null'), schema) : new SerializerField()
 }
 
-function fromForm(schema: StandardSchema, form: unknown): unknown {
-  if (typeof form !== 'object' || form === null) return form
+function fromForm(schema: FieldSchema, form: unknown): unknown {
+  if (typeof form !== 'object' || form === null || Array.isArray(form)) return form
   const readers = readersOf(schema)
   return Object.fromEntries(
     Object.entries(form).map(([name, given]: [string, unknown]) => {
       const reader = readers.get(name)
-      return [name, reader ? read(reader, [given].flat()) : given]
+      return [name, reader ? read(reader, given) : given]
     }),
   )
 }
 
 /** A string that stands for no value of its type is left to the schema to refuse. */
-function read(reader: SerializerField, values: readonly unknown[]): unknown {
+function read(reader: SerializerField, given: unknown): unknown {
+  const values = formValues(given)
   const last = values.at(-1)
   if (last === '' && reader.allowNull && !reader.takesEmptyText) return null
   try {

@@ -9,18 +9,23 @@ import { uploadField } from './store-uploads.js'
 /** The files that fields of these serializers take. */
 export function takenFiles(serializers: readonly SerializerClass[]): TakenFiles {
   const sizes = serializers.flatMap(sizesOf)
-  return { names: new Set(serializers.flatMap(namesOf)), largest: sizes.length === 0 ? undefined : Math.max(...sizes) }
+  return {
+    names: new Set(serializers.flatMap((one) => namesOf(one))),
+    largest: sizes.length === 0 ? undefined : Math.max(...sizes),
+  }
 }
 
-/** The writable fields. A form is flat, so that none of a nested serializer is among them. */
-function namesOf(serializer: SerializerClass): string[] {
+/** The names of writable fields in a form: `cover`, `author[photo]`. */
+function namesOf(serializer: SerializerClass, around = ''): string[] {
   const readOnly = new Set(serializer.readOnlyFieldNames())
-  const takes = ([name, field]: [string, SerializerField]) =>
-    field.takesFiles && !field.readOnly && !readOnly.has(name) && !(field instanceof NestedSerializer)
-  return [...declaredFieldsOf(serializer)].filter(takes).map(([name]) => name)
+  return [...declaredFieldsOf(serializer)].flatMap(([name, field]: [string, SerializerField]) => {
+    if (field.readOnly || readOnly.has(name)) return []
+    const inForm = around === '' ? name : `${around}[${name}]`
+    if (field instanceof NestedSerializer) return namesOf(field.serializerClass, inForm)
+    return field.takesFiles ? [inForm] : []
+  })
 }
 
-/** What an application's own parser has read may hold those of nested serializers, too. */
 function sizesOf(serializer: SerializerClass): number[] {
   return [...declaredFieldsOf(serializer).values()].flatMap((field) =>
     field instanceof NestedSerializer ? sizesOf(field.serializerClass) : (uploadField(field)?.maxSize ?? []),

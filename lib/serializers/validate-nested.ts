@@ -14,13 +14,16 @@ import { rowKey } from './row-keys.js'
 import { keepUnchanged } from './unchanged.js'
 import {
   type Candidate,
+  convert,
   type Forced,
+  fail,
   failAt,
   type Item,
   type Outcome,
   refuse,
   TARGET,
   take,
+  takeNull,
   type ValidationScope,
 } from './validated-item.js'
 
@@ -44,8 +47,11 @@ export async function validateNested(
   const { forced, keys } = known.get(bound) ?? decide(known, bound, { own: serializer.plan, inner: child.plan })
   const entries: { item: Item; position: number | undefined; again?: boolean; candidate: Candidate }[] = []
   for (const item of items) {
-    const input = take(serializer, bound, item)
+    const given = take(serializer, bound, item)
+    if (given === undefined) continue
+    const input = item.textual ? readForm(serializer, bound, item) : given
     if (input === undefined) continue
+    const texts: readonly unknown[] = item.textual ? [given].flat() : []
     const current = currentOf(item, bound)
     const wrong = field.many ? listProblem(input, field, current) : undefined
     if (wrong !== undefined) {
@@ -53,7 +59,11 @@ export async function validateNested(
       continue
     }
     if (!field.many) {
-      entries.push({ item, position: undefined, candidate: { input, current: single(current) } })
+      entries.push({
+        item,
+        position: undefined,
+        candidate: { input, current: single(current), textual: texts.includes(input) },
+      })
       continue
     }
     item.value[bound.name] = []
@@ -65,7 +75,8 @@ export async function validateNested(
       const target = matching(child, element, related, keys)
       const again = target !== undefined && named.has(target)
       if (target) named.add(target)
-      entries.push({ item, position, again, candidate: { input: element, current: target } })
+      const textual = texts.includes(element)
+      entries.push({ item, position, again, candidate: { input: element, current: target, textual } })
     }
   }
   const changes = new Map<string, string | undefined>()
@@ -89,6 +100,17 @@ export async function validateNested(
       if (position === undefined) item.value[bound.name] = value
       else (item.value[bound.name] as unknown[]).push(value)
     }
+  }
+}
+
+/** What stands in a form for nested objects: those of names with brackets as they are, those of JSON strings read. */
+function readForm(serializer: AnySerializer, bound: BoundField, item: Item): unknown {
+  try {
+    const value = convert(bound, item)
+    return value === null ? takeNull(serializer, bound, item) : value
+  } catch (error) {
+    fail(item, bound.name, error)
+    return undefined
   }
 }
 

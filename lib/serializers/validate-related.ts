@@ -84,7 +84,7 @@ export async function validateRelated(
       if (keepsShown(serializer, bound, item)) continue
       const input = take(serializer, bound, item)
       if (input === undefined) continue
-      const given = convert(serializer, bound, item)
+      const given = convert(bound, item)
       if (given === null) {
         takeNull(serializer, bound, item)
         continue
@@ -183,7 +183,7 @@ async function loadShown(
 function keepsShown(serializer: AnySerializer, bound: BoundField, item: Item): boolean {
   const { name, field } = bound
   if (item.current === undefined || !isGiven(item, name)) return false
-  const given = item.input[name] === null ? null : convert(serializer, bound, item)
+  const given = item.input[name] === null ? null : convert(bound, item)
   if (!isAsShown(serializer, bound, item, given)) return false
   const stored = shownLinks(bound, item)?.map((link) => link.stored)
   if (!stored) leaveOut(item, name)

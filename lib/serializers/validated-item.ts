@@ -1,5 +1,6 @@
 /** One object while it is validated: its input, what has come of it so far, and what is wrong with it. */
 
+import { formValues } from '../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../kernel/errors.js'
 import { hasNumerals, numeralAt } from '../kernel/json-numerals.js'
 import type { AnySerializer, BoundField, ForcedValues } from './contract.js'
@@ -9,6 +10,8 @@ import { isAsShown, isKept, keepUnchanged, UNCHANGED, type Updated } from './unc
 export interface Candidate {
   readonly input: unknown
   readonly current: object | undefined
+  /** Its values are strings of a form. @default as the serializer's */
+  readonly textual?: boolean
 }
 
 export interface Outcome {
@@ -29,6 +32,7 @@ export const GIVEN = Symbol('the external ids that keys were given as')
 export interface Item extends Updated {
   readonly input: Record<string, unknown>
   readonly partial: boolean
+  readonly textual: boolean
   /** Some of its numbers are not those that were sent: JavaScript lacks their digits. */
   readonly isInexact: boolean
   errors: ErrorMessages | undefined
@@ -44,11 +48,13 @@ export interface ValidationScope {
 }
 
 /** What is not an object is refused at once. */
-export function toItem(serializer: AnySerializer, { input, current }: Candidate, scope: ValidationScope): Item {
+export function toItem(serializer: AnySerializer, candidate: Candidate, scope: ValidationScope): Item {
+  const { input, current, textual = serializer.textual } = candidate
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   return {
     input: isObject ? (input as Record<string, unknown>) : {},
     current,
+    textual,
     isInexact: hasNumerals(input),
     partial: serializer.partial && !(scope.nested && current === undefined),
     value: {},
@@ -129,10 +135,10 @@ export function takeNull(serializer: AnySerializer, bound: BoundField, item: Ite
  * What a client has sent for a field: forms send strings, of which one may stand for null, and JSON numbers of which
  * JavaScript's lack digits. @throws ValidationError
  */
-export function convert(serializer: AnySerializer, { name, field }: BoundField, item: Item): unknown {
+export function convert({ name, field }: BoundField, item: Item): unknown {
   const input = item.input[name]
-  if (serializer.textual) {
-    const values: readonly unknown[] = Array.isArray(input) ? input : [input]
+  if (item.textual) {
+    const values = formValues(input)
     return values.at(-1) === '' && field.allowNull && !field.takesEmptyText ? null : field.fromTexts(values)
   }
   const text = numeralAt(item.input, name)

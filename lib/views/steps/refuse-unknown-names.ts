@@ -1,5 +1,6 @@
 /** Refuses names in a body that no field has, at any depth, where a client prefers so. */
 
+import { readForm } from '../../fields/json-text.js'
 import { type ErrorMessages, ValidationError } from '../../kernel/errors.js'
 import { UnknownNames } from '../../kernel/unknown-names.js'
 import type { SerializerClass } from '../../serializers/contract.js'
@@ -19,6 +20,7 @@ export function refuseUnknownNames(view: GenericView): void {
   const errors = unknownIn(view.getSerializerClass(), view.body.data, {
     keys,
     isList: takesMany(action),
+    textual: view.body.textual,
     unknown: new UnknownNames('field'),
   })
   if (errors) throw new ValidationError(errors)
@@ -28,6 +30,8 @@ interface Search {
   /** Names that items have besides. */
   readonly keys?: readonly string[]
   readonly isList: boolean
+  /** It is a form, whose strings may be JSON. */
+  readonly textual: boolean
   readonly unknown: UnknownNames
 }
 
@@ -57,7 +61,8 @@ function unknownInObject(serializer: SerializerClass, value: unknown, search: Se
       search.unknown.note(name, errors)
     } else if (bound.writable && bound.field instanceof NestedSerializer) {
       const { serializerClass, many } = bound.field
-      const found = unknownIn(serializerClass, inner, { isList: many, unknown: search.unknown })
+      const value = search.textual ? readForm(bound.field, inner) : inner
+      const found = unknownIn(serializerClass, value, { ...search, keys: [], isList: many })
       if (found) errors[name] = found
     }
   }
