@@ -176,16 +176,18 @@ function keyParameters({ view, operation }: Subject): readonly Parameter[] {
 }
 
 /** What a client may prefer. */
-function preferParameters({ operation, view }: Subject, standard: Standard | undefined): readonly Parameter[] {
+function preferParameters(subject: Subject, standard: Standard | undefined): readonly Parameter[] {
+  const { view } = subject
   if (!standard || !(view instanceof GenericAPIView) || !hasModel(view.viewClass)) return []
   const strict = '`handling=strict` refuses parameters and names that nothing reads.'
-  const minimal = showsWritten(operation.action) ? ' `return=minimal` shows nothing of what was written.' : ''
+  const minimal = showsWhatItWrote(subject) ? ' `return=minimal` shows nothing of what was written.' : ''
   return [{ name: 'Prefer', in: 'header', description: `${strict}${minimal}`, schema: { type: 'string' } }]
 }
 
 /** True of an answer that a client may prefer to do without. */
 function showsWhatItWrote({ operation, view }: Subject): boolean {
-  return showsWritten(operation.action) && view instanceof GenericAPIView && hasModel(view.viewClass)
+  if (!(view instanceof GenericAPIView && hasModel(view.viewClass))) return false
+  return showsWritten(operation.action, view.viewClass.statuses)
 }
 
 /** The answers that succeed. */

@@ -191,8 +191,9 @@ export function showsObject(name: string): boolean {
 }
 
 /** True for an action that writes and shows what it has written: a client may prefer that it does not. */
-export function showsWritten(name: string): boolean {
+export function showsWritten(name: string, { destroy }: { readonly destroy?: number } = {}): boolean {
   const action = byName.get(name)
+  if (name === 'destroy') return destroy === 200
   return action?.writes !== undefined && !(action.shows === 'nothing' && OF_ONE.has(action.path))
 }
 

@@ -45,6 +45,18 @@ describe('return=minimal', () => {
     expect((await get(String(made.headers['location']))).json.title).toBe('a')
   })
 
+  it('answers a delete that would show the object with 204', async () => {
+    class Shown extends Books {
+      static override statuses = { destroy: 200 } as const
+    }
+    const { send } = await serveViews({ books: Shown })
+    for (const title of ['a', 'b']) await send('POST', '/books', { title })
+    expect(await send('DELETE', '/books/1')).toMatchObject({ status: 200, json: { title: 'a' } })
+    const gone = await send('DELETE', '/books/2', undefined, MINIMAL)
+    expect(gone).toMatchObject({ status: 204, text: '', headers: { 'preference-applied': 'return=minimal' } })
+    expect(await titles()).toEqual([])
+  })
+
   it('answers changes with 204', async () => {
     const { send } = await serveViews({ books: Books })
     const { json } = await send('POST', '/books', { title: 'a' })

@@ -14,7 +14,7 @@ import { rendererOf } from './respond.js'
 export function heededPreferences(view: View): Preferences | undefined {
   if (!actionNamed(view.action) || !isGeneric(view)) return undefined
   const { returns, strict } = preferencesOf(view.ctx)
-  const heeded = showsWritten(view.action) ? returns : undefined
+  const heeded = showsWritten(view.action, view.viewClass.statuses) ? returns : undefined
   if (heeded === undefined && !strict) return undefined
   view.ctx.vary('Prefer')
   return { returns: heeded, strict }
