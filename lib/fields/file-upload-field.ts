@@ -174,7 +174,7 @@ export class FileUploadField<const Options extends FileUploadFieldOptions = {}> 
 
   /** JSON Schema of the value in a multipart body. */
   override inputSchema(): FieldSchema {
-    return { type: 'string', contentMediaType: 'application/octet-stream' }
+    return { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' }
   }
 }
 

@@ -151,9 +151,10 @@ export function errorResponses(
     const error = (status === 400 && bulk ? BULK : ERRORS[status]) ?? REFUSED
     return [String(status), errorResponse(components, error, status, throttled && status === 429)]
   })
-  // every operation can be refused, if only for its method
-  if (others || !described.some((status) => status < 500))
-    responses.unshift(['4XX', errorResponse(components, REFUSED, 405)])
+  const refused = () => errorResponse(components, REFUSED, 405)
+  // every path can be refused, if only for its method
+  if (!described.some((status) => status < 500)) responses.unshift(['405', refused()])
+  if (others) responses.push(['default', refused()])
   return Object.fromEntries(responses)
 }
 

@@ -454,7 +454,7 @@ describe('the body of a request', () => {
     expect(types('/notes')).toEqual(['application/json', 'multipart/form-data'])
     const { schemas } = document.components
     expect(schemas['CoverInput']).toMatchObject({
-      properties: { photo: { type: 'string', contentMediaType: 'application/octet-stream' } },
+      properties: { photo: { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' } },
     })
     expect(schemas['CoverOutput']).toMatchObject({ properties: { photo: { type: 'string', format: 'uri-reference' } } })
   })

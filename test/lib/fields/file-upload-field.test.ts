@@ -74,6 +74,7 @@ describe('FileUploadField', () => {
     expect(new FileUploadField().schema()).toEqual({ type: 'string', format: 'uri-reference' })
     expect(new FileUploadField().inputSchema()).toEqual({
       type: 'string',
+      format: 'binary',
       contentMediaType: 'application/octet-stream',
     })
   })
