@@ -43,6 +43,8 @@ export const DETAILS = {
     'JSON has more than {max} values and names',
     'Form is nested deeper than {max} levels',
     'More than {max} values and names in {name}',
+    '{name} stands with brackets and without',
+    'Number what is in {name}, as in [0]',
     'Request body is nested too deeply',
     'Request aborted',
   ],

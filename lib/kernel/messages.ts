@@ -11,7 +11,7 @@ export const MESSAGES = {
     'Object with slug {value} does not exist.',
     'The values of {fields} name no object that exists.',
   ],
-  duplicate: ['Invalid pk {value} - listed more than once.', 'Name each only once.'],
+  duplicate: ['Invalid pk {value} - listed more than once.', 'Name each only once.', 'Give it only once.'],
   empty_file: ['The file is empty.'],
   exclusive: ['Give either {one} or {other}, not both.', 'Give it in the body or in the URL, not in both.'],
   file_content: ['The content does not match the extension.'],
