@@ -49,7 +49,7 @@ export const MESSAGES = {
   not_an_object: ['Expected an object.'],
   null: ['This field may not be null.'],
   null_characters: ['Null characters are not allowed.'],
-  patch_copies: ['Copy at most {max} {unit}.'],
+  patch_copies: ['Copy at most {max} {unit}.', 'Make at most {max} {unit}.'],
   patch_element: ['An object of this list cannot be removed.'],
   patch_move: ['A value cannot be moved into itself.'],
   patch_place: ['There is nothing at this place.'],

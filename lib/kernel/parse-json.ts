@@ -29,6 +29,21 @@ const END_OF_BRACE = 0x7d
 const OF_NUMBER = new Uint8Array(128)
 for (const character of '0123456789+-.eE') OF_NUMBER[character.charCodeAt(0)] = 1
 
+/** A string, or a number with an exponent, in quotation marks or without. */
+const EXPONENTS = /"-?\d+(?:\.\d+)?[eE]([+-]?\d+)"|"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?[eE]([+-]?\d+)/gs
+/** Numbers beyond are refused by themselves. */
+const GREATEST_EXPONENT = 1_000
+
+/** How many characters longer the numbers of valid JSON are where no exponent shortens them, as PostgreSQL writes them. */
+export function lengthOfExponents(text: string): number {
+  if (!/\d[eE][+-]?\d/.test(text)) return 0
+  let length = 0
+  for (const [, quoted, plain = quoted] of text.matchAll(EXPONENTS)) {
+    if (plain !== undefined) length += Math.min(Math.abs(Number(plain)), GREATEST_EXPONENT)
+  }
+  return length
+}
+
 /** What `JSON.parse` makes of a text, with the texts of the numbers that it could not keep. @throws SyntaxError */
 export function parseJson(text: string): unknown {
   return keepNumerals(JSON.parse(text), text)

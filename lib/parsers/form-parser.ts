@@ -3,11 +3,14 @@
 import { isUtf8 } from 'node:buffer'
 import type { Context } from '../http/context.js'
 import { ApiError, BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { lengthOfExponents } from '../kernel/parse-json.js'
 import { quote } from '../kernel/quote.js'
 import { countNodes, type ParsedBody, type Parser } from './parser.js'
-import { readBody } from './read-body.js'
+import { readBody, tooLarge } from './read-body.js'
 
 export interface FormLimits {
+  /** The most bytes; digits of numbers in JSON count as they are written without exponents. */
+  readonly limit: number
   /** The most values, repeated names included. */
   readonly fields: number
   /** The most levels of brackets in a name, the name itself included: `a[b]` has two. */
@@ -113,17 +116,20 @@ export function acceptFields(body: unknown, limits: FormLimits): Record<string, 
 class JsonTexts {
   readonly #limits: FormLimits
   #left: number
+  #length = 0
 
   constructor(limits: FormLimits) {
     this.#limits = limits
     this.#left = limits.nodes
   }
 
-  /** @throws BadRequest with this text they have more values and names together than they may have */
+  /** @throws ApiError with this text they have more values and names together than they may have, or longer numbers */
   add(name: string, value: unknown): void {
     if (typeof value !== 'string' || !JSON_TEXT.test(value)) return
     this.#left -= countNodes(value, this.#left)
     if (this.#left < 0) throw new BadRequest(`More than ${this.#limits.nodes} values and names in ${quote(name)}`)
+    this.#length += value.length + lengthOfExponents(value)
+    if (this.#length > this.#limits.limit) throw tooLarge()
   }
 }
 

@@ -3,11 +3,11 @@ import { isUtf8 } from 'node:buffer'
 import { parse, scan } from 'secure-json-parse'
 import type { Context } from '../http/context.js'
 import { BadRequest } from '../kernel/errors.js'
-import { keepNumerals, keepNumeralsInTurns } from '../kernel/parse-json.js'
+import { keepNumerals, keepNumeralsInTurns, lengthOfExponents } from '../kernel/parse-json.js'
 import { nextTurn } from '../kernel/turns.js'
 import { checkLimits } from './form-parser.js'
 import { type JsonLimits, type ParsedBody, type Parser, passedByText, passedByValue } from './parser.js'
-import { readBody } from './read-body.js'
+import { readBody, tooLarge } from './read-body.js'
 
 export interface JSONParserOptions {
   /** The most bytes of a body, counted after decompression. @default 1_048_576 */
@@ -56,11 +56,15 @@ export class JSONParser implements Parser {
     const text = bytes.toString('utf8')
     const passed = passedByText(text, this)
     if (passed) throw tooMuch(this, passed)
+    let data: unknown
     try {
-      return { data: text.length < LONG ? read(text) : await readLong(text), textual: false }
+      data = text.length < LONG ? read(text) : await readLong(text)
     } catch (cause) {
       throw malformed(cause)
     }
+    // digits count as they are written: a column of JSON, or of numbers, has them all
+    if (text.length + lengthOfExponents(text) > this.limit) throw tooLarge()
+    return { data, textual: false }
   }
 
   accept(_ctx: Context, body: unknown): ParsedBody {

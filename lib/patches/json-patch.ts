@@ -1,7 +1,6 @@
 /** JSON patches (RFC 6902): operations on a JSON value, one after the other, all or none. */
 
 import { ApiError, ConfigurationError, type ErrorMessages, ValidationError } from '../kernel/errors.js'
-import { passedByValue } from '../parsers/parser.js'
 import { childAt, indexIn, type Pointer, valueAt } from './json-pointer.js'
 import { finished, isEqual, isJsonObject, setMember, sizeOf, workingCopy } from './json-values.js'
 import { type Operation, readOperations } from './read-operations.js'
@@ -38,16 +37,24 @@ interface Applying {
 
 /** The same of a working copy, which is changed. */
 export function applyOperations(root: unknown, operations: readonly Operation[], { maxCopied }: Applying): unknown {
-  const document = { root, copied: 0, maxCopied }
+  const grows = operations.some(({ op }) => op !== 'test' && op !== 'remove')
+  // what was there already may be as long as it is
+  const most = grows ? Math.max(maxCopied, sizeOf(root, Number.POSITIVE_INFINITY)) : 0
+  const document = { root, copied: 0, maxCopied, depth: grows ? depthOf(root) : 0 }
   for (const [position, operation] of operations.entries()) {
     const problem = APPLY[operation.op](document, operation)
     if (problem) throw refusal(position, problem)
+  }
+  if (grows && sizeOf(document.root, most) > most) {
+    throw refusal(operations.length - 1, { member: 'path', message: `Make at most ${most} characters.`, status: 400 })
   }
   return document.root
 }
 
 interface Document {
   root: unknown
+  /** It has no more levels than these. */
+  depth: number
   /** Characters that were copied until now. */
   copied: number
   readonly maxCopied: number
@@ -69,18 +76,22 @@ const DIFFERENT: Problem = { member: 'value', message: 'The value is another one
 const WHOLE: Problem = { member: 'path', message: 'The whole cannot be removed.', status: 400 }
 
 const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Operation) => Problem | undefined>> = {
-  add: (document, { path, value }) => tooDeep(path, value) ?? add(document, path, workingCopy(value)),
+  add: (document, { path, value }) => tooDeep(document, path, value) ?? add(document, path, workingCopy(value)),
   remove: (document, { path }) => remove(document, path, 'path'),
   replace(document, { path, value }) {
     if (!valueAt(document.root, path)) return missing('path')
-    return tooDeep(path, value) ?? replace(document, path, workingCopy(value))
+    return tooDeep(document, path, value) ?? replace(document, path, workingCopy(value))
   },
   move(document, { path, from }) {
     const found = valueAt(document.root, from)
     if (!found) return missing('from')
     // to where it is already
     if (from.length === path.length && from.every((step, index) => step === path[index])) return undefined
-    return tooDeep(path, found.value) ?? remove(document, from, 'from') ?? add(document, path, found.value)
+    return (
+      tooDeep(document, path, found.value, document.depth) ??
+      remove(document, from, 'from') ??
+      add(document, path, found.value)
+    )
   },
   copy(document, { path, from }) {
     const found = valueAt(document.root, from)
@@ -89,7 +100,7 @@ const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Op
     if (document.copied > document.maxCopied) {
       return { member: 'from', message: `Copy at most ${document.maxCopied} characters.`, status: 400 }
     }
-    return tooDeep(path, found.value) ?? add(document, path, workingCopy(found.value))
+    return tooDeep(document, path, found.value, document.depth) ?? add(document, path, workingCopy(found.value))
   },
   test({ root }, { path, value }) {
     const found = valueAt(root, path)
@@ -101,12 +112,21 @@ const APPLY: Readonly<Record<Operation['op'], (document: Document, operation: Op
 /** Levels of what operations make: more are no JSON that anybody reads. */
 const DEEPEST = 1_000
 
-function tooDeep(path: Pointer, value: unknown): Problem | undefined {
-  const depth = DEEPEST - path.length
-  const isDeeper = depth < 0 || passedByValue(value, { depth, nodes: Number.POSITIVE_INFINITY }) !== undefined
-  return isDeeper
-    ? { member: 'path', message: `Nested too deeply: at most ${DEEPEST} levels.`, status: 400 }
-    : undefined
+/** @param most what is known of the value's levels: it is looked at only where that is too much. @default nothing */
+function tooDeep(document: Document, path: Pointer, value: unknown, most = DEEPEST): Problem | undefined {
+  let depth = path.length + most
+  if (depth > DEEPEST) depth = path.length + depthOf(value)
+  if (depth > DEEPEST) return { member: 'path', message: `Nested too deeply: at most ${DEEPEST} levels.`, status: 400 }
+  document.depth = Math.max(document.depth, depth)
+  return undefined
+}
+
+/** Levels of arrays and objects, counted up to one more than there may be. */
+function depthOf(value: unknown, left = DEEPEST): number {
+  if (typeof value !== 'object' || value === null || left < 0) return 0
+  let most = 0
+  for (const member of Object.values(value)) most = Math.max(most, depthOf(member, left - 1))
+  return most + 1
 }
 
 /** A list gets an item more; a member is set, whether there is one or not. */
