@@ -24,15 +24,6 @@ export class DateField<const Options extends FieldOptions = {}> extends Serializ
     return text
   }
 
-  override fromText(text: string): unknown {
-    if (isInfinite(text)) throw new ValidationError(DATE_MESSAGE)
-    return text
-  }
-
-  override fromTexts(values: readonly unknown[]): unknown {
-    return values.flat().at(-1)
-  }
-
   override toRepresentation(value: unknown): unknown {
     if (typeof value === 'string') return value
     return value instanceof Date ? writeDateOf(value) : writeOther(value)

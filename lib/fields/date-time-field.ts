@@ -60,15 +60,6 @@ export class DateTimeField<const Options extends DateTimeFieldOptions = {}> exte
     return text
   }
 
-  override fromText(text: string): unknown {
-    if (isInfinite(text)) throw new ValidationError(DATE_TIME_MESSAGE)
-    return text
-  }
-
-  override fromTexts(values: readonly unknown[]): unknown {
-    return values.flat().at(-1)
-  }
-
   override toRepresentation(value: unknown): unknown {
     if (typeof value === 'string') return this.#formatted(writeDateTime(value))
     return value instanceof Date ? this.#formatted(writeDateTimeOf(value)) : writeOther(value)

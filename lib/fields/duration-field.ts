@@ -28,15 +28,6 @@ export class DurationField<const Options extends FieldOptions = {}> extends Seri
     return text
   }
 
-  override fromText(text: string): unknown {
-    if (isInfinite(text)) throw new ValidationError(MESSAGE)
-    return text
-  }
-
-  override fromTexts(values: readonly unknown[]): unknown {
-    return values.flat().at(-1)
-  }
-
   override toRepresentation(value: unknown): unknown {
     if (typeof value === 'string') return writeDurationText(value)
     return typeof value === 'object' && value !== null ? writeDuration(value) : value
