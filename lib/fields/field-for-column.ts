@@ -13,6 +13,7 @@ import { DateTimeField } from './date-time-field.js'
 import { DecimalField, type DecimalFieldOptions } from './decimal-field.js'
 import { DurationField } from './duration-field.js'
 import { EmailField, URLField } from './email-and-url-fields.js'
+import { isExactDouble } from './exact-float.js'
 import { type FieldOptions, type RelatedQueryset, SerializerField } from './field.js'
 import { FloatField } from './float-field.js'
 import { GeometryField } from './geometry-field.js'
@@ -135,6 +136,25 @@ function places({ precision }: Column, { validators = [] }: FieldOptions): Pick<
   return { validators: [check, ...validators] }
 }
 
+const PARTS = ['year', 'month', 'day', 'hour', 'minute', 'second'] as const
+const DURATION = /^P(?:(-?\d+)Y)?(?:(-?\d+)M)?(?:(-?\d+)D)?(?:T(?:(-?\d+)H)?(?:(-?\d+)M)?(?:(-?[\d.]+)S)?)?$/
+
+/** True for an interval that has something smaller than the part. */
+function smallerParts(text: string, part: (typeof PARTS)[number]): boolean {
+  const found = DURATION.exec(text)?.slice(1) ?? []
+  return found.slice(PARTS.indexOf(part) + 1).some((digits) => digits !== undefined && Number(digits) !== 0)
+}
+
+/** An interval of certain parts only, such as `interval day to hour`: PostgreSQL would drop the others. */
+function parts({ leastPart }: Column, { validators = [] }: FieldOptions): Pick<FieldOptions, 'validators'> {
+  if (leastPart === undefined) return { validators }
+  const check = (value: string) => {
+    if (smallerParts(value, leastPart))
+      throw new ValidationError(`Ensure that there is nothing smaller than a ${leastPart}.`)
+  }
+  return { validators: [check, ...validators] }
+}
+
 /** The type `name` is cut by bytes. */
 const name: Make = (column, options) => {
   const { maxLength = Number.POSITIVE_INFINITY } = column
@@ -146,7 +166,32 @@ const name: Make = (column, options) => {
   return text(column, { ...options, validators: [check, ...(options.validators ?? [])] })
 }
 
-const geometry: Make = (_, options) => new GeometryField(options)
+/** A text that PostgreSQL would read as another value than the one it says. */
+function unless(isExact: (value: string) => boolean, message: string, make: Make = text): Make {
+  const check = (value: string) => {
+    if (!isExact(value)) throw new ValidationError(message)
+  }
+  return (column, options) => make(column, { ...options, validators: [check, ...(options.validators ?? [])] })
+}
+
+/** One byte, of which those beyond ASCII are no characters. */
+const oneByte = unless((value) => /^[\u0001-\u007f]?$/.test(value), 'Ensure this field has no more than 1 byte.')
+/** PostgreSQL counts below zero from the greatest on, and takes other bases. */
+const wholeText = unless((value) => /^\s*(?:0|[1-9]\d*)\s*$/.test(value), 'A valid integer is required.')
+/** Amounts have two places at most. */
+const money = unless((value) => !/\.\d{3}/.test(value), 'Ensure that there are no more than 2 decimal places.')
+const COORDINATE = /(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?/gi
+const shape = (make: Make) =>
+  unless(
+    (value) =>
+      (value.match(COORDINATE) ?? []).every((number) =>
+        isExactDouble(number.replace(/^\./, '0.').replace(/\.(?!\d)/, '')),
+      ),
+    'Ensure that its numbers have no more digits than are stored.',
+    make,
+  )
+const geometry: Make = shape((_, options) => new GeometryField(options))
+const figure: Make = shape(text)
 
 function range(ends: RangeFieldOptions['ends'], multiple: boolean): Make {
   return (_, options) => new RangeField({ ...options, ends, multiple })
@@ -177,7 +222,10 @@ const FIELDS: Readonly<Record<string, Make>> = {
   timetz: (column, options) => new OffsetTimeField({ ...options, ...places(column, options) }),
   timestamptz: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
   timestamp: (column, options) => new DateTimeField({ ...options, ...places(column, options) }),
-  interval: (column, options) => new DurationField({ ...options, ...places(column, options) }),
+  interval: (column, options) => {
+    const parted = { ...options, ...parts(column, options) }
+    return new DurationField({ ...parted, ...places(column, parted) })
+  },
   int4range: range('integer', false),
   int8range: range('big-integer', false),
   numrange: range('decimal', false),
@@ -192,8 +240,15 @@ const FIELDS: Readonly<Record<string, Make>> = {
   tstzmultirange: range('date-time', true),
   json: (_, options) => new JSONField(options),
   jsonb: (_, options) => new JSONField(options),
+  char: oneByte,
+  oid: wholeText,
+  xid: wholeText,
+  xid8: wholeText,
+  cid: wholeText,
+  money,
   point: geometry,
   circle: geometry,
+  ...Object.fromEntries(['line', 'lseg', 'box', 'path', 'polygon'].map((type) => [type, figure])),
   bytea: (_, options) => new BinaryField(options),
   inet: (_, options) => new IPAddressField({ network: true, ...options }),
   cidr: (_, options) => new IPAddressField({ network: true, ...options }),

@@ -2,10 +2,13 @@
 
 import { ValidationError } from '../kernel/errors.js'
 import { takesOptions } from '../kernel/option-kinds.js'
+import { isExactDouble, isExactSingle } from './exact-float.js'
 import { type FieldOptions, type FieldSchema, SerializerField } from './field.js'
 import { type ClosedOptions, checkRangeOptions } from './options.js'
 
 const NUMBER = /^-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?$/
+
+const INEXACT = 'Ensure that this number has no more digits than are stored.'
 
 /** What JSON has no numbers for, as it is shown. */
 const SPECIAL: ReadonlyMap<string, number> = new Map(
@@ -17,7 +20,7 @@ export interface FloatFieldOptions extends FieldOptions {
   readonly minValue?: number
   /** The greatest value accepted. */
   readonly maxValue?: number
-  /** The column is `real`: what single precision cannot hold is refused. @default false, for `double precision` */
+  /** The column is `real`: a number that would be read of it as another one is refused. @default false, for `double precision` */
   readonly single?: boolean
 }
 
@@ -42,6 +45,7 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Se
     if (typeof value !== 'number' || !Number.isFinite(value) || (single === true && !fitsSingle(value))) {
       throw new ValidationError('A valid number is required.')
     }
+    if (single === true && !isExactSingle(value)) throw new ValidationError(INEXACT)
     if (minValue !== undefined && value < minValue) {
       throw new ValidationError(`Ensure this value is at least ${minValue}.`)
     }
@@ -56,9 +60,15 @@ export class FloatField<const Options extends FloatFieldOptions = {}> extends Se
     return typeof number === 'number' && !Number.isFinite(number) ? String(number) : number
   }
 
+  override fromNumeral(text: string): number {
+    const number = Number(text)
+    if (Number.isFinite(number) && !isExactDouble(text)) throw new ValidationError(INEXACT)
+    return number
+  }
+
   override fromText(text: string): number {
     if (!NUMBER.test(text)) throw new ValidationError('A valid number is required.')
-    return Number(text)
+    return this.fromNumeral(text)
   }
 
   override fromTexts(values: readonly unknown[]): unknown {

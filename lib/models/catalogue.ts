@@ -2,6 +2,9 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { toReference } from './table-reference.js'
 /** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Three queries, however many tables. */
 
+/** A part of an interval that smaller ones may be missing of, as in `interval day to hour`. */
+export type IntervalPart = 'year' | 'month' | 'day' | 'hour' | 'minute'
+
 /** One column as the database declares it. Domains are resolved to their base type. */
 export interface CatalogueColumn {
   /** The column's name as the model's mappers expect it. */
@@ -26,6 +29,8 @@ export interface CatalogueColumn {
   /** All digits of a numeric; digits after the point of a time's or an interval's seconds. */
   readonly precision: number | undefined
   readonly scale: number | undefined
+  /** The smallest part that an interval keeps; undefined where it keeps all. */
+  readonly leastPart: IntervalPart | undefined
   /** The labels of an enum, or of an array's enum. */
   readonly labels: readonly string[] | undefined
   /** `typname` of an array's elements. */
@@ -408,6 +413,20 @@ function secondsPlaces(type: string, mod: number): number | undefined {
   return type === 'interval' && places !== INTERVAL_PRECISION ? places : undefined
 }
 
+/** The parts of an interval by their bits (PostgreSQL: `utils/datetime.h`), the smallest first. */
+const PARTS: readonly (readonly [bit: number, part: IntervalPart | undefined])[] = [
+  [12, undefined],
+  [11, 'minute'],
+  [10, 'hour'],
+  [3, 'day'],
+  [1, 'month'],
+  [2, 'year'],
+]
+
+function leastPart(mod: number): IntervalPart | undefined {
+  return mod < 0 ? undefined : PARTS.find(([bit]) => (mod >> 16) & (1 << bit))?.[1]
+}
+
 function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
   const array = row.element !== null
   const base = row.element ?? row.type
@@ -428,6 +447,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     precision: limited && base === 'numeric' ? ((row.mod - 4) >> 16) & 0xffff : secondsPlaces(base, row.mod),
     // eleven bits, signed (PostgreSQL 15 allows a negative scale)
     scale: limited && base === 'numeric' ? (((row.mod - 4) & 0x7ff) ^ 0x400) - 0x400 : undefined,
+    leastPart: base === 'interval' ? leastPart(row.mod) : undefined,
     labels: row.labels.length > 0 ? row.labels : undefined,
     isDomain: row.domain,
     isOrdered: row.ordered,

@@ -44,6 +44,7 @@ export function describeColumn(from: ColumnSources): Column {
     maxLength: smaller(stored?.maxLength, schema.maxLength),
     precision: stored?.precision,
     scale: stored?.scale,
+    leastPart: stored?.leastPart,
     labels: stored?.labels,
     element: stored?.element,
     isDomain: stored?.isDomain ?? false,

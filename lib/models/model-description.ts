@@ -1,6 +1,6 @@
 /** What is known of a model: its columns, keys and relations. */
 import type { PropertySchema } from '../kernel/json-schema.js'
-import type { TakenWrites, Triggers } from './catalogue.js'
+import type { IntervalPart, TakenWrites, Triggers } from './catalogue.js'
 import type { Checked } from './check-constraint.js'
 import type { ModelClass, RelationKind } from './objection.js'
 
@@ -35,6 +35,8 @@ export interface Column {
   /** All digits of a numeric; digits after the point of a time's or an interval's seconds. */
   readonly precision: number | undefined
   readonly scale: number | undefined
+  /** The smallest part that an interval keeps; undefined where it keeps all. */
+  readonly leastPart: IntervalPart | undefined
   /** The values of an enum, or of an array's enum. */
   readonly labels: readonly string[] | undefined
   /** Type of an array's elements. */

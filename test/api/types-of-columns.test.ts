@@ -1,0 +1,263 @@
+/** Every type that PostgreSQL has, as columns of an API: what is stored is what was said, and no filter or order is a 500. */
+import { FieldFilter, OrderingFilter } from 'koa-viewsets'
+import { Model } from 'objection'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { describeModel, prepareModels } from '../../lib/models/describe-model.js'
+import type { Client } from '../support/client.js'
+import { createDatabase, type TestDatabase } from '../support/database.js'
+import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
+
+const IS_LONG = process.env['TRUST'] === 'long'
+
+/** Types with what they cut or round, and the wider type in which what was said and what is shown must be equal. */
+const LIMITED: Readonly<Record<string, string>> = {
+  '"char"': 'text',
+  name: 'text',
+  'varchar(3)': 'text',
+  'numeric(4,1)': 'numeric',
+  real: 'numeric',
+  'double precision': 'numeric',
+  smallint: 'numeric',
+  integer: 'numeric',
+  bigint: 'numeric',
+  oid: 'numeric',
+  xid: 'numeric',
+  xid8: 'numeric',
+  'time(0)': 'time',
+  'timestamp(0)': 'timestamp',
+  'timestamptz(3)': 'timestamptz',
+  'interval(0)': 'interval',
+  'interval second(1)': 'interval',
+  'interval day to hour': 'interval',
+  'interval year to month': 'interval',
+  'interval minute': 'interval',
+  'bit(3)': 'varbit',
+  'varbit(3)': 'varbit',
+  point: 'text',
+}
+/** Shown in a form of their own. */
+const OTHERS = [
+  'boolean',
+  'uuid',
+  'json',
+  'jsonb',
+  'inet',
+  'cidr',
+  'macaddr',
+  'date',
+  'bytea',
+  'xml',
+  'tsvector',
+  'tsquery',
+]
+const MORE = [
+  'box',
+  'line',
+  'lseg',
+  'path',
+  'polygon',
+  'circle',
+  'money',
+  'pg_lsn',
+  'level',
+  'pair',
+  'int4range',
+  'tsrange',
+]
+const LONG = [
+  'regclass',
+  'regtype',
+  'jsonpath',
+  'macaddr8',
+  'timetz',
+  'bpchar',
+  'text',
+  'citext',
+  'hstore',
+  'ltree',
+  'lquery',
+  'nummultirange',
+  'own_range',
+  'aclitem',
+  'tid',
+  'cid',
+]
+
+/** Values at the edges of all types together: each type takes some, and must refuse the others. */
+const VALUES: readonly unknown[] = [
+  ...[
+    '',
+    'o',
+    'open',
+    'ü',
+    'abc',
+    'abcd',
+    'abc   ',
+    'x'.repeat(64),
+    '-1',
+    '4294967295',
+    '4294967296',
+    '010',
+    '0x10',
+    '12.3',
+  ],
+  ...[
+    '12.34',
+    '16777217',
+    '1e-400',
+    '12:00:00',
+    '12:00:00.5',
+    '2024-01-01T00:00:00.4Z',
+    '2024-01-01',
+    'infinity',
+    '101',
+    '10',
+  ],
+  ...[
+    'P1DT2H',
+    'P1DT2H3M',
+    'P1Y2M3D',
+    'PT0.5S',
+    'PT1.25S',
+    'P14M',
+    '(1,2)',
+    '(0.1,16777217.00000000001)',
+    'low',
+    '1.005',
+    '$2.50',
+  ],
+  ...[0, 1, -1, 0.1, 1.5, 32_768, 2_147_483_648, 9_007_199_254_740_991, 16_777_217, 3.14159, 1e300, true, null],
+  ...[[], [1], ['low'], [0.1, 16_777_217], ['open'], ['PT0.5S'], [null]],
+]
+/** Numbers that JavaScript has not. */
+const NUMERALS = ['1e-400', '9007199254740993', '0.1000000000000000055', '1e400', '[1e-400]', '-0']
+
+interface Typed {
+  readonly table: string
+  readonly type: string
+  readonly wide: string | undefined
+}
+
+const NAMES = [...Object.keys(LIMITED), ...OTHERS, ...MORE, ...(IS_LONG ? LONG : [])]
+const TYPED: readonly Typed[] = NAMES.flatMap((type, index) => {
+  const wide = LIMITED[type]
+  const own = { table: `t${index}`, type, wide }
+  const array = { table: `a${index}`, type: `${type}[]`, wide: wide && `${wide}[]` }
+  if (!IS_LONG) return [own, ...(wide === undefined ? [] : [array])]
+  const ofDomain = { table: `b${index}`, type: `dom${index}[]`, wide: wide && `${wide}[]` }
+  return [own, array, { table: `d${index}`, type: `dom${index}`, wide }, ofDomain]
+})
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase({
+    schema: `
+      create extension citext; create extension hstore; create extension ltree;
+      create type level as enum ('low', 'high'); create type pair as (a int, b json);
+      create type own_range as range (subtype = real);
+      ${NAMES.map((type, index) => `create domain dom${index} as ${type};`).join('\n')}
+      ${TYPED.map(({ table, type }) => `create table ${table} (id int generated always as identity primary key, v ${type});`).join('\n')}`,
+  })
+  Model.knex(database.knex)
+})
+afterAll(() => database.drop())
+
+async function serveTypes(): Promise<Client> {
+  const views = await Promise.all(
+    TYPED.map(async ({ table }) => {
+      const Row = tableOf(table)
+      await prepareModels([Row])
+      const isOrdered = describeModel(Row).columns.get('v')?.isOrdered === true
+      const view = viewOf(Row, serializerOf(Row, ['id', 'v']), {
+        filterBackends: [FieldFilter, OrderingFilter],
+        filtersetFields: ['v'],
+        orderingFields: isOrdered ? ['v', 'id'] : ['id'],
+      })
+      return [table, view] as const
+    }),
+  )
+  return serveViews(Object.fromEntries(views))
+}
+
+it('[B5] stores what was said, or refuses it', { timeout: 600_000 }, async () => {
+  const client = await serveTypes()
+  const wrong: unknown[] = []
+  let stored = 0
+  for (const { table, type, wide } of TYPED) {
+    if (!IS_LONG && wide === undefined) continue
+    for (const text of [...VALUES.map((value) => JSON.stringify(value)), ...NUMERALS]) {
+      const answer = await post(client.port, `/${table}`, `{"v":${text}}`)
+      if (answer.status >= 500) wrong.push([type, text, answer.status])
+      if (answer.status !== 201 || wide === undefined || text === 'null') continue
+      stored++
+      const shown = /"v":(.*)\}$/s.exec(answer.text)?.[1] as string
+      if (!(await isEqual(text, shown, wide))) wrong.push([type, text, shown])
+      const { id } = JSON.parse(answer.text)
+      const again = (await client.get(`/${table}/${id}`)).text
+      if (again !== answer.text) wrong.push([type, text, again])
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(stored).toBeGreaterThan(100)
+  expect(client.reported).toEqual([])
+})
+
+it('[C1] answers each filter and order of each type', { timeout: 600_000 }, async () => {
+  const client = await serveTypes()
+  const wrong: unknown[] = []
+  const lookups = ['exact', 'ne', 'iexact', 'gt', 'lte', 'in', 'nin', 'range', 'contains', 'icontains', 'istartswith']
+  const all = [
+    ...lookups,
+    'overlap',
+    'contained_by',
+    'isnull',
+    ...(IS_LONG ? ['gte', 'lt', 'startswith', 'endswith', 'iendswith', 'year', 'month', 'day'] : []),
+  ]
+  const values = [
+    'low',
+    '1',
+    '0.5,2',
+    '2024-01-01',
+    '[1,2)',
+    '(1,2)',
+    'true',
+    'P1D',
+    ...(IS_LONG
+      ? ['', '1', '0.5', '2024-01-01', '[1,2)', '(1,2)', 'true', 'P1D', '\\', '{', '"', '1e999', '::1', 'a=>b']
+      : []),
+  ]
+  for (const { table, type } of TYPED) {
+    for (const lookup of all) {
+      for (const value of values) {
+        const { status } = await client.get(`/${table}?v__${lookup}=${encodeURIComponent(value)}`)
+        if (status >= 500) wrong.push([type, lookup, value, status])
+      }
+    }
+    for (const order of ['v', '-v', '-id']) {
+      const { status } = await client.get(`/${table}?ordering=${order}`)
+      if (status >= 500) wrong.push([type, order, status])
+    }
+  }
+  expect(wrong).toEqual([])
+  expect(client.reported).toEqual([])
+})
+
+async function post(port: number, path: string, body: string): Promise<{ status: number; text: string }> {
+  const headers = { 'Content-Type': 'application/json' }
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', headers, body })
+  return { status: answer.status, text: await answer.text() }
+}
+
+/** Whether two values of JSON are one value of a wide type; numbers are compared with all their digits. */
+async function isEqual(said: string, shown: string, wide: string): Promise<boolean> {
+  if (said === shown) return true
+  const sql = wide.endsWith('[]')
+    ? `select array(select x::${wide.slice(0, -2)} from json_array_elements_text(?::json) x) = array(select x::${wide.slice(0, -2)} from json_array_elements_text(?::json) x) as same`
+    : `select (json_build_array(?::json)->>0)::${wide} = (json_build_array(?::json)->>0)::${wide} as same`
+  try {
+    const { rows } = (await database.knex.raw(sql, [said, shown])) as { rows: [{ same: boolean }] }
+    return rows[0].same
+  } catch {
+    return false
+  }
+}
