@@ -8,7 +8,8 @@ import type { CountKind, Rows } from './slice.js'
 export interface CountOptions {
   /**
    * `exact` counts all rows, in the statement that reads the page where the list is known to reach so far. `estimated`
-   * asks PostgreSQL's planner, whose guess may be far off. `capped` stops at `countLimit`, which then means that many or
+   * asks PostgreSQL's planner for all rows of a table, whose guess may be far off; what a request, a queryset, a role or row
+   * level security narrows is counted as by `capped`, since a guess would tell of rows that the caller does not see. `capped` stops at `countLimit`, which then means that many or
    * more. `none` answers null. But for `exact`, a last page gives the exact number.
    * @default 'exact'
    */

@@ -1,8 +1,13 @@
 /** Counts the rows of a list: its conditions only, no order, no columns, no related objects (promise D3). */
 
-import type { AnyQueryBuilder } from '../models/objection.js'
+import { describeModel } from '../models/describe-model.js'
+import { traitsOf } from '../models/model-traits.js'
+import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import { nativeSql, type Queryable } from '../postgres/pg-types.js'
 import { readsRawRows, runStatement } from '../postgres/run-statement.js'
+import { runsAsRole } from '../postgres/scoped-knex.js'
+import { hasContextHooks } from './context-hooks.js'
+import { hasOwn } from './group-conditions.js'
 import { readsBelow } from './read-columns.js'
 
 const SHAPED = /^(groupBy|having|distinct|union|limit|offset|with\w*Recursive|with$)/
@@ -14,8 +19,8 @@ const USUAL_LIMIT = 10_000
 
 /** The number of rows the query would return without a page. */
 export async function countRows(query: AnyQueryBuilder, kind: Kind = 'exact', limit = USUAL_LIMIT): Promise<number> {
-  if (kind === 'estimated') return estimateRows(query)
-  if (kind === 'capped') return countUpTo(query, limit)
+  if (kind === 'estimated' && readsTable(query)) return estimateRows(query)
+  if (kind === 'estimated' || kind === 'capped') return countUpTo(query, limit)
   if (isShaped(query)) return Number(await query.clone().resultSize())
   const counting = countQuery(query)
   if (!readsBelow(counting)) {
@@ -26,6 +31,20 @@ export async function countRows(query: AnyQueryBuilder, kind: Kind = 'exact', li
   const { text, values } = nativeSql(counting.toKnexQuery())
   const [row] = await runStatement(query.knex() as Queryable, { text, name: undefined }, values)
   return Number(row?.[0] ?? 0)
+}
+
+/** Operations by which a query reads all rows of its table. */
+const OPEN = /^(?!(?:select|column|columns|orderBy|orderByRaw|alias|as|eager|transacting|context)$)/
+
+/**
+ * True for a list of all rows of a table, of which anybody sees each. What the planner expects of conditions comes of the
+ * values of all rows, those that a queryset or a policy hides among them: a client would learn them by asking.
+ */
+function readsTable(query: AnyQueryBuilder): boolean {
+  const model = query.modelClass() as ModelClass
+  const { secured, isView } = describeModel(model)
+  if (secured || isView || hasOwn(query, OPEN) || !traitsOf(model).plainFinds) return false
+  return !hasContextHooks(query) && !runsAsRole(query.knex() as Queryable)
 }
 
 /** What the planner expects. Without conditions that is the table's size when it was last analysed, scaled to its pages. */

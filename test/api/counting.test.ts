@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import {
   APIRouter,
   type CountKind,
+  FieldFilter,
   LimitOffsetPagination,
   ModelSerializer,
   PageNumberPagination,
@@ -109,6 +110,23 @@ describe.each([
     expect((await texts('capped', '/items?page=2')).at(-1)).toMatch(
       /^select count\(\*\) as count from \(select 1 .*limit \$\d\)/,
     )
+  })
+
+  it('estimates only what nobody narrows, and counts with a cap else', async () => {
+    const narrowed = await clientFor(numbers('estimated', 40), instances, 20)
+    expect(await pageOf(narrowed, '/items')).toEqual([40, 30, '/items?page=2', null])
+    class Filtered extends ReadOnlyModelViewSet {
+      static override model = Item
+      static override serializerClass = instances ? LabelledSerializer : ItemSerializer
+      static override paginationClass = numbers('estimated', 40)
+      static override filterBackends = [FieldFilter]
+      static override filtersetFields = ['id']
+    }
+    const filtered = await serveApp(new APIRouter().register('items', Filtered).routes())
+    const texts = await countQueries(database.knex, () => filtered.get('/items?id__gte=3'))
+    expect(texts.filter((text) => text.startsWith('explain'))).toEqual([])
+    expect(((await pageOf(filtered, '/items?id__gte=3')) as number[])[0]).toBe(40)
+    expect(((await pageOf(filtered, '/items')) as number[])[0]).toBe(100)
   })
 
   it('answers what a page has shown before an estimate', async () => {
