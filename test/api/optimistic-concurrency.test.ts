@@ -560,6 +560,44 @@ describe('[E14] with external ids', () => {
   })
 })
 
+it('[E14] the version of an object with a key of several columns is made of their external ids', async () => {
+  class Club extends IDMixin(Model) {
+    static override tableName = 'clubs'
+    static override idConfig = { mode: 'encoded', alphabet: 'mn7swcxDfgkGrBtv' } as const
+  }
+  class Member extends Model {
+    static override tableName = 'members'
+    static override idColumn = ['club_id', 'number']
+    static override relationMappings = () => ({
+      club: {
+        relation: Model.BelongsToOneRelation,
+        modelClass: Club,
+        join: { from: 'members.club_id', to: 'clubs.id' },
+      },
+    })
+  }
+  class Members extends ModelViewSet {
+    static override model = Member
+    static override serializerClass = class MemberSerializer extends ModelSerializer {
+      static override model = Member
+      static override fields = ['club_id', 'number', 'version']
+    }
+    static override concurrency = 'version'
+  }
+  await database.knex.raw(`create table clubs (id int primary key); insert into clubs values (5);
+    create table members (club_id int references clubs, number int, version int not null default 1, primary key (club_id, number));
+    insert into members values (5, 2)`)
+  Model.knex(database.knex)
+  const api = new APIRouter().register('members', Members)
+  await api.prepare()
+  const client = await serveApp(api.routes())
+  const path = `/members/${Club.encodeId(5)},2`
+  const tag = tagOf(await client.get(path))
+  expect(tag.slice(1, 17)).toBe(rowDigest('members', [Club.encodeId(5), '2'], ['1']))
+  expect(tag.slice(1, 17)).not.toBe(rowDigest('members', ['5', '2'], ['1']))
+  expect((await client.send('PATCH', path, { version: 2 }, { 'If-Match': tag })).status).toBe(200)
+})
+
 describe.each(['as the table has them', 'by snakeCaseMappers()', 'by knexSnakeCaseMappers()'])(
   'columns named %s',
   (naming) => {

@@ -1,6 +1,7 @@
 /** Optimistic concurrency: versions of rows, and the conditions a write may come with (RFC 9110 section 13; RFC 6585 section 3). */
 
 import { contentDigest, matchesRow, namesRow, rowDigest, weakTag } from '../../caching/entity-tags.js'
+import { compositeKey } from '../../fields/composite-key.js'
 import { matchesWeakly } from '../../http/entity-tags.js'
 import { ApiError } from '../../kernel/errors.js'
 import { exactValue } from '../../models/database-text.js'
@@ -26,11 +27,12 @@ export function versionOf(
   const model = viewClass.modelClass()
   const { length } = resource.versionKey
   const key = texts.slice(0, length).map(String)
-  const { ids } = resource
-  if (ids?.hidesKeys && !ids.stored) {
+  const parts = (length > 1 && compositeKey(model)?.parts) || [resource]
+  for (const [index, { ids }] of parts.entries()) {
+    if (!ids?.hidesKeys || ids.stored) continue
     // who knows all else of the row could find a hidden key by trying; the number in an id is known anyway
-    const [number = ''] = ids.encode(key[0] as string, { user: ctx.state['user'], ctx }).split(SEPARATOR, 1)
-    key[0] = number
+    const [number = ''] = ids.encode(key[index] as string, { user: ctx.state['user'], ctx }).split(SEPARATOR, 1)
+    key[index] = number
   }
   return rowDigest(model.tableName, key, texts.slice(length))
 }
