@@ -94,13 +94,16 @@ export interface FilterCondition {
 }
 
 /**
- * Narrows or orders a list by what the request asks. Immutable and shared by all requests.
+ * Narrows or orders a list by what the request asks. Immutable and shared by all requests. It protects no object: whose rows a
+ * caller may see is said by `getQueryset()`, which detail routes go by, too.
  *
  * A backend of your own overrides `filterQueryset`, or `read` to return the condition as a value: then the list's statement
  * is kept, and prepared, under its text.
  * @example
- * class OwnBooks extends BaseFilter {
- *   override filterQueryset(query: AnyQueryBuilder, ctx: Context) { return query.where('owner_id', ctx.state.user.id) }
+ * class Cheap extends BaseFilter {
+ *   override filterQueryset(query: AnyQueryBuilder, ctx: Context) {
+ *     return ctx.query['cheap'] === undefined ? query : query.where('price', '<', 10)
+ *   }
  * }
  */
 export abstract class BaseFilter {

@@ -559,15 +559,38 @@ describe('a permission of owners', () => {
 })
 
 describe('names that no filter backend reads', () => {
-  async function warned(view: typeof BookViewSet): Promise<string[]> {
+  async function warned(view: typeof BookViewSet, code = 'KOA_VIEWSETS_UNREAD_NAMES'): Promise<string[]> {
     const heard: Error[] = []
     const listener = (warning: Error) => heard.push(warning)
     process.on('warning', listener)
     onTestFinished(() => void process.removeListener('warning', listener))
     await new APIRouter().register('books', view).prepare()
     await setImmediate()
-    return heard.flatMap((one) => ((one as { code?: string }).code === 'KOA_VIEWSETS_UNREAD_NAMES' ? one.message : []))
+    return heard.flatMap((one) => ((one as { code?: string }).code === code ? one.message : []))
   }
+
+  it('nor protects objects: a backend of the application that narrows lists is told of', async () => {
+    class OwnRows extends BaseFilter {
+      override filterQueryset(query: never) {
+        return query
+      }
+    }
+    class Listed extends BookViewSet {
+      static override filterBackends: (typeof BookViewSet)['filterBackends'] = [OwnRows]
+    }
+    class Narrowed extends Listed {
+      override getQueryset() {
+        return super.getQueryset()
+      }
+    }
+    const code = 'KOA_VIEWSETS_LIST_RULE'
+    expect(await warned(Listed, code)).toEqual([
+      expect.stringContaining(
+        'Listed: OwnRows of filterBackends has its own filterQueryset(), which narrows lists only',
+      ),
+    ])
+    expect(await warned(Narrowed, code)).toEqual([])
+  })
 
   it('are told once', async () => {
     class Unread extends BookViewSet {

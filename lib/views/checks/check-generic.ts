@@ -32,6 +32,7 @@ import { checkSoftDelete, declareSoftDelete } from './check-soft-delete.js'
 import { checkStreamPool, checkStreams } from './check-streams.js'
 import { modelsOf } from './models-of.js'
 import { prepareSerializers } from './prepare-serializers.js'
+import { warnOfListRules } from './warn-of-list-rules.js'
 import { warnOfUnreadNames } from './warn-of-unread-names.js'
 
 /** A generic view's class, with its policies. */
@@ -89,6 +90,7 @@ export async function prepareGeneric(view: CheckedClass, knex: Queryable | undef
   checkStreamPool(view, poolSizeOf(view))
   checkOwnQueryset(view)
   warnOfUnreadNames(view)
+  warnOfListRules(view)
   checkOwners(view)
   checkPaginator(view)
   const filterView = resourceOf(view).filterView
