@@ -9,6 +9,7 @@ export { TokenAuthentication, type TokenAuthenticationOptions } from './authenti
 // What declarations name that compilers write of an application's own classes
 export type { ActionTypes, ViewSetAction } from './factories/actions.js'
 export { type ActionSpec, listAction, objectAction } from './factories/actions.js'
+export type { MixedIn } from './factories/mixin-types.js'
 export type { ModelSerializerClass } from './factories/model-serializer.js'
 export { modelSerializer } from './factories/model-serializer.js'
 export type {
@@ -59,6 +60,7 @@ export { JSONField } from './fields/json-field.js'
 export { MultipleChoiceField } from './fields/multiple-choice-field.js'
 export { PrimaryKeyRelatedField } from './fields/primary-key-related-field.js'
 export { ReadOnlyField } from './fields/read-only-field.js'
+export type { Key } from './fields/related-field.js'
 export { SlugRelatedField } from './fields/slug-related-field.js'
 export { StringField } from './fields/string-field.js'
 export { TimeField } from './fields/time-fields.js'
@@ -66,6 +68,7 @@ export type { StorableFile, Upload, UploadStorage } from './fields/upload-storag
 export { UUIDField } from './fields/uuid-field.js'
 // Filters
 export { FieldFilter, type FieldFilterOptions } from './filters/field-filter.js'
+export type { Where } from './filters/field-path.js'
 export {
   BaseFilter,
   type FilterCondition,
@@ -81,7 +84,8 @@ export { SearchRankOrderingFilter } from './filters/search-rank-ordering-filter.
 // Errors
 export { answerError } from './http/answer-error.js'
 export type { Context, Middleware } from './http/context.js'
-export type { DatabaseOptions, DatabaseRole, DatabaseSettings } from './http/database-role.js'
+export type { DatabaseOptions, DatabaseRole, DatabaseScope, DatabaseSettings } from './http/database-role.js'
+export type { Preferences } from './http/prefer.js'
 // External ids
 export type { EncodeContext, IDContext, IDValue } from './ids/codec.js'
 export type { IDConfig, PublicIDConfig } from './ids/id-config.js'
@@ -117,6 +121,7 @@ export type { StandardSchema } from './kernel/standard-schema.js'
 export { BaseMetadata, type DescribedView } from './metadata/metadata.js'
 export { SimpleMetadata } from './metadata/simple-metadata.js'
 export type { Generated, GeneratedMark, Interval } from './models/model-types.js'
+export type { AnyQueryBuilder } from './models/objection.js'
 // Models
 export { type TableModel, type TableOptions, type TableRelation, table } from './models/table.js'
 // Names of other doors
@@ -146,6 +151,7 @@ export { IsAdminUser, IsAuthenticated, IsAuthenticatedOrReadOnly } from './permi
 // After COMMIT
 export { type AfterCommitWork, afterCommit } from './postgres/after-commit.js'
 export { toApiError } from './postgres/database-errors.js'
+export type { Queryable } from './postgres/pg-types.js'
 // Queries
 export { whereRaw } from './queryset/where-raw.js'
 export { CSVRenderer } from './renderers/csv-renderer.js'
@@ -159,11 +165,13 @@ export type { Endpoint, Operation } from './router/endpoint.js'
 export type { LayeredRouter } from './router/mount.js'
 export { NestedRouter, type NestedRouterOptions } from './router/nested-router.js'
 export type { APIRouterOptions } from './router/router-options.js'
+export type { Inserter } from './rows/inserter.js'
 // Serializers
 export type { DeclaredFields, SerializerClass, SerializerOptions, SerializerPlan } from './serializers/contract.js'
 export { type ExtraKwargs, type FieldNames, ModelSerializer } from './serializers/model-serializer.js'
 export { NestedSerializer } from './serializers/nested-serializer.js'
-export type { Expandable } from './serializers/select-fields.js'
+export type { Expandable, Selection } from './serializers/select-fields.js'
+export type { SerializerOfAny } from './serializers/serializer.js'
 export { Serializer } from './serializers/serializer.js'
 export { SerializerMethodField } from './serializers/serializer-method-field.js'
 export type { FieldMethods, Input, Output, Typed } from './serializers/types.js'
@@ -186,8 +194,10 @@ export { URLPathVersioning } from './versioning/url-path-versioning.js'
 export { BaseVersioning, type VersioningOptions, type VersionParameter } from './versioning/versioning.js'
 // Views and view sets
 export { type ActionDecorator, type ActionOptions, action } from './views/action.js'
+export type { AnswerSchema } from './views/action-options.js'
 export { APIView } from './views/api-view.js'
 export { GenericAPIView } from './views/generic-api-view.js'
+export type { PathKey } from './views/generic-view.js'
 export type { FilterRelations, RelatedViewClass } from './views/generic-view-class.js'
 export { BulkCreateMixin } from './views/mixins/bulk-create-mixin.js'
 export { BulkDestroyMixin } from './views/mixins/bulk-destroy-mixin.js'
@@ -200,6 +210,9 @@ export { NestedViewSetMixin } from './views/mixins/nested-view-set-mixin.js'
 export { RetrieveMixin } from './views/mixins/retrieve-mixin.js'
 export { StreamMixin } from './views/mixins/stream-mixin.js'
 export { UpdateMixin } from './views/mixins/update-mixin.js'
+export type { Reading } from './views/reading.js'
+export type { Resource } from './views/resource.js'
+export type { DeletedRows } from './views/soft-delete.js'
 export type {
   Authentications,
   Concurrency,
@@ -217,5 +230,5 @@ export type {
   Versioning,
   ViewSerializer,
 } from './views/statics.js'
-export type { ActionMap } from './views/view.js'
+export type { ActionMap, ParentLink, View, ViewPolicies } from './views/view.js'
 export { BulkModelViewSet, GenericViewSet, ModelViewSet, ReadOnlyModelViewSet, ViewSet } from './views/view-set.js'

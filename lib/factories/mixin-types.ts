@@ -60,7 +60,7 @@ interface Methods<M, S> {
   }
 }
 
-/** What all mixins of a specification add to instances of a model and a serializer. */
+/** @internal What all mixins of a specification add to instances of a model and a serializer. */
 export type MixedIn<Spec, Instance, M, S extends SerializerOfAny> = Spec extends {
   readonly mixins: infer Mixins extends readonly unknown[]
 }

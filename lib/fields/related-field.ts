@@ -37,7 +37,7 @@ export interface RelatedFieldOptions extends FieldOptions {
 /** Found in place of an object where there are several. */
 export const AMBIGUOUS = Symbol('several objects')
 
-/** The key of an object. */
+/** @internal The key of an object. */
 export type Key = number | string
 
 type KeyOrKeys<Options> = Options extends { many: true } ? Key[] : Key

@@ -40,7 +40,7 @@ export class PathStart {
   }
 }
 
-/** A condition on the rows of a table, by whatever name a query has for it. */
+/** @internal A condition on the rows of a table, by whatever name a query has for it. */
 export type Where = (start: PathStart) => SqlPart
 
 /** A column that a declaration names. */

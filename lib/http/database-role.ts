@@ -41,7 +41,7 @@ export interface DatabaseOptions {
   readonly databaseSettings?: DatabaseSettings
 }
 
-/** What a request's statements run with. */
+/** @internal What a request's statements run with. */
 export interface DatabaseScope {
   /** What declares it, for messages. */
   readonly owner: string

@@ -2,7 +2,7 @@
 
 import type { Context } from './context.js'
 
-/** The preferences that we know. */
+/** @internal The preferences that we know. */
 export interface Preferences {
   /** How much of what was written the answer shows. */
   readonly returns: 'minimal' | 'representation' | undefined

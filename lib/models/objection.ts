@@ -4,7 +4,7 @@ import type { Model, QueryBuilder, Relation } from 'objection'
 /** A model class. Classes are recognised by their shape, never by `instanceof`: an application may bring its own copy of Objection. */
 export type ModelClass = typeof Model
 
-/** A query of any model. */
+/** @internal A query of any model. */
 export type AnyQueryBuilder = QueryBuilder<Model, unknown>
 
 /** True for a class that can be queried as an Objection model. */

@@ -2,7 +2,7 @@
 
 import type { Knex } from 'knex'
 
-/** What a query runs on: a pool or a transaction. */
+/** @internal What a query runs on: a pool or a transaction. */
 export type Queryable = Knex | Knex.Transaction
 
 /** pg's readers of values, by the numbers of types. */

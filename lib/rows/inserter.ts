@@ -63,6 +63,7 @@ export interface InsertedKey {
 /** The values of a row, by column name. */
 export type RowValues = ReadonlyMap<string, unknown>
 
+/** @internal */
 export class Inserter {
   readonly #access: RowAccess
 

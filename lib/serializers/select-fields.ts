@@ -30,7 +30,7 @@ export function expandedBy(expansion: Expansion | undefined): SerializerClass | 
   return isRelatedCount(expansion) ? undefined : expansion
 }
 
-/** What of an object is asked for. The names are checked: they are the serializer's and the view's own. */
+/** @internal What of an object is asked for. The names are checked: they are the serializer's and the view's own. */
 export interface Selection {
   /** Fields to show; undefined for all. */
   readonly fields: ReadonlySet<string> | undefined

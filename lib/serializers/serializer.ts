@@ -307,7 +307,7 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
   }
 }
 
-/** A serializer of objects of any type. */
+/** @internal A serializer of objects of any type. */
 // biome-ignore lint/suspicious/noExplicitAny: of any type
 export type SerializerOfAny = Serializer<any>
 

@@ -72,7 +72,7 @@ function describe(action: string, settings: ActionSettings): ActionDescription {
   return { ...settings, action, urlPath, urlName }
 }
 
-/** A schema of what an action answers, or of each item of the list that it answers. */
+/** @internal A schema of what an action answers, or of each item of the list that it answers. */
 export interface AnswerSchema {
   readonly schema: StandardSchema
   readonly isList: boolean

@@ -15,7 +15,7 @@ import type { Resource } from './resource.js'
 import type { DeletedRows } from './soft-delete.js'
 import type { View } from './view.js'
 
-/** What the path names an object by. */
+/** @internal What the path names an object by. */
 export interface PathKey {
   readonly text: string
   readonly values: KeyValues

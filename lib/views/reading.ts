@@ -2,7 +2,7 @@
 import type { Knex } from 'knex'
 import type { Context } from '../http/context.js'
 
-/** Where requests read, and what their clients remember of what they have written. */
+/** @internal Where requests read, and what their clients remember of what they have written. */
 export interface Reading {
   /** Where it writes, and reads where no replica can be asked. */
   readonly primary: Knex

@@ -40,6 +40,7 @@ import { type Deletion, deletionFor } from './soft-delete.js'
 /**
  * A generic view class as requests need it. What the catalogue has a say in is made when it is first asked for, and then
  * kept: registration needs no database.
+ * @internal
  */
 export class Resource {
   readonly view: GenericViewClass

@@ -8,7 +8,7 @@ import { modelName } from '../models/objection.js'
 import type { BasePermission } from '../permissions/permission.js'
 import type { SoftDelete } from './statics.js'
 
-/** Which rows a request is about. */
+/** @internal Which rows a request is about. */
 export type DeletedRows = 'live' | 'all' | 'deleted'
 
 /** How a view set deletes, decided once of its class. */

@@ -20,7 +20,7 @@ import type { Reading } from './reading.js'
 
 export type { ActionMap }
 
-/** The policies of a view class, as instances; made once. */
+/** @internal The policies of a view class, as instances; made once. */
 export interface ViewPolicies {
   readonly versioning: BaseVersioning | undefined
   readonly authentication: readonly BaseAuthentication[]
@@ -38,7 +38,7 @@ export interface ViewPolicies {
   readonly idempotency: IdempotencyRule | undefined
 }
 
-/** One request's view. */
+/** @internal One request's view. */
 export interface View {
   readonly ctx: Context
   /** The name of the method that answers. */
@@ -97,7 +97,7 @@ export interface View {
   toError(error: unknown): unknown
 }
 
-/** A view set that another is nested in, and the path parameter that names its object. */
+/** @internal A view set that another is nested in, and the path parameter that names its object. */
 export interface ParentLink {
   readonly view: ParentViewClass
   readonly basename: string

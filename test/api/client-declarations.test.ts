@@ -207,6 +207,69 @@ export async function use(): Promise<void> {
 }
 `
 
+/** Each factory, mixin and field with options: all that the compiler writes of them has a name that a door exports. */
+const EVERY = `
+import { AggregateMixin } from 'koa-viewsets/views'
+import * as kv from 'koa-viewsets'
+interface Row { readonly id: number; readonly title: string }
+const Book = kv.table<Row>('books')
+class S extends kv.modelSerializer(Book, { fields: ['id', 'title'] }) {}
+export class Fields extends kv.modelSerializer(Book, {
+  fields: ['id', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u'],
+  declaredFields: {
+    a: new kv.PrimaryKeyRelatedField({ queryset: Book, many: true }),
+    b: new kv.SlugRelatedField({ queryset: Book, slugField: 'title', many: true }),
+    c: new kv.NestedSerializer(S, { many: true, readOnly: true }),
+    d: new kv.ArrayField({ child: new kv.StringField({ maxLength: 3 }) }),
+    e: new kv.IntegerField({ allowNull: true }),
+    f: new kv.ChoiceField({ choices: ['a', 'b'] }),
+    g: new kv.MultipleChoiceField({ choices: ['a', 'b'], allowNull: true }),
+    h: new kv.JSONField({ required: false }),
+    i: new kv.DateField(),
+    j: new kv.DateTimeField({ readOnly: true }),
+    k: new kv.DecimalField({ maxDigits: 5, decimalPlaces: 2 }),
+    l: new kv.BigIntegerField(),
+    m: new kv.BooleanField({ default: false }),
+    n: new kv.FloatField(),
+    o: new kv.UUIDField(),
+    p: new kv.FileUploadField({ required: false, allowNull: true }),
+    q: new kv.ImageUploadField(),
+    r: new kv.SlugRelatedField({ queryset: Book, slugField: 'title', allowNull: true }),
+    s: new kv.EmailField(),
+    t: new kv.URLField(),
+    u: new kv.PrimaryKeyRelatedField({ queryset: () => Book.query(), allowNull: true }),
+  },
+}) {}
+export class Cached extends kv.modelViewSet(Book, { serializerClass: S, mixins: [kv.CacheableMixin] }) {}
+export class Mixed extends kv.modelViewSet(Book, { serializerClass: S, mixins: [kv.CacheableMixin, kv.StreamMixin, AggregateMixin] }) {}
+export class Read extends kv.readOnlyModelViewSet(Book, {
+  serializerClass: S,
+  filterBackends: [kv.FieldFilter, kv.SearchFilter, new kv.OrderingFilter()],
+  filtersetFields: ['title'],
+  paginationClass: new kv.PageNumberPagination({ pageSize: 5 }),
+}) {}
+export class Bulk extends kv.bulkModelViewSet(Book, { serializerClass: S, paginationClass: new kv.CursorPagination() }) {}
+export class Nested extends kv.nestedViewSet(Book, { serializerClass: S, parentLookupField: 'id' }) {}
+export class Generic extends kv.genericViewSet(Book, {
+  serializerClass: S,
+  mixins: [kv.ListMixin, kv.CreateMixin, kv.RetrieveMixin, kv.UpdateMixin, kv.DestroyMixin, kv.BulkCreateMixin, kv.BulkUpdateMixin, kv.BulkDestroyMixin],
+}) {}
+const Plain = kv.modelViewSet(Book, { serializerClass: S })
+export class NestedMixed extends kv.NestedViewSetMixin(Plain) {}
+export class CachedMixed extends kv.CacheableMixin(Plain) {}
+export class Streamed extends kv.StreamMixin(Plain) {}
+export class Aggregated extends AggregateMixin(Plain) {}
+export class Listed extends kv.ListMixin(kv.GenericViewSet) {}
+export class Created extends kv.CreateMixin(kv.GenericViewSet) {}
+export class Retrieved extends kv.RetrieveMixin(kv.GenericViewSet) {}
+export class Updated extends kv.UpdateMixin(kv.GenericViewSet) {}
+export class Destroyed extends kv.DestroyMixin(kv.GenericViewSet) {}
+export class BulkCreated extends kv.BulkCreateMixin(kv.GenericViewSet) {}
+export class BulkUpdated extends kv.BulkUpdateMixin(kv.GenericViewSet) {}
+export class BulkDestroyed extends kv.BulkDestroyMixin(kv.GenericViewSet) {}
+export const api = new kv.APIRouter().register('cached', Cached).register('read', Read, 'read').register('bulk', Bulk, 'bulk')
+`
+
 describe('declarations', { timeout: 180_000 }, () => {
   beforeAll(async () => {
     rmSync(folder, { recursive: true, force: true })
@@ -225,6 +288,7 @@ describe('declarations', { timeout: 180_000 }, () => {
     )
     write(join(folder, 'server/package.json'), JSON.stringify({ type: 'module' }))
     write(join(folder, 'server/api.ts'), SERVER)
+    write(join(folder, 'server/every.ts'), EVERY)
     write(join(folder, 'page/package.json'), JSON.stringify({ type: 'module' }))
     write(join(folder, 'page/page.ts'), PAGE)
   }, 120_000)
@@ -237,7 +301,7 @@ describe('declarations', { timeout: 180_000 }, () => {
       const built = await compile(
         program,
         { declaration: true, emitDeclarationOnly: true, outDir: dist, skipLibCheck: true, types: ['node'] },
-        ['api.ts'],
+        ['api.ts', 'every.ts'],
         join(folder, 'server'),
       )
       expect(built).toBe('')

@@ -23,8 +23,21 @@ export function doorFiles(): readonly (readonly [door: string, path: string])[] 
   })
 }
 
-/** Every public name, by the door that has it. What the main door keeps of others is of theirs. */
+/** Every public name that applications write, by the door that has it. What the main door keeps of others is of theirs. */
 export function publicNames(): readonly PublicName[] {
+  return exportedNames().filter(({ entry }) => !isInternal(entry))
+}
+
+/** The names of types that only compilers write. */
+export function internalNames(): readonly string[] {
+  return exportedNames().flatMap(({ name, entry }) => (isInternal(entry) ? name : []))
+}
+
+function isInternal({ doc }: Entry): boolean {
+  return doc?.isInternal === true
+}
+
+function exportedNames(): readonly PublicName[] {
   return doorFiles().flatMap(([door, path]) =>
     [...exportsOf(path)].map(([name, place]) => ({ name, door, entry: entryOf(name, place) })),
   )
