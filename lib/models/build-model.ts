@@ -169,9 +169,12 @@ function formatLast(instance: Model & Record<string, unknown>): void {
       const prototype = Object.getPrototypeOf(this) as Model
       const formatted: Record<string, unknown> = prototype.$formatDatabaseJson.call(this, json)
       for (const column of jsonColumns(model)) {
-        if (Object.hasOwn(formatted, column.column)) {
-          formatted[column.column] = jsonText(column, formatted[column.column], (text) => isJsonString(instance, text))
-        }
+        if (!Object.hasOwn(formatted, column.column)) continue
+        const value = formatted[column.column]
+        const own = this[column.property]
+        // what Objection has copied has lost the digits of the numbers inside its items
+        const whole = Array.isArray(own) && own.some(isInexact) && JSON.stringify(own) === JSON.stringify(value)
+        formatted[column.column] = jsonText(column, whole ? own : value, (text) => isJsonString(instance, text))
       }
       for (const [property, value] of Object.entries(this)) {
         const column = columns.get(property)

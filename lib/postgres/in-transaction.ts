@@ -1,6 +1,7 @@
 /** Runs a request's work in one transaction, for views and for hand-written routes (promise A8). */
 import type { Knex } from 'knex'
 import { type ReportError, reportTo } from './after-commit.js'
+import { nativeError } from './native-error.js'
 
 export interface TransactionWork<Result> {
   /** Who works, for messages. */
@@ -25,9 +26,11 @@ export async function inTransaction<Result>(
       let failure: unknown
       reportTo(trx, report)
       trx.on('query-error', (error) => {
-        failure = error
+        if (!isSpoiled(error)) failure = error
       })
-      const result = await settle(work(trx), name)
+      const result = await settle(work(trx), name).catch((error: unknown) => {
+        throw failure !== undefined && isSpoiled(error) ? swallowed(name, failure) : error
+      })
       if (refused()) throw new Refused(result)
       if (failure !== undefined) await checkUsable(trx, name, failure)
       return result
@@ -56,10 +59,19 @@ async function checkUsable(trx: Knex.Transaction, name: string, cause: unknown):
   try {
     await trx.raw('select 1')
   } catch {
-    throw new Error(`${name}: a query failed and the error was not passed on; run such queries in a savepoint`, {
-      cause,
-    })
+    throw swallowed(name, cause)
   }
+}
+
+/** True for the error of a statement behind the one that has failed. */
+function isSpoiled(error: unknown): boolean {
+  return error instanceof Error && nativeError(error).code === '25P02'
+}
+
+function swallowed(name: string, cause: unknown): Error {
+  return new Error(`${name}: a query failed and the error was not passed on; run such queries in a savepoint`, {
+    cause,
+  })
 }
 
 /** Carries the result of work that refused out of the transaction. */

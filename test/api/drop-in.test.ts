@@ -33,8 +33,8 @@ const SEED = `
 
 type ModuleSystem = 'import' | 'require'
 
-/** Packages that some doors need. */
-const OPTIONAL = ['ajv', 'flydrive', 'jose']
+/** Packages that some doors, or the applications themselves, need. */
+const OPTIONAL = ['@koa/router', 'ajv', 'flydrive', 'jose']
 
 /** What an application's file says first. */
 const APPS: Readonly<Record<ModuleSystem, { file: string; text: string }>> = {

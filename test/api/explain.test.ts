@@ -117,7 +117,7 @@ beforeAll(async () => {
 afterAll(() => database.drop())
 beforeEach(async () => {
   await database.knex.raw('truncate books, authors restart identity')
-  await database.knex('authors').insert({ name: 'Ann' })
+  await database.knex('authors').insert([{ name: 'Ann' }, { name: 'Ben' }])
   await database.knex('books').insert([1, 2, 3].map((n) => ({ title: `book ${n}`, owner: 'ann', author_id: 1 })))
 })
 
@@ -171,14 +171,14 @@ describe('the SQL that is shown is the SQL that is sent', () => {
     expect(retrieving.slice(0, detail.statements.length)).toEqual(detail.statements.map(({ sql }) => sql))
     expect(detail.statements[0]?.does).toBe('object')
     const put = await explained(api, 'update')
-    const putting = await sent(() => client.send('PUT', '/api/books/1', { title: 'x', owner: 'y', author_id: 1 }))
+    const putting = await sent(() => client.send('PUT', '/api/books/1', { title: 'x', owner: 'y', author_id: 2 }))
     expect(put.statements.map(({ does }) => does)).toEqual(expect.arrayContaining(['hold', 'update']))
     expect(putting).toEqual(expect.arrayContaining(put.statements.map(({ sql }) => sql)))
     const destroy = await explained(api, 'destroy')
     const destroying = await sent(() => client.send('DELETE', '/api/books/2'))
     expect(destroying).toEqual(expect.arrayContaining(destroy.statements.map(({ sql }) => sql)))
     const create = await explained(api, 'create')
-    const creating = await sent(() => client.send('POST', '/api/books', { title: 'x', owner: 'y', author_id: 1 }))
+    const creating = await sent(() => client.send('POST', '/api/books', { title: 'x', owner: 'y', author_id: 2 }))
     expect(creating).toEqual(expect.arrayContaining(create.statements.map(({ sql }) => sql)))
   })
 

@@ -375,9 +375,10 @@ describe('writes', () => {
     })
   })
 
-  it('takes the nearest number for a column of such numbers', async () => {
-    const { text } = await send('POST', '/Priced', `{"ratio":${LONG},"pages":1.0}`)
+  it('takes for a column of such numbers what it gives back', async () => {
+    const { text } = await send('POST', '/Priced', '{"ratio":3.141592653589793,"pages":1.0}')
     expect(text).toContain('"pages":1,"ratio":3.141592653589793')
+    expect((await send('POST', '/Priced', `{"ratio":${LONG},"pages":1.0}`)).json.errors).toHaveProperty('ratio')
   })
 
   it('takes the last of names that stand twice', async () => {
