@@ -183,9 +183,12 @@ it('[B5] stores what was said, or refuses it', { timeout: 600_000 }, async () =>
   const client = await serveTypes()
   const wrong: unknown[] = []
   let stored = 0
-  for (const { table, type, wide } of TYPED) {
-    if (!IS_LONG && wide === undefined) continue
-    for (const text of [...VALUES.map((value) => JSON.stringify(value)), ...NUMERALS]) {
+  const said = [...VALUES.map((value) => JSON.stringify(value)), ...NUMERALS]
+  const storeAll = async ({ table, type, wide }: Typed, index: number): Promise<void> => {
+    for (const [at, text] of said.entries()) {
+      // in the short run, lists for arrays, and half of the others for others
+      const isOfArray = text.startsWith('[')
+      if (!IS_LONG && (isOfArray !== type.endsWith('[]') || (!isOfArray && (at + (index >> 1)) % 2 > 0))) continue
       const answer = await post(client.port, `/${table}`, `{"v":${text}}`)
       if (answer.status >= 500) wrong.push([type, text, answer.status])
       if (answer.status !== 201 || wide === undefined || text === 'null') continue
@@ -193,10 +196,11 @@ it('[B5] stores what was said, or refuses it', { timeout: 600_000 }, async () =>
       const shown = /"v":(.*)\}$/s.exec(answer.text)?.[1] as string
       if (!(await isEqual(text, shown, wide))) wrong.push([type, text, shown])
       const { id } = JSON.parse(answer.text)
-      const again = (await client.get(`/${table}/${id}`)).text
+      const again = await (await fetch(`http://127.0.0.1:${client.port}/${table}/${id}`)).text()
       if (again !== answer.text) wrong.push([type, text, again])
     }
   }
+  await Promise.all(TYPED.filter(({ wide }) => IS_LONG || wide !== undefined).map(storeAll))
   expect(wrong).toEqual([])
   expect(stored).toBeGreaterThan(100)
   expect(client.reported).toEqual([])
@@ -226,9 +230,11 @@ it('[C1] answers each filter and order of each type', { timeout: 600_000 }, asyn
       ? ['', '1', '0.5', '2024-01-01', '[1,2)', '(1,2)', 'true', 'P1D', '\\', '{', '"', '1e999', '::1', 'a=>b']
       : []),
   ]
-  for (const { table, type } of TYPED) {
-    for (const lookup of all) {
-      for (const value of values) {
+  const askAll = async ({ table, type }: Typed, index: number): Promise<void> => {
+    for (const [place, lookup] of all.entries()) {
+      for (const [at, value] of values.entries()) {
+        // in the short run, each type meets one value at each lookup, and all of them at some
+        if (!IS_LONG && (at + index + place) % values.length > 0) continue
         const { status } = await client.get(`/${table}?v__${lookup}=${encodeURIComponent(value)}`)
         if (status >= 500) wrong.push([type, lookup, value, status])
       }
@@ -238,6 +244,7 @@ it('[C1] answers each filter and order of each type', { timeout: 600_000 }, asyn
       if (status >= 500) wrong.push([type, order, status])
     }
   }
+  await Promise.all(TYPED.map(askAll))
   expect(wrong).toEqual([])
   expect(client.reported).toEqual([])
 })
