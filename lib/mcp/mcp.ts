@@ -9,11 +9,11 @@ import type { ToolAPI } from './tool.js'
 /**
  * Answers `POST /mcp` with tools that are actions of the API, by the revisions 2026-07-28 and 2025-11-25 of the protocol. A
  * call is a request to the API within the process: who may do what, what is valid, what is counted, and what is shown cannot
- * differ. Mount it beside `api.routes()`, behind what the application does for all requests (sessions, helmet), and on a
+ * differ. What the application puts around the API, such as guards by path, a call does not pass. Mount it beside `api.routes()`, behind what the application does for all requests (sessions, helmet), and on a
  * route of its own behind whatever else: `router.post('/agents', mcp(api, { path: null, tools: ['books'] }))`.
  * @param api the router
  * @param options what is a tool, and how; nothing is but what `tools` names
- * @throws {ConfigurationError} an option is wrong; a tool names nothing, or what takes no JSON: then `prepare()` throws it,
+ * @throws {ConfigurationError} an option is wrong; a tool names nothing, or what takes no JSON; the API is mounted by `mount()`: then `prepare()` throws it,
  *   or `mcp()` itself where the router is prepared
  * @example app.use(mcp(api, { tools: ['books', 'authors:list', 'orders:*'] }))
  */

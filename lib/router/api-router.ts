@@ -186,9 +186,11 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
   /**
    * Adds the API's routes to an application's own @koa/router.
    * @param options.namespace put before route names: `v1:book-list`
+   * @throws {ConfigurationError} it has tools, which would go past the router's own middleware
    */
   mount(router: LayeredRouter, options: { namespace?: string } = {}): this {
     this.#mounted = true
+    this.#refuseMountedTools()
     const { endpoints } = this.#routes()
     for (const endpoint of [...endpoints].sort(byFixedParts)) {
       const [{ name }] = [...endpoint.operations.values()] as [Operation]
@@ -271,8 +273,18 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
 
   /** @internal Makes something of the paths once the catalogue was read: in `prepare()`, which reports what is wrong, or now. */
   whenPrepared(use: PathsUse): void {
-    if (this.#served.isPrepared) use(this.endpoints, this.#tools)
-    else this.#uses.push(use)
+    if (!this.#served.isPrepared) return void this.#uses.push(use)
+    use(this.endpoints, this.#tools)
+    this.#refuseMountedTools()
+  }
+
+  /** A router of somebody else's may be nested, and have a prefix and guards: a tool would go past them. */
+  #refuseMountedTools(): void {
+    if (this.#mounted && this.#tools.size > 0) {
+      throw new ConfigurationError(
+        'mcp(): the API is mounted by mount() on a router whose prefix and middleware, guards too, a tool would go past; write app.use(api.routes()), and make permissionClasses of what the router permits',
+      )
+    }
   }
 
   /** @internal What `health()` tells of it. */
@@ -297,6 +309,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
     for (const use of this.#uses) use(table.endpoints, this.#tools)
+    this.#refuseMountedTools()
     this.#served.table = table
   }
 

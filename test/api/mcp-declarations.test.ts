@@ -1,6 +1,7 @@
 /** Which tools there can be, and where clients get tokens for them. */
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import Router from '@koa/router'
 import Koa from 'koa'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import {
@@ -17,6 +18,7 @@ import {
 } from '../../lib/index.js'
 import { type MCPOptions, mcp } from '../../lib/mcp/index.js'
 import { FileSystemStorage } from '../../lib/storage/index.js'
+import { permissions } from '../../plugins/index.js'
 import { messageOf } from '../support/agent.js'
 import { Author, AuthorSerializer, Book, BookSerializer, useLibrary } from '../support/library.js'
 import { serve, type TestServer } from '../support/server.js'
@@ -120,6 +122,30 @@ describe('tools', () => {
     const prepared = routerOf()
     await prepared.prepare()
     expect(() => mcp(prepared, { tools: [tool] })).toThrow(message)
+  })
+
+  it.each<[string, (router: Router) => void]>([
+    ['with guards of its own', (router) => void router.use(permissions(IsAuthenticated))],
+    ['with a prefix', (router) => void router.prefix('/:tenant')],
+    ['in another with guards', (router) => void new Router().use(permissions(IsAuthenticated)).use(router.routes())],
+  ])('are refused where the API is mounted on a router %s, which calls would go past', async (_, arrange) => {
+    const message = 'mcp(): the API is mounted by mount() on a router'
+    const mounted = () => {
+      const router = new Router()
+      const api = routerOf().mount(router)
+      arrange(router)
+      return api
+    }
+    const before = mounted()
+    mcp(before, { tools: ['authors'] })
+    await expect(before.prepare()).rejects.toThrow(message)
+    const prepared = mounted()
+    await prepared.prepare()
+    expect(() => mcp(prepared, { tools: ['authors'] })).toThrow(message)
+    const late = routerOf()
+    mcp(late, { tools: ['authors'] })
+    await late.prepare()
+    expect(() => late.mount(new Router())).toThrow(message)
   })
 
   it('have names that all clients take', async () => {
