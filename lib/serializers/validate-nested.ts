@@ -242,7 +242,11 @@ function deletedError(child: AnySerializer, { input, current }: Candidate, keys:
 function namedAgain({ fields: [key] }: NestedKeys, { input, current }: Candidate): ErrorMessages {
   if (!key) return { non_field_errors: ['Invalid value.'] }
   const given = (input as Record<string, unknown>)[key.name] ?? (key.ids ? '' : storedKey(key, current as object))
-  return { [key.name]: [`Invalid pk ${quote(String(given))} - listed more than once.`] }
+  return {
+    [key.name]: [
+      `Invalid pk ${quote(typeof given === 'string' ? given : (JSON.stringify(given) ?? ''))} - listed more than once.`,
+    ],
+  }
 }
 
 /** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */

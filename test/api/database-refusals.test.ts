@@ -166,8 +166,8 @@ describe('a key that the encoding of the database lacks', () => {
         create table parts (id int primary key, name text references names)`,
     })
     onTestFinished(() => database.drop())
-    const Name = tableOf('names', { idColumn: 'name' }).bindKnex(database.knex) as typeof Model
-    const Part = tableOf('parts').bindKnex(database.knex) as typeof Model
+    const Name = tableOf('names', { idColumn: 'name' }).bindKnex(database.knex)
+    const Part = tableOf('parts').bindKnex(database.knex)
     const statics = { lookupField: 'name', filterBackends: [FieldFilter], filtersetFields: ['note'] }
     const api = routerOf({
       names: viewOf(Name, serializerOf(Name, ['name', 'note']), statics),

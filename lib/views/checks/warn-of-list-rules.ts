@@ -15,11 +15,12 @@ const isFirst = firstTime()
 /** Asks of a class that has its policies and was read from the catalogue. */
 export function warnOfListRules(view: GenericViewClass & { readonly databaseRole?: unknown }): void {
   const resource = resourceOf(view)
-  const { filters, overrides, model } = resource
-  const isNarrowed = !resource.isWholeTable || view.databaseRole != null || describeModel(model.model).secured
-  if (isNarrowed || resource.guardsObjects || overrides.lookup) return
+  const { filters, model } = resource
   const backend = filters.find(isOwn)
-  if (!backend || !OF_OBJECTS.some((action) => action in view.prototype) || !isFirst(view)) return
+  if (!backend) return
+  const isNarrowed = !resource.isWholeTable || view.databaseRole != null || describeModel(model.model).secured
+  if (isNarrowed || resource.guardsObjects || resource.overrides.lookup) return
+  if (!OF_OBJECTS.some((action) => action in view.prototype) || !isFirst(view)) return
   const { name } = backend.constructor
   process.emitWarning(
     `${view.name}: ${name} of filterBackends has its own filterQueryset(), which narrows lists only: an object that it leaves ` +
@@ -30,8 +31,8 @@ export function warnOfListRules(view: GenericViewClass & { readonly databaseRole
 }
 
 /** True for a backend whose `filterQueryset()` is the application's. */
-function isOwn({ filterQueryset }: BaseFilter): boolean {
+function isOwn(backend: BaseFilter): boolean {
   return ![BaseFilter, ...OUR_FILTERS].some(
-    (made) => (made as typeof BaseFilter).prototype.filterQueryset === filterQueryset,
+    (made) => (made as typeof BaseFilter).prototype.filterQueryset === backend.filterQueryset,
   )
 }
