@@ -2,7 +2,6 @@
 import { ConfigurationError } from './errors.js'
 import { type Kinds, wrongKind } from './kinds.js'
 import { nearMiss } from './near-miss.js'
-import { oncePer } from './once-per.js'
 
 /** A class whose statics and methods describe it. */
 type Described = abstract new () => object
@@ -14,12 +13,19 @@ interface Description {
   /** What its statics are. */
   readonly kinds: Kinds
   readonly family: Family | undefined
+  readonly isCalled: IsCalled | undefined
 }
+
+/** Whether something that the class declares calls a method by its name. */
+type IsCalled = (owner: never, name: string) => boolean
 
 /** The classes of ours that applications extend. */
 const descriptions = new WeakMap<object, Description>()
 /** Statics that mean nothing without one of our classes, by name. */
 const exclusive = new Map<string, { readonly family: Family; readonly to: string }>()
+
+/** Classes without mistakes. */
+const checked = new WeakSet<object>()
 
 /** Members that every class has. */
 const EVERYWHERE = new Set(['length', 'name', 'prototype', 'constructor'])
@@ -27,9 +33,15 @@ const EVERYWHERE = new Set(['length', 'name', 'prototype', 'constructor'])
 /**
  * Makes the statics and methods of a class of ours known, and returns it.
  * @param kinds what its statics are
+ * @param isCalled tells the methods that are called by names which the class declares
  */
-export function described<Class extends object>(made: Class, kinds: Kinds = {}, family?: Family): Class {
-  descriptions.set(made, { kinds, family })
+export function described<Class extends object>(
+  made: Class,
+  kinds: Kinds = {},
+  family?: Family,
+  isCalled?: IsCalled,
+): Class {
+  descriptions.set(made, { kinds, family, isCalled })
   return made
 }
 
@@ -41,17 +53,26 @@ export function exclusiveTo(to: string, family: Family, kinds: Kinds): void {
 /**
  * Checks a class, once: that its statics are of their kinds, that nothing is set on instances which a static should say,
  * and that no name is nearly one that is read.
+ * @param calls names of methods that are called besides
  * @throws {ConfigurationError} naming class, attribute and fix
  */
-export const checkDeclarations: (owner: object) => void = oncePer((owner) => {
+export function checkDeclarations(owner: object, calls: readonly string[] = []): void {
+  if (checked.has(owner)) return
   const chain = chainOf(owner)
   const ours = chain.filter((one) => descriptions.has(one))
   if (ours.length === 0) return
   const kinds = mergedKinds(ours)
   if (ours.some((one) => descriptions.get(one)?.family !== undefined)) refuseInstanceFields(owner as Described, kinds)
   for (const [name, kind] of Object.entries(kinds)) checkKind(owner, name, wrongKind(staticOf(owner, name), kind))
-  for (const one of chain) if (!descriptions.has(one)) refuseMisspelt(one, ours, kinds)
-})
+  const isCalled = (name: string) =>
+    calls.includes(name) || ours.some((one) => descriptions.get(one)?.isCalled?.(owner as never, name))
+  for (const one of chain) {
+    if (descriptions.has(one)) continue
+    refuseMisspeltStatic(one, ours, kinds)
+    refuseMisspeltMethod(one, ours, isCalled)
+  }
+  checked.add(owner)
+}
 
 /** What the statics of a class are, by name. */
 export function staticKinds(owner: object): Kinds {
@@ -96,8 +117,8 @@ function nameOf(owner: object): string {
   return (owner as { name: string }).name
 }
 
-/** A static that only another class reads, and a name that is nearly one of ours. */
-function refuseMisspelt(one: object, ours: readonly object[], kinds: Kinds): void {
+/** A static that only another class reads, and one that is nearly one of ours. */
+function refuseMisspeltStatic(one: object, ours: readonly object[], kinds: Kinds): void {
   const statics = new Set(ours.flatMap((made) => Object.getOwnPropertyNames(made)))
   const families = new Set(ours.map((made) => descriptions.get(made)?.family))
   for (const name of Object.getOwnPropertyNames(one)) {
@@ -113,12 +134,16 @@ function refuseMisspelt(one: object, ours: readonly object[], kinds: Kinds): voi
       throw new ConfigurationError(`${nameOf(one)}: nobody reads static ${name}; did you mean ${near}? Else rename it`)
     }
   }
+}
+
+/** A method that is nearly one of ours, and that nothing calls. */
+function refuseMisspeltMethod(one: object, ours: readonly object[], isCalled: (name: string) => boolean): void {
   const methods = new Set(ours.flatMap((made) => Object.getOwnPropertyNames((made as Described).prototype)))
   for (const name of Object.getOwnPropertyNames((one as Described).prototype)) {
     if (EVERYWHERE.has(name) || methods.has(name)) continue
     const near = nearMiss(name, methods)
     // several of what a method gives
-    if (near === undefined || name === `${near}s`) continue
+    if (near === undefined || name === `${near}s` || isCalled(name)) continue
     throw new ConfigurationError(`${nameOf(one)}: nobody calls ${name}(); did you mean ${near}()? Else rename it`)
   }
 }

@@ -3,7 +3,8 @@ import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
 import { nearMiss } from '../kernel/near-miss.js'
 import type { SerializerClass } from './contract.js'
-import type { SerializerMethodField } from './serializer-method-field.js'
+import { declaredFieldsOf } from './declared-fields.js'
+import { SerializerMethodField } from './serializer-method-field.js'
 
 /** The method that checks a field's values, where the class has it. */
 export function hookOf(serializer: SerializerClass, name: string): string | undefined {
@@ -13,7 +14,7 @@ export function hookOf(serializer: SerializerClass, name: string): string | unde
 
 /** The method that computes a field. @throws {ConfigurationError} the class has none */
 export function methodOf(serializer: SerializerClass, name: string, field: SerializerMethodField): string {
-  const method = (field.options as { methodName?: string }).methodName ?? `get${pascalCase(name)}`
+  const method = methodName(name, field)
   if (!hasMethod(serializer, method)) {
     throw new ConfigurationError(
       `${serializer.name}: field "${name}" is a SerializerMethodField without its method; add ${method}(object), or set methodName`,
@@ -22,15 +23,29 @@ export function methodOf(serializer: SerializerClass, name: string, field: Seria
   return method
 }
 
+/** Whether a method computes or checks a field; those that check are held to the fields by `checkHooks()`. */
+export function belongsToField(serializer: SerializerClass, name: string): boolean {
+  return /^validate\P{Ll}/u.test(name) || computes(serializer, name)
+}
+
 /** @throws {ConfigurationError} a method is nearly the name of one that checks a field, so that nothing would call it */
 export function checkHooks(serializer: SerializerClass, fields: readonly string[]): void {
   const hooks = new Set(fields.map(hookName))
   for (const name of Object.getOwnPropertyNames(serializer.prototype)) {
     if (!name.startsWith('validate') || hooks.has(name) || name === 'validate') continue
     const near = nearMiss(name, hooks)
-    if (near === undefined || name === `${near}s` || near === `${name}s`) continue
+    if (near === undefined || name === `${near}s` || near === `${name}s` || computes(serializer, name)) continue
     throw new ConfigurationError(`${serializer.name}: nobody calls ${name}(); did you mean ${near}()? Else rename it`)
   }
+}
+
+function computes(serializer: SerializerClass, method: string): boolean {
+  const declared = [...declaredFieldsOf(serializer)]
+  return declared.some(([name, field]) => field instanceof SerializerMethodField && methodName(name, field) === method)
+}
+
+function methodName(name: string, field: SerializerMethodField): string {
+  return (field.options as { methodName?: string }).methodName ?? `get${pascalCase(name)}`
 }
 
 function hookName(field: string): string {

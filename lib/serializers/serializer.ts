@@ -17,6 +17,7 @@ import type {
 } from './contract.js'
 import { tooManyNested } from './count-nested.js'
 import { declaredFieldsOf } from './declared-fields.js'
+import { belongsToField } from './hooks.js'
 import { serializerPlan } from './plan.js'
 import { represent } from './represent.js'
 import { keepsUploads, withUploads } from './store-uploads.js'
@@ -311,7 +312,12 @@ export class Serializer<T extends object = object, Shown = any, Taken = any> imp
 // biome-ignore lint/suspicious/noExplicitAny: of any type
 export type SerializerOfAny = Serializer<any>
 
-described(Serializer, { declaredFields: 'record', schemaName: 'name or null', validators: 'validators' }, 'serializer')
+described(
+  Serializer,
+  { declaredFields: 'record', schemaName: 'name or null', validators: 'validators' },
+  'serializer',
+  belongsToField,
+)
 
 function refuseInvalid({ valid, errors }: Validity): undefined {
   if (!valid) throw new ValidationError(errors)

@@ -162,7 +162,7 @@ export class APIView implements View {
    * @example router.all('/books', BookViewSet.asView({ get: 'list', post: 'create' }))
    */
   static asView(actions: ActionMap = methodsOf(this), route: RegisteredRoute = {}): ViewHandler {
-    checkDeclarations(this)
+    checkDeclarations(this, Object.values(actions))
     return viewHandler(this, actions, route)
   }
 
@@ -307,6 +307,7 @@ described(
     actions: 'record',
   },
   'view',
+  (view: typeof APIView, name) => actionsOf(view).has(name) || Object.values(view.actions).includes(name),
 )
 
 // what a request begins with: on the prototype, so that it takes no time to set

@@ -503,6 +503,31 @@ describe('[I23] register() refuses', () => {
     await expect(prepared(view)).rejects.toThrow('People: nobody calls validateNmae(); did you mean validateName()?')
   })
 
+  it('no method that is called by its name: hooks and methods of fields, and actions', async () => {
+    const declaredFields = {
+      field_name: new SerializerMethodField(),
+      stated: new SerializerMethodField({ methodName: 'validatedName' }),
+      x: new IntegerField({ readOnly: true, source: 'id' }),
+      '2': new IntegerField({ readOnly: true, source: 'id' }),
+    }
+    const statics = { declaredFields, fields: ['id', 'name', 'field_name', 'stated', 'x', '2'] }
+    const hooks = ['getFieldName', 'validatedName', 'validateX', 'validate2']
+    const own = serializerWith(statics, Object.fromEntries(hooks.map((name) => [name, () => 1])))
+    const actions = ['retrieved', 'bulkUpdated', 'options2']
+    const methods = Object.fromEntries(actions.map((name) => [name, action({ methods: ['GET'] })(() => name)]))
+    class Above extends viewWith({ serializerClass: own }, methods, BulkModelViewSet) {}
+    class Below extends Above {
+      retrieved() {
+        return 'below'
+      }
+    }
+    for (const view of [Above, Below]) await expect(prepared(view)).resolves.not.toThrow()
+    const byMap = () => viewWith({}, { retrieved: () => null })
+    expect(() => byMap().asView({ get: 'retrieved' })).not.toThrow()
+    expect(registered(byMap())).toThrow('nobody calls retrieved(); did you mean retrieve()?')
+    expect(() => viewWith({ actions: { get: 'retrieved' } }, { retrieved: () => null }).asView()).not.toThrow()
+  })
+
   it('a database throttle without a backend, by its class', () => {
     const view = () => viewWith({ throttleClasses: [DatabaseUserThrottle] })
     expect(registered(view())).toThrow(

@@ -26,7 +26,7 @@ const HOOKS = ['getList', ...LOOKUPS, 'getSerializer', 'getInputSerializer']
  * @throws {ConfigurationError} naming class, attribute and fix
  */
 export function checkUnregistered(view: CheckedClass, actions: ActionMap): void {
-  checkDeclarations(view)
+  checkDeclarations(view, Object.values(actions))
   if (!hasModel(view) && !reaches(view, actions, isOurs)) return
   checkGeneric(view, { needsSerializer: isBuiltIn(view.prototype, ...HOOKS) && reaches(view, actions, isOurs) })
 }
