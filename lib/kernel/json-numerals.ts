@@ -66,8 +66,8 @@ let written: string[] = []
 
 /** Stands in strings that are numbers, arrays or objects once they are written. Nobody else knows it. */
 const SECRET = crypto.randomUUID()
-/** In a string of JSON within JSON the quotes are escaped, once for each string. */
-const TOKEN = new RegExp(`(\\\\*)"${SECRET}:(\\d+)\\1"`, 'g')
+/** In a string of JSON within JSON the quotes are escaped, once for each string; a run of backslashes is tried once. */
+const TOKEN = new RegExp(`(?<!\\\\)(\\\\*)"${SECRET}:(\\d+)\\1"`, 'g')
 
 function token(text: string): string {
   return `${SECRET}:${written.push(text) - 1}`

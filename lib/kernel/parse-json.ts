@@ -29,17 +29,27 @@ const END_OF_BRACE = 0x7d
 const OF_NUMBER = new Uint8Array(128)
 for (const character of '0123456789+-.eE') OF_NUMBER[character.charCodeAt(0)] = 1
 
-/** A string, or a number with an exponent, in quotation marks or without. */
-const EXPONENTS = /"-?\d+(?:\.\d+)?[eE]([+-]?\d+)"|"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?[eE]([+-]?\d+)/gs
+/** What is behind the digits of a number with an exponent. */
+const EXPONENT = /[eE]([+-]?\d+)/y
+const IN_QUOTES = /-?\d+(?:\.\d+)?[eE]([+-]?\d+)"/y
 /** Numbers beyond are refused by themselves. */
 const GREATEST_EXPONENT = 1_000
 
-/** How many characters longer the numbers of valid JSON are where no exponent shortens them, as PostgreSQL writes them. */
+/**
+ * How many characters longer the numbers of a JSON text are where no exponent shortens them, as PostgreSQL writes them; a
+ * string counts that is such a number. Walks, as a pattern that tries each digit and quotation mark anew can block for minutes.
+ */
 export function lengthOfExponents(text: string): number {
   if (!/\d[eE][+-]?\d/.test(text)) return 0
   let length = 0
-  for (const [, quoted, plain = quoted] of text.matchAll(EXPONENTS)) {
-    if (plain !== undefined) length += Math.min(Math.abs(Number(plain)), GREATEST_EXPONENT)
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    const pattern = code === QUOTE ? IN_QUOTES : code >= ZERO && code <= NINE ? EXPONENT : undefined
+    if (!pattern) continue
+    pattern.lastIndex = at + 1
+    const exponent = pattern.exec(text)?.[1]
+    if (exponent !== undefined) length += Math.min(Math.abs(Number(exponent)), GREATEST_EXPONENT)
+    if (code === QUOTE) at = endOfText(text, at)
   }
   return length
 }
@@ -84,6 +94,13 @@ export function keepItemNumerals(values: unknown, texts: unknown): unknown {
     else if (hasNumerals(item)) numeralsOf(values)
   }
   return values
+}
+
+/** Where a string of JSON has its second quotation mark, or the text's length where it has none. */
+function endOfText(text: string, start: number): number {
+  let at = start + 1
+  while (at < text.length && text.charCodeAt(at) !== QUOTE) at += text.charCodeAt(at) === BACKSLASH ? 2 : 1
+  return at
 }
 
 /** The place of a reader: in an array or object of the value that was made of the JSON string. */
@@ -134,12 +151,11 @@ class Reader {
     return at < text.length
   }
 
-  /** The end of a string, which in an object is a name if there is none yet. */
+  /** Where a string ends, which in an object is a name if there is none yet. */
   #skipText(start: number): number {
     const text = this.#text
     const place = this.#place
-    let at = start + 1
-    for (let code = text.charCodeAt(at); code !== QUOTE; code = text.charCodeAt(at)) at += code === BACKSLASH ? 2 : 1
+    const at = endOfText(text, start)
     if (place && !place.isList && place.start === -1) {
       place.start = start
       place.end = at + 1

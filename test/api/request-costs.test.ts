@@ -7,16 +7,20 @@ import {
   type Context,
   configure,
   FieldFilter,
+  FormParser,
   IsAuthenticated,
+  JSONParser,
   modelViewSet,
   OrderingFilter,
   PageNumberPagination,
   SearchFilter,
 } from '../../lib/index.js'
 import { mcp } from '../../lib/mcp/index.js'
+import { JsonPatchParser } from '../../lib/patches/index.js'
 import { messageOf } from '../support/agent.js'
 import { serveApp } from '../support/client.js'
 import { countQueries, createDatabase, type TestDatabase } from '../support/database.js'
+import { connectTo } from '../support/server.js'
 import { serializerOf, serveViews, tableOf, viewOf } from '../support/views.js'
 
 const COLUMNS = Array.from({ length: 40 }, (_, index) => `column_${index}`)
@@ -276,5 +280,77 @@ describe('tools', () => {
     const { method = '', path = '', headers, body } = messageOf({ method: 'tools/call', params })
     const { json } = await client.send(method, path, JSON.parse(body as string), headers)
     expect(messagesOf(JSON.parse(json.result.content[0].text).errors)).toHaveLength(20)
+  })
+})
+
+describe('digits', () => {
+  const Doc = tableOf('docs', { jsonAttributes: ['meta'] })
+  const docs = () =>
+    viewOf(Doc, serializerOf(Doc, ['id', 'meta', 'amounts']), {
+      parserClasses: [new JSONParser({ limit: 10_000 }), FormParser, new JsonPatchParser({ limit: 10_000 })],
+    })
+
+  beforeAll(async () => {
+    await database.knex.raw('create table docs (id serial primary key, meta jsonb, amounts numeric[])')
+    Doc.knex(database.knex)
+  })
+
+  it.each<[object | string, number]>([
+    [`{"meta":[${Array(9).fill('1e999').join()}]}`, 201],
+    [`{"meta":[${Array(11).fill('1e999').join()}]}`, 413],
+    [`{"meta":[${Array(11).fill('-1.5E-999').join()}]}`, 413],
+    [`{"meta":[${Array(110).fill('1e+99').join()}]}`, 413],
+    [`{"amounts":[${Array(11).fill('1e999').join()}]}`, 413],
+    [`{"amounts":[${Array(11).fill('"1e999"').join()}]}`, 413],
+    [`{"meta":["${Array(20).fill('1e999').join(' ')}", "\\"1e999", ${Array(100).fill('1e5').join()}]}`, 201],
+  ])('count as they are written, whatever exponents shorten: %s is %i', async (body, expected) => {
+    const { port } = await serveViews({ docs: docs() })
+    const headers = { 'Content-Type': 'application/json' }
+    const { status } = await connectTo(port).send({ method: 'POST', path: '/docs', headers, body: body as string })
+    expect(status).toBe(expected)
+  })
+
+  it('count in the JSON of a form', async () => {
+    const { port } = await serveViews({ docs: docs() })
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' }
+    const post = (count: number) =>
+      connectTo(port).send({
+        method: 'POST',
+        path: '/docs',
+        headers,
+        body: `meta=[${Array(count).fill('1e999').join()}]`,
+      })
+    expect((await post(1_000)).status).toBe(201)
+    expect((await post(1_100)).status).toBe(413)
+  })
+
+  it('of patches add up to no document beyond the limit, however many patches there are', async () => {
+    const { send } = await serveViews({ docs: docs() })
+    const { json } = await send('POST', '/docs', { meta: { a: 'x'.repeat(3_000) } })
+    const copy = (name: string) => [{ op: 'copy', from: '/meta/a', path: `/meta/${name}` }]
+    const patch = (operations: unknown) =>
+      send('PATCH', `/docs/${json.id}`, operations, { 'Content-Type': 'application/json-patch+json' })
+    expect((await patch(copy('b'))).status).toBe(200)
+    expect((await patch(copy('c'))).status).toBe(200)
+    const { status, json: refused } = await patch(copy('d'))
+    expect([status, refused.errors]).toEqual([400, { 0: { path: ['Make at most 10000 characters.'] } }])
+    expect((await patch([{ op: 'remove', path: '/meta/b' }, ...copy('d')])).status).toBe(200)
+  })
+
+  it.each([
+    ['digits', 'application/json', `{"meta":[1e5,${'1'.repeat(100_000)}]}`],
+    ['digits of a fraction', 'application/json', `{"meta":[1e5,0.${'1'.repeat(100_000)}]}`],
+    ['digits in a form', 'application/x-www-form-urlencoded', `meta=[1e5,${'1'.repeat(100_000)}]`],
+    [
+      'quotation marks of a string without end',
+      'application/x-www-form-urlencoded',
+      `meta=["1e5${'\\"'.repeat(50_000)}`,
+    ],
+  ])('are counted without blocking others, whatever stands there: %s', async (_, type, body) => {
+    const { port } = await serveViews({ docs: viewOf(Doc, serializerOf(Doc, ['id', 'meta'])) })
+    const before = process.cpuUsage()
+    await connectTo(port).send({ method: 'POST', path: '/docs', headers: { 'Content-Type': type }, body })
+    const { user } = process.cpuUsage(before)
+    expect(user / 1_000).toBeLessThan(1_500)
   })
 })

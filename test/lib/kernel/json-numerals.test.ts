@@ -157,3 +157,11 @@ it('reads a long text in several turns as in one', async () => {
   expect(writeJson(kept)).toBe(json)
   expect(String(await keepNumeralsInTurns(9007199254740992, '9007199254740993'))).toBe('9007199254740993')
 })
+
+it('writes long runs of backslashes beside such numbers as fast as other texts', () => {
+  const note = '\\'.repeat(200_000)
+  const before = process.cpuUsage()
+  const text = writeJson({ note, list: [parseJson('[1e400]'), '\\"'] })
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(1_000)
+  expect(text).toBe(`{"note":${JSON.stringify(note)},"list":[[1e400],"\\\\\\""]}`)
+})
