@@ -29,9 +29,19 @@ export const pathHints = {
 export type Hint = keyof typeof pathHints
 
 /** One part of a path between slashes: a fixed text, not percent-encoded, or a parameter. */
-export type Segment =
-  | { readonly kind: 'literal'; readonly text: string }
-  | { readonly kind: 'param'; readonly name: string; readonly hint: Hint }
+export type Segment = { readonly kind: 'literal'; readonly text: string } | Parameter
+
+/** A part of a path that holds a value. */
+export interface Parameter {
+  readonly kind: 'param'
+  readonly name: string
+  readonly hint: Hint
+  /** It names a row of a table, so it takes every key that can be stored: negative numbers, and texts with slashes (`%2F`). */
+  readonly key?: boolean
+}
+
+/** What keys of tables look like, where that is more than the hint says. */
+const KEYS: { readonly [hint in Hint]?: RegExp } = { int: /^-?[0-9]{1,19}$/, str: /^[^\0]+$/ }
 
 const PARAMETER = /^\{([A-Za-z_][A-Za-z0-9_]*)(?::([^{}]*))?\}$/
 /** What would not reach us as written (`?`, `#`, `%`, `\`, controls), or is another router's syntax (`:id`, `*`). */
@@ -73,6 +83,11 @@ export function matchesHint(hint: Hint, decoded: string): boolean {
   return pathHints[hint].pattern.test(decoded)
 }
 
+/** What the percent-decoded text of a parameter looks like. */
+export function patternOf({ hint, key }: Pick<Parameter, 'hint' | 'key'>): RegExp {
+  return (key === true ? KEYS[hint] : undefined) ?? pathHints[hint].pattern
+}
+
 /** Percent-decodes a segment as the client sent it; null when its encoding is broken (promise B10). */
 export function decodeSegment(raw: string): string | null {
   try {
@@ -92,7 +107,7 @@ export function buildPath(segments: readonly Segment[], params: Readonly<Record<
   const parts = segments.map((segment) =>
     segment.kind === 'literal'
       ? encodeURIComponent(segment.text)
-      : encodeValue(segment.name, segment.hint, Object.hasOwn(params, segment.name) ? params[segment.name] : undefined),
+      : encodeValue(segment, Object.hasOwn(params, segment.name) ? params[segment.name] : undefined),
   )
   return `/${parts.join('/')}`
 }
@@ -116,7 +131,8 @@ function isHint(text: string): text is Hint {
 }
 
 /** One parameter of a path, percent-encoded. @throws Error as `buildPath()` does */
-export function encodeValue(name: string, hint: Hint, value: unknown): string {
+export function encodeValue(parameter: Omit<Parameter, 'kind'>, value: unknown): string {
+  const { name, hint } = parameter
   if (value === undefined || value === null) throw new Error(`Path parameter "${name}" is missing`)
   if (typeof value !== 'string' && typeof value !== 'number' && typeof value !== 'bigint') {
     throw new Error(`Path parameter "${name}" is neither a text nor a number`)
@@ -124,7 +140,7 @@ export function encodeValue(name: string, hint: Hint, value: unknown): string {
   const text = String(value)
   if (hint === 'str' && PLAIN.test(text)) return text
   const parts = hint === 'path' ? text.split('/') : [text]
-  if (!matchesHint(hint, text) || LONE_SURROGATE.test(text) || parts.some((part) => UNREACHABLE.test(part))) {
+  if (!patternOf(parameter).test(text) || LONE_SURROGATE.test(text) || parts.some((part) => UNREACHABLE.test(part))) {
     throw new Error(`Path parameter "${name}": ${JSON.stringify(text).slice(0, 64)} does not fit {${name}:${hint}}`)
   }
   return parts.map(encodeURIComponent).join('/')

@@ -24,15 +24,14 @@ export function pathParameters({ segments, parents, basename, lookup, view }: De
   if (lookup !== undefined) owners.set(lookup, { basename, view })
   return segments.flatMap((segment) => {
     if (segment.kind === 'literal') return []
-    const { name, hint } = segment
+    const { name, hint, key } = segment
     const owner = owners.get(name)
     const described: Parameter = {
       name,
       in: 'path',
       required: true,
       ...(owner !== undefined && { description: `Names the ${nounOf(owner.basename).one}${partsOf(owner.view)}.` }),
-      schema:
-        hint === 'int' && hasLargeKeys(owner?.view) ? { ...pathHints.int.schema, ...LARGE } : pathHints[hint].schema,
+      schema: hint === 'int' && key === true ? (hasLargeKeys(owner?.view) ? LARGE : KEY) : pathHints[hint].schema,
     }
     return [described]
   })
@@ -47,8 +46,9 @@ function partsOf(view: unknown): string {
     : `: ${columns.map(({ property }) => property).join()}, with commas between the values`
 }
 
+const KEY = { type: 'integer' } as const
 /** Keys beyond 2^53 are strings, as answers show them. */
-const LARGE = { type: ['integer', 'string'], pattern: '^[0-9]{1,19}$' } as const
+const LARGE = { type: ['integer', 'string'], pattern: '^-?[0-9]{1,19}$' } as const
 
 function hasLargeKeys(view: unknown): boolean {
   return isGeneric(view) && resourceOf(view).lookup.columns[0]?.type === 'int8'

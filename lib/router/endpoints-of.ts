@@ -121,7 +121,8 @@ export function collectionOf({ prefix, parent }: Registration, options: Endpoint
   }
   const outer = collectionOf(parent.registration, options)
   const { lookup, lookupType, registration } = parent
-  const own: Segment = { kind: 'param', name: lookup, hint: lookupType ?? lookupSegment(registration.view).hint }
+  const key = lookupSegment(registration.view)
+  const own: Segment = { ...key, name: lookup, hint: lookupType ?? key.hint }
   const isLoose = !options.prepared && lookupType === undefined
   return {
     segments: [...outer.segments, own, ...prefix],

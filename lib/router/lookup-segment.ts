@@ -1,7 +1,7 @@
 /** The part of a path that names an object. */
 
 import { externalIds } from '../ids/external-ids.js'
-import type { Hint, Segment } from '../kernel/path-pattern.js'
+import type { Hint, Parameter } from '../kernel/path-pattern.js'
 import { describeModel } from '../models/describe-model.js'
 import { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
@@ -10,7 +10,7 @@ import type { ViewSetClass } from './registration.js'
 const HINTS: Readonly<Record<string, Hint>> = { int2: 'int', int4: 'int', int8: 'int', uuid: 'uuid' }
 
 /** The path parameter of a detail route; its hint is the type of the column that objects are looked up by. */
-export function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
+export function lookupSegment(view: ViewSetClass): Parameter {
   if (!isGeneric(view)) return { kind: 'param', name: 'id', hint: 'str' }
   const { lookupField } = view
   const { columns, prepared } = describeModel(view.modelClass())
@@ -19,7 +19,7 @@ export function lookupSegment(view: ViewSetClass): Segment & { kind: 'param' } {
   const key = isKnown ? resourceOf(view).lookup : undefined
   // a string that is no external id is a missing object, not a missing path
   const hint = key?.ids || key?.columns.length !== 1 ? undefined : HINTS[key.columns[0]?.type ?? '']
-  return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str' }
+  return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str', key: true }
 }
 
 export function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {

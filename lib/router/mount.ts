@@ -1,6 +1,6 @@
 /** Adds an API's endpoints to an application's own @koa/router, as layers that know our path hints. */
 import { type Context, setFormat, setNamespace, splitSuffix } from '../http/context.js'
-import { decodeSegment, matchesHint, type Segment } from '../kernel/path-pattern.js'
+import { decodeSegment, patternOf, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
 import { literalText, matchesToo } from './route-table.js'
@@ -166,7 +166,7 @@ function paramsFit(params: Readonly<Record<string, string | null | undefined>>, 
   return segments.every((segment) => {
     if (segment.kind === 'literal') return true
     const text = params[segment.name]
-    return typeof text === 'string' && matchesHint(segment.hint, text)
+    return typeof text === 'string' && patternOf(segment).test(text)
   })
 }
 

@@ -1,7 +1,7 @@
 /** The paths of an API, found by path and by name: the cost is that of the path's length, however many routes there are. */
 
 import { splitSuffix } from '../http/context.js'
-import { decodeSegment, type Hint, matchesHint, pathHints, type Segment } from '../kernel/path-pattern.js'
+import { decodeSegment, type Hint, patternOf, type Segment } from '../kernel/path-pattern.js'
 
 interface Branch<T> {
   readonly name: string
@@ -67,10 +67,11 @@ function step<T>(node: Node<T>, segment: Segment): Node<T> {
     }
     return next
   }
-  const known = node.branches.find((branch) => branch.name === segment.name && branch.hint === segment.hint)
-  if (known) return known.node
   const { name, hint } = segment
-  const branch = { name, hint, pattern: pathHints[hint].pattern, node: makeNode<T>() }
+  const pattern = patternOf(segment)
+  const known = node.branches.find((branch) => branch.name === name && branch.pattern === pattern)
+  if (known) return known.node
+  const branch = { name, hint, pattern, node: makeNode<T>() }
   node.branches.push(branch)
   return branch.node
 }
@@ -202,6 +203,6 @@ export function matchesToo(
     const other = own[index] as Segment
     const text = other.kind === 'literal' ? other.text : values[other.name]
     if (segment.kind === 'literal') return segment.text === text
-    return typeof text === 'string' && matchesHint(segment.hint, text)
+    return typeof text === 'string' && patternOf(segment).test(text)
   })
 }

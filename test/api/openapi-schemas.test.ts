@@ -428,14 +428,14 @@ describe('the whole resource', () => {
         in: 'path',
         required: true,
         description: 'Names the book.',
-        schema: { type: 'integer', minimum: 0 },
+        schema: { type: 'integer' },
       },
       {
         name: 'id',
         in: 'path',
         required: true,
         description: 'Names the tagging.',
-        schema: { type: 'integer', minimum: 0 },
+        schema: { type: 'integer' },
       },
     ])
     expect(responses).toHaveProperty('404')

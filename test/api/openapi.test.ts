@@ -136,7 +136,7 @@ describe('the parameters of an operation', () => {
         in: 'path',
         required: true,
         description: 'Names the book.',
-        schema: { type: 'integer', minimum: 0 },
+        schema: { type: 'integer' },
       })
     }
   })

@@ -1,4 +1,6 @@
 /** Objects whose keys are dates, timestamps or decimals, and indexes that are no keys. */
+import Router from '@koa/router'
+import type Koa from 'koa'
 import {
   APIRouter,
   BulkModelViewSet,
@@ -300,5 +302,94 @@ describe('[P14 B15] A key with microseconds', () => {
     expect([created.status, created.json]).toMatchObject([201, { at: FIRST, label: 'x' }])
     expect((await client.get(`/moments/${FIRST}/entries`)).json).toEqual([created.json])
     expect((await client.get(`/moments/${SECOND}/entries`)).json).toEqual([])
+  })
+})
+
+describe('A key that is a negative number, or has slashes', () => {
+  class Place extends Model {
+    static override tableName = 'places'
+  }
+  class Zone extends Model {
+    static override tableName = 'zones'
+    static override idColumn = 'name'
+  }
+  class Net extends Model {
+    static override tableName = 'nets'
+    static override idColumn = 'net'
+  }
+  class Sight extends Model {
+    static override tableName = 'sights'
+  }
+  class Places extends viewOf(Place, serializerOf(Place, ['id', 'note'])) {}
+  class Zones extends viewOf(Zone, serializerOf(Zone, ['name', 'note'])) {}
+  class Nets extends viewOf(Net, serializerOf(Net, ['net', 'note'])) {}
+  class Sights extends NestedViewSetMixin(ModelViewSet<Sight>) {
+    static override model = Sight
+    static override serializerClass = serializerOf(Sight, ['id'])
+    static override parentLookupField = 'place_id'
+  }
+
+  const makeApi = () => {
+    const api = new APIRouter({ prefix: '/api' })
+      .register('places', Places)
+      .register('zones', Zones)
+      .register('nets', Nets)
+    new NestedRouter(api, 'places', { lookup: 'place_id' }).register('sights', Sights)
+    return api
+  }
+
+  beforeAll(async () => {
+    Model.knex(database.knex)
+    await database.knex.raw(`
+      create table places (id bigint primary key, note text);
+      create table zones (name text primary key, note text);
+      create table nets (net cidr primary key, note text);
+      create table sights (id int primary key, place_id bigint not null references places on delete cascade)`)
+  })
+  beforeEach(() => database.knex.raw('truncate places, zones, nets, sights'))
+
+  it.each([
+    ['routes()', (api: APIRouter) => api.routes()],
+    [
+      'a router of the application',
+      (api: APIRouter) => {
+        const router = new Router()
+        api.mount(router)
+        return router.routes() as Koa.Middleware
+      },
+    ],
+  ])('has one path in Location and url(), which every method takes, by %s', async (_way, middleware) => {
+    const api = makeApi()
+    await api.prepare()
+    const client = await serving(middleware(api))
+    for (const [path, name, key, values] of [
+      ['/api/places', 'place', 'id', [-2, 2, -1]],
+      ['/api/zones', 'zone', 'name', ['Europe/Rome', 'a//b', '/', '../zones', 'a%2Fb', 'Europe']],
+      ['/api/nets', 'net', 'net', ['10.0.0.0/8', '::/0']],
+    ] as const) {
+      for (const value of values) {
+        const { headers, status } = await client.send('POST', path, { [key]: value, note: 'new' })
+        expect([status, headers.location]).toEqual([201, `${path}/${encodeURIComponent(value)}`])
+      }
+      for (const value of values) {
+        const own = `${path}/${encodeURIComponent(value)}`
+        expect(api.url(`${name}-retrieve`, { id: value })).toBe(own)
+        expect((await client.get(own)).json).toEqual({ [key]: value, note: 'new' })
+        expect((await client.send('PATCH', own, { note: 'x' })).json).toEqual({ [key]: value, note: 'x' })
+        expect((await client.send('DELETE', own)).status).toBe(204)
+        expect((await client.get(own)).status).toBe(404)
+      }
+    }
+    await client.close()
+  })
+
+  it('leads to what is nested in it', async () => {
+    const client = await serving(makeApi().routes())
+    await client.send('POST', '/api/places', { id: -1 })
+    const created = await client.send('POST', '/api/places/-1/sights', { id: -7 })
+    expect(created.headers.location).toBe('/api/places/-1/sights/-7')
+    expect((await client.get('/api/places/-1/sights/-7')).json).toEqual({ id: -7 })
+    expect((await client.get('/api/places/1/sights/-7')).status).toBe(404)
+    await client.close()
   })
 })

@@ -355,10 +355,6 @@ describe('the lookup of one object', () => {
       const created = await send('POST', '/api/tags', { slug, label: 'new' })
       expect(created.status).toBe(201)
       const { location } = created.headers
-      if (slug.includes('/')) {
-        expect(location).toBeUndefined()
-        continue
-      }
       expect((await get(location as string)).json).toEqual({ slug, label: 'new' })
       expect((await send('PATCH', location as string, { label: 'changed' })).json).toEqual({ slug, label: 'changed' })
       expect(router.url('tag-retrieve', { id: slug })).toBe(location)

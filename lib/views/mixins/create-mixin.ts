@@ -75,7 +75,7 @@ export function locationOf(view: GenericView, object: unknown): string | undefin
 
 /** A key as one part of a path. @throws Error no path has it */
 function encodeKey({ name, columns }: ObjectKey, key: unknown): string {
-  const encoded = encodeValue(name, 'str', key)
+  const encoded = encodeValue({ name, hint: 'str', key: true }, key)
   // a path may have commas as they are (RFC 3986, 3.3)
   return columns.length > 1 ? encoded.replaceAll('%2C', ',') : encoded
 }
