@@ -197,7 +197,7 @@ describe.each(ways)('fields and expand, from %s', (_, viewSet) => {
       'fields=id,title',
       'fields=title,id',
       'fields=%20title,,id,id',
-      'fields=price&fields=title,id',
+      'fields=id&fields=title',
       'f%69elds=id,title',
     ]) {
       expect((await get(`/api/books?${query}`)).text).toBe(rows)

@@ -427,7 +427,8 @@ const ROW = fc
     whole: fc.integer({ min: -99999, max: 99999 }).map(String),
     amount: fc.tuple(big, fc.nat()).map(([whole, fraction]) => `${whole}.${fraction}`),
     coarse: fc.integer({ min: -999, max: 999 }).map((value) => `${value * 100}`),
-    single: fc.float({ noNaN: true, noDefaultInfinity: true }),
+    // digits that a float4 shows again
+    single: fc.float({ noNaN: true, noDefaultInfinity: true, min: 2 ** -120 }).map((one) => Number(one.toPrecision(6))),
     double: fc.double({ noNaN: true, noDefaultInfinity: true }),
     flag: fc.boolean(),
     txt: text(),

@@ -491,7 +491,7 @@ describe('limits', () => {
       static override parserClasses: Parsers = [new JsonPatchParser({ operations: 2, limit: 1000 })]
     }
     const client = await serveViews({ items: Few })
-    const path = await storeItem({ meta: { text: 'x'.repeat(500) } })
+    const path = await storeItem({ meta: { text: 'x'.repeat(400) } })
     const test = { op: 'test', path: '/name', value: 'a' }
     expect(await refusalOf(client, path, [test, test, test])).toEqual([
       400,
@@ -500,7 +500,7 @@ describe('limits', () => {
     const copy = (to: string) => ({ op: 'copy', from: '/meta/text', path: `/meta/${to}` })
     expect(await refusalOf(client, path, [copy('a'), copy('b')])).toEqual([
       400,
-      { 1: { from: ['Copy at most 1000 characters.'] } },
+      { 1: { path: ['Make at most 1000 characters.'] } },
     ])
     expect((await patched(client, path, [copy('a')])).status).toBe(200)
     const api = routerOf({ items: Few })
