@@ -3,6 +3,7 @@
 import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
+import { columnProblem } from '../models/column-names.js'
 import { describeModel } from '../models/describe-model.js'
 import { checkEnds, mappingOf } from '../models/describe-relations.js'
 import type { ModelDescription, RelationDescription } from '../models/model-description.js'
@@ -52,7 +53,12 @@ function resolvePath(
   let rest = name
   for (;;) {
     const column = description.columns.get(rest)
-    if (column) return new FieldPath(name, column, steps)
+    if (column) {
+      const problem = columnProblem(column)
+      if (problem !== undefined)
+        throw new ConfigurationError(`${where} names "${name}", which ${problem}; leave it out`)
+      return new FieldPath(name, column, steps)
+    }
     const relation = relationAt(description, rest)
     if (!relation) {
       const key = keys ? jsonKey(description, rest) : undefined

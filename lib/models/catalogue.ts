@@ -1,5 +1,5 @@
 import type { Queryable } from '../postgres/pg-types.js'
-import { toReference } from './table-reference.js'
+import { toReference, writtenName } from './table-reference.js'
 /** Reads what PostgreSQL knows of tables: columns, types, defaults, keys. Three queries, however many tables. */
 
 /** A part of an interval that smaller ones may be missing of, as in `interval day to hour`. */
@@ -11,6 +11,8 @@ export interface CatalogueColumn {
   readonly column: string
   /** The column's name in the database. */
   readonly nativeName: string
+  /** The name that knex makes of the model's; another one where its mappers do not find back. */
+  readonly writtenName: string
   /** `typname` of the base type (`int4`, `varchar`), `enum`, or `array`. */
   readonly type: string
   /** The type as SQL writes it, without length or precision, to cast a parameter with. */
@@ -431,9 +433,11 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
   const array = row.element !== null
   const base = row.element ?? row.type
   const limited = row.mod > 4
+  const column = modelColumn(knex, row.name)
   return {
-    column: modelColumn(knex, row.name),
+    column,
     nativeName: row.name,
+    writtenName: writtenName(knex, column),
     type: array ? 'array' : (TYPES_BY_KIND[row.kind] ?? row.type),
     sqlType: row.sqltype,
     oid: Number(row.oid),

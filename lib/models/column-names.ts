@@ -1,5 +1,7 @@
 /** Names of columns that PostgreSQL allows, and that knex, pg or Objection take for something else. */
 
+import type { Column } from './model-description.js'
+
 /** What a name must not be, and why. */
 const UNFIT: readonly (readonly [RegExp, string])[] = [
   // the place of a value
@@ -19,6 +21,17 @@ const UNFIT: readonly (readonly [RegExp, string])[] = [
 /** Why no column of this name can be read or written; undefined for one that can. */
 export function nameProblem(column: string): string | undefined {
   return UNFIT.find(([pattern]) => pattern.test(column))?.[1]
+}
+
+/** Why a column of a model can be neither read nor written, after its field; undefined for one that can. */
+export function columnProblem({ column, nativeName, writtenName }: Column): string | undefined {
+  const problem = nameProblem(column)
+  if (problem !== undefined) return `is the column "${column}", and ${problem}`
+  if (writtenName === nativeName) return undefined
+  return (
+    `is the column "${nativeName}", which the mappers of knex write to as "${writtenName}"; correct them ` +
+    '(knexSnakeCaseMappers has the option underscoreBeforeDigits)'
+  )
 }
 
 const LOST: ReadonlySet<string> = new Set(['constructor', 'prototype'])

@@ -31,6 +31,7 @@ export function describeColumn(from: ColumnSources): Column {
     property: from.property,
     column: from.column,
     nativeName: stored?.nativeName ?? from.column,
+    writtenName: stored?.writtenName ?? from.column,
     type: stored?.type ?? typeFromSchema(schema, auto),
     sqlType: stored?.sqlType,
     oid: stored?.oid,

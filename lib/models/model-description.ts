@@ -12,6 +12,8 @@ export interface Column {
   readonly column: string
   /** The name in the database itself, which errors use; another one where knex has mappers of its own. */
   readonly nativeName: string
+  /** The name that knex makes of `column`: the native one, unless its mappers do not find back. */
+  readonly writtenName: string
   /** PostgreSQL's type name (`int4`, `timestamptz` …), `enum`, `array`, or `unknown`. */
   readonly type: string
   /** The type as SQL writes it, for casts; undefined until the catalogue was read. */

@@ -3,13 +3,22 @@ import type { Queryable } from '../postgres/pg-types.js'
 
 /** A quoted name for `to_regclass`; the same parts at a dot as knex makes of a table name. */
 export function toReference(knex: Queryable, table: string): string {
-  const { wrapIdentifier } = knex.client.config as {
-    wrapIdentifier?: (name: string, quote: (n: string) => string) => string
-  }
   return table
     .split('.')
-    .map((part) => (wrapIdentifier ? wrapIdentifier(part, quoteIdentifier) : quoteIdentifier(part)))
+    .map((part) => written(knex, part, quoteIdentifier))
     .join('.')
+}
+
+/** The name that knex makes of one of a model's, without quotes. */
+export function writtenName(knex: Queryable, name: string): string {
+  return written(knex, name, (native) => native)
+}
+
+function written(knex: Queryable, name: string, quote: (native: string) => string): string {
+  const { wrapIdentifier = (own, asIs) => asIs(own) } = knex.client.config as {
+    wrapIdentifier?: (name: string, quote: (native: string) => string) => string
+  }
+  return wrapIdentifier(name, quote)
 }
 
 /** A name as SQL quotes it. */

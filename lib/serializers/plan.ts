@@ -17,7 +17,7 @@ import type { ExternalIds } from '../ids/external-ids.js'
 import { externalKey } from '../ids/external-key.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { isJsonAttribute } from '../models/build-model.js'
-import { isLostOnUpdate, nameProblem } from '../models/column-names.js'
+import { columnProblem, isLostOnUpdate } from '../models/column-names.js'
 import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import { type ModelDescription, type RelationDescription, relationOfKey } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
@@ -109,10 +109,10 @@ function columnMapOf(readable: readonly BoundField[]): Map<string, string> {
 
 /** A column must have a name that what stands between us and the database can carry. @throws {ConfigurationError} */
 function checkReadable(serializer: SerializerClass, { name, column }: BoundField): void {
-  const problem = column && nameProblem(column.column)
+  const problem = column && columnProblem(column)
   if (problem === undefined) return
   throw new ConfigurationError(
-    `${serializer.name}: field "${name}" is the column "${column?.column}", and ${problem}; rename the column, or leave the field out`,
+    `${serializer.name}: field "${name}" ${problem}; rename the column, or leave the field out`,
   )
 }
 

@@ -1,9 +1,9 @@
 /** What an API refuses before any request, how it gets ready, and how it is closed. */
 import { setImmediate } from 'node:timers/promises'
 import Router from '@koa/router'
-import knex from 'knex'
+import knex, { type Knex } from 'knex'
 import type Koa from 'koa'
-import { Model, snakeCaseMappers } from 'objection'
+import { knexSnakeCaseMappers, Model, snakeCaseMappers } from 'objection'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import {
   APIRouter,
@@ -37,7 +37,7 @@ import {
   Token,
   useLibrary,
 } from '../support/library.js'
-import { serveResources } from '../support/views.js'
+import { serializerOf, serveResources, viewOf } from '../support/views.js'
 
 useLibrary()
 
@@ -215,6 +215,31 @@ describe('mistakes of the programmer', () => {
     await expect(prepared({})).rejects.toThrow(`OddSerializer: ${message}`)
     await prepared({ fields: ['id'] })
     if (!column.includes('?')) await prepared({ readOnlyFields: [column === 'line_1' ? 'line1' : column] })
+  })
+
+  it("[I23] a column that knex's own mappers do not find back is found by prepare(), in fields and filters", async () => {
+    await database.knex.schema.raw(
+      'create table numbered (id int generated always as identity primary key, line_1 text, b2_c int)',
+    )
+    const mapped = knex({
+      client: 'pg',
+      connection: { ...database.connection } as Knex.PgConnectionConfig,
+      ...knexSnakeCaseMappers(),
+    })
+    onTestFinished(() => mapped.destroy())
+    class Numbered extends Model {
+      static override tableName = 'numbered'
+    }
+    Numbered.knex(mapped)
+    const prepared = (fields: string[], filtersetFields: string[] = []) => {
+      const statics = { filterBackends: [FieldFilter], filtersetFields }
+      const view = viewOf(Numbered, Object.assign(serializerOf(Numbered, fields), { readOnlyFields: fields }), statics)
+      return new APIRouter().register('numbered', view).prepare()
+    }
+    const why = 'is the column "line_1", which the mappers of knex write to as "line1"; correct them'
+    await expect(prepared(['id', 'line1'])).rejects.toThrow(`field "line1" ${why}`)
+    await expect(prepared(['id'], ['line1'])).rejects.toThrow(`filtersetFields names "line1", which ${why}`)
+    await prepared(['id', 'b2C'], ['b2C'])
   })
 
   it('a view set of some actions takes a model with a key of several columns', async () => {
