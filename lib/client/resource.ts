@@ -6,6 +6,7 @@ import { type Call, type Settings, send } from './send.js'
 
 interface Page {
   readonly next?: unknown
+  readonly previous?: unknown
   readonly cursor_id?: unknown
   readonly results?: unknown
 }
@@ -23,14 +24,13 @@ export function resource(settings: Settings, path: Path): object {
 }
 
 function methodsOf(settings: Settings, path: Path): object {
-  const request = (method: Method, at: Path, call?: Partial<Call>) => send(settings, { ...call, method, path: at })
   const one = (key: KeyPart['key']): Path => [...path, { key }]
   const below = (name: string): Path => [...path, name]
   /** Sends what it is given to a path; `onOne` to that of an object. The answer of what may be empty need not say anything. */
   const on =
     (method: Method, at: Path, mayBeEmpty = false) =>
     (data: unknown, options?: Partial<Call>) =>
-      request(method, at, { ...options, ...given(method, data), mayBeEmpty })
+      send(settings, { ...options, ...given(method, data), mayBeEmpty, method, path: at })
   const onOne = (method: Method) => (key: KeyPart['key'], data: unknown, options?: WriteOptions) =>
     on(method, one(key))(data, options)
 
@@ -43,16 +43,24 @@ function methodsOf(settings: Settings, path: Path): object {
     async function* pages(query: unknown, options?: RequestOptions): AsyncGenerator<unknown> {
       const seen = new Set<unknown>()
       for (let place: Partial<Call> = {}; ; ) {
-        const result: Result<unknown> = await request(method, path, { ...options, ...given(method, query), ...place })
+        const result: Result<unknown> = await send(settings, {
+          ...options,
+          ...given(method, query),
+          ...place,
+          method,
+          path,
+        })
         if (!result.ok) throw new ClientError(result)
         const page = result.data as Page
         const items = itemsOf(page)
         if (!items) throw wrong('the answer is no page')
+        const { next, previous, cursor_id: cursor } = placesOf(page)
+        // only the first page has none before it: a cursor that fails is that one
+        if (place.link && previous === null) throw wrong('the answer is not the next page')
         yield page
-        const { next, cursor_id: cursor } = placesOf(page)
-        const isLink = next !== undefined && next !== null
-        const following = isLink ? next : (cursor ?? undefined)
+        const following = next ?? cursor ?? undefined
         if (following === undefined) return
+        const isLink = following === next
         if (items.length === 0) throw wrong('an empty page leads to another')
         // a server's cursor stays the same from page to page
         if (isLink ? seen.has(next) : seen.size > 0 && !seen.has(cursor)) throw wrong('the pages lead in a circle')
@@ -65,7 +73,7 @@ function methodsOf(settings: Settings, path: Path): object {
       list: on(method, path),
       pages,
       async *all(query: unknown, options?: RequestOptions) {
-        for await (const page of pages(query, options)) yield* itemsOf(page as Page) ?? []
+        for await (const page of pages(query, options)) yield* itemsOf(page as Page) as readonly unknown[]
       },
       aggregate: on(method, below('aggregate')),
       facets: on(method, below('facets')),
@@ -105,7 +113,7 @@ function given(method: Method, data: unknown): Partial<Call> {
 
 /** What leads on from a page: itself, or in an envelope what stands beside its objects. */
 function placesOf(page: Page): Page {
-  const leads = (one: Page | null | undefined) => one?.next !== undefined || one?.cursor_id !== undefined
+  const leads = (one: Page | null | undefined) => (one?.cursor_id ?? one?.next) !== undefined
   return Array.isArray(page) ? page : ([page, ...(Object.values(page) as Page[])].find(leads) ?? page)
 }
 

@@ -82,7 +82,7 @@ async function attempt(settings: Settings, call: Call, signal: AbortSignal): Pro
 }
 
 function failed(kind: 'unsent' | 'unreachable', cause: unknown): Failure {
-  return failure(kind, cause instanceof Error ? cause.message : String(cause), undefined, cause)
+  return failure(kind, String((cause as Partial<Error> | null)?.message ?? cause), undefined, cause)
 }
 
 async function prepare(

@@ -1,7 +1,8 @@
 /** Pages by position: `?cursor=…` (wire format, section 2). */
 
 import type { ParameterDescription } from '../filters/filter.js'
-import { BadRequest, ConfigurationError } from '../kernel/errors.js'
+import { preferencesOf } from '../http/prefer.js'
+import { BadRequest, ConfigurationError, ValidationError } from '../kernel/errors.js'
 import { oncePer } from '../kernel/once-per.js'
 import { takeOptions, takesOptions } from '../kernel/option-kinds.js'
 import { currentSettings, getCursorSecret } from '../kernel/settings.js'
@@ -46,13 +47,15 @@ export interface CursorPaginationOptions extends LinkOptions {
 /**
  * Answers `{next, previous, results}`. A page starts behind the last row of the one before, by the values it is ordered by:
  * page 5,000 costs what page 1 costs, and a row that stays is seen exactly once, whatever is inserted or deleted meanwhile.
- * No count and no offset. An invalid token is the first page.
+ * No count and no offset. An invalid token is the first page, and 400 to a
+ * client that prefers `handling=strict`.
  *
  * Tokens are signed with `SERVICE_CURSOR_SECRET` or `SERVICE_SECRET_KEY`, and are valid for one view, order and set of
  * filters. Where the output does not show what the list is ordered by, or hides its primary keys, they are encrypted too.
  * An index on the ordering columns and the primary key, all in the same or all in the opposite direction, serves all pages.
  * @example static override paginationClass = new CursorPagination({ ordering: '-created_at' })
  * @throws BadRequest a string that the list is ordered by is too long for a token
+ * @throws ValidationError the token is invalid, and the client prefers `handling=strict`
  */
 export class CursorPagination<const Options extends CursorPaginationOptions = {}> extends BasePagination {
   /** @internal What clients must know of its options: types only. */
@@ -117,7 +120,11 @@ export class CursorPagination<const Options extends CursorPaginationOptions = {}
     const asked = requestedSize(lastValue(request, this.pageSizeQueryParam), this.maxPageSize)
     const size = asked ?? this.pageSize
     const tokens = tokensOf(source, request)
-    const cursor = tokens.read(lastValue(request, this.cursorQueryParam))
+    const token = lastValue(request, this.cursorQueryParam)
+    const cursor = tokens.read(token)
+    if (cursor === null && token && preferencesOf(request.ctx).strict) {
+      throw new ValidationError({ [this.cursorQueryParam]: ['Invalid value.'] })
+    }
     const backwards = cursor?.direction === 'prev'
     const limit = size + 1
     const rows = await source.read(

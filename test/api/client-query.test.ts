@@ -208,6 +208,20 @@ describe('pages by QUERY', () => {
     })
   })
 
+  it('throw where their cursor fails, in place of beginning again', async () => {
+    const { feed } = client()
+    for (const asked of [feed.pages({}), feed.query.pages({})]) {
+      const pages = asked[Symbol.asyncIterator]()
+      const first = await pages.next()
+      expect(idsOf((first.value as { results: { id: number }[] }).results)).toEqual([1, 2, 3])
+      configure({ secretKey: 'y'.repeat(32) })
+      const second = pages.next()
+      await expect(second).rejects.toThrow('the answer is not the next page')
+      configure({ secretKey: 'x'.repeat(32) })
+      expect(await pages.next()).toMatchObject({ done: true })
+    }
+  })
+
   it('throw what cannot be had', async () => {
     await expect(collected(client().books.query.all({ page: 99 }))).rejects.toThrow(ClientError)
   })

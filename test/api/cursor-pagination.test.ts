@@ -338,6 +338,22 @@ describe('an invalid cursor', () => {
     expect(idsOf((await client.get(`/api/list?cursor=${token}`)).json.results)).toEqual([4, 3])
   })
 
+  it('is refused where the client wants nothing to be ignored', async () => {
+    await insertEvents(6)
+    const client = await clientFor({ pageSize: 2, filters: [Equals] })
+    const { next } = (await client.get('/api/list')).json
+    const strict = { Prefer: 'handling=strict' }
+    for (const path of ['/api/list?cursor=x', `${next}A`, `${next}&title=event%204`, '/api/list?cursor=%00']) {
+      expect(await client.get(path, strict)).toMatchObject({
+        status: 400,
+        json: { errors: { cursor: ['Invalid value.'] } },
+      })
+      expect((await client.get(path, { Prefer: 'handling=lenient' })).status).toBe(200)
+    }
+    expect(idsOf((await client.get(next, strict)).json.results)).toEqual([4, 3])
+    expect(idsOf((await client.get('/api/list?cursor=', strict)).json.results)).toEqual(FIRST)
+  })
+
   it('[D7] is one of another view, order or filter', async () => {
     await insertEvents(6)
     const here = await clientFor({ pageSize: 2, filters: [Equals] })
