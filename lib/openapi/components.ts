@@ -55,9 +55,8 @@ export class Components {
         `OpenAPI: ${own === '' ? 'a serializer class without a name' : `the serializer "${own}"`} needs a name of letters and digits; set static schemaName`,
       )
     }
-    const name = own.endsWith(side) ? own : own + side
+    const name = this.#freeName(serializer, own, side)
     const known = this.#names.get(name)
-    if (known && known.of !== serializer) throw nameTaken(name, serializer)
     if (!known) {
       // taken before it is described, so that what it holds cannot take it
       const entry = { of: serializer, schema: {} as Schema }
@@ -67,6 +66,17 @@ export class Components {
       else entry.schema = side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
     }
     return schemaReference(name)
+  }
+
+  /** `WikiInput` may be what a wiki is made of, and a serializer of its own: who comes later gets a longer name. */
+  #freeName(serializer: SerializerClass, own: string, side: Side): string {
+    const usual = own.endsWith(side) ? own : own + side
+    for (const name of [usual, own + side, `${own}_${side}`]) {
+      const known = this.#names.get(name)
+      if (!known || known.of === serializer) return name
+      if (typeof known.of !== 'string' && schemaNameOf(known.of as SerializerClass) === own) break
+    }
+    throw nameTaken(usual, serializer)
   }
 
   /** The envelope around a serializer's objects. */

@@ -16,8 +16,12 @@ export function isInline(serializer: object): boolean {
 
 const SUFFIX = /Serializer$/
 
-/** Its own `schemaName`, or its name without `Serializer`: `Book` for `BookSerializer`. */
+/** What no name of a component holds, though names of classes may. */
+const FOREIGN = /[^\w.-]/gu
+
+/** Its own `schemaName`, or its name without `Serializer`: `Book` for `BookSerializer`, `_e9cole` for `écoleSerializer`. */
 export function schemaNameOf(serializer: SerializerClass): string {
   const own = Object.hasOwn(serializer, 'schemaName') ? serializer.schemaName : null
-  return own ?? (serializer.name.replace(SUFFIX, '') || serializer.name)
+  const name = serializer.name.replace(SUFFIX, '') || serializer.name
+  return own ?? name.replace(FOREIGN, (character) => `_${character.codePointAt(0)?.toString(16)}`)
 }

@@ -21,6 +21,7 @@ import {
   SlugRelatedField,
   StringField,
 } from '../../lib/index.js'
+import { snakeCase } from '../../lib/kernel/naming.js'
 import { serveApp } from '../support/client.js'
 import {
   Author,
@@ -239,6 +240,30 @@ describe('the schemas of a serializer', () => {
         'OpenAPI: Twin and another serializer are called "BookOutput"; set static schemaName of one serializer',
       ),
     )
+  })
+
+  it.each([
+    ['Wiki', 'WikiInput'],
+    ['WikiInput', 'Wiki'],
+    ['école', 'Å'],
+  ])('get names of their own in the document: %s beside %s', async (...names) => {
+    const api = new APIRouter()
+    for (const name of names) {
+      const made = class extends ModelSerializer<Book> {
+        static override model = Book
+        static override fields = ['id', 'title']
+      }
+      Object.defineProperty(made, 'name', { value: `${name}Serializer` })
+      class View extends BookViewSet {
+        static override serializerClass: any = made
+      }
+      api.register(snakeCase(name), View, snakeCase(name))
+    }
+    await api.prepare()
+    const { schemas } = api.getSchema().components
+    const own = Object.keys(schemas).filter((name) => !/Err/.test(name))
+    expect(own).toHaveLength(8)
+    for (const name of own) expect(name).toMatch(/^[\w.-]+$/)
   })
 
   it('follow the serializer that an action chooses, and the version that is asked for', async () => {
