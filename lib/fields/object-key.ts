@@ -175,12 +175,6 @@ function tried(column: Column, read: (field: SerializerField) => unknown): unkno
   throw new ConfigurationError(`objects cannot be named by "${column.property}", whose values are lists`)
 }
 
-/** The text that all spellings of a key of these columns have in common. */
-export function keyTexts(columns: readonly Column[], values: KeyValues): string {
-  const texts = columns.map((column, index) => keyText(column, values[index]))
-  return texts.length === 1 ? (texts[0] as string) : JSON.stringify(texts)
-}
-
 const TRAILING_ZEROS = /0+$/
 
 /** The text that all spellings of a key have in common: what a client gives, and what the column holds. */

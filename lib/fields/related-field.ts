@@ -8,8 +8,10 @@ import { describeModel, oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { type AnyQueryBuilder, isModelClass, type ModelClass, modelName } from '../models/objection.js'
 import { deletionOf } from '../models/soft-deletes.js'
+import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
 import { readColumns } from '../queryset/read-columns.js'
+import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import { whereKeys } from '../queryset/where-keys.js'
 import type { CompositeKey } from './composite-key.js'
 import { ExternalIdField } from './external-id-field.js'
@@ -138,54 +140,75 @@ export abstract class RelatedField<Options extends RelatedFieldOptions = Related
   }
 
   /**
-   * @internal Looks up keys in one query: from each key that exists, as text, to the value that is stored, or to `AMBIGUOUS`
-   * where several objects have it.
+   * @internal Looks up keys in one query: for each the value that is stored, `AMBIGUOUS` where several objects have it, or
+   * undefined.
    * @param property the related property that is stored, where the relation says
    */
-  async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<Map<string, unknown>> {
+  async find(keys: readonly unknown[], context: SerializerContext, property?: string): Promise<readonly unknown[]> {
     const model = this.relatedModel(context)
     const ids = model && this.idsOf(model)
     if (!ids) return this.#findStored(keys, context, property)
-    const values = new Map<string, number | string>()
-    for (const key of keys) {
-      const value = ids.decode(key, context)
-      if (value !== undefined) values.set(key as string, value)
-    }
-    if (values.size === 0) return new Map()
-    const stored = await this.#findStored([...new Set(values.values())], context, property)
-    const found = [...values].filter(([, value]) => stored.has(this.keyText(value)))
-    return new Map(found.map(([text, value]) => [text, stored.get(this.keyText(value))]))
+    const values = keys.map((key) => ids.decode(key, context))
+    const given = values.filter((value) => value !== undefined)
+    const stored = given.length > 0 ? await this.#findStored(given, context, property) : []
+    let position = 0
+    return values.map((value) => (value === undefined ? undefined : stored[position++]))
   }
 
   async #findStored(keys: readonly unknown[], context: SerializerContext, property?: string) {
     const query = this.#chosen(context)
     const model = query.modelClass() as ModelClass
-    const description = describeModel(model)
     const storedProperty = property ?? this.storedProperty(model)
-    const stored = description.columns.get(storedProperty)
+    const stored = describeModel(model).columns.get(storedProperty)
     const { column } = this.#keyOf(model)
     if (!stored) throw new ConfigurationError(`${modelName(model)}: has no property "${storedProperty}"`)
+    const knex = query.knex() as Queryable
     const rows = await readColumns(whereKeys(query, column, keys), { stored, key: column })
-    const found = new Map<string, unknown>()
-    for (const { key, stored: value } of rows) {
-      const text = keyText(column, key)
-      const known = found.get(text)
-      const isSame = known === undefined || keyText(stored, known) === keyText(stored, value)
-      found.set(text, isSame ? exactValue(value) : AMBIGUOUS)
+    const names = await namesOfKeys(
+      [column],
+      [...keys, ...rows.map(({ key }) => exactValue(key))].map((key) => [key]),
+      knex,
+    )
+    const values = rows.map((row) => exactValue(row.stored))
+    const storedNames =
+      stored === column
+        ? names.slice(keys.length)
+        : await namesOfKeys(
+            [stored],
+            values.map((value) => [value]),
+            knex,
+          )
+    const found = new Map<KeyName, number | typeof AMBIGUOUS>()
+    for (const [index] of rows.entries()) {
+      const name = names[keys.length + index] as KeyName
+      const known = found.get(name)
+      const isSame = known === undefined || (known !== AMBIGUOUS && storedNames[known] === storedNames[index])
+      found.set(name, isSame ? index : AMBIGUOUS)
     }
-    return found
+    return keys.map((_, index) => {
+      const position = found.get(names[index] as KeyName)
+      return typeof position === 'number' ? values[position] : position
+    })
   }
 
   /**
-   * @internal Those of some stored keys whose objects may be chosen here, as strings.
+   * @internal Those of some stored keys whose objects may be chosen here.
    * @param column the related column that is stored
    */
-  async seen(keys: readonly unknown[], context: SerializerContext, column: Column): Promise<Set<string>> {
-    const rows = await readColumns(whereKeys(this.#chosen(context), column, keys), { key: column })
-    return new Set(rows.map(({ key }) => keyText(column, key)))
+  async seen(keys: readonly unknown[], context: SerializerContext, column: Column): Promise<readonly unknown[]> {
+    const query = this.#chosen(context)
+    const knex = query.knex() as Queryable
+    const rows = await readColumns(whereKeys(query, column, keys), { key: column })
+    const names = await namesOfKeys(
+      [column],
+      [...keys, ...rows.map(({ key }) => exactValue(key))].map((key) => [key]),
+      knex,
+    )
+    const found = new Set(names.slice(keys.length))
+    return keys.filter((_, index) => found.has(names[index] as KeyName))
   }
 
-  /** @internal A key in one spelling, by which others are recognised as the same. */
+  /** @internal A key in one spelling, by which what was shown is recognised. */
   keyText(key: unknown): string {
     return this.#key ? keyText(this.#key.column, key) : String(key)
   }

@@ -21,6 +21,8 @@ export interface CatalogueColumn {
   readonly oid: number
   readonly notNull: boolean
   readonly hasDefault: boolean
+  /** The collation by which texts may be equal that are not the same, as SQL writes it. */
+  readonly collation: string | undefined
   /** Part of a key that foreign keys point to. */
   readonly referenced: boolean
   /** Some of them change, or empty, what points to it when it changes. */
@@ -208,6 +210,7 @@ interface ColumnRow {
   kind: string
   sqltype: string
   oid: string | number
+  collation: string | null
   mod: number
   element: string | null
   checks: string[]
@@ -215,7 +218,6 @@ interface ColumnRow {
   domain: boolean
   ordered: boolean
   equated: boolean
-  deterministic: boolean
   counted: boolean | null
 }
 
@@ -354,7 +356,8 @@ const COLUMNS = `
       left join pg_attrdef other on other.adrelid = own.attrelid and other.adnum = own.attnum
       where pg_get_expr(other.adbin, other.adrelid) is distinct from pg_get_expr(d.adbin, d.adrelid)
     ) as counted,
-    not exists (select from pg_collation n where n.oid = a.attcollation and not n.collisdeterministic) as deterministic,
+    (select quote_ident(n.nspname) || '.' || quote_ident(c.collname) from pg_collation c join pg_namespace n on n.oid = c.collnamespace
+      where c.oid = a.attcollation and not c.collisdeterministic) as collation,
     array(select pg_get_constraintdef(c.oid) from pg_constraint c where c.conrelid = a.attrelid and c.conkey = array[a.attnum]
       and c.contype = 'c' and to_jsonb(c)->>'conenforced' is distinct from 'false' order by c.conname) || t.checks as checks
   from w
@@ -441,6 +444,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     type: array ? 'array' : (TYPES_BY_KIND[row.kind] ?? row.type),
     sqlType: row.sqltype,
     oid: Number(row.oid),
+    collation: row.collation ?? undefined,
     notNull: row.notnull,
     hasDefault: row.default !== null,
     referenced: row.referenced,
@@ -456,7 +460,7 @@ function toColumn(knex: Queryable, row: ColumnRow): CatalogueColumn {
     isDomain: row.domain,
     isOrdered: row.ordered,
     isEquated: row.equated,
-    isDeterministic: row.deterministic,
+    isDeterministic: row.collation === null,
     isCounted: row.counted === true,
     checks: row.checks,
     element: array ? (row.labels.length > 0 ? 'enum' : base) : undefined,

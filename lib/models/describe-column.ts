@@ -35,6 +35,7 @@ export function describeColumn(from: ColumnSources): Column {
     type: stored?.type ?? typeFromSchema(schema, auto),
     sqlType: stored?.sqlType,
     oid: stored?.oid,
+    collation: stored?.collation,
     nullable,
     holdsNull: stored ? !stored.notNull : nullable,
     required,

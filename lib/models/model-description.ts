@@ -20,6 +20,8 @@ export interface Column {
   readonly sqlType: string | undefined
   /** The type's number, by which pg chooses a parser; undefined until the catalogue was read. */
   readonly oid: number | undefined
+  /** The collation by which texts may be equal that are not the same, as SQL writes it; undefined for all others. */
+  readonly collation: string | undefined
   readonly nullable: boolean
   /** The table may hold NULL, whatever the jsonSchema accepts. */
   readonly holdsNull: boolean

@@ -26,15 +26,32 @@ export interface KeysToWrite {
 }
 
 /** The table of the keys: a list for each column, but for types of which no list of values can be sent. */
-export function keyRows({ columns, values, table, names, typed }: KeysToWrite): KeyRows {
+export function keyRows(keys: KeysToWrite): KeyRows {
+  const { columns, table, names } = keys
+  const { sql, bindings } = plainRows(keys)
+  // lists of values have lost the collation of their column
+  if (!columns.some((column) => column?.collation)) return { sql, bindings }
+  const own = columns.map((column) =>
+    column?.collation ? `?? collate ${column.collation.replaceAll('?', '\\?')} as ??` : '??',
+  )
+  const selected = columns.flatMap((column, index) =>
+    column?.collation ? [names[index], names[index]] : [names[index]],
+  )
+  return {
+    sql: `(select ${own.join(', ')}, ?? from ${sql}) as ??`,
+    bindings: [...selected, PLACE, ...bindings, table],
+  }
+}
+
+function plainRows({ columns, values, table, names, typed }: KeysToWrite): KeyRows {
   const named = [table, ...names, PLACE]
   const marks = `??(${[...names, PLACE].map(() => '??').join(', ')})`
-  if (columns.every((column) => column?.sqlType !== undefined && !ONE_BY_ONE.has(column.type))) {
+  const isTyped = columns.every((column) => column?.sqlType !== undefined)
+  if (isTyped && !columns.some((column) => ONE_BY_ONE.has((column as Column).type))) {
     const lists = columns.map((_, index) => values.map((row) => row[index]))
     const places = (columns as readonly Column[]).map(arrayCast).join(', ')
     return { sql: `unnest(${places}) with ordinality as ${marks}`, bindings: [...lists, ...named] }
   }
-  const isTyped = columns.every((column) => column?.sqlType !== undefined)
   const casts = columns.map((column) => (isTyped ? `?::${column?.sqlType?.replaceAll('?', '\\?')}` : '?')).join(', ')
   const rows = values.map((_, index) => `select ${casts}, ${index + 1}`)
   // a select of nothing gives the values behind it their types
@@ -48,6 +65,16 @@ export function keyRows({ columns, values, table, names, typed }: KeysToWrite): 
 /** What an object has of some columns, as it is sent to the database. */
 export function valuesOf(object: object, properties: readonly string[]): readonly unknown[] {
   return properties.map((property) => exactValue((object as Readonly<Record<string, unknown>>)[property]) ?? null)
+}
+
+/** The text of a key, which only what is the same has. JSON has no Infinity and no bigint; clients may write a uuid in capitals. */
+export function spelling(key: readonly unknown[], columns: readonly (Column | undefined)[]): string {
+  return JSON.stringify(
+    key.map((value, index) => {
+      if (typeof value === 'number' || typeof value === 'bigint') return String(value)
+      return columns[index]?.type === 'uuid' && typeof value === 'string' ? value.toLowerCase() : value
+    }),
+  )
 }
 
 const TEXTS: ReadonlySet<string> = new Set(['text', 'varchar', 'bpchar', 'citext', 'name'])

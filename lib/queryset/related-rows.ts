@@ -10,7 +10,7 @@ import type { Column, RelationDescription } from '../models/model-description.js
 import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { encloseBeside } from './group-conditions.js'
-import { areComparable, type KeyRows, keyRows, PLACE, valuesOf } from './key-rows.js'
+import { areComparable, type KeyRows, keyRows, PLACE, spelling, valuesOf } from './key-rows.js'
 import { readExactly } from './read-exactly.js'
 
 /** The objects whose related rows are read. */
@@ -41,9 +41,10 @@ const KEY = 'koa_viewsets_key'
 /** The related rows of each object, in the order of the objects; those of equal keys are the same instances. */
 export async function relatedRows(owners: Owners, reading: RelatedReading): Promise<readonly Model[][]> {
   const { model, relation, objects } = owners
-  const { rows, places } = distinctKeys(owners)
+  const columns = keyColumns(model, relation)
+  const { rows, places } = distinctKeys(owners, columns)
   if (rows.length === 0) return objects.map(() => [])
-  const found = await readRows(keyColumns(model, relation), rows, owners, reading)
+  const found = await readRows(columns, rows, owners, reading)
   return places.map((place) => (place === undefined ? [] : (found[place] as Model[])))
 }
 
@@ -67,13 +68,13 @@ export function joinedColumns({
 }
 
 /** Keys without nulls. What is the same value is sent once; which others are equal PostgreSQL knows. */
-function distinctKeys({ relation, objects }: Owners) {
+function distinctKeys({ relation, objects }: Owners, columns: readonly (Column | undefined)[]) {
   const rows: (readonly unknown[])[] = []
   const known = new Map<string, number>()
   const places = objects.map((object) => {
     const values = valuesOf(object, relation.ownerProperties)
     if (values.some((value) => value === null)) return undefined
-    const text = spelling(values)
+    const text = spelling(values, columns)
     let place = known.get(text)
     if (place === undefined) {
       place = rows.push(values) - 1
@@ -82,13 +83,6 @@ function distinctKeys({ relation, objects }: Owners) {
     return place
   })
   return { rows, places }
-}
-
-/** JSON has no Infinity and no bigint. */
-function spelling(values: readonly unknown[]): string {
-  return JSON.stringify(values, (_, value: unknown) =>
-    typeof value === 'number' || typeof value === 'bigint' ? String(value) : value,
-  )
 }
 
 async function readRows(

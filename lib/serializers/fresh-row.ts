@@ -5,7 +5,6 @@ import { describeModel } from '../models/describe-model.js'
 import { isModelClass, modelOf } from '../models/objection.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows } from './lock-rows.js'
-import { rowKey } from './row-keys.js'
 import { knexOf } from './write-rows.js'
 
 /**
@@ -18,8 +17,7 @@ export async function freshRows(objects: readonly object[], serializer: AnySeria
   const model: unknown = first && modelOf(first)
   if (!isModelClass(model) || !describeModel(model).lockable) return objects
   const rows = await lockRows(objects as readonly Model[], knexOf(serializer))
-  return objects.map((object) => {
-    const row = rows.get(rowKey(model, object))
+  return rows.map((row) => {
     if (!row) throw new Conflict('The related object was changed by another request.')
     return row
   })

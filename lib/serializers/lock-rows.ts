@@ -2,30 +2,35 @@
 
 import type { Model } from 'objection'
 import { Conflict } from '../kernel/errors.js'
-import { exactValue } from '../models/database-text.js'
-import { describeModel } from '../models/describe-model.js'
+import { boundKnex, describeModel } from '../models/describe-model.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { traitsOf } from '../models/model-traits.js'
 import { type AnyQueryBuilder, type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
 import { groupConditions } from '../queryset/group-conditions.js'
+import { valuesOf } from '../queryset/key-rows.js'
 import { ownRows } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
 import { relatedRows } from '../queryset/related-rows.js'
+import { namesOfKeys } from '../queryset/same-keys.js'
 import { orderBy } from '../queryset/total-order.js'
 import { whereRows } from '../queryset/where-keys.js'
-import { rowKey } from './row-keys.js'
+import { findSame, namesOfRows } from './row-keys.js'
 
-type Row = Model & Record<string, unknown>
-
-/** Locks rows by one statement, in the order of their keys, so that two requests cannot wait for each other. */
-export async function lockRows(rows: readonly Model[], knex: Queryable | undefined): Promise<Map<string, Model>> {
+/**
+ * Locks rows by one statement, in the order of their keys, so that two requests cannot wait for each other.
+ * @returns what they are now, in the order given; undefined for one that is gone
+ */
+export async function lockRows(
+  rows: readonly Model[],
+  knex: Queryable | undefined,
+): Promise<readonly (Model | undefined)[]> {
   const [first] = rows
-  if (!first) return new Map()
+  if (!first) return []
   const model = modelOf(first)
   const query = whereRows(ownRows(model, knex), rows)
   const found = (await readExactly(inKeyOrder(query).forNoKeyUpdate())) as Model[]
-  return new Map(found.map((row) => [rowKey(model, row), row]))
+  return findSame(model, rows, { found, knex: knex ?? boundKnex(model) })
 }
 
 /**
@@ -38,14 +43,19 @@ export async function lockKeys(
   { ownerProperties }: RelationDescription,
   knex: Queryable | undefined,
 ): Promise<void> {
+  const [first] = rows
+  if (!first) return
+  const model = modelOf(first)
   const stored = await lockRows(rows, knex)
-  for (const row of rows) {
-    const now = stored.get(rowKey(modelOf(row), row)) as Row | undefined
-    const same = ownerProperties.every(
-      (property) => String(exactValue(now?.[property])) === String(exactValue((row as Row)[property])),
-    )
-    if (!same) throw moved()
-  }
+  const now = stored.flatMap((row) => row ?? [])
+  if (now.length < rows.length) throw moved()
+  const { columns } = describeModel(model)
+  const names = await namesOfKeys(
+    ownerProperties.map((property) => columns.get(property)),
+    [...now, ...rows].map((row) => valuesOf(row, ownerProperties)),
+    knex ?? boundKnex(model),
+  )
+  if (rows.some((_, index) => names[index] !== names[rows.length + index])) throw moved()
 }
 
 /** A row, and one of those that a relation leads to. */
@@ -67,10 +77,11 @@ export async function lockTargets(
     inKeyOrder(whereRows(isPlain ? query : groupConditions(query), targets)).forNoKeyUpdate()
   const owners = links.map(({ owner }) => owner)
   const related = await relatedTo(owners, { relation, knex, narrow })
-  for (const [index, { target }] of links.entries()) {
-    const key = rowKey(relation.model, target)
-    if (!related[index]?.some((row) => rowKey(relation.model, row) === key)) throw moved()
-  }
+  const { model } = relation
+  const found = [...new Set(related.flat())]
+  const names = await namesOfRows(model, [...targets, ...found], knex ?? boundKnex(model))
+  const byRow = new Map(found.map((row, index) => [row, names[targets.length + index]]))
+  if (targets.some((_, index) => !related[index]?.some((row) => byRow.get(row) === names[index]))) throw moved()
 }
 
 function moved(): Conflict {

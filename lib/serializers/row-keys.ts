@@ -1,21 +1,28 @@
-/** Tells rows of a model by their primary keys. */
-import { keyText } from '../fields/object-key.js'
-import { exactValue } from '../models/database-text.js'
+/** Tells rows of a model by their primary keys, as PostgreSQL tells them. */
 import { describeModel } from '../models/describe-model.js'
 import type { ModelClass } from '../models/objection.js'
+import type { Queryable } from '../postgres/pg-types.js'
+import { valuesOf } from '../queryset/key-rows.js'
+import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 
-/** The text that the primary key of a row has, whatever the spelling of its values. */
-export function rowKey(model: ModelClass, row: object): string {
-  return keyOf(model, describeModel(model).primaryKey, row)
+/** A name for each row, which those of one primary key have in common. */
+export function namesOfRows(model: ModelClass, rows: readonly object[], knex: Queryable): Promise<readonly KeyName[]> {
+  const { columns, primaryKey } = describeModel(model)
+  const key = primaryKey.map((property) => columns.get(property))
+  return namesOfKeys(
+    key,
+    rows.map((row) => valuesOf(row, primaryKey)),
+    knex,
+  )
 }
 
-/** The values of some properties of a row as one string, whatever their spelling. */
-export function keyOf(model: ModelClass, properties: readonly string[], row: object): string {
-  const { columns } = describeModel(model)
-  const texts = properties.map((property) => {
-    const value = exactValue((row as Readonly<Record<string, unknown>>)[property])
-    const column = columns.get(property)
-    return column && value != null ? keyText(column, value) : String(value)
-  })
-  return texts.length === 1 ? (texts[0] as string) : JSON.stringify(texts)
+/** Of the rows that were found those with the keys of the given ones, in the order of these; undefined for one that is not there. */
+export async function findSame<Row extends object>(
+  model: ModelClass,
+  given: readonly object[],
+  { found, knex }: { found: readonly Row[]; knex: Queryable },
+): Promise<readonly (Row | undefined)[]> {
+  const names = await namesOfRows(model, [...found, ...given], knex)
+  const byName = new Map(found.map((row, index) => [names[index] as KeyName, row]))
+  return given.map((_, index) => byName.get(names[found.length + index] as KeyName))
 }

@@ -1,16 +1,18 @@
 /** Objects inside the input of others, validated together for a whole list. */
 
 import { ExternalIdField } from '../fields/external-id-field.js'
-import { keyText, parseLookup, parseValue } from '../fields/object-key.js'
+import { parseLookup, parseValue } from '../fields/object-key.js'
 import { type ErrorMessages, MOST_MESSAGES } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
 import { quote } from '../kernel/quote.js'
 import { oncePerCatalogue } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
 import { deletionOf } from '../models/soft-deletes.js'
+import { valuesOf } from '../queryset/key-rows.js'
+import { areSame, type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import type { AnySerializer, BoundField, SerializerPlan } from './contract.js'
 import type { NestedSerializer, NestedSerializerOptions } from './nested-serializer.js'
-import { rowKey } from './row-keys.js'
+import { namesOfRows } from './row-keys.js'
 import { keepUnchanged } from './unchanged.js'
 import {
   type Candidate,
@@ -26,6 +28,7 @@ import {
   takeNull,
   type ValidationScope,
 } from './validated-item.js'
+import { knexOf } from './write-rows.js'
 
 /** Validates objects of one serializer. */
 type Validate = (
@@ -45,7 +48,7 @@ export async function validateNested(
   const child = serializer.child(bound, field.serializerClass)
   const known = nestedPlans(serializer.plan)
   const { forced, keys } = known.get(bound) ?? decide(known, bound, { own: serializer.plan, inner: child.plan })
-  const entries: { item: Item; position: number | undefined; again?: boolean; candidate: Candidate }[] = []
+  const entries: Entry[] = []
   for (const item of items) {
     const given = take(serializer, bound, item)
     if (given === undefined) continue
@@ -59,28 +62,22 @@ export async function validateNested(
       continue
     }
     if (!field.many) {
-      entries.push({
-        item,
-        position: undefined,
-        candidate: { input, current: single(current), textual: texts.includes(input) },
-      })
+      const candidate = { input, current: single(current), textual: texts.includes(input) }
+      entries.push({ item, position: undefined, again: false, candidate })
       continue
     }
     item.value[bound.name] = []
     // a list takes nothing away
     if (item.current !== undefined && (input as unknown[]).length === 0) keepUnchanged(item, bound.name, [])
-    const related = byKey(current, keys)
-    const named = new Set<object>()
+    const related = Array.isArray(current) && keys.areWhole ? (current as object[]) : []
     for (const [position, element] of (input as unknown[]).entries()) {
-      const target = matching(child, element, related, keys)
-      const again = target !== undefined && named.has(target)
-      if (target) named.add(target)
-      const textual = texts.includes(element)
-      entries.push({ item, position, again, candidate: { input: element, current: target, textual } })
+      const candidate = { input: element, current: undefined, textual: texts.includes(element) }
+      entries.push({ item, position, related, again: false, candidate })
     }
   }
-  const changes = new Map<string, string | undefined>()
-  for (const entry of entries) entry.again ||= changesAnew(child, entry.candidate, changes)
+  await findTargets(child, entries, keys)
+  const foreign = await foreignKeys(child, entries, keys)
+  await noteChanges(child, entries)
   const candidates = entries.map(({ candidate }) => candidate)
   const outcomes = await validate(child, candidates, { nested: true, forced })
   let wrong = 0
@@ -89,8 +86,7 @@ export async function validateNested(
     const deleted = isDeleted(child, candidate) ? deletedError(child, candidate, keys) : undefined
     // sent back as it was read, it stays as it is
     if (deleted === null) continue
-    const errors =
-      deleted ?? (again ? namedAgain(keys, candidate) : (found ?? foreignKeyError(child, item, candidate, keys)))
+    const errors = deleted ?? (again ? namedAgain(keys, candidate) : (found ?? foreign.get(candidate)))
     if (errors) {
       // lists in lists multiply: each object gets an error about one of the rest, as else it would pass
       const isFirst = item.errors?.[bound.name] === undefined
@@ -155,49 +151,69 @@ function single(current: unknown): object | undefined {
   return typeof current === 'object' && current !== null && !Array.isArray(current) ? current : undefined
 }
 
-/** The objects now related, by their keys: each element is looked up, however many they are. */
-function byKey(current: unknown, { fields, areWhole }: NestedKeys): ReadonlyMap<string, object> {
-  const known = new Map<string, object>()
-  if (!Array.isArray(current) || !areWhole) return known
-  for (const object of current as object[]) {
-    const key = JSON.stringify(fields.map((field) => storedKey(field, object)))
-    // of two that are alike the first counts
-    if (!known.has(key)) known.set(key, object)
-  }
-  return known
+/** An object of the input. */
+interface Entry {
+  readonly item: Item
+  /** Where it stands in its list; undefined for the only one. */
+  readonly position: number | undefined
+  /** The objects among which its list may name one. */
+  readonly related?: readonly object[]
+  /** Another element of the list names the same object. */
+  again: boolean
+  candidate: Candidate
 }
 
-/** The related object that an element of a nested list names by its primary key. */
-function matching(
-  child: AnySerializer,
-  element: unknown,
-  known: ReadonlyMap<string, object>,
-  { fields }: NestedKeys,
-): object | undefined {
-  if (typeof element !== 'object' || element === null || known.size === 0) return undefined
-  const texts: string[] = []
+/** Finds the related objects that elements of lists name by their primary keys. */
+async function findTargets(child: AnySerializer, entries: readonly Entry[], { fields }: NestedKeys): Promise<void> {
+  const naming = entries.flatMap((entry) => {
+    const key = entry.related?.length ? givenKey(child, fields, entry.candidate.input) : undefined
+    return key ? [{ entry, key }] : []
+  })
+  if (naming.length === 0) return
+  const lists = [...new Set(naming.map(({ entry }) => entry.related as readonly object[]))]
+  const columns = fields.map(({ column }) => column)
+  const properties = columns.map(({ property }) => property)
+  const held = lists.flatMap((list) => list.map((object) => valuesOf(object, properties)))
+  const names = await namesOfKeys(columns, [...held, ...naming.map(({ key }) => key)], knexOf(child))
+  let next = 0
+  const known = new Map(
+    lists.map((list) => {
+      const byName = new Map<KeyName, object>()
+      for (const object of list) {
+        const name = names[next++] as KeyName
+        // of two that are alike the first counts
+        if (!byName.has(name)) byName.set(name, object)
+      }
+      return [list, byName]
+    }),
+  )
+  const named = new Map<Item, Set<object>>()
+  for (const [index, { entry }] of naming.entries()) {
+    const current = known.get(entry.related as readonly object[])?.get(names[held.length + index] as KeyName)
+    if (!current) continue
+    const others = named.get(entry.item) ?? new Set()
+    entry.again = others.has(current)
+    named.set(entry.item, others.add(current))
+    entry.candidate = { ...entry.candidate, current }
+  }
+}
+
+/** What a client gives as the key of an object; undefined where it gives none, or what is no key. */
+function givenKey(child: AnySerializer, fields: readonly KeyField[], input: unknown): readonly unknown[] | undefined {
+  if (typeof input !== 'object' || input === null) return undefined
+  const key: unknown[] = []
   for (const field of fields) {
-    const text = Object.hasOwn(element, field.name) ? givenKey(child, field, element) : undefined
-    if (text === undefined) return undefined
-    texts.push(text)
+    const value = Object.hasOwn(input, field.name) ? givenValue(child, field, input) : undefined
+    if (value === undefined) return undefined
+    key.push(value)
   }
-  return known.get(JSON.stringify(texts))
-}
-
-/** True when the object's key, in one column of it, is the one that a client names. */
-function holdsKey(child: AnySerializer, field: KeyField, object: object, input: object): boolean {
-  return givenKey(child, field, input) === storedKey(field, object)
-}
-
-function storedKey({ column }: KeyField, object: object): string {
-  return keyText(column, (object as Record<string, unknown>)[column.property])
+  return key
 }
 
 /** Undefined for what is no key. */
-function givenKey({ context }: AnySerializer, { name, column, ids }: KeyField, input: object): string | undefined {
+function givenValue({ context }: AnySerializer, { name, column, ids }: KeyField, input: object): unknown {
   const given = (input as Record<string, unknown>)[name]
-  const key = ids ? ids.decode(given, context) : readKey(column, given)
-  return key === undefined ? undefined : keyText(column, key)
+  return ids ? ids.decode(given, context) : readKey(column, given)
 }
 
 /** A key as the column holds it; numbers may come as strings, as in forms. */
@@ -206,18 +222,23 @@ function readKey(column: Column, given: unknown): unknown {
   return typeof given === 'number' ? parseValue(column, given) : undefined
 }
 
-/** True for a stored object that another item of a list changes in another way: one of two changes would be lost. */
-function changesAnew(
-  { plan }: AnySerializer,
-  { input, current }: Candidate,
-  changes: Map<string, string | undefined>,
-): boolean {
-  if (!current || !plan.model) return false
-  const key = rowKey(plan.model.model, current)
-  const text = writeJson(input)
-  if (changes.has(key)) return changes.get(key) !== text
-  changes.set(key, text)
-  return false
+/** Notes stored objects that another item of a list changes in another way: one of two changes would be lost. */
+async function noteChanges(child: AnySerializer, entries: readonly Entry[]): Promise<void> {
+  const { model } = child.plan
+  const changing = entries.filter(({ candidate }) => candidate.current !== undefined)
+  if (!model || changing.length < 2) return
+  const names = await namesOfRows(
+    model.model,
+    changing.map(({ candidate }) => candidate.current as object),
+    knexOf(child),
+  )
+  const changes = new Map<KeyName, string | undefined>()
+  for (const [index, entry] of changing.entries()) {
+    const name = names[index] as KeyName
+    const text = writeJson(entry.candidate.input)
+    if (!changes.has(name)) changes.set(name, text)
+    else if (changes.get(name) !== text) entry.again = true
+  }
 }
 
 /** True for an object that is marked as deleted: a foreign key may still lead to it. */
@@ -241,7 +262,8 @@ function deletedError(child: AnySerializer, { input, current }: Candidate, keys:
 /** An object can be changed once: of two changes one would be lost. */
 function namedAgain({ fields: [key] }: NestedKeys, { input, current }: Candidate): ErrorMessages {
   if (!key) return { non_field_errors: ['Invalid value.'] }
-  const given = (input as Record<string, unknown>)[key.name] ?? (key.ids ? '' : storedKey(key, current as object))
+  const held = () => String(valuesOf(current as object, [key.column.property])[0])
+  const given = (input as Record<string, unknown>)[key.name] ?? (key.ids ? '' : held())
   return {
     [key.name]: [
       `Invalid pk ${quote(typeof given === 'string' ? given : (JSON.stringify(given) ?? ''))} - listed more than once.`,
@@ -249,23 +271,46 @@ function namedAgain({ fields: [key] }: NestedKeys, { input, current }: Candidate
   }
 }
 
-/** Another object's key in nested data of an update: only the object now related may be changed (promise A7). */
-function foreignKeyError(
+/** Other objects' keys in nested data of an update: only the object now related may be changed (promise A7). */
+async function foreignKeys(
   child: AnySerializer,
-  item: Item,
-  { input, current }: Candidate,
+  entries: readonly Entry[],
   keys: NestedKeys,
-): ErrorMessages | undefined {
-  // a key that begins with the surrounding object's can be that of no other's
-  if (item.current === undefined || (!current && keys.areOwned)) return undefined
+): Promise<ReadonlyMap<Candidate, ErrorMessages>> {
+  const errors = new Map<Candidate, ErrorMessages>()
   for (const key of keys.fields) {
-    const given = Object.hasOwn(input as object, key.name) ? (input as Record<string, unknown>)[key.name] : undefined
-    if (given === null || given === undefined) continue
-    if (current && holdsKey(child, key, current, input as object)) continue
-    const isKey = typeof given === 'string' || typeof given === 'number'
-    return { [key.name]: [`Invalid pk ${quote(isKey ? String(given) : given)} - object does not exist.`] }
+    const own: { candidate: Candidate; pair: readonly [unknown, unknown] }[] = []
+    for (const { item, candidate } of entries) {
+      const { input, current } = candidate
+      // a key that begins with the surrounding object's can be that of no other's
+      if (item.current === undefined || (!current && keys.areOwned) || errors.has(candidate)) continue
+      const given = isGivenIn(input, key.name) ? input[key.name] : undefined
+      if (given === null || given === undefined) continue
+      const value = current && givenValue(child, key, input as object)
+      if (value === undefined) errors.set(candidate, notRelated(key.name, given))
+      else own.push({ candidate, pair: [value, valuesOf(current as object, [key.column.property])[0]] })
+    }
+    if (own.length === 0) continue
+    const same = await areSame(
+      key.column,
+      own.map(({ pair }) => pair),
+      knexOf(child),
+    )
+    for (const [index, { candidate }] of own.entries()) {
+      const given = (candidate.input as Record<string, unknown>)[key.name]
+      if (!same[index]) errors.set(candidate, notRelated(key.name, given))
+    }
   }
-  return undefined
+  return errors
+}
+
+function isGivenIn(input: unknown, name: string): input is Record<string, unknown> {
+  return typeof input === 'object' && input !== null && Object.hasOwn(input, name)
+}
+
+function notRelated(name: string, given: unknown): ErrorMessages {
+  const isKey = typeof given === 'string' || typeof given === 'number'
+  return { [name]: [`Invalid pk ${quote(isKey ? String(given) : given)} - object does not exist.`] }
 }
 
 type KeyField = BoundField & { readonly column: Column }

@@ -105,7 +105,8 @@ export async function validateRelated(
   }
   const unknown = new Set(asked.flatMap(({ keys, held }) => keys.filter((key) => held.get(key)?.length === 0)))
   const stored = bound.relation?.relatedProperties[0]
-  const found = unknown.size > 0 ? await field.find([...unknown], context, stored) : new Map<string, unknown>()
+  const values = unknown.size > 0 ? await field.find([...unknown], context, stored) : []
+  const found = new Map([...unknown].map((key, index) => [key, values[index]]))
   for (const one of asked) {
     settle(bound, field, one, found)
     if (ids) keepGiven(one.item, bound.name, one.keys)
@@ -129,7 +130,7 @@ function settle(
   bound: BoundField,
   field: RelatedField,
   { item, keys, held, nameless, links }: Asked,
-  found: ReadonlyMap<string, unknown>,
+  found: ReadonlyMap<unknown, unknown>,
 ): void {
   const { name } = bound
   const stored = [...nameless]
@@ -137,7 +138,7 @@ function settle(
   const ambiguous: unknown[] = []
   for (const key of keys) {
     const shown = held.get(key) ?? []
-    const value = found.get(field.keyText(key))
+    const value = found.get(key)
     if (shown.length > 0) stored.push(...shown)
     else if (value === undefined) missing.push(key)
     else if (value === AMBIGUOUS) ambiguous.push(key)

@@ -6,11 +6,12 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
 import { ONE_BY_ONE } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'
-import { keyOf, rowKey } from './row-keys.js'
+import { namesOfRows } from './row-keys.js'
 import type { KeySet } from './split-writes.js'
 import { type Path, under } from './under.js'
 import { knexOf } from './write-rows.js'
@@ -124,19 +125,34 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   const { field, relation } = first.set
   const knex = knexOf(serializer)
   const model = modelOf(first.owner)
+  const rows = await namesOfRows(
+    model,
+    given.map(({ owner }) => owner),
+    knex,
+  )
   // of two sets for one row the last counts
-  const sets = [...new Map(given.map((one) => [rowKey(model, one.owner), one])).values()]
+  const sets = [...new Map(given.map((one, index) => [rows[index], one])).values()]
   const owners = sets.map(({ owner }) => owner)
   const stored = sets.filter(({ isStored }) => isStored).map(({ owner }) => owner)
   await lockRows(stored, knex)
   const related = await relatedKeys(owners, { relation, knex })
-  const changes = sets.map((one, index) => changesOf(one, related[index] ?? []))
+  const [property = ''] = relation.relatedProperties
+  const column = describeModel(relation.model).columns.get(property)
+  const present = sets.map((_, index) => (related[index] ?? []).map((row) => exactValue((row as Row)[property])))
+  const values = [...present.flat(), ...sets.flatMap(({ set }) => set.keys)]
+  const names = await namesOfKeys(
+    [column],
+    values.map((value) => [value]),
+    knex,
+  )
+  const nameOf = new Map(values.map((value, index) => [value, names[index] as KeyName]))
+  const changes = sets.map((one, index) => changesOf(one, present[index] ?? [], nameOf))
   const unwanted = changes.flatMap(({ unwanted }) => unwanted)
   if (unwanted.length > 0) {
-    const keys = [...new Map(unwanted.map((link) => [textOf(relation, link), link.key[0]])).values()]
-    const column = describeModel(relation.model).columns.get(relation.relatedProperties[0] as string)
+    const keys = [...new Map(unwanted.map(({ key: [key] }) => [nameOf.get(key), key])).values()]
     const seen = column ? await seenKeys(serializer, { field, relation, keys, column }) : undefined
-    const removed = seen ? unwanted.filter((link) => seen.has(textOf(relation, link))) : unwanted
+    const shown = seen && new Set(seen.map((key) => nameOf.get(key)))
+    const removed = shown ? unwanted.filter(({ key: [key] }) => shown.has(nameOf.get(key))) : unwanted
     await unrelate(relation, removed, knex)
   }
   await relate(
@@ -146,29 +162,22 @@ export async function replaceSets(serializer: AnySerializer, given: readonly Own
   )
 }
 
-function changesOf({ owner, set, path }: OwnedSet, related: readonly Model[]) {
-  const { relation, keys } = set
-  const toLink = (value: unknown): KeyLink => ({ owner, key: [value], path })
-  const present = related.map((row) => toLink(exactValue((row as Row)[relation.relatedProperties[0] as string])))
-  const wanted = keys.map(toLink)
-  const before = new Set(present.map((link) => textOf(relation, link)))
-  const after = new Set(wanted.map((link) => textOf(relation, link)))
+/** The links to add, and those that are not asked for any more, by the names that keys have in common. */
+function changesOf({ owner, set, path }: OwnedSet, present: readonly unknown[], nameOf: ReadonlyMap<unknown, KeyName>) {
+  const toLinks = (values: Iterable<unknown>): KeyLink[] => [...values].map((value) => ({ owner, key: [value], path }))
+  const before = new Set(present.map((value) => nameOf.get(value)))
+  const wanted = new Map(set.keys.map((value) => [nameOf.get(value), value]))
   return {
-    added: wanted.filter((link) => !before.has(textOf(relation, link))),
-    unwanted: present.filter((link) => !after.has(textOf(relation, link))),
+    added: toLinks([...wanted].flatMap(([name, value]) => (before.has(name) ? [] : [value]))),
+    unwanted: toLinks(present.filter((value) => !wanted.has(nameOf.get(value)))),
   }
 }
 
-/** The text of a link's key, whatever its spelling. */
-function textOf({ model, relatedProperties: [property = ''] }: RelationDescription, { key: [key] }: KeyLink): string {
-  return keyOf(model, [property], { [property]: key })
-}
-
-/** The related keys that the caller may choose, which no deleted object's are; undefined where these are all that the relation itself has shown. */
+/** Those of the related keys that the caller may choose, which no deleted object's are; undefined where these are all that the relation itself has shown. */
 async function seenKeys(
   { context }: AnySerializer,
   { field, relation, keys, column }: Omit<KeySet, 'name'> & { column: Column },
-): Promise<ReadonlySet<string> | undefined> {
+): Promise<readonly unknown[] | undefined> {
   const isWhole = field.options.queryset === relation.model && relation.deletedBy === undefined
   return isWhole ? undefined : field.seen(keys, context, column)
 }

@@ -12,10 +12,11 @@ import type { Queryable } from '../postgres/pg-types.js'
 import { updateOne as updateRow, updatesPlainly } from '../queryset/one-row.js'
 import { ownRow } from '../queryset/own-row.js'
 import { readExactly } from '../queryset/read-exactly.js'
+import type { KeyName } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import { constraintSubject } from './constraint-subject.js'
 import type { AnySerializer, WriteEntry } from './contract.js'
-import { rowKey } from './row-keys.js'
+import { namesOfRows } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 import { placed, under } from './under.js'
 import { changeOf, insertRows, knexOf, leftRows, type RowChange, updateRows, updatesRows } from './write-rows.js'
@@ -115,12 +116,17 @@ function hasExpression({ writes }: WriteItem): boolean {
 async function updateAll(serializer: AnySerializer, items: readonly WriteItem[], target: Target): Promise<void> {
   const { model, knex } = target
   // two objects of a list may lead to one row, where the last says what it holds
-  const byRow = new Map<string, WriteItem[]>()
-  for (const item of items) {
-    const key = rowKey(model, item.instance as Model)
-    const own = byRow.get(key)
+  const byRow = new Map<KeyName, WriteItem[]>()
+  const names = await namesOfRows(
+    model,
+    items.map(({ instance }) => instance as Model),
+    knex,
+  )
+  for (const [index, item] of items.entries()) {
+    const name = names[index] as KeyName
+    const own = byRow.get(name)
     if (own) own.push(item)
-    else byRow.set(key, [item])
+    else byRow.set(name, [item])
   }
   const changes: (RowChange & { readonly own: readonly WriteItem[]; readonly path: WriteItem['path'] })[] = []
   for (const own of byRow.values()) {
@@ -173,7 +179,7 @@ async function updateOne(
 
 /** @throws NotFound the row is gone */
 async function leftRow(model: ModelClass, instance: Model, knex: Queryable): Promise<Model> {
-  const row = (await leftRows(model, [instance], knex)).get(rowKey(model, instance))
+  const [row] = await leftRows(model, [instance], knex)
   if (!row) throw new NotFound()
   return row
 }

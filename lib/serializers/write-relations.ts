@@ -1,16 +1,16 @@
 /** Writes what belongs to objects besides their own rows, level by level: nested objects and many-to-many relations. */
 import type { Model } from 'objection'
-import { keyText } from '../fields/object-key.js'
 import { ValidationError } from '../kernel/errors.js'
 import { exactValue } from '../models/database-text.js'
 import type { RelationDescription } from '../models/model-description.js'
 import { modelOf } from '../models/objection.js'
+import { areSame } from '../queryset/same-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer, BoundField, WriteEntry } from './contract.js'
 import { lockKeys, lockRows, lockTargets } from './lock-rows.js'
 import { NestedSerializer } from './nested-serializer.js'
 import { clearedColumns, ownColumns } from './own-columns.js'
-import { rowKey } from './row-keys.js'
+import { namesOfRows } from './row-keys.js'
 import type { NestedWrite } from './split-writes.js'
 import { type Path, placed, under } from './under.js'
 import { DECIDED, TARGET } from './validated-item.js'
@@ -54,7 +54,7 @@ export async function writeBefore(serializer: AnySerializer, items: readonly Wri
       const entry = entries[index] as (typeof entries)[number]
       const object = (related.get(entry) ?? null) as Data | null
       try {
-        takeKeys(serializer, one, { object, isNew: !entry.instance })
+        await takeKeys(serializer, one, { object, isNew: !entry.instance })
       } catch (error) {
         throw placed(one.item.path, error)
       }
@@ -99,8 +99,9 @@ async function lockCurrent(
 
 /** Several rows that are about to change are locked in the order of their keys (promise I6). */
 async function lockDistinct(rows: readonly Model[], serializer: AnySerializer): Promise<void> {
-  const keys = new Set(rows.map((row) => rowKey(modelOf(row), row)))
-  if (keys.size > 1) await lockRows(rows, knexOf(serializer))
+  const knex = knexOf(serializer)
+  const names = await namesOfRows(modelOf(rows[0] as Model), rows, knex)
+  if (new Set(names).size > 1) await lockRows(rows, knex)
 }
 
 /**
@@ -108,11 +109,11 @@ async function lockDistinct(rows: readonly Model[], serializer: AnySerializer): 
  * key has.
  * @throws ValidationError there is none to clear, or another key decides on a column
  */
-function takeKeys(
+async function takeKeys(
   serializer: AnySerializer,
   { bound, relation, item }: Asked,
   { object, isNew }: { object: Data | null; isNew: boolean },
-): void {
+): Promise<void> {
   const { writes, instance } = item
   const properties = relation.ownerProperties
   const foreignKey = { properties, related: relation.model }
@@ -134,7 +135,8 @@ function takeKeys(
     if (isDecidedElsewhere(property) || (isNew && isShared)) {
       const column = serializer.plan.model?.columns.get(property)
       const kept = decidedValue(serializer, item, property)
-      if (key != null && kept !== undefined && column && keyText(column, key) !== keyText(column, kept)) {
+      const isAsked = key != null && kept !== undefined && column !== undefined
+      if (isAsked && !(await areSame(column, [[key, kept]], knexOf(serializer)))[0]) {
         throw new ValidationError({ [bound.name]: ['Invalid value.'] })
       }
     } else if (isNew) writes.columns[property] = key

@@ -17,7 +17,7 @@ import { ownRows } from '../queryset/own-row.js'
 import { exactTypes, readExactly } from '../queryset/read-exactly.js'
 import { ONE_BY_ONE, whereRows } from '../queryset/where-keys.js'
 import type { AnySerializer } from './contract.js'
-import { rowKey } from './row-keys.js'
+import { findSame } from './row-keys.js'
 import type { Writes } from './split-writes.js'
 
 /** Rows of nothing but defaults, as many as the parameter says; `values` and a column would ask for a right on that column. */
@@ -108,43 +108,43 @@ export async function updateRows(model: ModelClass, changes: readonly RowChange[
   const changed = changes.filter(({ values }) => values.size > 0)
   const names = new Set<string>()
   for (const { values } of changed) for (const name of values.keys()) names.add(name)
-  const updated = new Map<string, Model>()
-  for (const part of parts(changed, 2 * names.size + describeModel(model).primaryKey.length)) {
-    for (const [before, row] of await updatePart(model, part, knex)) updated.set(before, row)
+  const updated = new Map<RowChange, Model>()
+  for (const part of parts(changed, 2 * names.size + describeModel(model).primaryKey.length + 1)) {
+    for (const [change, row] of await updatePart(model, part, knex)) updated.set(change, row)
   }
+  const missing = changed.filter((change) => !updated.has(change))
   const left = await leftRows(
     model,
-    changed.flatMap(({ instance }) => (updated.has(rowKey(model, instance)) ? [] : [instance])),
+    missing.map(({ instance }) => instance),
     knex,
   )
-  return changes.map(({ instance, values }) => {
-    const key = rowKey(model, instance)
-    const row = values.size > 0 ? (updated.get(key) ?? left.get(key)) : instance
+  return changes.map((change) => {
+    const row = change.values.size > 0 ? (updated.get(change) ?? left[missing.indexOf(change)]) : change.instance
     if (!row) throw new NotFound()
     return row
   })
 }
 
-/** Rows that an update has not changed, by key: triggers and rules may leave them as they are. Those that are gone are missing. */
+/** Rows that an update has not changed: triggers and rules may leave them as they are. undefined for one that is gone. */
 export async function leftRows(
   model: ModelClass,
   rows: readonly Model[],
   knex: Queryable,
-): Promise<ReadonlyMap<string, Model>> {
-  if (rows.length === 0 || !mayKeep(describeModel(model), 'update')) return new Map()
+): Promise<readonly (Model | undefined)[]> {
+  if (rows.length === 0 || !mayKeep(describeModel(model), 'update')) return []
   const found = (await readExactly(whereRows(ownRows(model, knex), rows))) as Model[]
-  return new Map(found.map((row) => [rowKey(model, row), row]))
+  return findSame(model, rows, { found, knex })
 }
 
 /**
  * Sends one UPDATE for rows that need not change the same columns: what a row does not change is set to what it is.
- * @returns the keys that the rows had, and the rows
+ * @returns the rows, each with its change
  */
 async function updatePart(
   model: ModelClass,
   changes: readonly RowChange[],
   knex: Queryable,
-): Promise<(readonly [key: string, row: Model])[]> {
+): Promise<(readonly [change: RowChange, row: Model])[]> {
   const { columns, primaryKey } = describeModel(model)
   const keys = primaryKey.map((property) => columns.get(property) as Column)
   const changing = [...columns.values()].filter(({ column }) => changes.some(({ values }) => values.has(column)))
@@ -167,6 +167,7 @@ async function updatePart(
       const given = () => changes.map(({ values }) => values.has(column.column))
       return sparse.has(column) ? [{ name: `h${index}`, type: 'bool', values: given() }] : []
     }),
+    { name: 'place', type: 'int4', values: changes.map((_, index) => index) },
   ]
   const source = [...keys, ...changing].some(({ type }) => ONE_BY_ONE.has(type)) ? asRows(cells) : asLists(cells)
   const quoted = (sql: string, bindings: readonly string[]) => nativeSql(knex.raw(sql, bindings as never)).text
@@ -176,27 +177,25 @@ async function updatePart(
   ])
   const shown = [...columns.values()]
   const same = keys.map((_, index) => `t.?? = v.k${index}`).join(' and ')
-  const before = keys.map((_, index) => `v.k${index}`)
-  const tail = quoted(`where ${same} returning ${[...before, ...shown.map(() => 't.??')].join(', ')}`, [
+  const tail = quoted(`where ${same} returning v.place, ${shown.map(() => 't.??').join(', ')}`, [
     ...keys.map(({ column }) => column),
     ...shown.map(({ column }) => column),
   ])
   const text = `${head} from ${source.sql} as v (${cells.map(({ name }) => name).join(', ')}) ${tail}`
   const types = exactTypes(knex)
-  const parsers = [...keys, ...shown].map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
+  const parsers = shown.map(({ oid }) => types.getTypeParser(oid ?? 0, 'text'))
   const found = await runStatement(knex, { text, name: undefined }, source.values)
-  const stored = found.map((row) => {
-    const values = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
-    const after = Object.fromEntries(shown.map(({ column }, index) => [column, values[keys.length + index]]))
-    const key = Object.fromEntries(keys.map(({ property }, index) => [property, values[index]]))
-    return { before: rowKey(model, key), after }
+  const stored = found.map(([place, ...row]) => {
+    const cells = row.map((cell, index) => (cell === null ? null : parsers[index]?.(cell)))
+    const after = Object.fromEntries(shown.map(({ column }, index) => [column, cells[index]]))
+    return { change: changes[Number(place)] as RowChange, after }
   })
   keepJsonTexts(
     model,
     stored.map(({ after }) => after),
     types,
   )
-  return stored.map(({ before, after }) => [before, model.fromDatabaseJson(after)] as const)
+  return stored.map(({ change, after }) => [change, model.fromDatabaseJson(after)] as const)
 }
 
 /** A column of what the rows are changed by. */

@@ -1,6 +1,6 @@
 /** The objects that a bulk request is about: the list it sends, their keys, and their rows, locked. */
 import type { Model } from 'objection'
-import { type KeyValues, keyTexts, type ObjectKey } from '../../fields/object-key.js'
+import type { KeyValues, ObjectKey } from '../../fields/object-key.js'
 import { RelatedField } from '../../fields/related-field.js'
 import type { IDContext } from '../../ids/codec.js'
 import {
@@ -19,8 +19,11 @@ import { type Column, mayKeep } from '../../models/model-description.js'
 import { traitsOf } from '../../models/model-traits.js'
 import { type AnyQueryBuilder, modelOf } from '../../models/objection.js'
 import { readingError } from '../../postgres/database-errors.js'
+import type { Queryable } from '../../postgres/pg-types.js'
+import { spelling } from '../../queryset/key-rows.js'
 import { ownRow, ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
+import { namesOfKeys } from '../../queryset/same-keys.js'
 import { whereAnyKey, whereRows } from '../../queryset/where-keys.js'
 import type { BoundField } from '../../serializers/contract.js'
 import { NestedSerializer } from '../../serializers/nested-serializer.js'
@@ -87,21 +90,26 @@ export async function bulkObjects(view: GenericView, items: readonly unknown[]):
       ? keyOfItem(lookup, { item, names, caller })
       : { values: lookup.fromJson(item, caller), shown: item }
     const { values, shown } = named
-    if (values) return { values, shown, text: keyTexts(columns, values) }
+    if (values) return { values, shown }
     errors[position] = named.errors ?? { [place]: [keyProblem(item)] }
     return undefined
   })
-  const usable = new Map(keys.flatMap((key) => (key ? [[key.text, key.values] as const] : [])))
-  const found = await findObjects(view, [...usable.values()])
-  const byKey = new Map(found.map((object) => [keyTexts(columns, heldValues(columns, object)), object]))
-  const seen = new Set<string>()
+  const usable = keys.flatMap((key) => (key ? [key.values] : []))
+  const distinct = new Map(usable.map((values) => [spelling(values, columns), values]))
+  const found = await findObjects(view, [...distinct.values()])
+  const held = found.map((object) => heldValues(columns, object).map(exactValue))
+  const keyNamesOf = await namesOfKeys(columns, [...held, ...usable], knexOf(view))
+  const byKey = new Map(found.map((object, index) => [keyNamesOf[index], object]))
+  const seen = new Set<unknown>()
+  let next = found.length
   const objects = keys.flatMap((key, position) => {
     if (!key) return []
-    const object = byKey.get(key.text)
+    const name = keyNamesOf[next++]
+    const object = byKey.get(name)
     if (!object) errors[position] = { [place]: [keyProblem(key.shown)] }
-    else if (seen.has(key.text))
+    else if (seen.has(name))
       errors[position] = { [place]: [`Invalid pk ${quoteKey(key.shown)} - listed more than once.`] }
-    seen.add(key.text)
+    seen.add(name)
     return object ? [object] : []
   })
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
@@ -170,6 +178,10 @@ export async function deleteObjects(view: GenericView, objects: readonly Model[]
 async function checkGone(view: GenericView, objects: readonly Model[]): Promise<void> {
   if (!mayKeep(describeModel(modelOf(objects[0] as Model)), 'delete')) throw new NotFound()
   if ((await whereRows(visibleQuery(view), objects).resultSize()) > 0) throw new PermissionDenied()
+}
+
+function knexOf(view: GenericView): Queryable {
+  return (view.trx ?? view.knex ?? view.viewClass.modelClass().knex()) as Queryable
 }
 
 type Loose = Model & Record<string, unknown>

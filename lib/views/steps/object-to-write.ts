@@ -10,6 +10,7 @@ import { type Column, mayKeep } from '../../models/model-description.js'
 import { isModelClass, modelOf } from '../../models/objection.js'
 import { sqlStateOf } from '../../postgres/database-errors.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { spelling } from '../../queryset/key-rows.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import type { ObjectLookup } from '../../rows/find-row.js'
 import type { GenericView } from '../generic-view.js'
@@ -182,7 +183,7 @@ async function holdChosen(view: GenericView, chosen: object): Promise<object> {
 }
 
 function keyOf(object: Model): string {
-  return JSON.stringify(exactKey(object))
+  return spelling([exactKey(object)].flat(), [])
 }
 
 /**

@@ -4,16 +4,17 @@
  */
 import type { Knex } from 'knex'
 import type { Model } from 'objection'
-import { keyText } from '../../fields/object-key.js'
 import { describeModel } from '../../models/describe-model.js'
 import { exactKey } from '../../models/exact-key.js'
 import type { Column, ModelDescription } from '../../models/model-description.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
+import type { Queryable } from '../../postgres/pg-types.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
 import { ownRows } from '../../queryset/own-row.js'
 import { readExactly } from '../../queryset/read-exactly.js'
 import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { whereKeys, whereRows } from '../../queryset/where-keys.js'
+import { findSame } from '../../serializers/row-keys.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
@@ -44,17 +45,17 @@ export async function readAgain(
   // an application's own queryset may have forgotten it
   if (knex) void query.transacting(knex as Knex.Transaction)
   const found = (await readExactly(byKeys(query.clone(), key, saved))) as readonly Loose[]
-  const textOf = (object: Loose) => JSON.stringify(key.map((column) => keyText(column, object[column.property])))
-  const byText = new Map(found.map((object) => [textOf(object), object]))
-  const replaceBy = (rows: ReadonlyMap<string, Loose>) => (object: Loose) => {
-    const seen = rows.get(textOf(object))
+  const database = query.knex() as Queryable
+  const same = await findSame(description.model, saved, { found, knex: database })
+  const replaceBy = (rows: readonly (Loose | undefined)[]) => (object: Loose, index: number) => {
+    const seen = rows[index]
     if (seen) replace(object, seen, description)
     return !seen
   }
-  const unseen = saved.filter(replaceBy(byText))
+  const unseen = saved.filter(replaceBy(same))
   if (isStale && unseen.length > 0) {
     const rows = (await readExactly(whereRows(ownRows(description.model, knex), unseen))) as readonly Loose[]
-    unseen.filter(replaceBy(new Map(rows.map((row) => [textOf(row), row]))))
+    unseen.filter(replaceBy(await findSame(description.model, unseen, { found: rows, knex: database })))
   }
   if (unseen.length > 0 && query.hasWithGraph()) await readExactly(query.clone().resolve(unseen))
 }
