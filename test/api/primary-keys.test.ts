@@ -9,7 +9,7 @@ import {
   NestedViewSetMixin,
   SlugRelatedField,
 } from 'koa-viewsets'
-import { Model, type ModelOptions } from 'objection'
+import { Model, type ModelOptions, type Pojo } from 'objection'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Client, serving } from '../support/client.js'
 import { database, throughInstances, useReviewedBooks } from '../support/reviewed-books.js'
@@ -391,5 +391,33 @@ describe('A key that is a negative number, or has slashes', () => {
     expect((await client.get('/api/places/-1/sights/-7')).json).toEqual({ id: -7 })
     expect((await client.get('/api/places/1/sights/-7')).status).toBe(404)
     await client.close()
+  })
+})
+
+describe('A key that a model reads as a BigInt', () => {
+  const LARGE = '9007199254740993'
+
+  class Ledger extends Model {
+    static override tableName = 'ledgers_of_bigints'
+    override $parseDatabaseJson(row: Pojo): Pojo {
+      const json = super.$parseDatabaseJson(row)
+      return typeof json['id'] === 'string' ? { ...json, id: BigInt(json['id']) } : json
+    }
+  }
+
+  it('is that of the row which is written and deleted', async () => {
+    await database.knex.raw(`
+      create table ledgers_of_bigints (id bigint primary key, label text);
+      insert into ledgers_of_bigints values (${LARGE}, 'one'), (2, 'two')`)
+    const client = await serveViews({ ledgers: viewOf(Ledger, serializerOf(Ledger, ['id', 'label'])) })
+    const changed = await client.send('PATCH', `/ledgers/${LARGE}`, { label: 'new' })
+    expect([changed.status, changed.json.label]).toEqual([200, 'new'])
+    const items = [
+      { id: LARGE, label: 'eins' },
+      { id: 2, label: 'zwei' },
+    ]
+    expect((await client.send('PATCH', '/ledgers/bulk', items)).status).toBe(200)
+    expect(await database.knex('ledgers_of_bigints').orderBy('id').pluck('label')).toEqual(['zwei', 'eins'])
+    expect((await client.send('DELETE', `/ledgers/${LARGE}`)).status).toBe(204)
   })
 })
