@@ -6,8 +6,9 @@ import { describeModel } from '../models/describe-model.js'
 import type { Column, JoinTable, RelationDescription } from '../models/model-description.js'
 import { type ModelClass, modelOf } from '../models/objection.js'
 import type { Queryable } from '../postgres/pg-types.js'
+import { ownRows } from '../queryset/own-row.js'
 import { type KeyName, namesOfKeys } from '../queryset/same-keys.js'
-import { ONE_BY_ONE } from '../queryset/where-keys.js'
+import { ONE_BY_ONE, whereRows } from '../queryset/where-keys.js'
 import { allAtOnce } from './all-at-once.js'
 import type { AnySerializer } from './contract.js'
 import { lockRows, relatedKeys } from './lock-rows.js'
@@ -227,12 +228,25 @@ function byOwner(links: readonly KeyLink[]): { owner: Model; links: KeyLink[] }[
   return [...owners].map(([owner, own]) => ({ owner, links: own }))
 }
 
-/** A query of what rows are related to. */
-export function relatedQuery({ name }: RelationDescription, knex: Queryable, rows: Model | readonly Model[]) {
-  const [first] = [rows].flat() as [Model]
-  return modelOf(first)
-    .relatedQuery(name, knex)
-    .for(rows as never)
+/**
+ * A query of what rows are related to. PostgreSQL reads the rows' keys itself where a Date lacks their microseconds, and
+ * where the columns of the two have different types: the text of a `char(4)` is that of no `varchar`.
+ */
+export function relatedQuery(relation: RelationDescription, knex: Queryable, rows: Model | readonly Model[]) {
+  const owners = [rows].flat() as readonly Model[]
+  const model = modelOf(owners[0] as Model)
+  const { name, ownerProperties, through } = relation
+  const [target, properties] = through
+    ? [through.model, through.ownerProperties]
+    : [relation.model, relation.relatedProperties]
+  const others = columnsOf(target, properties)
+  const isExact = !owners.some((row) => ownerProperties.some((property) => (row as Row)[property] instanceof Date))
+  const isOfOneType = columnsOf(model, ownerProperties).every((column, index) => {
+    const [own, other] = [column?.sqlType, others[index]?.sqlType]
+    return own === other || own === undefined || other === undefined
+  })
+  const named = isExact && isOfOneType ? rows : whereRows(ownRows(model, knex), owners)
+  return model.relatedQuery(name, knex).for(named as never)
 }
 
 /** A statement takes at most 65,535 parameters (promise R3). */

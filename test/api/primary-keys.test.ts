@@ -6,6 +6,7 @@ import {
   BulkModelViewSet,
   ModelViewSet,
   NestedRouter,
+  NestedSerializer,
   NestedViewSetMixin,
   SlugRelatedField,
 } from 'koa-viewsets'
@@ -420,4 +421,31 @@ describe('A key that a model reads as a BigInt', () => {
     expect(await database.knex('ledgers_of_bigints').orderBy('id').pluck('label')).toEqual(['zwei', 'eins'])
     expect((await client.send('DELETE', `/ledgers/${LARGE}`)).status).toBe(204)
   })
+})
+
+it('A nested object whose column is of another type than the key it refers to is let go by null', async () => {
+  class Part extends Model {
+    static override tableName = 'parts_of_codes'
+  }
+  class Code extends Model {
+    static override tableName = 'codes_of_chars'
+    static override idColumn = 'code'
+    static override relationMappings = {
+      part: {
+        relation: Model.HasOneRelation,
+        modelClass: Part,
+        join: { from: 'codes_of_chars.code', to: 'parts_of_codes.code' },
+      },
+    }
+  }
+  await database.knex.raw(`
+    create table codes_of_chars (code char(4) primary key);
+    create table parts_of_codes (id int primary key, code varchar(4) references codes_of_chars);
+    insert into codes_of_chars values ('ab'), ('cd');
+    insert into parts_of_codes values (1, 'ab'), (2, 'cd')`)
+  const part = new NestedSerializer(serializerOf(Part, ['id']), { required: false, allowNull: true })
+  const client = await serveViews({ codes: viewOf(Code, serializerOf(Code, ['code', 'part'], { part })) })
+  const { status, json } = await client.send('PATCH', '/codes/ab', { part: null })
+  expect([status, json.part]).toEqual([200, null])
+  expect(await database.knex('parts_of_codes').orderBy('id').pluck('code')).toEqual([null, 'cd'])
 })
