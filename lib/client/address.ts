@@ -25,11 +25,10 @@ export function baseOf(url: string): Base {
 
 /** The address of a path. @throws {TypeError} no path can hold one of its keys */
 export function addressOf({ origin, path }: Base, parts: Path, query: string): string {
-  const last = parts.at(-1) as Partial<KeyPart> | undefined
-  // what ends in a format by chance is taken for it: `/files/a.json` is `a` as JSON
-  const suffix = `${last?.key}`.includes('.') ? '.json' : ''
   const written = parts.map((part) => `/${typeof part === 'string' ? part : keyText(part.key)}`).join('')
-  return origin + path + written + suffix + (query && `?${query}`)
+  // what ends in a format by chance may be taken for it: `/files/a.json` is `a` as JSON where no file has that name
+  const whole = typeof parts.at(-1) === 'object' ? written.replace(/\.(?=\w+$)/, '%2E') : written
+  return origin + path + whole + (query && `?${query}`)
 }
 
 /** An address takes `.` and `..` for steps, even when they are escaped, and an empty part for none. */

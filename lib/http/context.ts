@@ -153,12 +153,12 @@ export function splitSuffix(path: string, formats: ReadonlySet<string>): { path:
 }
 
 /**
- * The path of an object whose key ends in a format by chance: `/files/a.json` is the file `a`, so `a.json` is
- * `/files/a.json.json`. Any other path is returned as it is.
+ * The path of an object whose key ends in a format by chance, which is none where its dot is encoded: `a.json` is
+ * `/files/a%2Ejson`. Any other path is returned as it is.
  */
 export function guardSuffix(path: string, formats: ReadonlySet<string>): string {
-  const [first] = formats
-  return first !== undefined && splitSuffix(path, formats) ? `${path}.${first}` : path
+  const suffix = splitSuffix(path, formats)
+  return suffix ? `${suffix.path}%2E${suffix.format}` : path
 }
 
 /** Remembers the format that the path asked for. */

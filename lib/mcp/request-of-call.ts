@@ -1,5 +1,5 @@
 /** The arguments of a call as a request to the API. */
-import { guardSuffix, splitSuffix } from '../http/context.js'
+import { guardSuffix } from '../http/context.js'
 import type { AskedRequest } from '../http/in-process.js'
 import { type ErrorMessages, NotFound, ValidationError } from '../kernel/errors.js'
 import { writeJson } from '../kernel/json-numerals.js'
@@ -17,9 +17,6 @@ export interface CallOptions {
   /** The path of the API that answers this one. */
   readonly leadsTo: (path: string) => ToolEndpoint | undefined
 }
-
-const JSON_FORMAT = 'json'
-
 /** A header holds no more than this. */
 const VISIBLE = /^[\x20-\x7e]*$/
 
@@ -102,10 +99,8 @@ function pathOf(
   } catch (cause) {
     throw new NotFound(undefined, { cause })
   }
-  // a key may end as a format does, and is whole where a format follows
-  if (segments.at(-1)?.kind === 'param' && splitSuffix(path, formats)) {
-    path = formats.has(JSON_FORMAT) ? `${path}.${JSON_FORMAT}` : guardSuffix(path, formats)
-  }
+  // a key may end as a format does
+  if (segments.at(-1)?.kind === 'param') path = guardSuffix(path, formats)
   if (leadsTo(path) !== endpoint) throw new NotFound()
   return path
 }

@@ -262,7 +262,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     if (typeof asked !== 'object') return explainEndpoints(this.endpoints, { name: asked, tools: this.#tools })
     const { ctx } = asked
     const path = pathOf(ctx)
-    const found = path === undefined ? undefined : this.#routes().find(path)
+    const found = path === undefined ? undefined : this.#routes().find(path, asked.ctx.method)
     return found ? explainRequest(found.endpoint, { ctx, params: found.params, tools: this.#tools }) : []
   }
 

@@ -19,7 +19,7 @@ export function lookupSegment(view: ViewSetClass): Parameter {
   const key = isKnown ? resourceOf(view).lookup : undefined
   // a string that is no external id is a missing object, not a missing path
   const hint = key?.ids || key?.columns.length !== 1 ? undefined : HINTS[key.columns[0]?.type ?? '']
-  return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str', key: true }
+  return { kind: 'param', name: view.lookupUrlKwarg ?? lookupField, hint: hint ?? 'str', key: !key?.ids }
 }
 
 export function isGeneric(view: ViewSetClass): view is typeof GenericAPIView {

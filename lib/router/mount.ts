@@ -3,7 +3,7 @@ import { type Context, setFormat, setNamespace, splitSuffix } from '../http/cont
 import { decodeSegment, patternOf, type Segment } from '../kernel/path-pattern.js'
 import type { APIView } from '../views/api-view.js'
 import type { ViewHandler } from '../views/view-handler.js'
-import { literalText, matchesToo } from './route-table.js'
+import { isWholeKey, literalText, matchesToo } from './route-table.js'
 
 /** An application's own @koa/router, of version 8 to 15, as far as it is used. */
 export interface LayeredRouter {
@@ -90,7 +90,7 @@ export function mountOn(router: LayeredRouter, options: MountOptions): void {
     const { matched, formats, handler } = options.current()
     // only now is it known what type a key has
     if (!paramsFit(ctx['params'] as Record<string, string>, matched)) return next()
-    const suffix = splitSuffix(ctx.path, formats)
+    const suffix = isWholeKey(matched, ctx.path, ctx.method) ? undefined : splitSuffix(ctx.path, formats)
     if (suffix) setFormat(ctx, suffix.format)
     if (namespace !== undefined) setNamespace(ctx, namespace)
     await options.serve(ctx, handler)
@@ -99,7 +99,7 @@ export function mountOn(router: LayeredRouter, options: MountOptions): void {
     const name = endpoint.operations.get(method.toUpperCase())?.name
     const named = name === undefined ? {} : { name: namespace === undefined ? name : `${namespace}:${name}` }
     const layer = addLayer(router, endpoint.segments, { methods: [method], handle, ...named })
-    adaptLayer(layer, options)
+    adaptLayer(layer, options, method)
     ;(layer as Layer)[MOUNTED] = options
   }
 }
@@ -114,7 +114,7 @@ export function matchedEndpoint(ctx: Context, owner: object): Mounted | undefine
  * Lets a layer see paths without their format suffix, and refuse values that do not fit.
  * A router copies the layers of a router nested in it and gives the copies a prefix: so nothing is bound to this layer.
  */
-export function adaptLayer(adapted: object, options: Adapted): void {
+export function adaptLayer(adapted: object, options: Adapted, method = 'get'): void {
   const layer = adapted as Layer
   const { match, captures } = layer
   const encoded = encodedParts(options.current().matched)
@@ -135,7 +135,9 @@ export function adaptLayer(adapted: object, options: Adapted): void {
     return paramsFit(values, matched) && !options.rivals().some((rival) => matchesToo(rival.matched, matched, values))
   }
   const plain = (self: Layer, path: string) => {
-    const suffix = splitSuffix(path, options.current().formats)
+    const { matched, formats } = options.current()
+    if (isWholeKey(matched, path, method.toUpperCase())) return path
+    const suffix = splitSuffix(path, formats)
     return suffix && fits(self, suffix.path) ? suffix.path : path
   }
   layer.match = function (path) {

@@ -1,6 +1,6 @@
 /** The paths of an API, found by path and by name: the cost is that of the path's length, however many routes there are. */
 
-import { splitSuffix } from '../http/context.js'
+import { isSafeMethod, splitSuffix } from '../http/context.js'
 import { decodeSegment, type Hint, patternOf, type Segment } from '../kernel/path-pattern.js'
 
 interface Branch<T> {
@@ -143,11 +143,14 @@ export class RouteTable<Endpoint extends Routable> {
   }
 
   /** The route of a path as the client sent it. */
-  find(path: string): FoundRoute<Endpoint> | undefined {
+  find(path: string, method = 'GET'): FoundRoute<Endpoint> | undefined {
     const suffix = path.includes('.') ? splitSuffix(path, this.#formats) : undefined
     const whole = this.#tree.find(path)
     // a fixed part that ends like a format is preferred to a parameter, as elsewhere
     if (suffix && whole?.value.segments.at(-1)?.kind !== 'literal') {
+      if (whole?.value.operations.has(method) && isWholeKey(whole.value.matched, path, method)) {
+        return { endpoint: whole.value, params: whole.params }
+      }
       const found = this.#tree.find(suffix.path)
       if (found?.value.formats.has(suffix.format)) {
         return { endpoint: found.value, params: found.params, format: suffix.format }
@@ -170,6 +173,14 @@ export class RouteTable<Endpoint extends Routable> {
     }
     return rivals
   }
+}
+
+/** True where a suffix belongs to the key of what is written, lest `DELETE /files/a.json` deletes the file `a`. */
+export function isWholeKey(segments: readonly Segment[], path: string, method: string): boolean {
+  const last = segments.at(-1)
+  if (isSafeMethod(method) || last?.kind !== 'param' || last.key !== true) return false
+  const text = decodeSegment(path.slice(path.lastIndexOf('/') + 1))
+  return text !== null && patternOf(last).test(text)
 }
 
 /** Orders paths: at the first place where they differ, a fixed part stands before a parameter. */

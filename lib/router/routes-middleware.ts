@@ -137,7 +137,7 @@ export function routesMiddleware(api: ServedAPI): RoutesMiddleware {
   const prepareAndAnswer = async (ctx: Context, path: string, next: () => Promise<unknown>) => {
     if (!(await api.prepare(ctx))) return undefined
     // by now it is known which values fit
-    const found = api.routes().find(path)
+    const found = api.routes().find(path, ctx.method)
     if (found) return answer(ctx, found)
     ctx['_matchedRoute'] = undefined
     ctx['_matchedRouteName'] = undefined
@@ -146,7 +146,7 @@ export function routesMiddleware(api: ServedAPI): RoutesMiddleware {
   function apiRoutes(ctx: Context, next: () => Promise<unknown>) {
     const path = pathOf(ctx)
     // what cannot be one of our paths does not wait for the database
-    const found = path === undefined ? undefined : (api.table ?? api.routes()).find(path)
+    const found = path === undefined ? undefined : (api.table ?? api.routes()).find(path, ctx.method)
     if (path === undefined || !found) return next()
     if (api.isPrepared) return answer(ctx, found)
     nameRoute(ctx, found)

@@ -370,7 +370,7 @@ describe('the lookup of one object', () => {
     expect((await get('/api/ledgers/9223372036854775808')).status).toBe(404)
   })
 
-  it('[E21] takes a suffix for a format, and never for another object', async () => {
+  it('[E21] takes a suffix for a format of what is read, where no key ends so', async () => {
     class Tags extends ModelViewSet<Tag> {
       static override model = Tag
       static override serializerClass = TagSerializer
@@ -380,9 +380,17 @@ describe('the lookup of one object', () => {
       { slug: 'log', label: 'a' },
       { slug: 'log.json', label: 'b' },
     ] as never)
-    const location = (await send('PATCH', '/api/tags/log.json.json', { label: 'c' })).json
-    expect(location).toEqual({ slug: 'log.json', label: 'c' })
+    expect((await send('PATCH', '/api/tags/log.json', { label: 'c' })).json).toEqual({ slug: 'log.json', label: 'c' })
+    for (const path of ['/api/tags/log%2Ejson', '/api/tags/log.json', '/api/tags/log.json.json']) {
+      expect((await send('GET', path)).json).toEqual({ slug: 'log.json', label: 'c' })
+    }
+    expect((await send('DELETE', '/api/tags/log.csv')).status).toBe(404)
+    expect((await send('DELETE', '/api/tags/log.json')).status).toBe(204)
     expect((await send('GET', '/api/tags/log.json')).json).toEqual({ slug: 'log', label: 'a' })
+    for (const method of ['PUT', 'PATCH', 'DELETE']) {
+      expect((await send(method, '/api/tags/log.json', { label: 'x' })).status).toBe(404)
+    }
+    expect(await Tag.query().where('slug', 'like', 'log%')).toMatchObject([{ slug: 'log', label: 'a' }])
     await Tag.query().delete()
   })
 

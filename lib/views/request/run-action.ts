@@ -1,13 +1,15 @@
 /** Runs a view's action: body first, then the transaction, then the method (promises R6 and A8). */
 import type { Knex } from 'knex'
 import { reportError } from '../../http/answer-error.js'
-import { formatOf, isSafeMethod } from '../../http/context.js'
+import { formatOf, isSafeMethod, setFormat } from '../../http/context.js'
 import { callersKey } from '../../idempotency/rule.js'
+import { NotFound } from '../../kernel/errors.js'
 import { parseBody } from '../../parsers/parser.js'
 import { runAll } from '../../postgres/after-commit.js'
 import { selectRenderer } from '../../renderers/renderer.js'
 import type { SerializerClass } from '../../serializers/contract.js'
 import type { GenericView } from '../generic-view.js'
+import { isFound } from '../steps/object-to-write.js'
 import { readQueryLists } from '../steps/query-lists.js'
 import { asksByBody, readQueryBody } from '../steps/read-query-body.js'
 import type { View } from '../view.js'
@@ -81,7 +83,8 @@ export async function runAction(view: View, steps: typeof ACTION_STEPS = ACTION_
 function call(view: View): unknown {
   const inputSerializer = view.inputSerializer
   const asks = (view as Partial<GenericView>).resource?.asks
-  if (inputSerializer || asks || view.parents.length > 0 || view.answerSchema || view.preferences)
+  const mayBeKey = view.action === 'retrieve' && formatOf(view.ctx) !== undefined
+  if (inputSerializer || asks || mayBeKey || view.parents.length > 0 || view.answerSchema || view.preferences)
     return callChecked(view, inputSerializer)
   return methodOf(view).call(view)
 }
@@ -93,6 +96,7 @@ async function callChecked(view: View, inputSerializer: SerializerClass | undefi
     await askDeleted(view as GenericView)
     if ((view as GenericView).resource.asksRelations) await askRelations(view as GenericView)
   }
+  if (view.action === 'retrieve') await readWholeKey(view as GenericView)
   if (preferences?.strict) handleStrictly(view)
   const method = methodOf(view)
   const result = inputSerializer ? method.call(view, await readInput(view, inputSerializer)) : method.call(view)
@@ -100,6 +104,26 @@ async function callChecked(view: View, inputSerializer: SerializerClass | undefi
   const isEnclosed = (view as Partial<GenericView>).resource?.asks === true
   const checked = isEnclosed ? enclose(view as GenericView, await own) : own
   return preferences?.returns ? preferredAnswer(view, preferences.returns, await checked) : checked
+}
+
+/** Takes what looks like a format for the end of the key, where a row has that key: `/files/a.json` is `a.json`, or else `a` as JSON. */
+async function readWholeKey(view: GenericView): Promise<void> {
+  const { ctx, viewClass, policies } = view
+  const format = formatOf(ctx)
+  if (format === undefined || (view.resource as unknown) === undefined) return
+  const params = ctx['params'] as Record<string, string>
+  const name = viewClass.lookupUrlKwarg ?? viewClass.lookupField
+  ctx['params'] = { ...params, [name]: `${params[name]}.${format}` }
+  const isKey = await isFound(view).catch((error: unknown) => {
+    if (error instanceof NotFound) return false
+    throw error
+  })
+  if (!isKey) {
+    ctx['params'] = params
+    return
+  }
+  setFormat(ctx, undefined)
+  view.renderer = policies.strictAccept ? selectRenderer(ctx, policies.renderers, { strict: true }) : undefined
 }
 
 function methodOf(view: View): (data?: unknown) => unknown {

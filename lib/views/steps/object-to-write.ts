@@ -78,6 +78,13 @@ export async function findObject(view: GenericView): Promise<Model> {
   return object
 }
 
+/** True where a row that the caller sees has the key on the path. */
+export async function isFound(view: GenericView): Promise<boolean> {
+  const lookup = lookupOf(view)
+  const found = await lookedUp(() => readObjects(lookup))
+  return found.some((one) => isNamed(one, lookup))
+}
+
 async function readVersioned(view: GenericView, lookup: ObjectLookup): Promise<readonly Model[]> {
   await readVersionOf(view, lookup)
   return readObjects(lookup)
