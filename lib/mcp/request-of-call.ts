@@ -17,6 +17,7 @@ export interface CallOptions {
   /** The path of the API that answers this one. */
   readonly leadsTo: (path: string) => ToolEndpoint | undefined
 }
+
 /** A header holds no more than this. */
 const VISIBLE = /^[\x20-\x7e]*$/
 
