@@ -234,7 +234,9 @@ describe('what is shown can be sent back', () => {
     for (const query of ['day=infinity', 'moment=-infinity']) {
       expect((await client.get(`/odd?${query}`)).json).toMatchObject([{ id: 1 }])
     }
-    expect((await client.get('/odd?span=infinity')).json).toEqual([])
+    const { rows } = await database.knex.raw("select current_setting('server_version_num')::int as version")
+    // intervals have no infinity before PostgreSQL 17
+    expect((await client.get('/odd?span=infinity')).status).toBe(rows[0].version < 170_000 ? 400 : 200)
   })
 
   it.each(['day=now', 'moment__lt=tomorrow', 'large=NaN', 'bare=NaN', 'bare__gt=Infinity', 'flag=on'])(

@@ -14,7 +14,7 @@ export function refuseUnknownParameters(view: GenericView): void {
   for (const [name, value] of Object.entries(queryOf(view.ctx))) {
     const parameter = read.get(name)
     if (!parameter) unknown.note(name, errors)
-    else if (typeof value !== 'string' && !isList(parameter)) errors[name] = ['Give it only once.']
+    else if (Array.isArray(value) && value.length > 1 && !isList(parameter)) errors[name] = ['Give it only once.']
   }
   if (Object.keys(errors).length > 0) throw new ValidationError(errors)
 }
