@@ -89,10 +89,10 @@ export async function readSchema(trx: Knex.Transaction, { schema, tables }: Sche
   const found = fit.flatMap((row): SchemaTable[] => {
     const tableName = names.get(row.name) as string
     const known = catalogue.get(tableName)
-    if (!known) notes.push(`${quoted(row.name)} is left out: it has no columns`)
+    if (!known?.columns.length) notes.push(`${quoted(row.name)} is left out: it has no columns`)
     const { kind, comment, comments } = row
     const described = new Map(Object.entries(comments ?? {}))
-    return known
+    return known?.columns.length
       ? [
           {
             name: row.name,

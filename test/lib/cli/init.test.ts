@@ -70,11 +70,11 @@ describe('an application made of Pagila', () => {
       'note: "film_actor" has no route of its own: it joins two tables, which have relations through it',
       'note: "film_category" has no route of its own: it joins two tables, which have relations through it',
       'note: "actor_info": nothing tells the rows of this view apart, so there is a list of them only',
-      'note: "customer_list": it is a view, which is only read',
+      'note: "customer_list": nothing tells the rows of this view apart, so there is a list of them only',
       'note: "film_list": nothing tells the rows of this view apart, so there is a list of them only',
       'note: "sales_by_store": nothing tells the rows of this view apart, so there is a list of them only',
       'note: the column "password" of "staff" sounds like a secret: no client sees it',
-      'note: "staff_list": it is a view, which is only read',
+      'note: "staff_list": nothing tells the rows of this view apart, so there is a list of them only',
       '',
     ])
   })
@@ -117,7 +117,8 @@ describe('an application made of Pagila', () => {
       '/api/payments': ['payment_date', 'payment_id'],
     })
     expect(faults).toEqual([])
-    expect(paths).toContain('/api/customer-lists/1')
+    // nothing says that the id of this view is unique
+    expect(paths).not.toContain('/api/customer-lists/1')
     expect(paths.length).toBeGreaterThan(30)
     expect((await app.client.send({ path: '/api/films' })).status).toBe(401)
   })

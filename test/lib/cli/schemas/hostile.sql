@@ -97,7 +97,7 @@ insert into "order" ("class") values ('x');
 insert into "class" ("static") values ('x');
 insert into "Ünïcode" ("ß") values ('x');
 insert into "has space" ("a value") values ('x');
-insert into "a;b" ("a;b") values (1);
+insert into "a;b" default values;
 insert into "1st" ("0") values ('x');
 insert into "'); throw 1; ('" ("'); throw 1; ('") values ('x');
 insert into "*/ throw 2; /*" ("*/ throw 2; /*") values ('x');
