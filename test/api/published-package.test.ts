@@ -97,7 +97,7 @@ describe('the package', () => {
   })
 
   describe.each(['node', 'types-node-latest'])('has declarations that compile with @types/%s', (nodeTypes) => {
-    it.each(compilers())('by $name', ({ args }) => {
+    it.each(compilers())('by $name', { timeout: 120_000 }, ({ args }) => {
       const imports = doors.map(([door], index) => `import * as door${index} from '${door}'`)
       const app = createFolder({
         'package.json': '{ "type": "module" }',

@@ -90,23 +90,6 @@ describe('an editor', { timeout: 120_000 }, () => {
     expect(errors.length).toBeGreaterThan(0)
     expect([...errors, ...underlined].join('\n')).toContain(name)
   })
-
-  it('strikes a name through that has a door of its own', () => {
-    const { errors, suggestions } = editor.open(`
-      import { collectStatic, type MeteringEngine, MeteringMixin, modelViewSet } from 'koa-viewsets'
-      export const names = [collectStatic, MeteringMixin, modelViewSet]
-      export type Engine = MeteringEngine
-    `)
-    expect(errors).toEqual([])
-    const struck = suggestions.map((text) => /^'(\w+)' is deprecated/.exec(text)?.[1])
-    expect(new Set(struck)).toEqual(new Set(['collectStatic', 'MeteringMixin', 'MeteringEngine']))
-    const moved = editor.open(`
-      import { collectStatic } from 'koa-viewsets/assets'
-      import { MeteringMixin } from 'koa-viewsets/metering'
-      export const names = [collectStatic, MeteringMixin]
-    `)
-    expect([...moved.errors, ...moved.suggestions]).toEqual([])
-  })
 })
 
 function oneLine(text: string): string {
