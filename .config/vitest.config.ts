@@ -1,7 +1,7 @@
-/** How the tests run: real PostgreSQL, one process a test file, the package imported by its own name. */
+/** How the tests run: real PostgreSQL, the package imported by its own name. */
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { configDefaults, defineConfig } from 'vitest/config'
+import { configDefaults, defineConfig, type TestProjectInlineConfiguration } from 'vitest/config'
 import { compiledSources } from './compiled-sources.js'
 import { fastTests } from './fast-tests.js'
 
@@ -35,14 +35,28 @@ const QUICK = [
   'test/lib/parsers/parse-body.test.ts',
   'test/lib/postgres/{cancel-statement,database-errors,row-contract,row-stream,run-statement,scoped-knex}.test.ts',
 ]
+/** Below these a test file has a process of its own: what it measures is memory or the event loop, or it changes what others find. */
+const ALONE = [
+  'test/trust/',
+  'test/examples/',
+  'test/browser/',
+  'test/api/streams-memory.test.ts',
+  'test/lib/parsers/multi-part-parser.test.ts',
+]
+/** Tests of what a superuser may do. */
+const NOT_AS_ROLE = ['openapi', 'row-level-security', 'tenants'].map((name) => `test/api/${name}.test.ts`)
 const isCompiled = process.env['COMPILED'] === 'true'
 const isFast = process.env['FAST'] === 'true'
+const isRole = Boolean(process.env['DATABASE_ROLE'])
 const fromRoot = (path: string) => fileURLToPath(new URL(`../${path}`, import.meta.url))
+const isAlone = (path: string) => isCompiled || ALONE.some((place) => path.startsWith(place))
+const chosen = chosenFiles()
 
 function chosenFiles(): readonly string[] {
   if (isCompiled) return COMPILED
   if (isFast) return fastTests(fromRoot(''))
-  return process.env['QUICK'] === 'true' ? QUICK : ['test/**/*.test.ts']
+  if (process.env['QUICK'] === 'true') return QUICK
+  return ['test/**/*.test.ts', ...ALONE.map((place) => (place.endsWith('/') ? `${place}**/*.test.ts` : place))]
 }
 
 const DOOR = /^koa-viewsets(?:\/([a-z-]+))?$/
@@ -57,35 +71,52 @@ function doorOf(source: string): string | undefined {
   )
 }
 
+/** Those of the chosen files that have a process each, or those that load once what all of them import. */
+function project(isolate: boolean): TestProjectInlineConfiguration {
+  return {
+    root: fromRoot(''),
+    // not where files are watched: what is changed is to be seen
+    plugins: process.argv.includes('run') ? [compiledSources(fromRoot(''), doorOf)] : [],
+    resolve: {
+      alias: [
+        { find: /^koa-viewsets$/, replacement: fromRoot('lib/index.ts') },
+        { find: /^koa-viewsets\/plugins$/, replacement: fromRoot('plugins/index.ts') },
+        { find: /^koa-viewsets\/(?!plugins$)([a-z-]+)$/, replacement: fromRoot('lib/$1/index.ts') },
+      ],
+    },
+    test: {
+      name: isolate ? 'alone' : 'together',
+      isolate,
+      include: chosen.filter((path) => isAlone(path) === isolate),
+      exclude: [
+        ...configDefaults.exclude,
+        ...(isolate ? [] : ALONE.map((place) => (place.endsWith('/') ? `${place}**` : place))),
+        ...(isCompiled ? [] : COMPILED),
+        ...(isRole ? NOT_AS_ROLE : []),
+      ],
+      setupFiles: [
+        ...(isRole ? [fromRoot('test/support/as-role.ts')] : []),
+        ...(process.env['TRACED'] ? [fromRoot('test/support/as-traced.ts')] : []),
+      ],
+      pool: 'forks',
+      // one after the other, so that a process is not given up for a file that wants its own
+      sequence: { groupOrder: isolate ? 1 : 0 },
+      testTimeout: 30_000,
+      hookTimeout: 60_000,
+    },
+  }
+}
+
 export default defineConfig({
   root: fromRoot(''),
-  // not where files are watched: what is changed is to be seen
-  plugins: process.argv.includes('run') ? [compiledSources(fromRoot(''), doorOf)] : [],
-  resolve: {
-    alias: [
-      { find: /^koa-viewsets$/, replacement: fromRoot('lib/index.ts') },
-      { find: /^koa-viewsets\/plugins$/, replacement: fromRoot('plugins/index.ts') },
-      { find: /^koa-viewsets\/(?!plugins$)([a-z-]+)$/, replacement: fromRoot('lib/$1/index.ts') },
-    ],
-  },
   test: {
-    include: [...chosenFiles()],
-    exclude: isCompiled ? configDefaults.exclude : [...configDefaults.exclude, ...COMPILED],
+    projects: [project(false), project(true)],
     globalSetup: [
       'support/temporary-folder',
       ...(isFast ? [] : ['support/global-setup', 'trust/support/global-setup']),
     ].map((name) => fromRoot(`test/${name}.ts`)),
-    setupFiles: [
-      ...(process.env['DATABASE_ROLE'] ? [fromRoot('test/support/as-role.ts')] : []),
-      ...(process.env['TRACED'] ? [fromRoot('test/support/as-traced.ts')] : []),
-    ],
-    pool: 'forks',
-    // what all import is loaded once
-    isolate: !isFast,
     // On two cores the default would be one file at a time, though most of the work is PostgreSQL's.
     maxWorkers: Math.max(2, availableParallelism() - 1),
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
     coverage: { enabled: false, include: ['lib/**', 'plugins/**'] },
   },
 })

@@ -1,24 +1,19 @@
 /** Bodies of requests: JSON, or a form where there are files. */
 
-interface Body {
-  readonly body: NonNullable<RequestInit['body']> | null
-  readonly type: Readonly<Record<string, string>>
-}
-
-/** @throws {TypeError} the data is no JSON, or holds files where a form has none */
-export function bodyOf(data: unknown): Body {
-  if (data === undefined) return { body: null, type: {} }
-  if (data instanceof FormData) return { body: data, type: {} }
+/**
+ * JSON as a string, a form, or null for nothing.
+ * @throws {TypeError} the data is no JSON, or holds files where a form has none
+ */
+export function bodyOf(data: unknown): string | FormData | null {
+  if (data === undefined || data instanceof FormData) return data ?? null
   const entries: [string, unknown][] = Array.isArray(data) ? [] : Object.entries(data ?? {})
-  if (!entries.some(([, value]) => itemsOf(value).some(isFile))) {
-    return { body: JSON.stringify(data, withoutFiles), type: { 'content-type': 'application/json' } }
-  }
+  if (!entries.some(([, value]) => itemsOf(value).some(isFile))) return JSON.stringify(data, withoutFiles)
   const form = new FormData()
   for (const [name, value] of entries) {
     if (value === undefined) continue
     for (const item of itemsOf(value)) form.append(name, isFile(item) ? item : formText(item))
   }
-  return { body: form, type: {} }
+  return form
 }
 
 function itemsOf(value: unknown): readonly unknown[] {

@@ -30,7 +30,7 @@ function methodsOf(settings: Settings, path: Path): object {
   const on =
     (method: Method, at: Path, mayBeEmpty = false) =>
     (data: unknown, options?: Partial<Call>) =>
-      send(settings, { ...options, ...given(method, data), mayBeEmpty, method, path: at })
+      send(settings, { ...given(method, data), ...options, mayBeEmpty, method, path: at })
   const onOne = (method: Method) => (key: KeyPart['key'], data: unknown, options?: WriteOptions) =>
     on(method, one(key))(data, options)
 
@@ -43,13 +43,7 @@ function methodsOf(settings: Settings, path: Path): object {
     async function* pages(query: unknown, options?: RequestOptions): AsyncGenerator<unknown> {
       const seen = new Set<unknown>()
       for (let place: Partial<Call> = {}; ; ) {
-        const result: Result<unknown> = await send(settings, {
-          ...options,
-          ...given(method, query),
-          ...place,
-          method,
-          path,
-        })
+        const result: Result<unknown> = await on(method, path)(query, { ...options, ...place })
         if (!result.ok) throw new ClientError(result)
         const page = result.data as Page
         const items = itemsOf(page)

@@ -65,19 +65,16 @@ export async function send(settings: Settings, call: Call): Promise<Result<unkno
 
 async function attempt(settings: Settings, call: Call, signal: AbortSignal): Promise<Result<unknown>> {
   const { fetch: ask = (target, init) => fetch(target, init), credentials } = settings
-  let prepared: { readonly url: string; readonly init: RequestInit }
+  let kind: 'unsent' | 'unreachable' = 'unsent'
   try {
-    prepared = await prepare(settings, call)
+    const { url, init } = await prepare(settings, call)
+    // the caller may have ended it while its own function made headers
+    signal.throwIfAborted()
+    kind = 'unreachable'
+    const sent = { ...init, signal, redirect: 'manual', ...(credentials && { credentials }) } as const
+    return await resultOf(await ask(url, sent), call.mayBeEmpty)
   } catch (error) {
-    return failed('unsent', error)
-  }
-  // the caller may have ended it while its own function made headers
-  if (signal.aborted) return failed('unsent', signal.reason)
-  try {
-    const init = { ...prepared.init, signal, redirect: 'manual', ...(credentials && { credentials }) } as const
-    return await resultOf(await ask(prepared.url, init), call.mayBeEmpty)
-  } catch (error) {
-    return failed('unreachable', error)
+    return failed(kind, error)
   }
 }
 
@@ -93,11 +90,12 @@ async function prepare(
   const query = link === undefined ? queryText(base, call.query) : linkedQuery(base, link)
   if (query === undefined) throw new TypeError('the link leads to another server')
   const url = addressOf(base, path, query)
-  const { body, type } = bodyOf(call.data)
+  const body = bodyOf(call.data)
+  const type = typeof body === 'string' && { 'content-type': 'application/json' }
   const own = typeof given === 'function' ? await given({ method, url }) : given
   const headers = new Headers({ accept: 'application/json' })
   for (const more of [type, ifMatch && { 'if-match': ifMatch }, own, call.headers]) {
-    for (const [name, value] of Object.entries(more ?? {})) headers.set(name, value)
+    for (const [name, value] of Object.entries(more || {})) headers.set(name, value)
   }
   return { url, init: { method, body, headers } }
 }
