@@ -1,6 +1,7 @@
 /** Groups of objects as a list to cut pages from, and the statements that read them. */
 import type { SerializerContext } from '../fields/field.js'
 import { PathStart } from '../filters/field-path.js'
+import { builtFor } from '../filters/relations/count-objects.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import type { ModelDescription } from '../models/model-description.js'
 import { type AnyQueryBuilder, modelName } from '../models/objection.js'
@@ -208,7 +209,7 @@ function aroundRows(query: AnyQueryBuilder, asked: AskedFigures, page: FigurePag
   const knex = query.knex() as Queryable
   const built = knex
     .queryBuilder()
-    .select(knex.raw(columns.sql, columns.bindings as never))
+    .select(knex.raw(columns.sql, columns.bindings.map((binding) => builtFor(knex, binding)) as never))
     .from(knex.raw('? as ??', [query.toKnexQuery(), table] as never))
   cut(built, asked, page)
   return nativeSql(built)

@@ -1,8 +1,12 @@
 /** A relation on the way of a path, and its SQL: the tables that it leads to, and the condition that joins them. */
+
+import { describeModel } from '../models/describe-model.js'
 import { traitsOf } from '../models/model-traits.js'
-import type { AnyQueryBuilder, ModelClass } from '../models/objection.js'
+import { type AnyQueryBuilder, type ModelClass, modelName } from '../models/objection.js'
 import type { SqlPart } from '../queryset/keyset.js'
+import { readsWholeRows } from '../queryset/reads-whole-rows.js'
 import { schemaOf } from '../queryset/schema-of.js'
+import { shownRows } from '../queryset/shown-rows.js'
 
 /** A table on the way. */
 interface Source {
@@ -88,12 +92,19 @@ function sourceOf(source: Source, names: JoinNames, alias: string): SqlPart {
       bindings: [schema === undefined ? model.tableName : `${schema}.${model.tableName}`, alias],
     }
   }
-  const query = narrowed(rows ?? model.query(), narrowing)
+  const query = shownBy(model, narrowed(rows ?? model.query(), narrowing))
   if (deletedBy !== undefined) void query.whereNull(`${query.tableRefFor(query.modelClass())}.${deletedBy}`)
   return {
     sql: '? as ??',
     bindings: [schema === undefined ? query : query.withSchema(schema), alias],
   }
+}
+
+/** The rows of a query as it shows them. Without a connection nobody knows what it selects. */
+function shownBy(model: ModelClass, query: AnyQueryBuilder): AnyQueryBuilder {
+  if (!model.knex() || readsWholeRows(query)) return query
+  const options = { name: modelName(model), model: describeModel(model) }
+  return shownRows(query, options)?.clearSelect() ?? query
 }
 
 /** Mappings take a function, the name of a modifier, a list of those, or an object of equalities. */

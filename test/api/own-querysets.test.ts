@@ -77,6 +77,45 @@ describe('[P14] A queryset of the view', () => {
     }
   })
 
+  it('is asked about by what it shows: a column that it computes tells nothing of what is stored', async () => {
+    const masked = (query: Queryset) =>
+      query.select('books.*', raw('null').as('score'), raw('? as slug', ['hidden'])).whereRaw('title <> ?', ['title 9'])
+    const asking = {
+      filterBackends: [new FieldFilter({ groupParam: 'filter' }), SearchFilter, OrderingFilter],
+      filtersetFields: ['score', 'slug', 'title'],
+      searchFields: ['slug'],
+      orderingFields: ['score', 'title'],
+      facets: ['score'],
+    }
+    const view = viewOf(Book, serializerOf(Book, ['id', 'slug', 'score']), asking)
+    const client = await serveViews({
+      rows: querying(view, masked),
+      pages: querying(Object.assign(class extends view {}, { paginationClass: PageNumberPagination }), masked),
+      named: querying(Object.assign(class extends view {}, { lookupField: 'slug' }), masked),
+    })
+    const idsOf = async (path: string) => ((await client.get(path)).json as Book[]).map(({ id }) => id)
+    const all = [1, 2, 3, 4, 5, 6, 7, 8, 10]
+    expect(await idsOf('/rows?score__gte=0')).toEqual([])
+    expect(await idsOf('/rows?filter=not(score=2)')).toEqual(all)
+    expect(await idsOf('/rows?score__isnull=true')).toEqual(all)
+    expect(await idsOf('/rows?slug=s2')).toEqual([])
+    expect(await idsOf('/rows?slug=hidden')).toEqual(all)
+    expect(await idsOf('/rows?search=s2')).toEqual([])
+    expect(await idsOf('/rows?ordering=-score')).toEqual([...all].reverse())
+    expect(await idsOf('/rows?title=title+4')).toEqual([4])
+    expect((await client.get('/rows/facets')).json).toEqual({
+      score: { values: [{ value: null, count: 9 }], has_more: false },
+    })
+    expect((await client.get('/pages?score__gte=1')).json).toMatchObject({ count: 0, results: [] })
+    expect((await client.get('/pages?page_size=2&slug=hidden')).json.count).toBe(9)
+    // neither what is stored nor what is shown names an object
+    for (const key of ['s2', 'hidden']) expect((await client.get(`/named/${key}`)).status).toBe(404)
+    const unnamed = (query: Queryset) => query.select('books.id', raw('score::text'))
+    await expect(serveViews({ rows: querying(view, unnamed) })).rejects.toThrow(
+      /its queryset selects "score::text" without a name/,
+    )
+  })
+
   it('gives what it selects besides, and in the place of columns, in answers to writes, too', async () => {
     const counted = raw('(select count(*)::int from reviews where book_id = books.id)').as('reviewCount')
     const select = (query: Queryset) => query.select('books.id', 'books.title', raw(`'masked'`).as('secret'), counted)

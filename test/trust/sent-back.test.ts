@@ -395,7 +395,7 @@ function partSerializer(): SerializerClass {
   return serializerOf(Part, ['region', 'number', ...random.some(['title', 'd']), ...Object.keys(declared)], declared)
 }
 
-it(`leaves ${PAIRS} objects as they were`, { timeout: 7_200_000 }, async () => {
+it(`[B17] leaves ${PAIRS} objects as they were`, { timeout: 7_200_000 }, async () => {
   let pairs = 0
   let shapes = 0
   for (; pairs < PAIRS; shapes++) {

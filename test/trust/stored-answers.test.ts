@@ -140,7 +140,7 @@ function bodyBy(random: Random, stored: any, hidesLists: boolean): Record<string
   return body
 }
 
-it(`answers to writes are what is stored, in ${APPLICATIONS} applications by chance`, {
+it(`[P14] answers to writes are what is stored, in ${APPLICATIONS} applications by chance`, {
   timeout: 3_600_000,
 }, async () => {
   const { knex } = database

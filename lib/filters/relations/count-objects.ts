@@ -67,8 +67,8 @@ export function countSql(
   }
 }
 
-/** Queries of the parts as knex takes them. */
-function builtFor(knex: Queryable, binding: unknown): unknown {
+/** A binding as knex takes it: a query of Objection as one of knex. */
+export function builtFor(knex: Queryable, binding: unknown): unknown {
   if (typeof (binding as Partial<AnyQueryBuilder> | null)?.toKnexQuery !== 'function') return binding
   return (binding as AnyQueryBuilder).transacting(knex as never).toKnexQuery()
 }

@@ -1,10 +1,12 @@
 /** What can be wrong with the query that a view works on, whatever the request (promise I23). */
 import { isSafeMethod } from '../../http/context.js'
 import { ConfigurationError } from '../../kernel/errors.js'
-import { configOf } from '../../models/describe-model.js'
+import { configOf, describeModel } from '../../models/describe-model.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import type { Queryable } from '../../postgres/pg-types.js'
+import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
 import { schemaOf } from '../../queryset/schema-of.js'
+import { computedColumns } from '../../queryset/shown-rows.js'
 import { isBuiltIn } from '../built-in.js'
 import type { GenericView } from '../generic-view.js'
 import type { GenericViewClass } from '../generic-view-class.js'
@@ -27,15 +29,29 @@ export function checkOwnQueryset(view: GenericViewClass): void {
     )
   }
   refuseShape(name, query)
+  if (!readsWholeRows(query)) checkSelected(view, query)
+}
+
+/** @throws {ConfigurationError} what it computes has no name */
+function checkSelected(view: GenericViewClass, query: AnyQueryBuilder): void {
+  try {
+    computedColumns(query, { name: view.name, model: describeModel(view.modelClass()) })
+  } catch (error) {
+    // its hooks may need a request
+    if (error instanceof ConfigurationError) throw error
+  }
 }
 
 /** What a queryset that needs a request is. */
 const UNKNOWN = Symbol('a queryset that only a request can make')
 
+/** As much of a request as one that nobody has sent may have. */
+const ANYBODY = { method: 'GET', state: {}, params: {}, query: {}, headers: {}, get: () => '' }
+
 function queryWithoutRequest(view: GenericViewClass): unknown {
   try {
     const asked = new (view as new () => { getQueryset(): unknown })()
-    return Object.assign(asked, { action: 'list', parents: [] }).getQueryset()
+    return Object.assign(asked, { action: 'list', parents: [], ctx: ANYBODY }).getQueryset()
   } catch {
     return UNKNOWN
   }

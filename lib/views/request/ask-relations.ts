@@ -17,6 +17,7 @@ import type { RelatedViewClass } from '../generic-view-class.js'
 import type { RelatedViewSet } from '../related-view-set.js'
 import { countedRelations } from '../steps/count-related.js'
 import { selectionOf } from '../steps/selection.js'
+import { askedQuery } from '../steps/visible-query.js'
 import { requireUser } from './require-user.js'
 
 /**
@@ -55,7 +56,7 @@ function visibleRows(view: GenericView, { knex, trx }: GenericView): AnyQueryBui
   if (viewClass.softDelete === null && resource.isWholeTable && resource.isQuiet && !resource.overrides.filtering)
     return undefined
   Object.assign(view, { knex, trx })
-  const declared = groupConditions(view.getQueryset() as AnyQueryBuilder)
+  const declared = askedQuery(view, view.scope())
   checkQueryset(view, declared)
   const query = groupConditions(view.filterQueryset(declared))
   refuseHooks(viewClass.name, query)

@@ -3,19 +3,24 @@
 import type { Where } from '../../filters/field-path.js'
 import { addWhere, type FilterView, isDescribed } from '../../filters/filter.js'
 import type { Context } from '../../http/context.js'
+import { NotFound } from '../../kernel/errors.js'
 import type { AnyQueryBuilder } from '../../models/objection.js'
 import { groupConditions } from '../../queryset/group-conditions.js'
+import { readsWholeRows } from '../../queryset/reads-whole-rows.js'
+import { computedColumns, shownRows } from '../../queryset/shown-rows.js'
 import { checkQueryset } from '../checks/check-queryset.js'
 import type { GenericView } from '../generic-view.js'
 
 /**
  * The view's queryset, with the conditions that its objects belong to the one before them on the path, and are not deleted.
  * @throws {ConfigurationError} it is one that lookups cannot narrow
+ * @throws NotFound paths name objects by what it computes
  */
 export function visibleQuery(view: GenericView): AnyQueryBuilder {
   const query = view.getQueryset() as AnyQueryBuilder
   const visible = view.resource.isWholeTable ? query : groupConditions(query)
   checkQueryset(view, visible)
+  refuseComputedLookup(view, visible)
   // an application's own queryset may have lost it
   const scope = view.resource.overrides.queryset ? view.scope() : undefined
   if (scope) addWhere(visible, scope)
@@ -36,14 +41,41 @@ export function listQuery(
   { asks = true, scope = view.scope() }: ListConditions = {},
 ): AnyQueryBuilder {
   const { resource } = view
-  const objects = view.getQueryset() as AnyQueryBuilder
-  const narrowedBy = resource.isWholeTable ? objects : groupConditions(objects)
-  const filtered = asks ? view.filterQueryset(narrowedBy) : narrowedBy
+  const objects = askedQuery(view, scope)
+  const filtered = asks ? view.filterQueryset(objects) : objects
   const query = resource.overrides.filtering ? groupConditions(filtered) : filtered
   // an application's own queryset or filter may have lost it
   if (scope) addWhere(query, scope)
   checkQueryset(view, query)
   return query
+}
+
+/**
+ * The view's queryset for what clients ask of its list. Where it computes columns, they ask about what it shows: what is
+ * masked changes no answer.
+ * @throws {ConfigurationError} it is one that pages cannot narrow, or does not name what it selects
+ */
+export function askedQuery(view: GenericView, scope: Where | undefined): AnyQueryBuilder {
+  const { resource } = view
+  const objects = view.getQueryset() as AnyQueryBuilder
+  if (resource.isWholeTable) return objects
+  const query = groupConditions(objects)
+  if (readsWholeRows(query)) return query
+  checkQueryset(view, query)
+  const shown = shownRows(query, declaringOf(view), scope && ((rows) => addWhere(rows, scope)))
+  return shown ? groupConditions(shown) : query
+}
+
+function declaringOf({ viewClass, resource }: GenericView) {
+  return { name: viewClass.name, model: resource.model }
+}
+
+/** @throws NotFound paths name objects by a column that the query computes: it is not what the caller was shown */
+function refuseComputedLookup(view: GenericView, query: AnyQueryBuilder): void {
+  const { lookup } = view.resource
+  if (lookup.columns.every(({ primary }) => primary) || readsWholeRows(query)) return
+  const computed = computedColumns(query, declaringOf(view))
+  if (lookup.columns.some(({ property }) => computed.includes(property))) throw new NotFound()
 }
 
 /** The query with the conditions of all filter backends, in order. */
