@@ -10,6 +10,7 @@ import { JSONField } from './json-field.js'
 import { readItems, readJson } from './json-text.js'
 import { narrowed } from './narrowed-schema.js'
 import { type ClosedOptions, checkLengthOptions, MOST_ITEMS } from './options.js'
+import { orNull } from './or-null.js'
 import { runValidators } from './run-validators.js'
 import { counted } from './string-field.js'
 
@@ -222,14 +223,5 @@ function checkShape(root: readonly (readonly unknown[])[]): void {
     if (!items.some((item) => Array.isArray(item))) return
     if (!isMatrix(items)) throw new ValidationError('Lists in a list must be of the same kind.')
     level = items
-  }
-}
-
-function orNull(schema: FieldSchema): FieldSchema {
-  const { type, enum: values } = schema
-  return {
-    ...schema,
-    ...(type !== undefined && { type: [...(typeof type === 'string' ? [type] : type), 'null'] }),
-    ...(values !== undefined && { enum: [...values, null] }),
   }
 }

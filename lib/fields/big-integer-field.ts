@@ -72,10 +72,15 @@ export class BigIntegerField<const Options extends BigIntegerFieldOptions = {}> 
   override schema(): FieldSchema {
     const { minValue, maxValue } = this.options
     return {
-      type: ['integer', 'string'],
-      format: 'int64',
-      ...(minValue !== undefined && { minimum: minValue }),
-      ...(maxValue !== undefined && { maximum: maxValue }),
+      anyOf: [
+        {
+          type: 'integer',
+          format: 'int64',
+          ...(minValue !== undefined && { minimum: minValue }),
+          ...(maxValue !== undefined && { maximum: maxValue }),
+        },
+        { type: 'string', pattern: '^-?[0-9]+$' },
+      ],
     }
   }
 

@@ -33,6 +33,26 @@ export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
+/** Long work in steps: each yields when something else may have its turn. */
+export type Steps<Made> = Generator<undefined, Made>
+
+/** Takes all steps at once. */
+export function atOnce<Made>(steps: Steps<Made>): Made {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+  }
+}
+
+/** Takes the steps in turns of the event loop, which other requests have between them. */
+export async function inTurns<Made>(steps: Steps<Made>): Promise<Made> {
+  for (;;) {
+    const { done, value } = steps.next()
+    if (done) return value
+    if (isTurnOver()) await nextTurn()
+  }
+}
+
 function forget(): void {
   begun = undefined
 }

@@ -4,7 +4,8 @@ import { answerError } from '../http/answer-error.js'
 import type { Context, Middleware } from '../http/context.js'
 import { ApiError, AuthenticationFailed } from '../kernel/errors.js'
 import { quote } from '../kernel/quote.js'
-import { buildDocument } from '../openapi/document.js'
+import type { Steps } from '../kernel/turns.js'
+import { documentSteps } from '../openapi/document.js'
 import { JSONParser } from '../parsers/json-parser.js'
 import { type Parser, parseBody } from '../parsers/parser.js'
 import { notPrepared } from '../router/prepare-for.js'
@@ -57,11 +58,14 @@ export class ToolServer {
     api.whenPrepared((endpoints, tools) => this.#compile(endpoints, tools))
   }
 
-  #compile(endpoints: readonly ToolEndpoint[], named: Map<string, readonly string[]>): void {
+  *#compile(endpoints: readonly ToolEndpoint[], named: Map<string, readonly string[]>): Steps<void> {
     const { apiVersion } = this.#options
     this.#paths = new RouteTable(endpoints)
     // only 3.2 describes actions that are asked by QUERY
-    const document = buildDocument(endpoints, { openapi: '3.2', ...(apiVersion !== undefined && { apiVersion }) })
+    const document = yield* documentSteps(endpoints, {
+      openapi: '3.2',
+      ...(apiVersion !== undefined && { apiVersion }),
+    })
     this.#listed.clear()
     this.#tools = toolsOf({ endpoints, document }, this.#options)
     for (const { name, calls } of this.#tools.values()) {

@@ -1,6 +1,7 @@
 /** Schemas of the OpenAPI document as those of tools: JSON Schema 2020-12 that holds all it refers to. */
 import { ConfigurationError } from '../kernel/errors.js'
 import { SELECTS_FIELDS } from '../openapi/parameters.js'
+import { parametersOf } from '../openapi/shared-parameters.js'
 import type { OpenAPIDocument, Operation, Parameter, Reference, Response, Schema } from '../openapi/types.js'
 import type { ArgumentPlace } from './tool.js'
 
@@ -24,7 +25,11 @@ export interface ToolInput {
 }
 
 /** What a tool takes: path, query and header parameters by their names, and the body. Undefined for a body that is no JSON. */
-export function inputOf(operation: Operation, fixed: ReadonlySet<string>): ToolInput | undefined {
+export function inputOf(
+  document: OpenAPIDocument,
+  operation: Operation,
+  fixed: ReadonlySet<string>,
+): ToolInput | undefined {
   const places = new Map<string, ArgumentPlace>()
   const properties: Record<string, Schema> = {}
   const required: string[] = []
@@ -35,7 +40,8 @@ export function inputOf(operation: Operation, fixed: ReadonlySet<string>): ToolI
     properties[name] = schema
     if (isRequired) required.push(name)
   }
-  const { parameters = [], requestBody } = operation
+  const { requestBody } = operation
+  const parameters = parametersOf(operation, document.components)
   for (const parameter of parameters.filter((one) => one.in === 'path' && !fixed.has(one.name))) {
     add(parameter.name, { in: 'path', name: parameter.name }, schemaOf(parameter), true)
   }
@@ -65,7 +71,7 @@ export function outputOf(document: OpenAPIDocument, operation: Operation): Schem
   const answers = ['200', '201'].flatMap((status) => operation.responses[status] ?? [])
   const schema = answers.map((one) => jsonOf(document, one)).find((one) => one !== undefined)
   if (!schema) return undefined
-  const isSparse = operation.parameters?.some((parameter) => SELECTS_FIELDS in parameter) === true
+  const isSparse = parametersOf(operation, document.components).some((parameter) => SELECTS_FIELDS in parameter)
   return isSparse ? sparse(document, schema) : resolved(document, schema)
 }
 

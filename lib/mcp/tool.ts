@@ -59,6 +59,8 @@ export interface ToolAPI {
   prepare(): Promise<void>
   /** The middleware that answers the API's paths. */
   routes(): Middleware
-  /** Calls back once the catalogue was read, or now where it was, with the names of tools by those of operations, to be filled in. */
-  whenPrepared(use: (endpoints: readonly ToolEndpoint[], tools: Map<string, readonly string[]>) => void): void
+  /** Takes the steps of what it is given once the catalogue was read, or now where it was, with the names of tools by those of operations, to be filled in. */
+  whenPrepared(
+    use: (endpoints: readonly ToolEndpoint[], tools: Map<string, readonly string[]>) => Generator<undefined, void>,
+  ): void
 }

@@ -98,7 +98,7 @@ function describe(
     policiesOf(operation.view)
       .versioning?.parameters()
       .map(({ name }) => name) ?? []
-  const input = inputOf(described, apiVersion === undefined ? new Set() : new Set([VERSION, ...versioning]))
+  const input = inputOf(document, described, apiVersion === undefined ? new Set() : new Set([VERSION, ...versioning]))
   if (!input) return undefined
   const output = outputOf(document, described)
   return { id: operation.operationId, endpoint, operation, described, ...input, versioning, output }

@@ -1,11 +1,12 @@
 /** What is computed of a list, as a document describes it (wire format, section 13). */
 import type { Figure } from '../aggregates/figure.js'
+import { orNull } from '../fields/or-null.js'
 import type { PageDescription } from '../pagination/pagination.js'
 import { showsFigures } from '../views/actions.js'
 import { aggregatesOf, isAggregating } from '../views/aggregates.js'
 import type { GenericAPIView } from '../views/generic-api-view.js'
 import { resourceOf } from '../views/resource.js'
-import { orNull, outputValue, shownValue } from './field-schema.js'
+import { outputValue, shownValue } from './field-schema.js'
 import type { Subject } from './subject.js'
 import type { Schema } from './types.js'
 

@@ -1,7 +1,9 @@
 /** The shared parts of a document: schemas of serializers, envelopes, errors, and who may use them by which name. */
 
 import { ExternalIdField } from '../fields/external-id-field.js'
+import type { FieldSchema } from '../fields/field.js'
 import { HiddenField } from '../fields/hidden-field.js'
+import { orNull } from '../fields/or-null.js'
 import { ConfigurationError } from '../kernel/errors.js'
 import { pascalCase } from '../kernel/naming.js'
 import { jsonSchemaOf, type StandardSchema } from '../kernel/standard-schema.js'
@@ -13,11 +15,9 @@ import { schemaOf } from '../serializers/schema-serializer.js'
 import { type Expansion, expandedBy } from '../serializers/select-fields.js'
 import { type Forced, isForced } from '../serializers/validated-item.js'
 import { embedded } from './embedded.js'
-import { inputValue, mayBeNull, orNull, outputValue, wordsOf } from './field-schema.js'
+import { inputValue, mayBeNull, outputValue, wordsOf } from './field-schema.js'
+import { isFile, type Side, sideOf, withoutFile } from './files.js'
 import type { Header, Reference, Response, Schema } from './types.js'
-
-/** What a serializer's schema is for: what it shows, what POST and PUT take, what PATCH takes. */
-export type Side = 'Output' | 'Input' | 'Patch'
 
 /** Properties that the path decides where a serializer stands in a nested route: they are taken, and not asked for. */
 export type ForcedProperties = ReadonlyMap<SerializerClass, Forced>
@@ -45,7 +45,8 @@ export class Components {
    * @param operationId the operation that takes or answers it, which one without a name of its own is called after
    * @throws {ConfigurationError} another class has its name
    */
-  serializer(serializer: SerializerClass, side: Side, operationId?: string): Reference {
+  serializer(serializer: SerializerClass, asked: Side, operationId?: string): Reference {
+    const side = sideOf(serializer, asked)
     const own =
       operationId !== undefined && isInline(serializer)
         ? this.#inlineName(serializer, side === 'Output' ? side : 'Input', operationId)
@@ -62,7 +63,7 @@ export class Components {
       const entry = { of: serializer, schema: {} as Schema }
       this.#names.set(name, entry)
       const foreign = schemaOf(serializer)
-      if (foreign) entry.schema = this.#foreign(foreign, side === 'Output' ? 'output' : 'input', name)
+      if (foreign) entry.schema = this.#foreign(foreign, side, name)
       else entry.schema = side === 'Output' ? this.#output(serializer) : this.#input(serializer, side)
     }
     return schemaReference(name)
@@ -131,13 +132,13 @@ export class Components {
   }
 
   /** What a schema of another library says of what it takes or makes; what it defines besides becomes components, too. */
-  #foreign(schema: StandardSchema, side: 'input' | 'output', name: string): Schema {
-    const described = jsonSchemaOf(schema, side)
-    const verb = side === 'input' ? 'takes' : 'makes'
+  #foreign(schema: StandardSchema, side: Side, name: string): Schema {
+    const described = jsonSchemaOf(schema, side === 'Output' ? 'output' : 'input')
+    const verb = side === 'Output' ? 'makes' : 'takes'
     if (!described) return { description: `What the schema of ${schema['~standard'].vendor} ${verb}.` }
     const { schema: own, definitions } = embedded(described, name)
     for (const [component, definition] of definitions) this.schema(component, definition)
-    return own
+    return side.startsWith('Json') ? filesOut(own) : own
   }
 
   #output(serializer: SerializerClass): Schema {
@@ -190,22 +191,31 @@ export class Components {
     return mayBeNull(bound) ? orNull({ ...one }) : { ...one }
   }
 
-  #input(serializer: SerializerClass, side: 'Input' | 'Patch'): Schema {
+  #input(serializer: SerializerClass, side: Side): Schema {
     const written = serializerPlan(serializer).writable.filter(({ field }) => !(field instanceof HiddenField))
     const forced = this.#forced.get(serializer)
     const isAsked = (bound: BoundField) => bound.required && bound.rivals.length === 0 && !isForced(forced, bound)
-    const required = side === 'Input' ? written.filter(isAsked).map(({ name }) => name) : []
+    const taken = written.flatMap((bound): { bound: BoundField; schema: Schema }[] => {
+      const schema = this.#taken(bound, side)
+      return schema ? [{ bound, schema }] : []
+    })
+    const isWhole = side !== 'Patch' && side !== 'JsonPatch'
+    const required = isWhole ? taken.filter(({ bound }) => isAsked(bound)) : []
     return {
       type: 'object',
-      properties: Object.fromEntries(written.map((bound) => [bound.name, this.#taken(bound, side)])),
-      ...(required.length > 0 && { required }),
+      properties: Object.fromEntries(taken.map(({ bound, schema }) => [bound.name, schema])),
+      ...(required.length > 0 && { required: required.map(({ bound }) => bound.name) }),
     }
   }
 
-  #taken(bound: BoundField, side: 'Input' | 'Patch'): Schema {
+  #taken(bound: BoundField, side: Side): Schema | undefined {
     const { field } = bound
     const words = wordsOf(field)
-    if (!(field instanceof NestedSerializer)) return { ...inputValue(bound, side), ...words }
+    if (!(field instanceof NestedSerializer)) {
+      const value = inputValue(bound, side)
+      const taken = side.startsWith('Json') && isFile(value) ? withoutFile(bound, side) : value
+      return taken && { ...taken, ...words }
+    }
     const one = this.serializer(field.serializerClass, side)
     const value: Schema = field.many
       ? { ...field.schema(), items: withKey(one, field), maxItems: field.maxItems }
@@ -224,6 +234,13 @@ function withKey(one: Reference, { serializerClass }: NestedSerializer): Schema 
   if (keys.length === 0) return { ...one }
   const properties = Object.fromEntries(keys.map((bound) => [bound.name, outputValue(bound)]))
   return { allOf: [one, { type: 'object', properties }] }
+}
+
+/** What JSON takes of what forms take. */
+function filesOut({ properties = {}, required = [], ...schema }: Schema): Schema {
+  const kept = Object.entries(properties as Record<string, FieldSchema>).filter(([, value]) => !isFile(value))
+  const names = (required as readonly string[]).filter((name) => kept.some(([own]) => own === name))
+  return { ...schema, properties: Object.fromEntries(kept), ...(names.length > 0 && { required: names }) }
 }
 
 /** What a component may be called. */

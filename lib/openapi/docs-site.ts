@@ -5,6 +5,7 @@ import { addETag } from '../caching/cache-response.js'
 import { contentDigest, weakTag } from '../caching/entity-tags.js'
 import type { Context } from '../http/context.js'
 import { ConfigurationError, ServiceUnavailable } from '../kernel/errors.js'
+import { inTurns, type Steps } from '../kernel/turns.js'
 import type { SchemaOptions } from './document.js'
 
 /** An API that describes itself, or a document that is there already. */
@@ -14,8 +15,8 @@ export type DocumentSource = DescribedAPI | { readonly openapi: string }
 export interface DescribedAPI {
   prepare(): Promise<void>
   getSchema(options: SchemaOptions): object
-  /** Finds what is wrong with the document at the start, before anyone asks for it. */
-  checkSchema?(options: SchemaOptions): void
+  /** Builds the document at the start, before anyone asks for it, and finds what is wrong with it. */
+  servedSchema?(options: SchemaOptions): { document?: object }
 }
 
 export interface DocsOptions extends SchemaOptions {
@@ -87,7 +88,7 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
   if (schemaPath === path || schemaPath.startsWith(`${path}/`)) {
     throw new ConfigurationError('docs(): schemaPath lies in the folder of the page; give it a path of its own')
   }
-  if ('checkSchema' in source) source.checkSchema?.(info)
+  const served = 'servedSchema' in source ? (source.servedSchema?.(info) ?? {}) : {}
   const page = (from: string) => once(async () => resource(writePage(from, path, schemaPath, info.title), HTML, POLICY))
   const assets = Object.entries(ASSETS).map(([name, type]): [string, () => Promise<Resource>] => [
     `${path}/${name}`,
@@ -98,7 +99,7 @@ export function docsSite(source: DocumentSource, options: DocsOptions, readAsset
     [`${path}/`, page(path)],
     ...assets,
     [`${path}/${START}`, once(async () => resource(START_SCRIPT, SCRIPT))],
-    [schemaPath, once(async () => resource(await writeDocument(source, info), JSON_TYPE))],
+    [schemaPath, once(async () => resource(await writeDocument(source, info, served), JSON_TYPE))],
   ])
 }
 
@@ -122,14 +123,33 @@ export async function answerResource(ctx: Context, load: () => Promise<Resource>
   addETag(ctx)
 }
 
-async function writeDocument(source: DocumentSource, info: SchemaOptions): Promise<string> {
+async function writeDocument(
+  source: DocumentSource,
+  info: SchemaOptions,
+  served: { document?: object },
+): Promise<string> {
   if (!('getSchema' in source)) return JSON.stringify(source)
   try {
     await source.prepare()
   } catch (error) {
     throw new ServiceUnavailable(5, { cause: error })
   }
-  return JSON.stringify(source.getSchema(info))
+  const text = await inTurns(jsonSteps(served.document ?? source.getSchema(info)))
+  // the text is kept
+  delete served.document
+  return text
+}
+
+/** The JSON of an object of objects, a few of their members at a time. */
+function* jsonSteps(value: object, depth = 2): Steps<string> {
+  const parts: string[] = []
+  for (const [name, member] of Object.entries(value) as [string, unknown][]) {
+    const isDeep = depth > 0 && typeof member === 'object' && member !== null && !Array.isArray(member)
+    const json: string | undefined = isDeep ? yield* jsonSteps(member, depth - 1) : JSON.stringify(member)
+    if (json !== undefined) parts.push(`${JSON.stringify(name)}:${json}`)
+    yield undefined
+  }
+  return `{${parts.join(',')}}`
 }
 
 function resource(content: string | Buffer, type: string, policy?: string): Resource {

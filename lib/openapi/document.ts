@@ -1,6 +1,7 @@
 /** An API as an OpenAPI 3.1 or 3.2 document (wire format, section 13). */
 
 import { ConfigurationError } from '../kernel/errors.js'
+import { atOnce, type Steps } from '../kernel/turns.js'
 import type { ModelClass } from '../models/objection.js'
 import type { SerializerClass } from '../serializers/contract.js'
 import { type Expansion, expansionsOf } from '../serializers/select-fields.js'
@@ -12,6 +13,7 @@ import { Components, type Expansions, type ForcedProperties } from './components
 import { documentedPath } from './documented-path.js'
 import type { DescribedEndpoint, DescribedOperation } from './endpoint.js'
 import { describeOperation, ROOT_TAG } from './operations.js'
+import { shareParameters } from './shared-parameters.js'
 import type { InfoObject, License, OpenAPIDocument, PathItem, Server, Tag } from './types.js'
 import { nounOf, sentence } from './words.js'
 
@@ -46,6 +48,14 @@ const VERSIONS = { '3.1': '3.1.0', '3.2': '3.2.0' } as const
  * @throws {ConfigurationError} two serializers, operations or security schemes have one name; an unknown version of OpenAPI
  */
 export function buildDocument(endpoints: readonly DescribedEndpoint[], options: SchemaOptions = {}): OpenAPIDocument {
+  return atOnce(documentSteps(endpoints, options))
+}
+
+/** The same step by step: of a thousand view sets it takes seconds. */
+export function* documentSteps(
+  endpoints: readonly DescribedEndpoint[],
+  options: SchemaOptions,
+): Steps<OpenAPIDocument> {
   const version = VERSIONS[options.openapi ?? '3.1'] as OpenAPIDocument['openapi'] | undefined
   if (!version) throw new ConfigurationError(`OpenAPI: there is no openapi "${options.openapi}"; take 3.1 or 3.2`)
   const components = new Components(expansionsIn(endpoints), forcedIn(endpoints))
@@ -66,14 +76,16 @@ export function buildDocument(endpoints: readonly DescribedEndpoint[], options: 
       item[method] = describeOperation({ endpoint, operation, components, apiVersion: options.apiVersion })
     }
     paths.set(path, item)
+    yield undefined
   }
+  const shared = yield* shareParameters(paths)
   return {
     openapi: version,
     info: infoOf(options),
     servers: options.servers ?? [{ url: '/' }],
     tags: tagsOf(endpoints),
-    paths: Object.fromEntries(paths),
-    components: components.toJSON(),
+    paths: Object.fromEntries(shared.paths),
+    components: { ...components.toJSON(), parameters: shared.parameters },
   }
 }
 

@@ -3,6 +3,7 @@ import type { FieldSchema, SerializerField } from '../fields/field.js'
 import { fieldForColumn } from '../fields/field-for-column.js'
 import { JSONField } from '../fields/json-field.js'
 import { narrowed } from '../fields/narrowed-schema.js'
+import { orNull } from '../fields/or-null.js'
 import { RelatedField } from '../fields/related-field.js'
 import { describeModel } from '../models/describe-model.js'
 import type { Column } from '../models/model-description.js'
@@ -28,10 +29,10 @@ export function shownValue(field: SerializerField): Schema {
 }
 
 /** The schema of a value that a client writes. */
-export function inputValue(bound: BoundField, side: 'Input' | 'Patch'): Schema {
+export function inputValue(bound: BoundField, side: string): Schema {
   const { field } = bound
   const { options } = field
-  const takesDefault = side === 'Input' && ['string', 'number', 'boolean'].includes(typeof options.default)
+  const takesDefault = !side.endsWith('Patch') && ['string', 'number', 'boolean'].includes(typeof options.default)
   const schema = {
     ...onlyNumbers(narrowed(relatedSchema(bound) ?? field.inputSchema(), options.validators)),
     ...options.schema,
@@ -44,21 +45,6 @@ export function inputValue(bound: BoundField, side: 'Input' | 'Patch'): Schema {
 export function wordsOf({ options }: SerializerField): { title?: string; description?: string } {
   const { label, helpText } = options
   return { ...(label !== undefined && { title: label }), ...(helpText !== undefined && { description: helpText }) }
-}
-
-/** A schema that also allows null. */
-export function orNull(schema: Schema): Schema {
-  const { type, enum: values, ...rest } = schema
-  if (type === undefined) {
-    if (values === undefined && !('anyOf' in schema || 'allOf' in schema || '$ref' in schema)) return schema
-    return { anyOf: [schema, { type: 'null' }] }
-  }
-  const types = [type].flat()
-  return {
-    type: types.includes('null') ? types : [...types, 'null'],
-    ...(Array.isArray(values) && { enum: values.includes(null) ? values : [...(values as unknown[]), null] }),
-    ...rest,
-  }
 }
 
 /** What the field says; where it shows a value of the model as it is, what the column says. */
@@ -118,18 +104,26 @@ function withoutLimits(schema: FieldSchema): Schema {
   const kept = Object.entries(schema).filter(([keyword]) => !LIMITS.has(keyword))
   return {
     ...Object.fromEntries(kept),
-    ...(schema.items && { items: withoutLimits(schema.items) }),
+    ...inner(schema, withoutLimits),
+  }
+}
+
+/** What is said of items and alternatives, through the same change. */
+function inner({ items, anyOf }: FieldSchema, change: (schema: FieldSchema) => Schema): Schema {
+  return {
+    ...(items && { items: change(items) }),
+    ...(Array.isArray(anyOf) && { anyOf: anyOf.map((one: FieldSchema) => change(one)) }),
   }
 }
 
 /** Limits of decimals and of large integers are strings, which JSON Schema does not know. */
 function onlyNumbers(schema: FieldSchema): Schema {
-  const isText = [schema.type].flat().includes('string') && !([schema.type].flat() as unknown[]).includes('integer')
+  const isText = [schema.type].flat().includes('string')
   const kept = Object.entries(schema).filter(
     ([keyword, value]) => !OF_NUMBERS.has(keyword) || (typeof value === 'number' && !isText),
   )
   return {
     ...Object.fromEntries(kept),
-    ...(schema.items && { items: onlyNumbers(schema.items) }),
+    ...inner(schema, onlyNumbers),
   }
 }

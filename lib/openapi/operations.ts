@@ -8,7 +8,6 @@ import type { SerializerClass } from '../serializers/contract.js'
 import { NestedSerializer } from '../serializers/nested-serializer.js'
 import { serializerPlan } from '../serializers/plan.js'
 import { schemaOf } from '../serializers/schema-serializer.js'
-import { uploadField } from '../serializers/store-uploads.js'
 import { isRead, showsObject, showsWritten, takesQuery } from '../views/actions.js'
 import type { APIView } from '../views/api-view.js'
 import { isCacheable } from '../views/cacheable.js'
@@ -18,10 +17,11 @@ import { hasObjectPaths } from '../views/mixins/create-mixin.js'
 import { resourceOf } from '../views/resource.js'
 import { pageDescription } from './aggregate-schema.js'
 import { enclosedAnswer, enclosedBody } from './envelope-schema.js'
+import { needsFile } from './files.js'
 import { operationsSchema } from './operations-schema.js'
 import { pathParameters, queryParameters, toParameter } from './parameters.js'
 import { linkParameters, queryBody } from './query-body.js'
-import { contentOf, errorResponses, type HeaderName, headersOf, ownResponses, success } from './responses.js'
+import { contentOf, errorResponses, type HeaderName, headersOf, isJson, ownResponses, success } from './responses.js'
 import { securityOf } from './security.js'
 import { STANDARD, type Standard, statusOf } from './standard-actions.js'
 import { isConditional, refusesAnonymous, statusesOf } from './statuses.js'
@@ -38,9 +38,11 @@ export function describeOperation(options: OperationOptions): Operation {
   // what a view without a model answers, only its own code knows
   const standard = view instanceof GenericAPIView ? named : undefined
   const body = requestBody(subject, standard)
+  const places = pathParameters(endpoint)
   const parameters = [
-    ...pathParameters(endpoint),
-    ...readParameters(subject),
+    ...places,
+    // what the path decides is asked of no query, and generators of clients have one name for both
+    ...readParameters(subject).filter(({ name }) => !places.some((place) => place.name === name)),
     ...conditionParameters(subject),
     ...keyParameters(subject),
     ...preferParameters(subject, standard),
@@ -80,7 +82,7 @@ function describeRoot(subject: Subject): Operation {
     summary: 'Show where each resource is',
     ...(parameters.length > 0 && { parameters }),
     responses: {
-      '200': success('The path of each collection, by name.', { content: contentOf(mediaTypes(view), schema) }),
+      '200': success('The path of each collection, by name.', contentOf(mediaTypes(view), schema)),
       ...errorResponses(components, [...(view.policies.versioning?.statuses() ?? []), 503]),
     },
     security: securityOf(components, view, endpoint, operation, { needsUser: false }),
@@ -94,24 +96,31 @@ function requestBody(subject: Subject, standard: Standard | undefined): RequestB
   const { operation, components, view } = subject
   if (isQuery(subject)) return queryBody(view as GenericAPIView, subject.serializer)
   const { inputSerializer } = operation
-  const own = inputSerializer && { ...components.serializer(inputSerializer, 'Input', operation.operationId) }
-  const schema = own ?? enclosedBody(subject, standard?.takes?.(subject))
-  if (!schema || view.policies.parsers.length === 0) return undefined
   const takes = inputSerializer ?? subject.serializer
-  const isList = 'type' in schema ? schema['type'] === 'array' : inputSerializer && takesNoObject(inputSerializer)
-  const reads = isList ? isJson : isBodyOf(takes, !inputSerializer && operation.action === 'partialUpdate')
-  const content = view.policies.parsers.flatMap((parser) => {
-    const described = parser.patch === 'operations' ? operationsSchema(components, parser) : schema
-    return mediaTypesFor(operation.method, [parser])
-      .filter(reads)
-      .map((mediaType): [string, MediaType] => [mediaType, { schema: described, ...encodingOf(mediaType, takes) }])
-  })
+  const isNew = inputSerializer !== undefined || operation.action === 'create'
+  const needsForm = isNew && takes !== undefined && needsFile(takes)
+  const schemaOfBody = (isForm: boolean): Schema | undefined =>
+    inputSerializer
+      ? { ...components.serializer(inputSerializer, isForm ? 'Input' : 'JsonInput', operation.operationId) }
+      : enclosedBody(subject, standard?.takes?.(subject, isForm))
+  if (view.policies.parsers.length === 0) return undefined
+  const content = view.policies.parsers.flatMap((parser) =>
+    mediaTypesFor(operation.method, [parser]).flatMap((mediaType): [string, MediaType][] => {
+      const isForm = mediaType.startsWith('multipart/')
+      if (needsForm && !isForm) return []
+      const schema = parser.patch === 'operations' ? operationsSchema(components, parser) : schemaOfBody(isForm)
+      if (!schema || (!isJson(mediaType) && isList(schema, inputSerializer))) return []
+      return [[mediaType, { schema, ...encodingOf(mediaType, takes) }]]
+    }),
+  )
+  if (content.length === 0) return undefined
   return { required: true, content: Object.fromEntries(content) }
 }
 
-/** A schema of what no form can be. */
-function takesNoObject(serializer: SerializerClass): boolean {
-  const schema = schemaOf(serializer)
+/** True of what no form can be. */
+function isList(described: Schema, serializer: SerializerClass | undefined): boolean {
+  if ('type' in described) return described['type'] === 'array'
+  const schema = serializer && schemaOf(serializer)
   const { type } = (schema && jsonSchemaOf(schema)) ?? {}
   return type !== undefined && ![type].flat().includes('object')
 }
@@ -122,18 +131,6 @@ function encodingOf(mediaType: string, serializer: SerializerClass | undefined):
   const ofJson = written.filter(({ field }) => field instanceof NestedSerializer || field instanceof JSONField)
   if (ofJson.length === 0) return {}
   return { encoding: Object.fromEntries(ofJson.map(({ name }) => [name, { contentType: 'application/json' }])) }
-}
-
-/** A form has no lists of objects. */
-function isJson(mediaType: string): boolean {
-  return /[/+]json$/.test(mediaType)
-}
-
-/** Returns which media types can carry the body: only multipart brings a file. */
-function isBodyOf(serializer: SerializerClass | undefined, isPartial: boolean): (mediaType: string) => boolean {
-  const written = serializer && !isPartial ? serializerPlan(serializer).writable : []
-  const needsFile = written.some(({ field, required }) => required && uploadField(field) !== undefined)
-  return (mediaType) => !needsFile || mediaType.startsWith('multipart/')
 }
 
 /** True of a list that is asked for by a body. */
@@ -179,9 +176,16 @@ function keyParameters({ view, operation }: Subject): readonly Parameter[] {
 function preferParameters(subject: Subject, standard: Standard | undefined): readonly Parameter[] {
   const { view } = subject
   if (!standard || !(view instanceof GenericAPIView) || !hasModel(view.viewClass)) return []
-  const strict = '`handling=strict` refuses parameters and names that nothing reads.'
-  const minimal = showsWhatItWrote(subject) ? ' `return=minimal` shows nothing of what was written.' : ''
-  return [{ name: 'Prefer', in: 'header', description: `${strict}${minimal}`, schema: { type: 'string' } }]
+  return [PREFER]
+}
+
+/** Said here alone: a second answer of each operation would be a second type for its clients. */
+const PREFER: Parameter = {
+  name: 'Prefer',
+  in: 'header',
+  description:
+    '`handling=strict` refuses parameters and names that nothing reads. With `return=minimal` a write answers without a body: 204, or 201 where it created an object.',
+  schema: { type: 'string' },
 }
 
 /** True of an answer that a client may prefer to do without. */
@@ -194,7 +198,7 @@ function showsWhatItWrote({ operation, view }: Subject): boolean {
 function successes(subject: Subject, standard: Standard | undefined): Record<string, Response> {
   const { operation, components, view } = subject
   const headers = headersOf(components, successHeaders(subject))
-  const described = (schema: Schema | undefined) => ({ headers, content: contentOf(mediaTypes(view), schema) })
+  const described = (schema: Schema | undefined) => ({ headers, ...contentOf(mediaTypes(view), schema) })
   if (!standard) {
     const { outputSerializer, outputsList } = operation
     const one = outputSerializer && { ...components.serializer(outputSerializer, 'Output', operation.operationId) }
@@ -209,10 +213,8 @@ function successes(subject: Subject, standard: Standard | undefined): Record<str
   if (status === 204) return { '204': success('Deleted.', { headers }) }
   const schema = enclosedAnswer(subject, standard.answers?.(subject))
   const text = status === 201 ? 'Created.' : 'Done.'
-  const isShown = showsWhatItWrote(subject) && status === 200
   return {
     [status]: success(isSafeMethod(operation.method) ? 'What was asked for.' : text, described(schema)),
-    ...(isShown && { '204': success('Done; nothing is shown, as the client prefers.', { headers }) }),
     ...(isValidated(subject) && { '304': success('Not changed since the client read it.', { headers }) }),
   }
 }

@@ -48,7 +48,7 @@ function partsOf(view: unknown): string {
 
 const KEY = { type: 'integer' } as const
 /** Keys beyond 2^53 are strings, as answers show them. */
-const LARGE = { type: ['integer', 'string'], pattern: '^-?[0-9]{1,19}$' } as const
+const LARGE = { anyOf: [{ type: 'integer' }, { type: 'string', pattern: '^-?[0-9]{1,19}$' }] } as const
 
 function hasLargeKeys(view: unknown): boolean {
   return isGeneric(view) && resourceOf(view).lookup.columns[0]?.type === 'int8'

@@ -167,7 +167,7 @@ export function ownResponses(
   return Object.fromEntries(
     Object.entries(responses).map(([status, description]): [string, Response] => {
       if (status === '204' || status === '205') return [status, { description }]
-      if (Number(status) < 400) return [status, { description, content: contentOf(mediaTypes, undefined) }]
+      if (Number(status) < 400) return [status, { description, ...contentOf(mediaTypes, undefined) }]
       const kind = status === '400' ? 'ValidationError' : 'Error'
       return [status, { description, content: errorContent(components, kind) }]
     }),
@@ -234,25 +234,31 @@ export function errorSchema(components: Components, kind: ErrorKind): Reference 
   return components.schema(kind, { type: 'object', properties: { ...base, errors, ...codes }, required })
 }
 
-/** A body in each media type that the view writes. */
-export function contentOf(mediaTypes: readonly string[], schema: Schema | undefined): Record<string, MediaType> {
-  return Object.fromEntries(
-    mediaTypes.map((mediaType): [string, MediaType] => {
-      if (/[/+]json$/.test(mediaType)) return [mediaType, schema ? { schema } : {}]
-      return [mediaType, { schema: { type: 'string' } }]
-    }),
-  )
+/** Names what else an answer may be, for tools that check answers. */
+export const OTHER_TYPES = 'x-other-types'
+
+/** The body of an answer. Where it is JSON unless a client asks for another format, clients get the type of JSON alone. */
+export function contentOf(mediaTypes: readonly string[], schema: Schema | undefined): Body {
+  const [json, others] = [mediaTypes.filter(isJson), mediaTypes.filter((mediaType) => !isJson(mediaType))]
+  const body = schema ? { schema } : {}
+  if (json.length === 0) return { content: Object.fromEntries(others.map((one) => [one, { schema: text }])) }
+  return {
+    content: Object.fromEntries(json.map((one) => [one, body])),
+    ...(others.length > 0 && { [OTHER_TYPES]: others }),
+  }
 }
+
+/** True of JSON, and of formats that are written as JSON. */
+export function isJson(mediaType: string): boolean {
+  return /[/+]json$/.test(mediaType)
+}
+
+type Body = Pick<Response, 'content' | typeof OTHER_TYPES>
 
 /** An answer that succeeds. */
 export function success(
   description: string,
-  parts: { readonly content?: Record<string, MediaType>; readonly headers?: Record<string, Reference> } = {},
+  { headers = {}, ...body }: Body & { readonly headers?: Record<string, Reference> } = {},
 ): Response {
-  const { content, headers = {} } = parts
-  return {
-    description,
-    ...(Object.keys(headers).length > 0 && { headers }),
-    ...(content && { content }),
-  }
+  return { description, ...(Object.keys(headers).length > 0 && { headers }), ...body }
 }

@@ -5,8 +5,8 @@ import { streamedFormats } from '../views/mixins/stream-mixin.js'
 import { resourceOf } from '../views/resource.js'
 import { keyNames } from '../views/steps/bulk-objects.js'
 import { aggregateSchema, facetsSchema } from './aggregate-schema.js'
-import type { Side } from './components.js'
 import { outputValue } from './field-schema.js'
+import type { Side } from './files.js'
 import type { Subject } from './subject.js'
 import type { Schema } from './types.js'
 import type { nounOf } from './words.js'
@@ -15,11 +15,12 @@ import type { nounOf } from './words.js'
 export interface Standard {
   readonly summary: (noun: ReturnType<typeof nounOf>) => string
   readonly status: number | ((subject: Subject) => number)
-  readonly takes?: (subject: Subject) => Schema | undefined
+  /** The body; one of a form of several parts may bring files. */
+  readonly takes?: (subject: Subject, isForm: boolean) => Schema | undefined
   readonly answers?: (subject: Subject) => Schema | undefined
 }
 
-const takes = (side: Side) => (subject: Subject) => serialized(subject, side)
+const shows = (subject: Subject) => serialized(subject, 'Output')
 
 export const STANDARD: Readonly<Record<string, Standard>> = {
   list: { summary: ({ many }) => `List ${many}`, status: 200, answers: pageOf },
@@ -28,40 +29,40 @@ export const STANDARD: Readonly<Record<string, Standard>> = {
   create: {
     summary: ({ any }) => `Create ${any}`,
     status: (subject) => statusesOf(subject).create ?? 201,
-    takes: takes('Input'),
-    answers: takes('Output'),
+    takes: (subject, isForm) => serialized(subject, isForm ? 'Input' : 'JsonInput'),
+    answers: shows,
   },
-  retrieve: { summary: ({ any }) => `Show ${any}`, status: 200, answers: takes('Output') },
+  retrieve: { summary: ({ any }) => `Show ${any}`, status: 200, answers: shows },
   update: {
     summary: ({ any }) => `Replace ${any}`,
     status: 200,
-    takes: takes('Input'),
-    answers: takes('Output'),
+    takes: (subject, isForm) => serialized(subject, isForm ? 'Input' : 'JsonUpdate'),
+    answers: shows,
   },
   partialUpdate: {
     summary: ({ any }) => `Change ${any}`,
     status: 200,
-    takes: takes('Patch'),
-    answers: takes('Output'),
+    takes: (subject, isForm) => serialized(subject, isForm ? 'Patch' : 'JsonPatch'),
+    answers: shows,
   },
   destroy: {
     summary: ({ any }) => `Delete ${any}`,
     status: (subject) => statusesOf(subject).destroy ?? 204,
-    answers: takes('Output'),
+    answers: shows,
   },
-  restoreDeleted: { summary: ({ any }) => `Restore ${any}`, status: 200, answers: takes('Output') },
+  restoreDeleted: { summary: ({ any }) => `Restore ${any}`, status: 200, answers: shows },
   purgeDeleted: { summary: ({ any }) => `Delete ${any} for good`, status: 204 },
   bulkCreate: {
     summary: ({ many }) => `Create several ${many}`,
     status: 201,
-    takes: (subject) => listOf(serialized(subject, 'Input'), maxBulkSize(subject)),
-    answers: (subject) => listOf(serialized(subject, 'Output')),
+    takes: (subject) => listOf(serialized(subject, 'JsonInput'), maxBulkSize(subject)),
+    answers: (subject) => listOf(shows(subject)),
   },
   bulkUpdate: {
     summary: ({ many }) => `Change several ${many}`,
     status: 200,
     takes: (subject) => listOf(patchWithKey(subject), maxBulkSize(subject)),
-    answers: (subject) => listOf(serialized(subject, 'Output')),
+    answers: (subject) => listOf(shows(subject)),
   },
   bulkDestroy: {
     summary: ({ many }) => `Delete several ${many}`,
@@ -96,7 +97,7 @@ function listOf(items: Schema | undefined, maxItems?: number): Schema {
 function pageOf(subject: Subject): Schema {
   const { components, serializer } = subject
   const view = subject.view as GenericAPIView
-  const item = serialized(subject, 'Output')
+  const item = shows(subject)
   const { paginator } = resourceOf(view.viewClass)
   if (!paginator || streamedFormats(view.viewClass).includes('json')) return listOf(item)
   const page = paginator.describePage(item ?? {})
@@ -127,6 +128,6 @@ function keyObject(subject: Subject): Schema {
 }
 
 function patchWithKey(subject: Subject): Schema {
-  const patch = serialized(subject, 'Patch')
+  const patch = serialized(subject, 'JsonPatch')
   return patch ? { allOf: [patch, keyObject(subject)] } : keyObject(subject)
 }

@@ -67,6 +67,8 @@ export interface Response {
   readonly description: string
   readonly headers?: Readonly<Record<string, Header | Reference>>
   readonly content?: Readonly<Record<string, MediaType>>
+  /** Media types besides: texts that a client gets by `Accept`, or by the end of the path. */
+  readonly 'x-other-types'?: readonly string[]
 }
 
 /** Names of security schemes; all of one entry are needed, and any entry will do. */
@@ -78,7 +80,7 @@ export interface Operation {
   readonly summary: string
   readonly description?: string
   readonly deprecated?: boolean
-  readonly parameters?: readonly Parameter[]
+  readonly parameters?: readonly (Parameter | Reference)[]
   readonly requestBody?: RequestBody
   readonly responses: Readonly<Record<string, Response | Reference>>
   readonly security: readonly SecurityRequirement[]
@@ -103,6 +105,7 @@ export interface OpenAPIDocument {
   readonly components: {
     readonly schemas: Readonly<Record<string, Schema>>
     readonly responses: Readonly<Record<string, Response>>
+    readonly parameters: Readonly<Record<string, Parameter>>
     readonly headers: Readonly<Record<string, Header>>
     readonly securitySchemes: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   }

@@ -7,8 +7,9 @@ import { type Context, guardSuffix, type Middleware, pathOf } from '../http/cont
 import { stopSweeping } from '../idempotency/table.js'
 import { ConfigurationError, MethodNotAllowed } from '../kernel/errors.js'
 import { buildPath, parsePattern, type Segment } from '../kernel/path-pattern.js'
+import { atOnce, inTurns, type Steps } from '../kernel/turns.js'
 import type { PreparedDatabase } from '../models/describe-model.js'
-import { buildDocument, type SchemaOptions } from '../openapi/document.js'
+import { buildDocument, documentSteps, type SchemaOptions } from '../openapi/document.js'
 import type { OpenAPIDocument } from '../openapi/types.js'
 import { pendingWorkEnded } from '../postgres/pending-work.js'
 import { classesOf } from '../views/action-options.js'
@@ -42,7 +43,7 @@ export interface RouteParent {
 }
 
 /** What is made of the paths, such as tools, which it names by operations. */
-type PathsUse = (endpoints: readonly Endpoint[], tools: Map<string, readonly string[]>) => void
+type PathsUse = (endpoints: readonly Endpoint[], tools: Map<string, readonly string[]>) => Steps<void>
 
 /**
  * A router of view sets.
@@ -266,15 +267,19 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     return found ? explainRequest(found.endpoint, { ctx, params: found.params, tools: this.#tools }) : []
   }
 
-  /** @internal The document will be served: `prepare()` builds it, too, and reports what is wrong with it. */
-  checkSchema(options: SchemaOptions): void {
-    this.whenPrepared((endpoints) => void buildDocument(endpoints, options))
+  /** @internal The document that will be served: `prepare()` builds it, and reports what is wrong with it. */
+  servedSchema(options: SchemaOptions): { document?: OpenAPIDocument } {
+    const served: { document?: OpenAPIDocument } = {}
+    this.whenPrepared(function* (endpoints) {
+      served.document = yield* documentSteps(endpoints, options)
+    })
+    return served
   }
 
   /** @internal Makes something of the paths once the catalogue was read: in `prepare()`, which reports what is wrong, or now. */
   whenPrepared(use: PathsUse): void {
     if (!this.#served.isPrepared) return void this.#uses.push(use)
-    use(this.endpoints, this.#tools)
+    atOnce(use(this.endpoints, this.#tools))
     this.#refuseMountedTools()
   }
 
@@ -308,7 +313,7 @@ export class APIRouter<Routes extends object = {}> implements RouteParent, Route
     this.#databases = await prepareViews(this.#viewClasses(), this.#registrations, knex)
     const table = this.#build({ prepared: true })
     checkEndpoints(table.endpoints)
-    for (const use of this.#uses) use(table.endpoints, this.#tools)
+    for (const use of this.#uses) await inTurns(use(table.endpoints, this.#tools))
     this.#refuseMountedTools()
     this.#served.table = table
   }

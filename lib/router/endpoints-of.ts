@@ -49,7 +49,7 @@ export function endpointsOf(registration: Registration, options: EndpointOptions
       segments,
       matched: [...collection.matched, ...loose, ...path],
       pattern: writePattern(segments),
-      path: documentedPath({ kind, segments }),
+      path: documentedPath({ segments }),
       actions,
       operations,
       formats: new Set([...operations.values()].flatMap((operation) => [...formatsOf(operation.view)])),

@@ -28,7 +28,7 @@ export function rootEndpoint(registrations: readonly Registration[], prefix: rea
     segments: prefix,
     matched: prefix,
     pattern: writePattern(prefix),
-    path: documentedPath({ kind: 'root', segments: prefix }),
+    path: documentedPath({ segments: prefix }),
     actions: { get: 'get' },
     operations: new Map([['GET', { method: 'GET', action: 'get', name, operationId, view, ...serializers }]]),
     handler: view.asView(),

@@ -90,6 +90,9 @@ function checkDescribed(compiled: Compiled, exchange: Exchange, { operation, poi
   const { status, headers, body } = exchange
   const responses = (operation['responses'] ?? {}) as Node
   const key = [String(status), `${Math.floor(status / 100)}XX`, 'default'].find((name) => name in responses)
+  const isMinimal = headerOf(headers, 'preference-applied')?.includes('return=minimal') === true
+  // which `Prefer` says, and no operation by itself
+  if (key === undefined && status === 204 && isMinimal) return []
   if (key === undefined) return ['the document has no such status']
   const at = resolve(compiled, [...pointer, key])
   const response = at.value
@@ -97,15 +100,15 @@ function checkDescribed(compiled: Compiled, exchange: Exchange, { operation, poi
   const content = response['content'] as Node | undefined
   const isEmpty = body === undefined || body === null || body === ''
   const isDescribed = Object.values(content ?? {}).some((media) => 'schema' in (media as Node))
-  const isMinimal = headerOf(headers, 'preference-applied')?.includes('return=minimal') === true
   if (exchange.method === 'head' || (isEmpty && (isMinimal || !isDescribed))) return problems
   if (!content) return status === 304 ? problems : [...problems, 'the document has no body for this status']
   const mediaType = (headerOf(headers, 'content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if ((response['x-other-types'] as readonly string[] | undefined)?.includes(mediaType)) return problems
   const media = content[mediaType] as Node | undefined
   if (!media) return [...problems, `the document has no body of the type "${mediaType}"`]
   if (!('schema' in media)) return problems
   const schema = [...at.pointer, 'content', mediaType, 'schema']
-  const isSparse = selectsFields(operation, query) || selectsByBody(operation, exchange.requestBody)
+  const isSparse = selectsFields(compiled, operation, query) || selectsByBody(operation, exchange.requestBody)
   return [...problems, ...checkBody(compiled, schema, body, isSparse)]
 }
 
@@ -141,8 +144,13 @@ function writeError({ instancePath, message = 'is wrong', params }: ErrorObject)
 }
 
 /** True when the request leaves fields out by the operation's parameter for it. */
-function selectsFields({ parameters = [] }: { parameters?: unknown } & Node, query: string): boolean {
-  const names = (parameters as readonly Node[]).filter((one) => one['x-selects-fields'] === true)
+function selectsFields(
+  compiled: Compiled,
+  { parameters = [] }: { parameters?: unknown } & Node,
+  query: string,
+): boolean {
+  const all = (parameters as readonly Node[]).map((one) => followed(compiled, one).value)
+  const names = all.filter((one) => one['x-selects-fields'] === true)
   const sent = new URLSearchParams(query)
   return names.some(({ name }) => sent.has(String(name)))
 }
@@ -189,17 +197,20 @@ interface Resolved {
 }
 
 /** What stands at a place of the document, references followed. */
-function resolve({ root }: Compiled, pointer: readonly string[]): Resolved {
-  let at = pointer
-  for (;;) {
-    const value = at.reduce<unknown>((node, step) => (node as Node | undefined)?.[step], root) as Node
-    const reference = value?.['$ref']
-    if (typeof reference !== 'string') return { value: value ?? {}, pointer: at }
-    at = reference
-      .slice(2)
-      .split('/')
-      .map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~'))
-  }
+function resolve(compiled: Compiled, pointer: readonly string[]): Resolved {
+  const value = pointer.reduce<unknown>((node, step) => (node as Node | undefined)?.[step], compiled.root) as Node
+  return followed(compiled, value ?? {}, pointer)
+}
+
+/** What a part of the document refers to, or itself. */
+function followed(compiled: Compiled, value: Node, pointer: readonly string[] = []): Resolved {
+  const { $ref: reference } = value
+  if (typeof reference !== 'string') return { value, pointer }
+  const steps = reference.slice(2).split('/')
+  return resolve(
+    compiled,
+    steps.map((step) => decodeURIComponent(step).replaceAll('~1', '/').replaceAll('~0', '~')),
+  )
 }
 
 function writePointer(pointer: readonly string[]): string {

@@ -12,6 +12,7 @@ import { codesOf } from '../../lib/kernel/given-codes.js'
 import { hostileValues } from '../lib/filters/books.js'
 import { countQueries, poolMode } from '../support/database.js'
 import { Books, client, database, found, parameters, useFilteredBooks, VIEWS } from '../support/filtered-books.js'
+import { operationOf } from '../support/operation-of.js'
 
 class Grouped extends Books {
   static override filterBackends: Filters = [new FieldFilter({ groupParam: 'filter' }), SearchFilter, OrderingFilter]
@@ -224,7 +225,7 @@ describe('the parameter of groups', () => {
   it('is described, and stands among the parameters that are explained', async () => {
     const api = new APIRouter().register('books', Grouped, 'book')
     await api.prepare()
-    const parameter = api.getSchema().paths['/books']?.['get']?.parameters?.find(({ name }) => name === 'filter')
+    const parameter = operationOf(api.getSchema(), '/books').parameters?.find(({ name }) => name === 'filter')
     expect(parameter).toMatchObject({ in: 'query', schema: { type: 'string', maxLength: 8_192 } })
     expect(JSON.stringify(await api.explain('book-list'))).toContain('"filter"')
   })

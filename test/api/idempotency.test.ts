@@ -40,6 +40,7 @@ import { type Client, serveApp } from '../support/client.js'
 import { createDatabase } from '../support/database.js'
 import { Author, Book, BookSerializer, database, useLibrary } from '../support/library.js'
 import { MULTIPART, multipart } from '../support/multipart.js'
+import { operationOf } from '../support/operation-of.js'
 import { grantAnswers, runsAsRole } from '../support/roles.js'
 import { serveViews, tableOf } from '../support/views.js'
 
@@ -861,9 +862,10 @@ describe('[P12] the document', () => {
     }
     const api = new APIRouter().register('books', Requiring)
     await api.prepare()
-    const { paths, components } = api.getSchema()
+    const document = api.getSchema()
+    const { paths, components } = document
     const parameterOf = (path: string, method: string) =>
-      paths[path]?.[method]?.parameters?.find((one) => 'name' in one && one.name === 'Idempotency-Key')
+      operationOf(document, path, method).parameters?.find(({ name }) => name === 'Idempotency-Key')
     expect(parameterOf('/books', 'post')).toMatchObject({ in: 'header', required: true })
     expect(parameterOf('/books/{id}', 'patch')).toMatchObject({ required: true })
     expect(parameterOf('/books/{id}', 'put')).toMatchObject({ required: false })

@@ -14,7 +14,9 @@ import {
   PageNumberPagination,
   type Permissions,
 } from '../../lib/index.js'
+import { validateResponse } from '../../lib/testing/index.js'
 import { AuthorSerializer, Book, BookSerializer, database, useLibrary } from '../support/library.js'
+import { operationOf } from '../support/operation-of.js'
 import { grantAnswers } from '../support/roles.js'
 import { routerOf, serveViews } from '../support/views.js'
 
@@ -257,11 +259,21 @@ describe('Prefer', () => {
   it('stands in the document, of the actions that heed it', async () => {
     const api = routerOf({ books: Books })
     await api.prepare()
-    const { paths } = api.getSchema()
-    const names = (path: string, method: string) => (paths[path]?.[method]?.parameters ?? []).map(({ name }) => name)
+    const document = api.getSchema()
+    const names = (path: string, method: string) =>
+      (operationOf(document, path, method).parameters ?? []).map(({ name }) => name)
     expect(names('/books', 'post')).toContain('Prefer')
     expect(names('/books', 'get')).toContain('Prefer')
     expect(names('/books/recount', 'post')).not.toContain('Prefer')
-    expect(paths['/books/{id}']?.['patch']?.responses).toHaveProperty('204')
+    // clients that are generated have one type of answer: the header alone tells of the other one
+    for (const method of ['put', 'patch']) {
+      const statuses = Object.keys(operationOf(document, '/books/{id}', method).responses)
+      expect(statuses.filter((status) => status.startsWith('2'))).toEqual(['200'])
+    }
+    const { Prefer } = document.components.parameters
+    expect(Prefer?.description).toContain('`return=minimal`')
+    const bare = { method: 'PATCH', path: '/books/1', status: 204, body: undefined }
+    expect(validateResponse(document, { ...bare, headers: { 'Preference-Applied': 'return=minimal' } })).toEqual([])
+    expect(validateResponse(document, { ...bare, headers: {} })).toEqual([expect.stringContaining('no such status')])
   })
 })

@@ -18,6 +18,7 @@ import type { AnyQueryBuilder } from '../../lib/models/objection.js'
 import { formatExplanations } from '../../lib/tools/index.js'
 import { type Client, serveApp, serving } from '../support/client.js'
 import { countQueries, type TestDatabase } from '../support/database.js'
+import { operationOf } from '../support/operation-of.js'
 import { runsAsRole } from '../support/roles.js'
 import { createShop, Items, Known, Makers, Orders, Review, ReviewSerializer, Reviews, Tags } from '../support/shop.js'
 
@@ -526,7 +527,7 @@ describe('declarations', () => {
   })
 
   it('are described, and explained', async () => {
-    const parameter = api.getSchema().paths['/items']?.['get']?.parameters?.find(({ name }) => name === 'filter')
+    const parameter = operationOf(api.getSchema(), '/items').parameters?.find(({ name }) => name === 'filter')
     expect(parameter).toMatchObject({ description: expect.stringContaining('any(relation,…)') })
     expect(parameter).toMatchObject({ description: expect.stringContaining('(maker, reviews, goodReviews,') })
     const [list] = await api.explain('owned-list')

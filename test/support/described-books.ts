@@ -20,7 +20,7 @@ import {
   SerializerMethodField,
   type ViewSet,
 } from '../../lib/index.js'
-import type { OpenAPIDocument, Operation } from '../../lib/openapi/types.js'
+import type { OpenAPIDocument } from '../../lib/openapi/types.js'
 import { createDatabase, type TestDatabase } from './database.js'
 
 const SCHEMA = `
@@ -167,9 +167,6 @@ export async function prepared(resources: Record<string, typeof ViewSet>, prefix
 export async function describeApi(resources: Record<string, typeof ViewSet>): Promise<OpenAPIDocument> {
   return (await prepared(resources)).getSchema()
 }
-
-export const operationOf = (document: OpenAPIDocument, path: string, method = 'get') =>
-  document.paths[path]?.[method] as Operation
 
 export class Tagging extends Model {
   static override tableName = 'taggings'

@@ -17,15 +17,7 @@ export async function lint(document: object): Promise<readonly string[]> {
     await writeFile(file, JSON.stringify(document))
     const cli = join(dirname(require.resolve('@redocly/cli/package.json')), 'bin', 'cli.js')
     const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
-    // the wire format has the root alone end in a slash
-    const options = [
-      'lint',
-      file,
-      '--extends=recommended',
-      '--skip-rule=no-path-trailing-slash',
-      '--format=json',
-      '--max-problems=1000',
-    ]
+    const options = ['lint', file, '--extends=recommended', '--format=json', '--max-problems=1000']
     const { stdout } = await run(process.execPath, [cli, ...options], { env, cwd: folder }).catch(
       (error: { stdout?: string }) => {
         // it ends with 1 when it has found errors

@@ -20,3 +20,20 @@ export function countTurns(): () => number {
 export function busyFor(milliseconds: number): void {
   for (const end = performance.now() + milliseconds; performance.now() < end; );
 }
+
+/** Watches the event loop from now on: returns the milliseconds of its longest turn. */
+export function watchTurns(): () => number {
+  let longest = 0
+  let isOver = false
+  let begun = performance.now()
+  const watch = () => {
+    longest = Math.max(longest, performance.now() - begun)
+    begun = performance.now()
+    if (!isOver) setImmediate(watch)
+  }
+  setImmediate(watch)
+  return () => {
+    isOver = true
+    return longest
+  }
+}

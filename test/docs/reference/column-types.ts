@@ -66,8 +66,8 @@ function cellsOf(column: Column): string {
 }
 
 function shown(schema: object): string {
-  const { type = 'any value', format } = schema as { type?: string | readonly string[]; format?: string }
-  const name = typeof type === 'string' ? type : type.join(' or ')
+  const { type, format, anyOf = [] } = schema as { type?: string; format?: string; anyOf?: readonly object[] }
+  const name = type ?? (anyOf.map(shown).join(' or ') || 'any value')
   return format === undefined ? name : `${name}, \`${format}\``
 }
 

@@ -14,6 +14,7 @@ import { formatExplanations } from '../../../lib/tools/index.js'
 import { count, ModifierFilter } from '../../../lib/views/index.js'
 import { serveApp } from '../../support/client.js'
 import { countQueries } from '../../support/database.js'
+import { operationOf } from '../../support/operation-of.js'
 import { database, Note, Project, Task, useProjects } from '../../support/projects.js'
 
 useProjects()
@@ -85,8 +86,7 @@ describe('a modifier that is declared', () => {
 
   it('is described, and known to the client', async () => {
     const { api } = await serveTasks()
-    const { paths } = api.getSchema({ title: 't', version: '1' }) as any
-    expect(paths['/tasks'].get.parameters).toContainEqual(
+    expect(operationOf(api.getSchema(), '/tasks').parameters).toContainEqual(
       expect.objectContaining({ name: 'open', in: 'query', schema: { type: 'boolean', enum: [true] } }),
     )
     const asked = (client: ReturnType<typeof createClient<ReturnType<typeof Tasks>>>) => [

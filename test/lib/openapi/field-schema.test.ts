@@ -24,7 +24,7 @@ import {
   URLField,
   UUIDField,
 } from '../../../lib/index.js'
-import { inputValue, orNull, outputValue, wordsOf } from '../../../lib/openapi/field-schema.js'
+import { inputValue, outputValue, wordsOf } from '../../../lib/openapi/field-schema.js'
 import type { BoundField } from '../../../lib/serializers/contract.js'
 
 function bind(field: SerializerField<any, any>): BoundField {
@@ -74,8 +74,13 @@ describe('a field in a document', () => {
     [
       'an int8 with bounds that no number can say',
       new BigIntegerField({ minValue: 1, maxValue: '9223372036854775807' }),
-      { type: ['integer', 'string'], format: 'int64', minimum: 1 },
-      { type: ['integer', 'string'], format: 'int64' },
+      {
+        anyOf: [
+          { type: 'integer', format: 'int64', minimum: 1 },
+          { type: 'string', pattern: '^-?[0-9]+$' },
+        ],
+      },
+      { anyOf: [{ type: 'integer', format: 'int64' }, { type: 'string' }] },
     ],
     [
       'a float',
@@ -156,22 +161,5 @@ describe('a field in a document', () => {
       description: 'As on the cover.',
     })
     expect(wordsOf(new StringField())).toEqual({})
-  })
-})
-
-describe('orNull()', () => {
-  it.each([
-    [{ type: 'string' }, { type: ['string', 'null'] }],
-    [{ type: ['string', 'null'] }, { type: ['string', 'null'] }],
-    [
-      { type: 'string', enum: ['a'] },
-      { type: ['string', 'null'], enum: ['a', null] },
-    ],
-    [{ enum: ['a'] }, { anyOf: [{ enum: ['a'] }, { type: 'null' }] }],
-    [{ $ref: '#/x' }, { anyOf: [{ $ref: '#/x' }, { type: 'null' }] }],
-    [{ anyOf: [{}] }, { anyOf: [{ anyOf: [{}] }, { type: 'null' }] }],
-    [{}, {}],
-  ])('makes %j nullable', (schema, nullable) => {
-    expect(orNull(schema)).toEqual(nullable)
   })
 })
